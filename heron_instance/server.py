@@ -44,6 +44,7 @@ from heron_instance.runtime.factory import incarnation_number
 from heron_instance.saving_thread import SavingThread
 from heron_instance.shared_state import SharedState
 from heron_instance.stored_states import CheckpointStates, MovedStateFiles, NewestState
+from heron_io.checkpoint_store.checkpoint_files import CheckpointFiles
 from heron_io.checkpoint_store.local_copies import LocalCopies, copies_of
 from heron_io.checkpoint_store.opening import is_on_this_machine, open_checkpoint_store
 from heron_io.processes import SupervisorLink, start_heartbeat_thread
@@ -73,6 +74,8 @@ class InstanceArguments:
     """URL of where states are kept, in a topology whose state is saved."""
     run: str = ""
     """Tells this run of the topology from others of its name."""
+    states_key: bytes = b""
+    """Signs its states; empty: they are not signed."""
 
 
 class Server:
@@ -122,18 +125,16 @@ class Server:
 
     def _open_states(self, topology: TopologySpec, arguments: InstanceArguments) -> None:
         config, task = keys.with_defaults(topology.config), arguments.task
+        url, opened = arguments.checkpoint_store, partial(_open_store, arguments)
         if keys.takes_checkpoints(config):
-            url = arguments.checkpoint_store
             if not is_on_this_machine(url):
                 self._copies = copies_of(config.get(keys.STATE_FOLDER), f"{topology.name}-{task}")
-            self._states = CheckpointStates(
-                partial(open_checkpoint_store, url), topology.name, task, self._copies
-            )
+            self._states = CheckpointStates(opened, topology.name, task, self._copies)
             return
-        where = arguments.checkpoint_store
-        self._moved = MovedStateFiles(where, topology.name, arguments.run, task)
+        self._moved = MovedStateFiles(opened, topology.name, arguments.run, task)
         if keys.saves_states(config):
-            self._newest = NewestState(where, topology.name, arguments.run, task)
+            is_here = is_on_this_machine(url)
+            self._newest = NewestState(opened, topology.name, arguments.run, task, is_here)
 
     def _begin_saving(self) -> SavingThread | None:
         """The thread that writes states; None where there is none to write."""
@@ -312,6 +313,10 @@ class Server:
         """End after the call of user code that is under way."""
         self._core.handle(Stopped(), time.monotonic())
         self._wake()
+
+
+def _open_store(arguments: InstanceArguments) -> CheckpointFiles:
+    return open_checkpoint_store(arguments.checkpoint_store, arguments.states_key)
 
 
 def _connect(

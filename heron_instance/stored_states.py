@@ -11,7 +11,6 @@ from heron_core.state.saved_input import input_size
 from heron_core.wire.messages import CheckpointFailed, CheckpointStored, FromInstance
 from heron_io.checkpoint_store.checkpoint_files import OWN, CheckpointFiles
 from heron_io.checkpoint_store.local_copies import LocalCopies
-from heron_io.checkpoint_store.opening import is_on_this_machine, open_checkpoint_store
 from heron_io.checkpoint_store.protocol import CheckpointStore, CheckpointStoreError
 
 log = logging.getLogger("heron_instance")
@@ -75,9 +74,12 @@ class CheckpointStates:
 class MovedStateFiles:
     """The states that tasks save for updates, where no checkpoints are taken."""
 
-    def __init__(self, url: str, topology: str, run: str, task: int) -> None:
-        """`run` tells this run of the topology from others of its name."""
-        self._url = url
+    def __init__(
+        self, opened: Callable[[], CheckpointFiles], topology: str, run: str, task: int
+    ) -> None:
+        """`opened` opens the store; `run` tells this run of the topology from others of its
+        name."""
+        self._opened = opened
         self._folder = f"{topology}/{OWN}/{run}/{MOVED}"
         self._task = task
         self.reported: Callable[[int, str, int], None]
@@ -86,12 +88,12 @@ class MovedStateFiles:
 
     def load(self, update: int, task: int) -> bytes:
         """What a task has saved for an update; HeronError if it cannot be had."""
-        return open_checkpoint_store(self._url).load(self._folder, update, task)
+        return self._opened().load(self._folder, update, task)
 
     def write(self, update: int, state: StateBytes) -> None:
         """Save a state, and tell the main thread. Those of the updates before have been taken."""
         try:
-            store, data = open_checkpoint_store(self._url), as_bytes(state)
+            store, data = self._opened(), as_bytes(state)
             store.save(self._folder, update, self._task, data)
         except HeronError as error:
             self.reported(update, str(error), 0)
@@ -108,16 +110,18 @@ class NewestState:
 
     def __init__(
         self,
-        url: str,
+        opened: Callable[[], CheckpointFiles],
         topology: str,
         run: str,
         task: int,
+        is_folder: bool = True,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        """`run` tells this run of the topology from others of its name, whose states are not
-        for it."""
+        """`opened` opens the store, and `is_folder` says that the store is on this machine; `run`
+        tells this run of the topology from others of its name, whose states are not for it."""
         self._clock = clock
-        self._url = url
+        self._open = opened
+        self._is_folder = is_folder
         self._topology = topology
         self._run = run
         self._folder = f"{topology}/{OWN}/{run}/{task}"
@@ -131,12 +135,12 @@ class NewestState:
     def _opened(self) -> CheckpointFiles:
         """Late: most components keep no state."""
         if self._store is None:
-            self._store = open_checkpoint_store(self._url)
+            self._store = self._open()
         return self._store
 
     def _check_presence(self, store: CheckpointFiles) -> None:
         """A folder is empty when its disk is not mounted; a server does not answer then."""
-        if is_on_this_machine(self._url):
+        if self._is_folder:
             store.check_own(self._topology, self._run)
 
     def load(self) -> bytes | None:

@@ -31,28 +31,36 @@ imports asyncio and ssl for it, a quarter of an instance's imports."""
 
 @dataclass(frozen=True, slots=True)
 class Keys:
-    """A topology's CURVE key pair, each 40 characters of Z85."""
+    """A topology's CURVE key pair, each 40 characters of Z85, and the key of its states."""
 
     public: str
     secret: str
     run: str = ""
     """The run whose states this one goes on with; empty: its own."""
+    states: str = ""
+    """Signs the states of its checkpoints, in hex; empty: they are not signed."""
 
     @staticmethod
-    def new(run: str = "") -> "Keys":
-        """A new pair."""
+    def new(run: str = "", states: bytes = b"") -> "Keys":
+        """A new pair, for a topology whose states the key `states` signs."""
         public, secret = zmq.curve_keypair()
-        return Keys(public.decode("ascii"), secret.decode("ascii"), run)
+        return Keys(public.decode("ascii"), secret.decode("ascii"), run, states.hex())
+
+    @property
+    def states_key(self) -> bytes:
+        """As bytes."""
+        return bytes.fromhex(self.states)
 
     def to_json(self) -> dict[str, str]:
         """As it stands in the state store."""
-        run = {"run": self.run} if self.run else {}
-        return {"public": self.public, "secret": self.secret, **run}
+        more = {"run": self.run, "states": self.states}
+        given = {name: value for name, value in more.items() if value}
+        return {"public": self.public, "secret": self.secret, **given}
 
     @staticmethod
     def from_json(data: dict[str, str]) -> "Keys":
         """The inverse of `to_json`."""
-        return Keys(data["public"], data["secret"], data.get("run", ""))
+        return Keys(data["public"], data["secret"], data.get("run", ""), data.get("states", ""))
 
     def use_as_client(self, sock: "zmq.Socket[bytes]") -> None:
         """Let a socket connect to servers of the same topology."""

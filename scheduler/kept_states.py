@@ -131,6 +131,7 @@ def _checkpoint(
     kept = Kept(folder.path, number, description.at, {"latest": latest, "completed": [completed]})
     if _is_same(description, topology, packing):
         folder.check_presence(packing.instances)
+        folder.check_signatures(packing.instances)
         return kept
     return replace(kept, savepoint=_divided(description, folder, topology, packing))
 

@@ -23,6 +23,7 @@ from heron_core.plans import (
 from heron_core.state_tree import (
     checkpoints_path,
     execution_path,
+    keys_path,
     master_path,
     packing_path,
     physical_path,
@@ -33,6 +34,7 @@ from heron_core.stats import TopologyStats, UpdateStats
 from heron_core.topology import topology_from_json
 from heron_io.checkpoint_store.opening import open_checkpoint_store
 from heron_io.master_client import MasterClient, NoAnswer
+from heron_io.security import Keys
 from heron_io.state_store.protocol import StateStore
 from scheduler.container.engines import Choice
 from scheduler.container_sizes import check_fits
@@ -191,7 +193,8 @@ class OperationSteps:
         logs = str((self.store.get(execution_path(self.name)) or {}).get("logs", ""))
         completed = (self.store.get(checkpoints_path(self.name)) or {}).get("completed", ())
         at = next((float(each["at"]) for each in completed if each["number"] == number), 0.0)
-        store = open_checkpoint_store(store_url(topology, logs))
+        pair = Keys.from_json(self.store.get(keys_path(self.name)) or {})
+        store = open_checkpoint_store(store_url(topology, logs), pair.states_key)
         key = key_of(Home.of_user().path)
         return Taking(topology, self._running_plan(), store, number, at, url, key).copied()
 

@@ -57,8 +57,9 @@ def resumed(submission: Submission) -> Submission:
         if store.get(topology_path(topology.name)) is not None:
             return submission  # one that runs: to register says so
         node = store.get(checkpoints_path(topology.name)) or {}
+    pair = submission.keys
     try:
-        files = _files_of(topology, submission.home)
+        files = _files_of(topology, submission.home, pair)
         files.numbers(topology.name)
     except HeronError as error:
         if node.get("completed") or OWN_RUN in node:
@@ -67,7 +68,7 @@ def resumed(submission: Submission) -> Submission:
     kept = kept_by(topology, packing, files, node)
     if kept is None:
         return submission
-    return replace(submission, kept=kept, keys=Keys.new(kept.run))
+    return replace(submission, kept=kept, keys=replace(pair, run=kept.run))
 
 
 def anew(submission: Submission) -> str:
@@ -92,8 +93,10 @@ def anew(submission: Submission) -> str:
     return f"{name} starts anew and leaves {folder}: --from-savepoint {folder} begins with it"
 
 
-def _files_of(topology: TopologySpec, home: Home) -> CheckpointFiles:
-    return open_checkpoint_store(store_url(topology, home.logs(topology.name)))
+def _files_of(topology: TopologySpec, home: Home, pair: Keys | None = None) -> CheckpointFiles:
+    """`pair`: of the run that reads or writes states there."""
+    key = b"" if pair is None else pair.states_key
+    return open_checkpoint_store(store_url(topology, home.logs(topology.name)), key)
 
 
 def register(submission: Submission, backend: Backend) -> None:
@@ -143,7 +146,8 @@ def bring_states(submission: Submission, *, is_here: bool = False) -> None:
     with open_store(submission.store_url) as nodes:
         former = nodes.get(checkpoints_path(name)) or {}
         try:
-            node = _brought(submission, _files_of(topology, submission.home), former)
+            files = _files_of(topology, submission.home, submission.keys)
+            node = _brought(submission, files, former)
             node = _begun(submission, node, is_here)
         except HeronError:
             if submission.savepoint is not None or submission.kept is not None:

@@ -27,9 +27,10 @@ from heron_core.topology import TopologySpec
 from heron_core.typed_json import to_json
 from heron_io.checkpoint_store.checkpoint_files import CheckpointFiles
 from heron_io.checkpoint_store.opening import is_on_this_machine, open_checkpoint_store
+from heron_io.checkpoint_store.signer import digest_of_state
 from heron_io.checkpoint_store.state_folder import DESCRIPTION, StateFolder, wrong
 from heron_io.security import Keys
-from scheduler.signatures import SIGNATURE, Trust, digest_of_state, sign
+from scheduler.signatures import SIGNATURE, Trust, sign
 
 NO_STATE = b""
 """What a task is given that begins without state."""
@@ -210,10 +211,12 @@ def read_savepoint(
         folder = files.as_checkpoint()
     contents: dict[int, Contents] = {}
     names = {task: name for name, each in description.components.items() for task in each.tasks}
+    signer = trust.signer(description.topology, description.checkpoint)
     for task in names:
         state = folder.check(task)
         contents[task] = contents_of(state, f"{folder.path}/{task}")
-        trust.look_at(task, state)
+        is_signed = not description.is_savepoint and folder.is_signed(task, state, signer)
+        trust.look_at(task, state, is_signed)
     trust.check(folder, described, names)
     backend = keys.state_backend(config)
     plan = plan_restore(url, description, contents, packing, backend, allow_non_restored)

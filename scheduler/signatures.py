@@ -1,23 +1,27 @@
-"""Who made a savepoint: it is signed by a key of the user's own.
+"""Who made a savepoint or a checkpoint: it is signed by a key of the user's own.
 
 A value that only pickle can carry runs code of its maker's choice when it is opened. So a savepoint
 is signed when it is taken, by an HMAC with a key that only its user can read; one without a valid
 signature begins nothing if it has such values, unless the user says that its maker is trusted.
 Plain values need no signature: nothing of them is ever executed.
+
+The processes of a topology sign each state of its checkpoints (heron_io.checkpoint_store.signer),
+with a key that is made of the user's and of the topology's name: it is in the state store beside
+the topology's other secrets, and the user's own key is not.
 """
 
-import hashlib
 import hmac
 import json
 import os
 import secrets
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
 from heron_core.errors import HeronError, UsageError
 from heron_core.state.description import opens_pickles
-from heron_core.state.file_snapshot import FileSnapshot
+from heron_io.checkpoint_store.signer import Signer, digest_of_state
 from heron_io.checkpoint_store.state_folder import StateFolder, wrong
 
 SIGNATURE = "signature"
@@ -31,6 +35,8 @@ def key_of(home: str) -> bytes:
     """The key of the user whose folder this is, which is made when it is needed first."""
     path = os.path.join(home, KEY_FILE)
     try:
+        with suppress(FileNotFoundError), open(path, "rb") as file:
+            return file.read()
         os.makedirs(home, mode=0o700, exist_ok=True)
         beside = f"{path}.{os.getpid()}"
         with open(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
@@ -47,17 +53,15 @@ def key_of(home: str) -> bytes:
         raise HeronError(f"the key of savepoints cannot be had from {path}: {error}") from error
 
 
-def digest_of_state(state: bytes) -> str:
-    """Of a state; its files go by their names, which are digests of what they hold."""
-    files = sorted(state.files.items()) if isinstance(state, FileSnapshot) else []
-    listed = json.dumps(files).encode()
-    return hashlib.sha256(hashlib.sha256(state).digest() + listed).hexdigest()
+def states_key(key: bytes, topology: str) -> bytes:
+    """What signs the states of a user's topology; `key`: the user's own."""
+    return hmac.digest(key, f"states of {topology}".encode(), "sha256")
 
 
 def _signature(key: bytes, description: Any, digests: Mapping[int, str]) -> str:
     states = {str(task): each for task, each in digests.items()}
     signed = json.dumps([description, states], sort_keys=True).encode()
-    return hmac.new(key, signed, hashlib.sha256).hexdigest()
+    return hmac.digest(key, signed, "sha256").hex()
 
 
 def sign(folder: StateFolder, key: bytes, description: Any, digests: Mapping[int, str]) -> None:
@@ -79,11 +83,16 @@ class Trust:
     digests: dict[int, str] = field(default_factory=dict)
     """task -> digest of the state that was looked at."""
     _pickled: list[int] = field(default_factory=list)
+    """Tasks of states that may run code and have no signature of their own."""
 
-    def look_at(self, task: int, state: bytes) -> None:
-        """One state of a savepoint."""
+    def signer(self, topology: str, checkpoint: int) -> Signer:
+        """Of the states of a checkpoint of the user's own."""
+        return Signer(states_key(self.key, topology), f"{topology}/{checkpoint}")
+
+    def look_at(self, task: int, state: bytes, is_signed: bool = False) -> None:
+        """One state of a savepoint or a checkpoint. `is_signed`: by the user's own topology."""
         self.digests[task] = digest_of_state(state)
-        if opens_pickles(state):
+        if not (is_signed and self.key) and opens_pickles(state):
             self._pickled.append(task)
 
     def check(self, folder: StateFolder, description: Any, names: Mapping[int, str]) -> None:

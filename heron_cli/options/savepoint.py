@@ -90,9 +90,13 @@ class SavepointOptions:
     def begin(self, submission: "Submission") -> "Submission":
         """The submission with the state that it begins with, which is told in a line: a savepoint,
         what a run of its name has left, or none. HeronError if it cannot begin with that."""
+        from heron_io.security import Keys
         from scheduler.registration import anew, resumed
+        from scheduler.signatures import key_of, states_key
 
         name = submission.topology.name
+        pair = Keys.new(states=states_key(key_of(submission.home.path), name))
+        submission = replace(submission, keys=pair)
         if self.fresh or submission.savepoint is not None:
             note = anew(submission)
         else:

@@ -15,6 +15,7 @@ yet are safe meanwhile: they are new, or they are those of a newer one than is d
 """
 
 from heron_io.checkpoint_store.protocol import CheckpointStoreError
+from heron_io.checkpoint_store.signer import Signer
 from heron_io.checkpoint_store.state_folder import FILES, FileAccess, StateFolder, wrong
 
 SHARED = "shared"
@@ -31,14 +32,18 @@ OVER = "over"
 class CheckpointFiles:
     """A CheckpointStore below a folder of a file system."""
 
-    def __init__(self, access: FileAccess, folder: str) -> None:
+    def __init__(self, access: FileAccess, folder: str, key: bytes = b"") -> None:
+        """`key` signs the states of checkpoints, and is asked of those that are loaded; empty: they
+        have no signature, or it is not looked at."""
         self._access = access
         self._folder = folder.rstrip("/") or "/"
+        self._key = key
 
     def checkpoint(self, topology: str, checkpoint: int) -> StateFolder:
         """The folder of a checkpoint."""
-        folder = f"{self._folder}/{topology}"
-        return StateFolder(self._access, f"{folder}/{checkpoint}", f"{folder}/{SHARED}")
+        folder, place = f"{self._folder}/{topology}", f"{topology}/{checkpoint}"
+        signer = Signer(self._key, place) if self._key else None
+        return StateFolder(self._access, f"{self._folder}/{place}", f"{folder}/{SHARED}", signer)
 
     def savepoint(self) -> StateFolder:
         """The store's own folder as that of a savepoint, which shares nothing."""

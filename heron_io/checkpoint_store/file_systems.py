@@ -121,7 +121,7 @@ class FsspecAccess:
             pass
 
 
-def open_file_system(url: str) -> CheckpointFiles:
+def open_file_system(url: str, key: bytes = b"") -> CheckpointFiles:
     """The store at a URL; UsageError that names what to install, or what is wrong with the URL."""
     protocol = url.partition("://")[0]
     if protocol == "memory":
@@ -142,7 +142,7 @@ def open_file_system(url: str) -> CheckpointFiles:
         raise UsageError(f"{url!r} is no checkpoint store: {error}") from None
     except Exception as error:
         raise UsageError(_cannot_be_reached(url, str(error))) from error
-    return CheckpointFiles(FsspecAccess(file_system), folder)
+    return CheckpointFiles(FsspecAccess(file_system), folder, key)
 
 
 def _cannot_be_reached(url: str, reason: str) -> str:

@@ -72,5 +72,5 @@ def _parts_of(path: str) -> Iterator[bytes]:
 class LocalFiles(CheckpointFiles):
     """A CheckpointStore below a folder, which is made when something is saved."""
 
-    def __init__(self, folder: str) -> None:
-        super().__init__(LocalAccess(), folder)
+    def __init__(self, folder: str, key: bytes = b"") -> None:
+        super().__init__(LocalAccess(), folder, key)

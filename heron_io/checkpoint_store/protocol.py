@@ -24,6 +24,10 @@ class StateDamaged(CheckpointStoreError):
     trouble = RestoreTrouble.DAMAGED
 
 
+class StateNotSigned(StateDamaged):
+    """A state is whole, and nobody with the key of its topology wrote it."""
+
+
 class StateGone(CheckpointStoreError):
     """The store is there, and a file of a state is not in it."""
 

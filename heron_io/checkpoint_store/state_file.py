@@ -1,13 +1,15 @@
-"""The file of one saved state, which shows whether it is whole.
+"""The file of one saved state, which shows whether it is whole, and who wrote it.
 
 header (16 bytes)  magic b"HCKP", u32 crc of the state, u64 its length; little endian
 state
+signature          32 bytes (signer.py), or none in a store that is not signed
 """
 
 import struct
 import zlib
 
 from heron_io.checkpoint_store.protocol import StateDamaged
+from heron_io.checkpoint_store.signer import SIGNATURE_BYTES
 
 _HEADER = struct.Struct("<4sIQ")
 _MAGIC = b"HCKP"
@@ -18,12 +20,15 @@ def header_of(state: bytes) -> bytes:
     return _HEADER.pack(_MAGIC, zlib.crc32(state), len(state))
 
 
-def state_in(data: bytes, path: str) -> bytes:
-    """The state of a file's content; StateDamaged, which names the file, if it is damaged."""
+def state_in(data: bytes, path: str) -> tuple[bytes, bytes]:
+    """The state and its signature (empty if there is none) of a file's content; StateDamaged, which
+    names the file, if it is damaged."""
     if len(data) < _HEADER.size:
         raise StateDamaged(f"{path} is damaged: it is cut after {len(data)} bytes")
     magic, crc, length = _HEADER.unpack_from(data)
-    state = data[_HEADER.size :]
-    if magic != _MAGIC or length != len(state) or crc != zlib.crc32(state):
+    end = _HEADER.size + length
+    state, signature = data[_HEADER.size : end], data[end:]
+    is_whole = length == len(state) and len(signature) in (0, SIGNATURE_BYTES)
+    if magic != _MAGIC or not is_whole or crc != zlib.crc32(state):
         raise StateDamaged(f"{path} is damaged: it is not what was saved there")
-    return state
+    return state, signature

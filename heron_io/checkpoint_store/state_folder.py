@@ -13,7 +13,13 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Protocol
 
 from heron_core.state.file_snapshot import FileSnapshot
-from heron_io.checkpoint_store.protocol import CheckpointStoreError, StateDamaged, StateGone
+from heron_io.checkpoint_store.protocol import (
+    CheckpointStoreError,
+    StateDamaged,
+    StateGone,
+    StateNotSigned,
+)
+from heron_io.checkpoint_store.signer import Signer
 from heron_io.checkpoint_store.state_file import header_of, state_in
 
 FILES = ".files"
@@ -52,11 +58,15 @@ class FileAccess(Protocol):
 class StateFolder:
     """The states of one checkpoint, by task."""
 
-    def __init__(self, access: FileAccess, path: str, shared: str) -> None:
-        """`shared`: the folder of the states' files."""
+    def __init__(
+        self, access: FileAccess, path: str, shared: str, signer: Signer | None = None
+    ) -> None:
+        """`shared`: the folder of the states' files. `signer` signs what is saved, and what is
+        loaded has to be signed by it; None: states have no signature, or it is not looked at."""
         self.access = access
         self.path = path
         self._shared = shared
+        self._signer = signer
 
     def save(self, task: int, state: bytes) -> None:
         """Keep a state; CheckpointStoreError if it is not there for certain. Files that are there
@@ -65,7 +75,8 @@ class StateFolder:
         try:
             if isinstance(state, FileSnapshot):
                 self._save_files(path, task, state)
-            self.access.write(path, (header_of(state), state))
+            signature = b"" if self._signer is None else self._signer.signature(task, state)
+            self.access.write(path, (header_of(state), state, signature))
         except CheckpointStoreError:
             raise
         except Exception as error:
@@ -88,10 +99,24 @@ class StateFolder:
         self.access.write(stored, (state.source.read(name),))
 
     def load(self, task: int) -> bytes:
-        """A state as it was saved; CheckpointStoreError if it cannot be had."""
+        """A state as it was saved; CheckpointStoreError if it cannot be had, StateNotSigned if it
+        is not what the signer's topology has saved."""
+        state, signature = self._loaded(task)
+        if self._signer is not None and not self._signer.has_signed(task, state, signature):
+            raise StateNotSigned(
+                f"{self.path}/{task} is not signed with the key of its topology: it was changed, or"
+                " a run of another user wrote it"
+            )
+        return state
+
+    def is_signed(self, task: int, state: bytes, signer: Signer) -> bool:
+        """Whether a state that was loaded has the signature of `signer`."""
+        return signer.has_signed(task, state, self._loaded(task)[1])
+
+    def _loaded(self, task: int) -> tuple[bytes, bytes]:
         path = f"{self.path}/{task}"
         try:
-            state = state_in(self.access.read(path), path)
+            state, signature = state_in(self.access.read(path), path)
             files = self.files_of(task)
         except CheckpointStoreError:
             raise
@@ -100,9 +125,10 @@ class StateFolder:
             raise self._missing(what) from error
         except Exception as error:
             raise wrong(f"the state of task {task} cannot be read from {path}", error) from error
-        if files is None:
-            return state
-        return FileSnapshot.of(state, files, Stored(self.access, f"{self._shared}/{task}", files))
+        if files is not None:
+            source = Stored(self.access, f"{self._shared}/{task}", files)
+            state = FileSnapshot.of(state, files, source)
+        return state, signature
 
     def _missing(self, what: str) -> CheckpointStoreError:
         """A file is not there: is the store? A folder that is not mounted has nothing at all."""
@@ -134,6 +160,17 @@ class StateFolder:
                 raise wrong(f"{path} cannot be looked at", error) from error
             if not is_here:
                 raise CheckpointStoreError(f"the state of task {task} is missing: {path}")
+
+    def check_signatures(self, tasks: Iterable[int]) -> None:
+        """StateNotSigned if the state of one of the tasks is not what the signer's topology has
+        saved. Whoever begins with one that cannot be had waits for it."""
+        for task in tasks:
+            try:
+                self.load(task)
+            except StateNotSigned:
+                raise
+            except CheckpointStoreError:
+                continue
 
     @property
     def is_described(self) -> bool:

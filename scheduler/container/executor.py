@@ -208,7 +208,7 @@ def _instance_spec(
 ) -> ProcessSpec:
     label = f"{plan.component}-{plan.task}"
     where = heron_instance.server.InstanceArguments(
-        plan.task, _socket(spec), _checkpoint_store(spec), run_of(spec.keys)
+        plan.task, _socket(spec), _checkpoint_store(spec), run_of(spec.keys), spec.keys.states_key
     )
 
     def main(link: SupervisorLink) -> int:

@@ -8,6 +8,7 @@ from functools import partial
 
 import psutil
 
+from heron_core.exit_codes import ExitCode
 from heron_core.state_tree import scheduler_path
 from tests.process.process_support import TOPOLOGIES, Master, Place, until
 from tests.process.test_exact_counts import counted, emitted
@@ -62,6 +63,7 @@ def test_ctrl_c_then_the_same_run_resumes_exactly(place: Place) -> None:
     first.until(completed(place), "a checkpoint is complete")
     stopped = first.end()
     assert f"{place.name} keeps checkpoint " in stopped.err
+    refused_with_another_key(place)
     end(place)
     second = place.heronpy("run", *arguments(place)).succeeded()
     line = resumed_line(second.err)
@@ -71,6 +73,19 @@ def test_ctrl_c_then_the_same_run_resumes_exactly(place: Place) -> None:
     assert not (place.home / "topologies" / place.name / "checkpoints").exists()
     assert not list((place.home / "state").rglob(f"{place.name}*"))
     place.nothing_is_left()
+
+
+def refused_with_another_key(place: Place) -> None:
+    """As another user, whose states might run his code, would be."""
+    file = place.home / "state.key"
+    own = file.read_bytes()
+    file.write_bytes(bytes(len(own)))
+    refused = place.heronpy("run", *arguments(place))
+    assert refused.code == ExitCode.FAILED
+    (line,) = refused.errors
+    assert "is not signed with the key of its topology" in line
+    assert line.endswith("; --fresh starts anew")
+    file.write_bytes(own)
 
 
 def test_a_reboot_then_the_same_submit_is_exact(place: Place) -> None:

@@ -4,6 +4,7 @@ With a real store of files; the saving thread's work is done by the test.
 """
 
 import logging
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -96,7 +97,7 @@ class Process:
         topology = topology_of(kind, streams, [reads(SHUFFLE)], config)
         if is_first:
             LocalFiles(str(folder)).begin_own("t", run)
-        self.newest = NewestState(str(folder), "t", run, SOURCE, clock=float)
+        self.newest = NewestState(partial(LocalFiles, str(folder)), "t", run, SOURCE, clock=float)
         environment = Environment(
             lambda: self.now,
             Random(1),

@@ -3,6 +3,7 @@ with which keys it begins, and with which its next process does. With a real sto
 
 import logging
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -63,8 +64,8 @@ class Process:
         config = {keys.RELIABILITY_MODE: mode, keys.CHECKPOINT_INTERVAL_SECS: 1000}
         topology = topology_of(kind, (StreamSpec("default", ("a", "b")),), [reads(SHUFFLE)], config)
         LocalFiles(str(folder)).begin_own("t", "run")
-        self.newest = NewestState(str(folder), "t", "run", task)
-        self.moved = MovedStateFiles(str(folder), "t", "run", task)
+        self.newest = NewestState(partial(LocalFiles, str(folder)), "t", "run", task)
+        self.moved = MovedStateFiles(partial(LocalFiles, str(folder)), "t", "run", task)
         environment = Environment(
             lambda: self.now,
             Random(1),
