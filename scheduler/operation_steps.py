@@ -193,10 +193,16 @@ class OperationSteps:
         logs = str((self.store.get(execution_path(self.name)) or {}).get("logs", ""))
         completed = (self.store.get(checkpoints_path(self.name)) or {}).get("completed", ())
         at = next((float(each["at"]) for each in completed if each["number"] == number), 0.0)
-        pair = Keys.from_json(self.store.get(keys_path(self.name)) or {})
-        store = open_checkpoint_store(store_url(topology, logs), pair.states_key)
+        store = open_checkpoint_store(store_url(topology, logs), self._states_key())
         key = key_of(Home.of_user().path)
         return Taking(topology, self._running_plan(), store, number, at, url, key).copied()
+
+    def _states_key(self) -> bytes:
+        """What the states of the topology have to be signed with, before we sign them as ours."""
+        pair = self.store.get(keys_path(self.name))
+        if pair is None:
+            raise HeronError(f"the state store has lost {keys_path(self.name)}: try again")
+        return Keys.from_json(pair).states_key
 
     # --- kill -----------------------------------------------------------------------------------
 

@@ -13,12 +13,14 @@ from heron_core.plans import packing_to_json
 from heron_core.state_tree import (
     checkpoints_path,
     execution_path,
+    keys_path,
     operation_path,
     operations_path,
     packing_path,
     topology_path,
 )
 from heron_core.topology import TopologySpec, topology_to_json
+from heron_io.security import Keys
 from heron_io.state_store.file_store import FileStore
 from scheduler.operation_runner import HISTORY_MAX, Killed
 from scheduler.operation_steps import SILENT_SECS
@@ -29,6 +31,7 @@ from scheduler.operations import Requests
 def world(tmp_path: Path) -> Iterator[World]:
     with FileStore(str(tmp_path)) as store:
         store.put(topology_path(NAME), {})
+        store.put(keys_path(NAME), Keys.new().to_json())
         store.put(execution_path(NAME), {"state": "RUNNING"})
         run_by(store, OLD)
         master = FakeMaster(store)
