@@ -41,9 +41,9 @@ class CheckpointFiles:
 
     def checkpoint(self, topology: str, checkpoint: int) -> StateFolder:
         """The folder of a checkpoint."""
-        folder, place = f"{self._folder}/{topology}", f"{topology}/{checkpoint}"
-        signer = Signer(self._key, place) if self._key else None
-        return StateFolder(self._access, f"{self._folder}/{place}", f"{folder}/{SHARED}", signer)
+        folder, location = f"{self._folder}/{topology}", f"{topology}/{checkpoint}"
+        signer = Signer(self._key, location) if self._key else None
+        return StateFolder(self._access, f"{self._folder}/{location}", f"{folder}/{SHARED}", signer)
 
     def savepoint(self) -> StateFolder:
         """The store's own folder as that of a savepoint, which shares nothing."""

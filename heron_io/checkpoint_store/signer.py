@@ -1,4 +1,4 @@
-"""Who wrote a state: an HMAC-SHA256 over its bytes, the names of its files and its place.
+"""Who wrote a state: an HMAC-SHA256 over its bytes, the names of its files and its location.
 
 A state may have values that only pickle can carry, and whoever opens those runs code of their
 maker's choice. So each state of a topology is signed with a key that only its user and its
@@ -29,13 +29,13 @@ class Signer:
     """Signs the states of one checkpoint."""
 
     key: bytes
-    place: str
+    location: str
     """Of the checkpoint in its store, TOPOLOGY/NUMBER: an older state, or that of another task,
     does not pass for this one."""
 
     def signature(self, task: int, state: bytes) -> bytes:
         """What goes with the state of a task; SIGNATURE_BYTES of them."""
-        signed = json.dumps([self.place, task, digest_of_state(state)]).encode()
+        signed = json.dumps([self.location, task, digest_of_state(state)]).encode()
         return hmac.digest(self.key, signed, "sha256")
 
     def has_signed(self, task: int, state: bytes, signature: bytes) -> bool:
