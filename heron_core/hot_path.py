@@ -399,6 +399,19 @@ def fold_acks(acked: list[Any], acks: dict[int, int]) -> list[Any]:
     return others
 
 
+def fold_at_once(anchor_states: Iterable[AnchorState], acks: dict[int, int]) -> None:
+    """Xor into `acks` what they come to: all tuples of each are acked at once."""
+    shared: SharedAnchorState
+    for anchor_state in anchor_states:
+        if anchor_state is not None:
+            root, value = anchor_state
+            acks[root] = acks.get(root, 0) ^ value
+            anchor_state.clear()
+            if isinstance(anchor_state, SharedAnchorState):
+                shared = anchor_state
+                shared.left = 0
+
+
 def whole_batch(
     acked: list[Any], rows: list[Any], anchor_states: list[AnchorState], counter_bits: int
 ) -> list[int] | None:
@@ -431,15 +444,7 @@ def fold_runs(
         return False
     if not are_untouched(runs):
         return False
-    shared: SharedAnchorState
-    for anchor_state in runs:
-        if anchor_state is not None:
-            root, value = anchor_state
-            acks[root] = acks.get(root, 0) ^ value
-            anchor_state.clear()
-            if isinstance(anchor_state, SharedAnchorState):
-                shared = anchor_state
-                shared.left = 0
+    fold_at_once(runs, acks)
     return True
 
 

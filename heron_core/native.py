@@ -21,6 +21,7 @@ __all__ = [
     "bolt_emit",
     "each_its",
     "fold_acks",
+    "fold_at_once",
     "fold_into_trees",
     "fold_runs",
     "made_rows",
@@ -69,6 +70,7 @@ if TYPE_CHECKING:
         bolt_emit,
         each_its,
         fold_acks,
+        fold_at_once,
         fold_into_trees,
         fold_runs,
         made_rows,
@@ -85,6 +87,7 @@ else:
     bolt_emit = _module.bolt_emit
     each_its = _module.each_its
     fold_acks = _module.fold_acks
+    fold_at_once = _module.fold_at_once
     fold_into_trees = _module.fold_into_trees
     fold_runs = _module.fold_runs
     made_rows = _module.made_rows

@@ -23,10 +23,15 @@ _FAILED = (
     | zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL
     | zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL
 )
-
 _MONITOR_EVENT = struct.Struct("=Hi")
-"""The first frame of what a monitor says: event, value. zmq.utils.monitor reads it, too, but
-imports asyncio and ssl for it, a quarter of an instance's imports."""
+"""The first frame of what a monitor says: event, value."""
+
+
+def monitored_event(frames: list[bytes]) -> int:
+    """Which event a monitor socket tells of. zmq.utils.monitor reads it, too, but imports asyncio
+    and ssl, a quarter of what a process of the engine imports."""
+    event: int = _MONITOR_EVENT.unpack(frames[0])[0]
+    return event
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +119,7 @@ class CurveAuthenticator:
             self._answer(self._questions.recv_multipart())
         for monitor in self._monitors:
             if monitor in ready:
-                event, _ = _MONITOR_EVENT.unpack(monitor.recv_multipart()[0])
+                event = monitored_event(monitor.recv_multipart())
                 if event == zmq.EVENT_DISCONNECTED:
                     self.disconnected += 1
                 else:

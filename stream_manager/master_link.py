@@ -11,12 +11,11 @@ import logging
 from typing import Any
 
 import zmq
-from zmq.utils.monitor import parse_monitor_message
 
 from heron_core.errors import ProtocolError
 from heron_core.wire.frames import Frames
 from heron_core.wire.numbered_link import Packet, decode_header
-from heron_io.security import Keys
+from heron_io.security import Keys, monitored_event
 from heron_io.transport import connect_dealer, drain
 from stream_manager import events
 from stream_manager.master_lookup import RETRY_SECS, MasterLookup
@@ -90,8 +89,8 @@ class MasterLink:
         if self._socket is None or self._monitor is None:
             return []
         if self._monitor in ready:
-            for event in drain(self._monitor, DRAIN_MESSAGES):
-                self._connection_changed(parse_monitor_message(event)["event"])
+            for frames in drain(self._monitor, DRAIN_MESSAGES):
+                self._connection_changed(monitored_event(frames))
         if self._socket not in ready:
             return []
         self._is_broken = False

@@ -18,7 +18,7 @@ from heron_core.native import BufferRoom, TupleBuffer, fold_acks, fold_runs, who
 from heron_core.wire.batch import encode_batch
 from heron_core.wire.frames import ROOT_COUNTER_BITS, Frames, Kind, root_owner
 from heron_core.wire.packets import encode_pairs, encode_roots
-from heron_instance.input.anchors import AnchorState, SharedAnchorState
+from heron_instance.input.anchors import AnchorState, SharedAnchorState, fold_whole_runs
 from heronpy_compat.adapters.foreign_calls import ForeignCalls
 
 Send = Callable[[list[Frames]], object]
@@ -275,7 +275,10 @@ class Outbox(BufferRoom):
             return  # what was emitted before these acks is still to be emitted
         self.acks_counted += count
         if self.tracked:
-            for tup in fold_acks(self.acked[:count], self.acks):
+            acked = self.acked[:count]
+            if acked and type(acked[0].roots) is SharedAnchorState:
+                acked = fold_whole_runs(acked, self.acks)
+            for tup in fold_acks(acked, self.acks):
                 self._settle_with_care(tup)
         # What another thread acked meanwhile stays for the next time.
         del self.acked[:count]

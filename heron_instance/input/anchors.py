@@ -5,9 +5,43 @@ it is sent when the tuple is acked, and the anchor state is emptied then. Neighb
 that came with one edge (RUNS) share an anchor state, which is sent when all of them are acked.
 """
 
-from heron_core.native import SharedAnchorState, own_anchors
+from itertools import compress, count, islice
+from operator import attrgetter, is_not
+from typing import Any
+
+from heron_core.native import SharedAnchorState, fold_at_once, own_anchors
 
 AnchorState = list[int] | None
 """None for a tuple that nobody tracks."""
 
-__all__ = ["AnchorState", "SharedAnchorState", "own_anchors"]
+__all__ = ["AnchorState", "SharedAnchorState", "fold_whole_runs", "own_anchors"]
+
+_roots_of, _key_of = attrgetter("roots"), attrgetter("tuple_key")
+
+
+def fold_whole_runs(acked: list[Any], acks: dict[int, int]) -> list[Any]:
+    """Xor into `acks` the runs whose tuples are all here, one after the other, each of them once;
+    returns the other tuples. A flush in the middle of a batch settles nearly all tuples so."""
+    if len(set(map(_key_of, acked))) < len(acked):  # a tuple was acked twice
+        return acked
+    states = list(map(_roots_of, acked))
+    starts = [0, *compress(count(1), map(is_not, states, islice(states, 1, None)))]
+    ends = [*islice(starts, 1, None), len(acked)]
+    whole: list[AnchorState] = []
+    others: list[Any] = []
+    for start, end in zip(starts, ends, strict=True):
+        if _is_whole(states[start], end - start):
+            whole.append(states[start])
+        else:
+            others += acked[start:end]
+    fold_at_once(whole, acks)
+    return others
+
+
+def _is_whole(anchor_state: AnchorState, tuples: int) -> bool:
+    """Whether so many tuples are all of its run, of which none was settled before."""
+    return (
+        isinstance(anchor_state, SharedAnchorState)
+        and anchor_state.settled is None
+        and anchor_state.left == tuples
+    )
