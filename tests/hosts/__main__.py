@@ -1,6 +1,7 @@
 """python -m tests.hosts --fault reset --mode EFFECTIVELY_ONCE --seed 7 --ids 20000
 python -m tests.hosts --fault reset,drop,frozen     one run with these, one after the other
 python -m tests.hosts --fault random --seconds 600 --seed 7
+python -m tests.hosts --fault tour --seed 7         one run with each kind, in an order of the seed
 python -m tests.hosts --all --ids 200000 --seed 1 --seed 2 --seed 3
 
 A topology over several hosts, which are network namespaces, with a ZooKeeper ensemble of three; and
@@ -16,12 +17,12 @@ import sys
 
 from tests.hosts.faults import FAULTS
 from tests.hosts.flows import FLOWS
-from tests.hosts.hosts_run import RANDOM, Report, Wishes, run, table
+from tests.hosts.hosts_run import RANDOM, TOUR, Report, Wishes, run, table
 from tests.hosts.laboratory import laboratory
 from tests.hosts.needs import EXIT_NOT_HERE, missing
 
 SEEDS = 1_000_000
-KINDS = (*FAULTS, RANDOM)
+KINDS = (*FAULTS, TOUR, RANDOM)
 
 
 def main() -> int:
@@ -34,7 +35,7 @@ def main() -> int:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     chosen = [tuple(each.split(",")) for each in options.fault or []]
     if options.all:
-        chosen = [(name,) for name in KINDS]
+        chosen = [(name,) for name in FAULTS]
     reports: list[Report] = []
     with laboratory() as lab:
         for faults in chosen:

@@ -27,6 +27,8 @@ SANDBOXES_GONE_SECS = 60.0
 RANDOM = "random"
 """Any fault that is survived after any other, until the time is over."""
 RANDOM_SECS = 120.0
+TOUR = "tour"
+"""Each kind once, in an order that the seed draws."""
 BUSY_SECS = 60.0
 """Ids are still emitted so long after all of it, for each step takes longer on a busy machine."""
 CALM_SECS = 3.0
@@ -51,8 +53,8 @@ class Wishes:
     @property
     def load_secs(self) -> float:
         """How long ids are emitted: by default as long as all of it lasts."""
-        calm = CALM_SECS * (1 + len(self.faults))
-        return self.secs or sum(map(longest_secs, self.faults)) + calm + START_SECS + BUSY_SECS
+        faults = sum(longest_secs(each, self.mode) + CALM_SECS for each in self.faults)
+        return self.secs or faults + CALM_SECS + START_SECS + BUSY_SECS
 
     @property
     def load(self) -> Load:
@@ -62,16 +64,25 @@ class Wishes:
     def drawn(self, load: Load, chance: random.Random) -> Iterator[str]:
         """The faults, one after the other; for RANDOM as many as there is time for."""
         for each in self.faults:
-            if each != RANDOM:
+            if each == TOUR:
+                yield from chance.sample(names := survived(self.mode), len(names))
+            elif each == RANDOM:
+                names = survived(self.mode)
+                while fitting := [name for name in names if _has_time(name, load)]:
+                    yield chance.choice(fitting)
+            else:
                 yield each
-                continue
-            names = [name for name in FAULTS if name != QUIET and (name, self.mode) not in KNOWN]
-            while fitting := [name for name in names if _has_time(name, load)]:
-                yield chance.choice(fitting)
 
 
-def longest_secs(fault: str) -> float:
+def survived(mode: str) -> list[str]:
+    """The kinds of faults that a topology in this mode survives as it should."""
+    return [name for name in FAULTS if name != QUIET and (name, mode) not in KNOWN]
+
+
+def longest_secs(fault: str, mode: str) -> float:
     """Until data flows again after it, where it takes as long as it may."""
+    if fault == TOUR:
+        return sum(FAULTS[name].longest_secs + CALM_SECS for name in survived(mode))
     return RANDOM_SECS if fault == RANDOM else FAULTS[fault].longest_secs
 
 
