@@ -33,7 +33,8 @@ class ForeignCalls:
         and the cure; empty if it may."""
         self.this_thread = threading.get_ident
         """The number of the thread that asks."""
-        self._main_thread = self.this_thread()
+        main_thread = threading.main_thread().ident
+        self._main_thread = main_thread if _stands_for_main() else self.this_thread()
         self._call_soon = call_soon
         self._calls = ThreadCalls(call_soon, failed)
         self.refusal = refusal
