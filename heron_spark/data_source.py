@@ -19,14 +19,17 @@ from urllib.parse import unquote, urlparse
 from pyspark.sql.datasource import (
     DataSource,
     DataSourceReader,
+    DataSourceStreamArrowWriter,
     DataSourceStreamReader,
-    DataSourceStreamWriter,
     InputPartition,
     WriterCommitMessage,
 )
+from pyspark.sql.types import StructType
 
 from heron_core.errors import UsageError
+from heron_core.wire import columns
 from heron_spark.running_topology import Shared, shared_with
+from heron_spark.value_times import for_spark
 from heronpy_compat.connectors.segments import Part, Segment, SegmentLog, writers_of
 
 FORMAT = "heronpy"
@@ -61,13 +64,13 @@ class HeronpySource(DataSource):
 
     def reader(self, schema: Any) -> "SegmentReader":
         """All that is there now, of one batch."""
-        return SegmentReader(self._shared(is_sink=True).folder, tuple(schema.names))
+        return SegmentReader(self._shared(is_sink=True).folder, schema)
 
     def streamReader(self, schema: Any) -> "SegmentStreamReader":  # noqa: N802 (Spark's name)
         """What is there, and what comes."""
         removes = str(self.options.get("remove", "false")).lower() == "true"
         folder = self._shared(is_sink=True).folder
-        return SegmentStreamReader(folder, tuple(schema.names), removes)
+        return SegmentStreamReader(folder, schema, removes)
 
     def streamWriter(self, schema: Any, overwrite: bool) -> "SegmentWriter":  # noqa: N802
         """A segment for each batch."""
@@ -114,9 +117,9 @@ class Segments(InputPartition):
 class SegmentReader(DataSourceReader):
     """Of a DataFrame that is no stream."""
 
-    def __init__(self, folder: str, columns: Sequence[str]) -> None:
+    def __init__(self, folder: str, schema: StructType) -> None:
         self._folder = folder
-        self._columns = columns
+        self._schema = schema
 
     def partitions(self) -> list[InputPartition]:
         """One for each writer."""
@@ -124,15 +127,15 @@ class SegmentReader(DataSourceReader):
 
     def read(self, partition: Any) -> Iterator[tuple[Any, ...]]:
         """The rows, in order."""
-        yield from rows_of(self._folder, partition, self._columns)
+        yield from rows_of(self._folder, partition, self._schema)
 
 
 class SegmentStreamReader(DataSourceStreamReader):
     """Of a stream."""
 
-    def __init__(self, folder: str, columns: Sequence[str], removes: bool) -> None:
+    def __init__(self, folder: str, schema: StructType, removes: bool) -> None:
         self._folder = folder
-        self._columns = columns
+        self._schema = schema
         self._removes = removes
 
     def initialOffset(self) -> Offset:  # noqa: N802 (Spark's name)
@@ -149,7 +152,7 @@ class SegmentStreamReader(DataSourceStreamReader):
 
     def read(self, partition: Any) -> Iterator[tuple[Any, ...]]:
         """The rows, in order: of any attempt the same."""
-        yield from rows_of(self._folder, partition, self._columns)
+        yield from rows_of(self._folder, partition, self._schema)
 
     def commit(self, end: Offset) -> None:
         """Spark does not ask again for what is before this."""
@@ -173,23 +176,28 @@ def segments_between(start: Offset, end: Offset) -> list[InputPartition]:
     ]
 
 
-def rows_of(folder: str, asked: Segments, columns: Sequence[str]) -> Iterator[tuple[Any, ...]]:
-    """The rows of some segments, as the columns are in order."""
-    log = SegmentLog(folder, asked.writer)
+def rows_of(folder: str, asked: Segments, schema: StructType) -> Iterator[tuple[Any, ...]]:
+    """The rows of some segments, as the columns are in order; a datetime without a zone is UTC."""
+    log, names = SegmentLog(folder, asked.writer), schema.names
+    converts = [for_spark(each.dataType) or _same for each in schema.fields]
     for number in log.numbers():
         if not asked.after < number <= asked.last:
             continue
         segment = log.segment(number)
-        absent = [each for each in columns if each not in segment.fields]
+        absent = [each for each in names if each not in segment.fields]
         if absent:
             raise UsageError(
                 f"segment {number} of {log.folder} has the fields {', '.join(segment.fields)}, "
                 f"and no {absent[0]!r}"
             )
-        at = [segment.fields.index(each) for each in columns]
+        at = [segment.fields.index(each) for each in names]
         for part in segment.parts:
             for row in log.rows(part):
-                yield tuple(row[each] for each in at)
+                yield tuple(convert(row[each]) for convert, each in zip(converts, at, strict=True))
+
+
+def _same(value: Any) -> Any:
+    return value
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +207,7 @@ class Written(WriterCommitMessage):
     part: Part
 
 
-class SegmentWriter(DataSourceStreamWriter):
+class SegmentWriter(DataSourceStreamArrowWriter):
     """Adds a segment for each batch."""
 
     def __init__(self, folder: str, writer: str, columns: Sequence[str]) -> None:
@@ -207,8 +215,9 @@ class SegmentWriter(DataSourceStreamWriter):
         self._columns = columns
 
     def write(self, iterator: Iterator[Any]) -> Written:
-        """In a task: a part that no segment has yet."""
-        return Written(self._log.write_part(list(row) for row in iterator))
+        """In a task: record batches of Spark become a part that no segment has yet."""
+        rows = (row for each in iterator for row in columns.rows_of(columns.in_utc(each)))
+        return Written(self._log.write_part(rows))
 
     def commit(self, messages: Sequence[Any], batchId: int) -> None:  # noqa: N803 (Spark's name)
         """Let the batch be seen, unless it is there from before Spark was killed."""

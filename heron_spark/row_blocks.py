@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from heron_core.wire.columns import in_utc
 from heron_spark.blocks import NUMBER
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ def unpack_rows(block: bytes) -> tuple[int, pa.RecordBatch]:
 
 
 def hand_over(runners: "Mapping[int, Runner]", blocks: Iterable[bytes]) -> set[int]:
-    """Let spouts emit the rows of blocks; returns the tasks that got some.
+    """Let spouts emit the rows of blocks, times in UTC; returns the tasks that got some.
 
     A task without a runner has done the batch in an attempt before this one.
     """
@@ -40,5 +41,5 @@ def hand_over(runners: "Mapping[int, Runner]", blocks: Iterable[bytes]) -> set[i
         task, rows = unpack_rows(block)
         fed.add(task)
         if task in runners:
-            runners[task].take_rows(rows)
+            runners[task].take_rows(in_utc(rows))
     return fed

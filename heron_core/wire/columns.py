@@ -94,6 +94,24 @@ def rows_of(record_batch: pa.RecordBatch) -> list[list[Any]]:
     return list(map(list, zip(*columns, strict=True)))
 
 
+def in_utc(record_batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The same instants as times of UTC, in whichever time zone the columns show them."""
+    schema = pa.schema([pa.field(each.name, _in_utc(each.type)) for each in record_batch.schema])
+    return record_batch if schema.types == record_batch.schema.types else record_batch.cast(schema)
+
+
+def _in_utc(kind: pa.DataType) -> pa.DataType:
+    if pa.types.is_timestamp(kind):
+        return kind if kind.tz is None else pa.timestamp(kind.unit, "UTC")
+    if pa.types.is_map(kind):
+        return pa.map_(_in_utc(kind.key_type), _in_utc(kind.item_type))
+    if pa.types.is_struct(kind):
+        return pa.struct([pa.field(each.name, _in_utc(each.type)) for each in kind])
+    if pa.types.is_list(kind):
+        return pa.list_(_in_utc(kind.value_type))
+    return kind
+
+
 def of_rows(
     rows: Sequence[Sequence[Any]], fields: Sequence[str], schema: pa.Schema | None
 ) -> pa.RecordBatch:

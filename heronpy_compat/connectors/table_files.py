@@ -145,10 +145,12 @@ def lasting_share(pieces: Iterable[Piece], index: int, count: int) -> list[Piece
 
 
 def rows_of(batch: Any) -> list[list[Any]]:
-    """A RecordBatch as a list of rows, values as Python objects."""
+    """A RecordBatch as a list of rows, values as Python objects: maps as dicts."""
     if not batch.num_columns:
         return [[] for _ in range(batch.num_rows)]
-    return [list(row) for row in zip(*(each.to_pylist() for each in batch.columns), strict=True)]
+    from heron_core.wire.columns import rows_of as rows_of_columns  # late: it needs pyarrow
+
+    return rows_of_columns(batch)
 
 
 def _files_below(folder: str) -> Iterator[str]:

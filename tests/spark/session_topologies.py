@@ -74,3 +74,24 @@ def totals(source: Any, name: str) -> TopologyBuilder:
     summed = builder.add_bolt("totals", Totals, 2, {spec: Grouping.fields("key")})
     builder.add_bolt("last", Last, 1, {summed: Grouping.GLOBAL})
     return builder
+
+
+class TimesAgain(Bolt):
+    """Each time as it is, without its zone, and as text."""
+
+    outputs = {"said": "string", "at": "timestamp", "naive": "timestamp", "wall": "timestamp_ntz"}
+
+    def process(self, tup: Any) -> None:
+        """Of one row."""
+        at = tup.values[0]
+        naive = at.replace(tzinfo=None)
+        self.emit([at.isoformat(), at, naive, naive])
+
+
+def times_again(source: Any, name: str) -> TopologyBuilder:
+    """The source's only column, a time, in each way that a topology may have it."""
+    builder = TopologyBuilder(name)
+    spec = source.spec(name="times")
+    builder.add_spec(spec)
+    builder.add_bolt("again", TimesAgain, 1, {spec: Grouping.SHUFFLE})
+    return builder

@@ -12,6 +12,7 @@ from heronpy_compat.adapters.multilang.protocol import (
     OWN_ID,
     Emit,
     Message,
+    check_text,
     emit_of,
     heartbeat,
     tick,
@@ -167,6 +168,7 @@ class ShellBolt(ChildChannel, Bolt):
     def _emitted(self, emit: Emit, anchors: list[Any]) -> list[int]:
         """The task ids; none if the emit failed, and what it was anchored to fails with it."""
         try:
+            check_text([emit.values, emit.stream])
             tasks = self.emit(emit.values, emit.stream, anchors, emit.task, emit.wants_tasks)
         except Exception as error:
             self.report(f"emit failed: {error}")

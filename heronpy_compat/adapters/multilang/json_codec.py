@@ -13,7 +13,10 @@ from heron_core.errors import ProtocolError
 from heronpy_compat.adapters.multilang.protocol import (
     GARBAGE_BYTES_MAX,
     MESSAGE_BYTES_MAX,
+    NO_UTF_8,
     Message,
+    decoded,
+    for_people,
     is_message,
 )
 from heronpy_compat.adapters.multilang.values import finite, said
@@ -76,7 +79,7 @@ class JsonCodec:
         return found
 
     def _take(self, data: bytes, found: list[Message]) -> None:
-        text = data.decode("utf-8", "replace")
+        text = data.decode("utf-8", NO_UTF_8)
         try:
             value = _DECODER.decode(text)
         except (ValueError, RecursionError):
@@ -85,7 +88,7 @@ class JsonCodec:
             value = self._among_strays(text)
         if value is not None:
             self._garbage_bytes = 0
-            found.append(value)
+            found.append(decoded(value))
 
     def _among_strays(self, text: str) -> Message | None:
         """The message that stands between stray lines, if one does; the rest is noted."""
@@ -118,7 +121,7 @@ class JsonCodec:
         del buffer[:begin]
 
     def _stray(self, text: str) -> None:
-        lines = [line for line in text.splitlines() if line.strip() not in ("", "end")]
+        lines = [line for line in for_people(text).splitlines() if line.strip() not in ("", "end")]
         self.strays += lines
         self._garbage_bytes += sum(map(len, lines))
         if self._garbage_bytes > GARBAGE_BYTES_MAX:

@@ -8,7 +8,13 @@ from typing import Any
 import msgpack
 
 from heron_core.errors import ProtocolError
-from heronpy_compat.adapters.multilang.protocol import MESSAGE_BYTES_MAX, Message, is_message
+from heronpy_compat.adapters.multilang.protocol import (
+    MESSAGE_BYTES_MAX,
+    NO_UTF_8,
+    Message,
+    decoded,
+    is_message,
+)
 from heronpy_compat.adapters.multilang.values import said
 
 
@@ -19,7 +25,7 @@ class MsgpackCodec:
         self.strays: list[str] = []
         self._pack = msgpack.Packer(default=said, autoreset=True).pack
         self._unpacker = msgpack.Unpacker(
-            strict_map_key=False, unicode_errors="replace", max_buffer_size=MESSAGE_BYTES_MAX
+            strict_map_key=False, unicode_errors=NO_UTF_8, max_buffer_size=MESSAGE_BYTES_MAX
         )
 
     def encode(self, message: Any) -> bytes:
@@ -56,4 +62,4 @@ class MsgpackCodec:
                 raise ProtocolError(
                     f"wrote what is no message, {each!r:.40}; does it print to stdout? {data!r:.80}"
                 )
-        return found
+        return list(map(decoded, found))

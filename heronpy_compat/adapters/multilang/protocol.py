@@ -16,6 +16,7 @@ HEARTBEAT_STREAM = "__heartbeat"
 SYSTEM_TASK = -1
 
 COMMAND = "command"
+EMIT = "emit"
 PID = "pid"
 OWN_ID = "-"
 """How ids of heartbeats and ticks begin. No tree hangs on them, so acks of them mean nothing."""
@@ -40,6 +41,53 @@ class Codec(Protocol):
 
     def feed(self, data: bytes) -> list[Message]:
         """The messages that end in `data`; ProtocolError when there is no going on."""
+
+
+NO_UTF_8 = "surrogateescape"
+"""How a codec decodes text: bytes that are no UTF-8 stand in it as lone surrogates."""
+
+
+def check_text(value: Any) -> None:
+    """ValueError for a decoded value with a text that is not what the child has written."""
+    if isinstance(value, str):
+        if not value.isascii():
+            _check_text(value)
+    elif isinstance(value, dict):
+        check_text([*value, *value.values()])
+    elif isinstance(value, (list, tuple)):
+        for each in value:
+            check_text(each)
+
+
+def _check_text(value: str) -> None:
+    try:
+        value.encode()
+    except UnicodeEncodeError as error:
+        data = value.encode("utf-8", "surrogatepass" if _is_half(value) else NO_UTF_8)
+        raise ValueError(
+            f"{data!r:.80} is no text in UTF-8 (at character {error.start} of it)"
+        ) from None
+
+
+def _is_half(value: str) -> bool:
+    """Whether it has a lone surrogate that stands for no byte."""
+    return any("\ud800" <= each < "\udc80" or "\udcff" < each <= "\udfff" for each in value)
+
+
+def for_people(value: Any) -> Any:
+    """The same with a question mark for each byte that is no text: for logs and names alone."""
+    if isinstance(value, str):
+        return value if value.isascii() else value.encode("utf-8", "replace").decode()
+    if isinstance(value, dict):
+        return {for_people(key): for_people(each) for key, each in value.items()}
+    return [for_people(each) for each in value] if isinstance(value, (list, tuple)) else value
+
+
+def decoded(message: Message) -> Message:
+    """A message as it is handled: only of an emit each byte counts (check_text)."""
+    is_emit = message.get(COMMAND) == EMIT
+    found: Message = message if is_emit else for_people(message)
+    return found
 
 
 def is_message(value: object) -> bool:

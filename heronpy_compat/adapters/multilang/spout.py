@@ -15,7 +15,14 @@ from heron_core.errors import ProtocolError
 from heronpy_compat.adapters.multilang.child import Child
 from heronpy_compat.adapters.multilang.component import ShellComponent
 from heronpy_compat.adapters.multilang.output import StrayLog
-from heronpy_compat.adapters.multilang.protocol import COMMAND, Emit, Message, emit_of, wants_tasks
+from heronpy_compat.adapters.multilang.protocol import (
+    COMMAND,
+    Emit,
+    Message,
+    check_text,
+    emit_of,
+    wants_tasks,
+)
 from heronpy_compat.api.spout.spout import Spout
 
 OWED_MAX = 256
@@ -216,8 +223,11 @@ class ShellSpout(ShellComponent, Spout):
     def _emitted(self, emit: Emit) -> list[int]:
         """The task ids; none if the emit failed, and then the child gets a fail."""
         assert self.child is not None
-        tup_id = None if emit.id is None else TupleId(self.child, emit.id)
+        tup_id = None
         try:
+            check_text(emit.id)
+            tup_id = None if emit.id is None else TupleId(self.child, emit.id)
+            check_text([emit.values, emit.stream])
             tasks = self.emit(emit.values, tup_id, emit.stream, emit.task, emit.wants_tasks)
         except Exception as error:
             self.report(f"emit failed: {error}")

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
@@ -34,7 +35,7 @@ def no_power_cuts(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def rows_in(folder: Path) -> list[Any]:
     """As a batch DataFrame of Spark has them."""
-    reader = SegmentReader(str(folder), ["number"])
+    reader = SegmentReader(str(folder), NUMBERS)
     return [row[0] for part in reader.partitions() for row in reader.read(part)]
 
 
@@ -105,7 +106,7 @@ def feeding(folder: Path, mode: str, **more: Any) -> Any:
 
 def write_batch(writer: Any, batch: int, *parts: list[int]) -> None:
     """A batch of so many tasks."""
-    tasks = [writer.write(iter([(number,) for number in each])) for each in parts]
+    tasks = [writer.write(iter([pa.record_batch({"number": each})])) for each in parts]
     writer.commit(tasks, batch)
 
 

@@ -217,6 +217,16 @@ def test_an_emit_that_fails_fails_what_it_is_anchored_to(bolt: Make) -> None:
     assert shell.counts == {}, "its ack was to be expected"
 
 
+def test_an_emit_of_bytes_that_are_no_text_fails_what_it_is_anchored_to(bolt: Make) -> None:
+    shell = bolt().start()
+    message = '{"command": "emit", "anchors": ["1"], "tuple": ["caf\udce9"]}\nend\n'
+    given = shell.give_and_settle(["raw", message], ["emit", {"tuple": ["good"]}], ["ack"])
+    assert shell.engine.failed == [given]
+    assert [each.values for each in shell.engine.emitted] == [["good"]]
+    (error,) = shell.engine.errors
+    assert "b'caf\\xe9' is no text in UTF-8" in error
+
+
 def test_messages_that_are_wrong_are_reported_and_do_no_harm(bolt: Make) -> None:
     shell = bolt().start()
     given = shell.give_and_settle(

@@ -15,7 +15,7 @@ from heronpy_compat.adapters.multilang import json_codec, protocol
 from heronpy_compat.adapters.multilang.in_flight import InFlight
 from heronpy_compat.adapters.multilang.json_codec import JsonCodec
 from heronpy_compat.adapters.multilang.msgpack_codec import MsgpackCodec
-from heronpy_compat.adapters.multilang.protocol import emit_of
+from heronpy_compat.adapters.multilang.protocol import check_text, emit_of
 from heronpy_compat.adapters.multilang.response_timer import ResponseTimer
 
 ACK = {"command": "ack", "id": "5"}
@@ -76,8 +76,25 @@ def test_a_stray_line_is_known_before_the_next_message_comes() -> None:
 
 def test_bytes_that_are_no_utf_8_do_not_break_a_message() -> None:
     assert JsonCodec().feed(b'{"command": "log", "msg": "caf\xe9"}\nend\n') == [
-        {"command": "log", "msg": "caf\ufffd"}
+        {"command": "log", "msg": "caf?"}
     ]
+
+
+@pytest.mark.parametrize("codec", [JsonCodec(), MsgpackCodec()])
+def test_a_text_of_an_emit_that_is_no_utf_8_is_told_and_no_other_is_changed(codec: Any) -> None:
+    good = {"command": "emit", "tuple": ["caf\xe9", ["\U0001f600"], {"\u4f60": None}]}
+    bad = {"command": "emit", "tuple": [1, ["caf\xe9"]]}
+    if isinstance(codec, JsonCodec):
+        data = json.dumps(good, ensure_ascii=False).encode() + b"\nend\n"
+        data += json.dumps(bad, ensure_ascii=False).encode("latin-1") + b"\nend\n"
+    else:
+        data = msgpack.packb(good) + msgpack.packb(bad).replace(b"\xa5caf\xc3\xa9", b"\xa4caf\xe9")
+    kept, broken = codec.feed(data)
+    assert kept == good
+    check_text(kept["tuple"])
+    with pytest.raises(ValueError, match=r"b'caf\\xe9' is no text in UTF-8 \(at character 3"):
+        check_text(broken["tuple"])
+    assert codec.strays == []
 
 
 def test_too_much_garbage_in_a_row_ends_it_and_a_message_starts_the_count_anew(
