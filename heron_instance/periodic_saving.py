@@ -47,7 +47,8 @@ class PeriodicSaving:
         self._awaited: tuple[int, Callable[[str], None]] | None = None
         """The number of the state that somebody waits for, and who is told why it is not saved."""
         self.rests = False
-        """An update may end this process, and then its successor is not to begin with this."""
+        """This process is in no plan yet, or an update may end it: its successor is not to begin
+        with this."""
 
     def is_due(self, now: float) -> bool:
         """Whether there is something to do; from any thread."""

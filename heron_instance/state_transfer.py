@@ -81,6 +81,10 @@ class StateTransfer:
         """The newest plan that moves states of this component, with its epoch."""
         self._begun_at = 0.0
         self._retry_at: float | None = None
+        if host.saving is not None:
+            # A process that an update starts is in no plan yet. The state of its task is that of
+            # the process which is, and stays so if the update is aborted.
+            host.saving.rests = True
 
     # --- before the plan is switched ------------------------------------------------------------
 

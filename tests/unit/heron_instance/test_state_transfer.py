@@ -195,6 +195,26 @@ def test_fewer_take_the_keys_of_those_that_are_gone(tmp_path: Path) -> None:
     assert both[0].counts == dict.fromkeys(KEYS, 1)
 
 
+def test_a_process_that_an_update_starts_saves_no_state_of_its_own_before_its_plan(
+    tmp_path: Path,
+) -> None:
+    """The update may still be aborted: the task's state is that of the process which runs on."""
+    bolt, new = counted(tmp_path), Process(Count, tmp_path)
+    new.now += 5000
+    new.handle(Timer())
+    new.handle(Turn())
+    assert bolt.plan(2) == []
+    bolt.now += 5000
+    bolt.handle(Timer())
+    bolt.handle(Turn())
+    assert Process(Count, tmp_path).counts == bolt.counts == dict.fromkeys(KEYS, 1)
+    new.plan(2)
+    new.now += 5000
+    new.handle(Timer())
+    new.handle(Turn())
+    assert Process(Count, tmp_path).counts == {}
+
+
 def test_between_saving_and_the_end_of_the_update_nothing_happens(tmp_path: Path) -> None:
     bolt = counted(tmp_path)
     assert bolt.save() == bolt.save()  # asked again it says the same
