@@ -147,6 +147,8 @@ class Restore:
     have others now: theirs are the states that are divided among its tasks."""
     gave_up: tuple[str, ...] = ()
     """See CheckpointCompleted: for instances that have not been told that it is complete."""
+    with_input: tuple[int, ...] = ()
+    """The tasks of then whose states have input that they had not processed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,6 +295,7 @@ def _restore_to_json(restore: Restore) -> dict[str, Any]:
         "members": None if members is None else {str(task): who for task, who in members.items()},
         **({"former": former} if former else {}),
         **({"gave_up": list(restore.gave_up)} if restore.gave_up else {}),
+        **({"with_input": list(restore.with_input)} if restore.with_input else {}),
     }
 
 
@@ -305,11 +308,13 @@ def _restore_from_json(data: Mapping[str, Any] | None) -> Restore | None:
         None if members is None else {int(task): who for task, who in members.items()},
         {name: tuple(tasks) for name, tasks in data.get("former", {}).items()},
         tuple(map(str, data.get("gave_up", ()))),
+        tuple(data.get("with_input", ())),
     )
     numbers = (
         restore.checkpoint,
         *(restore.members or {}).values(),
         *(task for tasks in restore.former.values() for task in tasks),
+        *restore.with_input,
     )
     if not all(type(each) is int for each in numbers):
         raise ValueError(f"a restore of {reprlib.repr(data):.200}")

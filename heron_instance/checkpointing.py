@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 from heron_core.errors import HeronError, StateError
 from heron_core.plans import PackingPlan
+from heron_core.state.divided_input import FormerInput, InputDivider
 from heron_core.state.file_snapshot import DeferredSnapshot, StateBytes, as_bytes
 from heron_core.state.restore_plan import Share, key_range_of, share_of
 from heron_core.state.saved_input import (
@@ -36,8 +37,8 @@ from heron_instance.runtime.factory import Instance
 from heron_instance.shared_state import SharedState
 from heron_io.checkpoint_store.protocol import CheckpointStoreError
 
-Address = Callable[[SavedInput], SavedInput]
-"""Makes saved input what its sources would send now."""
+TakeInput = Callable[[Sequence[FormerInput]], SavedInput]
+"""What an instance is to process of a checkpoint's input."""
 
 REASON_MAX = 500
 """Characters of why a checkpoint failed, for people to read."""
@@ -278,10 +279,12 @@ class Checkpointing:
             answer: messages.FromInstance = messages.Restored(who.task, who.incarnation, 0)
             driver.outbox.discard()
         else:
-            share = share_of(who.task, packing, restore.get("former", {}))
+            divided = restore.get("former", {}), restore.get("with_input", ())
+            share = share_of(who.task, packing, *divided)
             gave_up = restore.get("gave_up", ())
-            address = partial(addressed, epoch, who.task, packing, topology)
-            answer = self._restore(epoch, restore["checkpoint"], gave_up, share, is_scaled, address)
+            take_input = partial(self._input_of, epoch, share, packing, topology)
+            by = gave_up, share, is_scaled, take_input
+            answer = self._restore(epoch, restore["checkpoint"], *by)
         driver, saved = self._host.driver, self._saved_input
         driver.forget_deliveries()
         driver.expect(saved.tuples)
@@ -297,7 +300,7 @@ class Checkpointing:
         gave_up: Sequence[str],
         share: Share,
         is_scaled: bool,
-        address: Address,
+        take_input: TakeInput,
     ) -> messages.FromInstance:
         who = self._host.identity
         if is_scaled:
@@ -305,19 +308,36 @@ class Checkpointing:
             if self._has_state_of(checkpoint, share):
                 return messages.Restored(who.task, who.incarnation, epoch)
         try:
-            saved, its_input = self._states.go_back(checkpoint, share)
-            its_input = address(its_input)
+            saved, inputs = self._states.go_back(checkpoint, share)
         except HeronError as error:
             return self._not_restored(epoch, error)
         try:
             self._is_completed(checkpoint, gave_up)  # nobody may have told us
             self._go_back(checkpoint, saved)
-            self._begin_with(its_input)
+            self._begin_with(take_input(inputs))
         except HeronError as error:
             if self.is_waiting and not isinstance(error, StateError | CheckpointStoreError):
                 raise  # its class cannot begin, with whatever state
             return self._not_restored(epoch, error)
         return messages.Restored(who.task, who.incarnation, epoch)
+
+    def _input_of(
+        self,
+        epoch: int,
+        share: Share,
+        packing: PackingPlan,
+        topology: TopologySpec,
+        inputs: Sequence[FormerInput],
+    ) -> SavedInput:
+        """What is ours of the input of a checkpoint, as its sources would send it now."""
+        driver, task = self._host.driver, self._host.identity.task
+        if not inputs or not isinstance(driver, BoltDriver):
+            return NO_INPUT
+        found = inputs[0].saved
+        if not share.is_whole:
+            divider = InputDivider(packing.instances[task].component, topology, driver.decode)
+            found = divider.share(inputs, share.key_range)
+        return addressed(epoch, task, packing, topology, found)
 
     def _begin_with(self, its_input: SavedInput) -> None:
         driver = self._host.driver

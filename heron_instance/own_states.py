@@ -2,11 +2,11 @@
 
 from collections.abc import Callable
 
-from heron_core.errors import StateError
+from heron_core.state.divided_input import FormerInput
 from heron_core.state.file_snapshot import StateBytes, as_bytes
 from heron_core.state.parts import Part, Parts, encode_parts
 from heron_core.state.restore_plan import Share
-from heron_core.state.saved_input import NO_INPUT, SavedInput, decode_input
+from heron_core.state.saved_input import decode_input
 
 Load = Callable[[int, int], bytes]
 
@@ -46,31 +46,26 @@ class OwnStates:
             }
         return is_new
 
-    def go_back(self, checkpoint: int, share: Share) -> tuple[bytes | None, SavedInput]:
+    def go_back(self, checkpoint: int, share: Share) -> tuple[bytes | None, list[FormerInput]]:
         """The state of a checkpoint, made of those of `share`, and the input that is to be
-        processed first. No state for checkpoint 0, and if there is none in it: a savepoint knows
-        nothing of a component that is new. HeronError if it cannot be had."""
+        processed first: that of one task, or of several of which it is divided. No state for
+        checkpoint 0, and if there is none in it: a savepoint knows nothing of a component that is
+        new. HeronError if it cannot be had."""
         own = self._by_checkpoint.get(checkpoint)
         self._by_checkpoint = {} if own is None else {checkpoint: own}
         if not checkpoint:
-            return None, NO_INPUT
+            return None, []
         if share.is_whole:
             state, saved = decode_input(self._state_of(checkpoint, share.sources[0].task))
-            return state or None, saved
-        states = ((each, self._part_of(checkpoint, each.task)) for each in share.sources)
-        parts = tuple(Part(each.key_range, state) for each, state in states if state)
-        return encode_parts(Parts(share.key_range, parts)) if parts else None, NO_INPUT
-
-    def _part_of(self, checkpoint: int, task: int) -> bytes:
-        """StateError if there is input with it: nobody can tell which instance is to have it."""
-        state, saved = decode_input(self._state_of(checkpoint, task))
-        if saved.messages:
-            raise StateError(
-                f"checkpoint {checkpoint} has {len(saved.messages)} messages of input that task"
-                f" {task} had not processed, and they cannot be divided: keep the number of"
-                " instances until a later one is complete"
-            )
-        return state
+            return state or None, [FormerInput(share.key_range, saved)] if saved.messages else []
+        parts, inputs = [], []
+        for each in sorted({*share.sources, *share.inputs}, key=lambda one: one.key_range.index):
+            state, saved = decode_input(self._state_of(checkpoint, each.task))
+            if state and each in share.sources:
+                parts.append(Part(each.key_range, state))
+            if saved.messages:
+                inputs.append(FormerInput(each.key_range, saved))
+        return encode_parts(Parts(share.key_range, tuple(parts))) if parts else None, inputs
 
     def _state_of(self, checkpoint: int, task: int) -> bytes:
         """As it was saved; our own is at hand, or kept from now on."""

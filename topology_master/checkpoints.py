@@ -140,10 +140,9 @@ class Checkpoints:
         """The one to which the topology goes back; 0: to its start."""
         return self.numbers()[0]
 
-    @property
-    def with_input(self) -> frozenset[int]:
-        """The tasks whose states in the newest one have input."""
-        return frozenset(self.completed[0].with_input if self.completed else ())
+    def with_input(self, number: int) -> tuple[int, ...]:
+        """The tasks whose states in a completed one have input."""
+        return next((each.with_input for each in self.completed if each.number == number), ())
 
     def at_end(self, number: int) -> str:
         """The phase of the end in which a completed one was taken; empty before that."""

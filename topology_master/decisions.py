@@ -39,9 +39,6 @@ class RestartProbes:
 class RequestCheckpoint:
     """Take a checkpoint as soon as one can be taken."""
 
-    aligned: frozenset[int] = frozenset()
-    """The tasks whose input no barrier is to overtake: their states are to be divided."""
-
 
 @dataclass(frozen=True, slots=True)
 class SaveStates:

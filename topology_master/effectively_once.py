@@ -72,7 +72,10 @@ class EffectivelyOnce:
         restore = self.recovery.begin(self.checkpoints.newest)
         former = self.checkpoints.former(restore.checkpoint)
         gave_up = self.checkpoints.gave_up(restore.checkpoint)
-        self.recovery.restore = replace(restore, former=former, gave_up=gave_up)
+        with_input = self.checkpoints.with_input(restore.checkpoint)
+        self.recovery.restore = replace(
+            restore, former=former, gave_up=gave_up, with_input=with_input
+        )
         return self.recovery.restore
 
     def newest_stored(self, epoch: int) -> CheckpointCompleted | None:
@@ -129,7 +132,6 @@ class EffectivelyOnce:
             is_under_way=checkpoints.pending is not None or checkpoints.is_requested,
             failure=checkpoints.failure,
             missing=self.missing(tasks),
-            with_input=checkpoints.with_input,
         )
 
     def stats(self, packing: PackingPlan, now: float) -> CheckpointStats:

@@ -452,8 +452,8 @@ class Lifecycle:
                     self.termination.detector.restart()
                 case decisions.SaveStates(number, tasks):
                     self.send_all(messages.TriggerCheckpoint(number, self.plan.epoch, tasks), out)
-                case decisions.RequestCheckpoint(aligned):
-                    self.request_checkpoint(now, aligned=aligned)
+                case decisions.RequestCheckpoint():
+                    self.request_checkpoint(now)
                 case events.StorePacking() | events.Log():
                     out.append(decision)
                 case _:

@@ -67,7 +67,6 @@ from topology_master.update import (
     UpdateStage,
     absent,
     check_target,
-    divided,
     listed,
     names,
     names_of,
@@ -364,13 +363,12 @@ class Rescale:
         self, update: Update, view: MasterView, checkpoints: CheckpointView, now: float
     ) -> list[Decision]:
         """All containers are there: the spouts pause, and a checkpoint is taken."""
-        concerned = divided(update, view)
-        if checkpoints.is_held and not concerned & checkpoints.with_input:
+        if checkpoints.is_held:
             return self._go_back(update, view, now)
         update.stage, update.since = UpdateStage.CHECKPOINT, now
         update.checkpoint = checkpoints.latest + 1
         text = "update: all containers are there, the spouts pause for a checkpoint"
-        return [Log(text), PublishPlan(), RequestCheckpoint(concerned)]
+        return [Log(text), PublishPlan(), RequestCheckpoint()]
 
     def _go_back(self, update: Update, view: MasterView, now: float) -> list[Decision]:
         """Nothing has happened since the newest checkpoint, or nothing that counts."""
@@ -382,9 +380,8 @@ class Rescale:
     ) -> list[Decision]:
         found = view.checkpoints
         assert found is not None
-        concerned = divided(update, view)
         is_taken = found.newest >= update.checkpoint and not found.is_under_way
-        if (found.is_held or is_taken) and not concerned & found.with_input:
+        if found.is_held or is_taken:
             return self._go_back(update, view, now)
         if late:
             waited_for = listed(self.waiting_for(view)) or "its beginning"
@@ -392,14 +389,14 @@ class Rescale:
             return self.cancel(
                 f"no checkpoint was complete after {limit} (waiting for {waited_for})", view, now
             )
-        if found.is_under_way or found.is_held:
+        if found.is_under_way:
             return []
         if found.latest >= update.checkpoint and found.failure:
             reason = f"checkpoint {found.latest} failed: {found.failure}"
             return self.cancel(reason, view, now)
-        # A failure came between, and all have gone back; or it has input that cannot be divided.
+        # A failure came between, and all have gone back.
         update.checkpoint = found.latest + 1
-        return [RequestCheckpoint(concerned)]
+        return [RequestCheckpoint()]
 
     def instance_failed(self, task: int, error: str) -> None:
         """A process cannot begin; by the new plan, if that is switched."""

@@ -71,8 +71,6 @@ class CheckpointView:
     """Why the last one failed; empty if it was completed."""
     missing: Set[int]
     """The tasks for whose state all wait."""
-    with_input: Set[int] = frozenset()
-    """The tasks whose states in the newest completed one have input that they had not processed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,18 +88,6 @@ class MasterView:
     detector: TerminationDetector
     checkpoints: CheckpointView | None = None
     """None in a topology that takes none."""
-
-
-def divided(update: Update, view: MasterView) -> frozenset[int]:
-    """The tasks whose states the update divides: other tasks would have to process input of
-    theirs."""
-    before, after = view.packing.tasks_of, update.target.tasks_of
-    return frozenset(
-        task
-        for name, tasks in before.items()
-        if name in after and len(after[name]) != len(tasks)
-        for task in tasks
-    )
 
 
 def absent(update: Update, view: MasterView) -> set[int]:

@@ -5,8 +5,8 @@ made. States move by component and by key; a component whose state nobody takes 
 the user drops it on purpose.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from heron_core.errors import HeronError, StateError
 from heron_core.plans import PackingPlan
@@ -32,6 +32,8 @@ class Share:
     key_range: KeyRange
     sources: tuple[Source, ...] = ()
     """None: without state."""
+    inputs: tuple[Source, ...] = ()
+    """The former tasks whose input is divided: some of it may be for this one."""
 
     @property
     def is_whole(self) -> bool:
@@ -61,13 +63,26 @@ def sources_of(former: Sequence[int], key_range: KeyRange) -> tuple[Source, ...]
     )
 
 
-def share_of(task: int, packing: PackingPlan, former: Mapping[str, Sequence[int]]) -> Share:
+def share_of(
+    task: int,
+    packing: PackingPlan,
+    former: Mapping[str, Sequence[int]],
+    with_input: Collection[int] = (),
+) -> Share:
     """What a task begins with by a plan, after a checkpoint of which `former` says which tasks the
-    components had that may have others now."""
+    components had that may have others now, and `with_input` which tasks had input left."""
     component = packing.instances[task].component
     key_range = key_range_of(task, packing)
     former_tasks = former.get(component, packing.tasks_of[component])
-    return Share(key_range, sources_of(former_tasks, key_range))
+    share = Share(key_range, sources_of(former_tasks, key_range))
+    if len(former_tasks) == key_range.tasks:
+        return share
+    inputs = tuple(
+        Source(each, KeyRange(index, len(former_tasks)))
+        for index, each in enumerate(former_tasks)
+        if each in with_input
+    )
+    return replace(share, inputs=inputs)
 
 
 def key_range_of(task: int, packing: PackingPlan) -> KeyRange:

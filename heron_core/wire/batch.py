@@ -22,7 +22,10 @@ invalid is refused as a whole, before any part of it has an effect.
 
 from array import array
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import NamedTuple
+
+import msgpack
 
 from heron_core.errors import ProtocolError
 from heron_core.wire.frames import PAIR_BYTES, Flag, Frames, Header, Kind, header, u64_array
@@ -251,6 +254,17 @@ def decode_batch(head: Header, frames: Frames) -> Batch:
     if ids is not None and flags & _MULTI_ROOT:
         extras = _extras(ids, frames[-1])
     return Batch(frames[1], ids, run_sizes, streams, extras)
+
+
+def packed_rows(body: bytes) -> list[bytes]:
+    """The tuples of a body one by one, as they were packed; msgpack's errors for what is none."""
+    reader = msgpack.Unpacker(max_buffer_size=0)
+    reader.feed(body)
+    starts = [0] * reader.read_array_header()
+    for at in range(len(starts)):
+        starts[at] = reader.tell()
+        reader.skip()
+    return [body[start:end] for start, end in pairwise([*starts, reader.tell()])]
 
 
 def _run_sizes(head: Header, data: bytes) -> "array[int]":

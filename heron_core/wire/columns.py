@@ -74,6 +74,11 @@ def read(body: bytes, schema: pa.Schema, rows: int) -> pa.RecordBatch:
     return found
 
 
+def taken(body: bytes, stream: StreamSpec, rows: int, wanted: Sequence[int]) -> bytes:
+    """The body of a COLUMNS message with `rows` tuples, with those at the positions `wanted`."""
+    return serialized(read(body, schema_of(stream), rows).take(pa.array(wanted)))
+
+
 def merged(parts: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
     """Record batches of one schema as one."""
     if len(parts) == 1:

@@ -58,7 +58,7 @@ class BoltDriver(DividingCalls):
         self._ticks = TickSchedule(tick_secs)
         self.collector = collector
         self.metrics = metrics
-        self._decode = decode
+        self.decode = decode
         self._topology = topology
         self._sources = {}
         self._inputs = InputCounts()

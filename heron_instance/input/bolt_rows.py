@@ -26,7 +26,8 @@ ValuesMaker = Callable[[str, str], Callable[[list[Any]], Any]]
 class RowMaker(ComponentDriver):
     """What of a bolt's driver makes tuples of messages."""
 
-    _decode: Decode
+    decode: Decode
+    """The rows of a body."""
     _topology: TopologySpec
     _sources: dict[int, tuple[str, list[str]]]
     """task -> its component and the names of its streams"""
@@ -62,11 +63,11 @@ class RowMaker(ComponentDriver):
         does not fit its declared types."""
         is_columns = bool(head.flags & COLUMNS)
         if not self._takes_batches and not is_columns:
-            return self._decode(batch.body)
+            return self.decode(batch.body)
         component, streams = self._source_of(head)
         if not self._takes_batches:
             return self._batches.rows(head, batch, component, streams[head.stream])
-        values = None if is_columns else self._decode(batch.body)
+        values = None if is_columns else self.decode(batch.body)
         return self._batches.pieces(head, batch, component, streams, values)
 
     @cached_property

@@ -52,6 +52,8 @@ class Journal:
         self._runs: dict[tuple[int, int, int], int] = {}
         """(origin, number, task) -> the object that ran it last"""
         self._latest: dict[tuple[int, int], int] = {}
+        self._divided: dict[int, dict[int, int]] = {}
+        """object -> what had been emitted when it began with input of other tasks, by origin"""
         self._keyed: dict[tuple[str, str, str, object, tuple[int, ...]], int] = {}
         self._shuffled: dict[tuple[int, str, str, int], dict[int, int]] = {}
         self._numbers: dict[int, int] = defaultdict(int)
@@ -102,6 +104,11 @@ class Journal:
         """To how many tasks a tuple of the stream goes."""
         return sum(self._consumers(component, stream, packing).values())
 
+    def begins_with_divided(self, process: int) -> None:
+        """An object begins with input that was sent to other tasks of its component: neither order
+        nor grouping say anything of it, the counts at the end do."""
+        self._divided[process] = dict(self._numbers)
+
     def received(
         self,
         origin: int,
@@ -113,6 +120,8 @@ class Journal:
         """A delivery from `source` (component, stream, task) to (component, task, process)."""
         self.deliveries += 1
         consumer, task, process = receiver
+        if number <= self._divided.get(process, {}).get(origin, 0):
+            return
         where = f"tuple {number} of process {origin} of {source} at task {task} ({consumer})"
         require(
             number > self._latest.get((origin, process), 0),

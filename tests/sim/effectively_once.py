@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
 from heron_core import config as keys
+from heron_core.state.in_flight_table import own_keys
+from heron_core.state.parts import KeyRange
 from heron_core.topology import ComponentSpec, GroupingKind, TopologySpec
 from heron_io.checkpoint_store.protocol import CheckpointStoreError, StateDamaged, StateGone
 from heronpy_compat.api.state.stateful_component import (
@@ -133,14 +135,19 @@ def counting(topology: TopologySpec, habits: Habits) -> TopologySpec:
 def _kind_of(component: ComponentSpec) -> type:
     if component.is_spout:
         return CountingSpout
-    is_keyed = {each.grouping.kind for each in component.inputs} == {GroupingKind.FIELDS}
-    return KeyedCountingBolt if is_keyed else CountingBolt
+    kinds = {each.grouping.kind for each in component.inputs}
+    if kinds == {GroupingKind.FIELDS}:
+        return KeyedCountingBolt
+    # A matter of the component alone: whoever asks has the same.
+    what = f"{component.name} {component.parallelism} {component.outputs}"
+    is_spread = GroupingKind.ALL not in kinds and crc32(what.encode()) % 3 > 0
+    return SpreadCountingBolt if is_spread else CountingBolt
 
 
 def scalable(topology: TopologySpec, rng: Random) -> list[str]:
     """The components whose parallelism may change: mostly those whose state keys divide, for with
     the others an update is given up. Of no tuple that goes to all there may be more copies then."""
-    keyed = [each for each in topology.components if _kind_of(each) is KeyedCountingBolt]
+    keyed = [each for each in topology.components if issubclass(_kind_of(each), KeyedCountingBolt)]
     others = [
         each
         for each in topology.components
@@ -258,13 +265,17 @@ class KeyedCountingBolt(SimBolt, StatefulComponent):
         self.emitter.habits.may_nap()
         self.receive(tup)
         (ident,) = tup.values[5]
-        self.counted.put(ident, self.counted.get(ident, 0) + 1)
-        self.waiting.add(ident)
-        habits = self.emitter.habits
-        if len(self.waiting) > HELD_MAX or self.emitter.rng.random() > habits.holding_share:
-            self.send(self.waiting)
+        waiting, habits = self.count(ident), self.emitter.habits
+        if len(waiting) > HELD_MAX or self.emitter.rng.random() > habits.holding_share:
+            self.send(waiting)
         self.ack(tup)
         habits.may_raise()
+
+    def count(self, ident: int) -> Any:
+        """Count it; what is held back of its key."""
+        self.counted.put(ident, self.counted.get(ident, 0) + 1)
+        self.waiting.add(ident)
+        return self.waiting
 
     def send(self, waiting: Any) -> None:
         """Pass on what was held back of a key."""
@@ -277,6 +288,24 @@ class KeyedCountingBolt(SimBolt, StatefulComponent):
         for key in list(self.waiting.all_keys()):
             self.send(self.waiting.for_key(key))
         self.emitter.habits.may_raise()
+
+
+class SpreadCountingBolt(KeyedCountingBolt):
+    """The same of tuples without a key: what it counts is under keys that its task owns, so its
+    state is divided as well, and what of its input is processed by whom makes no difference."""
+
+    def initialize(self, config: Any, context: Any) -> None:
+        super().initialize(config, context)
+        tasks = sorted(context.get_component_tasks(self.emitter.name))
+        self.own = own_keys(KeyRange(tasks.index(self.emitter.task), len(tasks)))
+
+    def count(self, ident: int) -> Any:
+        key = self.own[ident % len(self.own)]
+        counted = self.counted.for_key(key)
+        counted.put(ident, counted.get(ident, 0) + 1)
+        waiting = self.waiting.for_key(key)
+        waiting.add(ident)
+        return waiting
 
 
 def pass_on(emitter: Emitter, ident: int) -> None:

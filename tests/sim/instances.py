@@ -11,6 +11,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 from heron_core.errors import HeronError
+from heron_core.plans import packing_from_json
 from heron_core.state.file_snapshot import as_bytes
 from heron_core.state.saved_input import input_size
 from heron_core.wire import messages
@@ -147,6 +148,16 @@ class Instance:
         return self.core.instance.adapter.users_object
 
     @property
+    def _is_divided(self) -> bool:
+        """Whether the newest plan gives it input of other tasks."""
+        plan = self.core.shared.plan
+        restore, packing = plan["restore"], packing_from_json(plan["packing"])
+        name = packing.instances[self.task].component
+        former = restore.get("former", {}).get(name, ())
+        is_rescaled = len(former) not in (0, len(packing.tasks_of[name]))
+        return is_rescaled and not set(former).isdisjoint(restore.get("with_input", ()))
+
+    @property
     def paused(self) -> bool:
         """Whether back-pressure holds it."""
         return self.core.shared.paused
@@ -164,6 +175,9 @@ class Instance:
         for instruction in self.core.handle(event, self.cluster.clock.now):
             match instruction:
                 case SendControl(message):
+                    if isinstance(message, messages.Restored) and self._is_divided:
+                        number = self.component.emitter.process_id
+                        self.cluster.journal.begins_with_divided(number)
                     self.words.send((self.incarnation, message))
                 case Wake():
                     self._is_woken = True

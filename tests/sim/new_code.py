@@ -11,7 +11,7 @@ from typing import Any
 from heron_core.topology import ComponentSpec, TopologySpec
 from sim.at_least_once import KeyedBolt, SavingBolt
 from sim.checkers import require
-from sim.effectively_once import CountingBolt, KeyedCountingBolt
+from sim.effectively_once import CountingBolt, KeyedCountingBolt, SpreadCountingBolt
 from sim.topologies import ComfortableBolt, SimBolt
 
 BROKEN_SHARE = 0.25
@@ -54,6 +54,10 @@ class MigratedKeyedBolt(KeyedCountingBolt):
             for ident, number in counts.items():
                 self.counted.for_key(key).put(ident, number)
         before.clear_all()
+
+
+class MigratedSpreadBolt(MigratedKeyedBolt, SpreadCountingBolt):
+    """The same of tuples without a key."""
 
 
 class OwnKeyedBolt(KeyedBolt):
@@ -102,6 +106,7 @@ _NEXT = {
     for kind, following in (
         (CountingBolt, MigratedBolt),
         (KeyedCountingBolt, MigratedKeyedBolt),
+        (SpreadCountingBolt, MigratedSpreadBolt),
         (KeyedBolt, OwnKeyedBolt),
         (SimBolt, OtherBolt),
         (ComfortableBolt, OtherComfortableBolt),

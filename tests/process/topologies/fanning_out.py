@@ -1,48 +1,15 @@
-"""Each number becomes many tuples, or a wide one, for a sink that turns slow until it is told.
+"""Each number becomes many tuples, or a wide one, for sinks that turn slow until they are told.
 
-Config: `test.fan` tuples of each number, of `test.bytes` each. Told `enough`, the spout ends.
+Config: `test.fan` tuples of each number, of `test.bytes` each; see slow_sinks.py.
 """
 
-import os
-import time
-
 import results
+import slow_sinks
 
-from heronpy_compat import Bolt, Grouping, Spout, Topology
+from heronpy_compat import Bolt, Grouping, Topology
 from heronpy_compat.api.state.keyed_state import value_state
-from heronpy_compat.api.state.stateful_component import StatefulComponent
 
-FAST_SECS = 1.0
-SLOW_SECS = 0.001
 KEYS = 97
-
-
-def told(what):
-    """Whether the test has said so."""
-    return os.path.exists(os.path.join(os.environ["TEST_RESULTS"], f"{what}.json"))
-
-
-class Numbers(Spout, StatefulComponent):
-    """As fast as it can, in order."""
-
-    outputs = ["number"]
-
-    def init_state(self, state):
-        self.state = state
-
-    def initialize(self, config, context):
-        self.at = self.state.get("at") or 0
-
-    def pre_save(self, checkpoint_id):
-        self.state.put("at", self.at)
-
-    def next_tuple(self):
-        if told("enough"):
-            results.write_as("emitted", self.at)
-            self.finish()
-            return
-        self.emit([self.at])
-        self.at += 1
 
 
 class Fan(Bolt):
@@ -68,43 +35,28 @@ class Side(Bolt):
         pass
 
 
-class Sink(Bolt):
-    """Counts by key: fast, then slow, then fast again."""
+class Sink(slow_sinks.TurnsSlow):
+    """Counts by key."""
 
-    outputs = []
     count = value_state(default=0)
 
     def initialize(self, config, context):
-        self.slow_at, self.is_slow, self.is_fast = None, False, False
+        super().initialize(config, context)
+        self.context = context
 
     def process(self, tup):
         self.count.put(self.count.get() + 1)
-        if self.is_fast:
-            return
-        now = time.monotonic()
-        self.slow_at = self.slow_at or now + FAST_SECS
-        if now < self.slow_at:
-            return
-        if not self.is_slow:
-            self.is_slow = True
-            results.write_as("slow", True)
-        time.sleep(SLOW_SECS)
-        self.is_fast = told("fast")
+        super().process(tup)
 
     def on_finish(self):
-        results.write_as("counted", dict(self.count.all_items()))
+        results.write(self.context, dict(self.count.all_items()))
 
 
 class FanningOut(Topology):
     """spout -> fan -> sink, and another bolt beside them"""
 
-    config = {
-        "topology.reliability.mode": "EFFECTIVELY_ONCE",
-        "topology.stateful.checkpoint.interval.seconds": 600,
-        "test.fan": 1000,
-        "test.bytes": 1,
-    }
-    numbers = Numbers.spec()
+    config = {**slow_sinks.CONFIG, "test.fan": 1000, "test.bytes": 1}
+    numbers = slow_sinks.Numbers.spec()
     fan = Fan.spec(inputs={numbers: Grouping.SHUFFLE})
     side = Side.spec(inputs={numbers: Grouping.SHUFFLE})
     sink = Sink.spec(inputs={fan: Grouping.fields("key")})

@@ -1,0 +1,184 @@
+"""Saved input of a component's former tasks, divided among those that it has now.
+
+The grouping of a tuple's stream decides which of them processes it, as it did when it was sent:
+
+    FIELDS                      the one that owns its key now
+    SHUFFLE, NONE, LOCAL_OR_    any: they share them evenly
+    all others                  the one with the index of the task that it was sent to, modulo
+                                their number: what goes to all, to one that is named or chosen by
+                                code, or to the first
+
+Each tuple is one task's, whoever asks, so a restore that is repeated divides it the same again. The
+tuples of a former task keep their order. Watermarks are left out: each was of a place among tuples
+that others process now, and the sources say theirs again.
+"""
+
+from array import array
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from heron_core.algorithms.hashing import slot, stable_hash
+from heron_core.errors import HeronError, StateError
+from heron_core.state.parts import KeyRange
+from heron_core.state.saved_input import SavedInput, Source
+from heron_core.topology import GroupingKind, StreamSpec, TopologySpec
+from heron_core.wire.batch import COLUMNS, check_batch, encode_batch, packed_rows
+from heron_core.wire.frames import Flag, Frames, Header, Kind, header, header_of
+
+Decode = Callable[[bytes], list[list[Any]]]
+"""The rows of a body."""
+
+_SPREAD = frozenset({GroupingKind.SHUFFLE, GroupingKind.NONE, GroupingKind.LOCAL_OR_SHUFFLE})
+_TRACKED, _MIXED = int(Flag.TRACKED), int(Flag.MIXED)
+_STREAMS_AT = 2
+"""Which frame of an untracked batch says the stream of each tuple."""
+
+
+@dataclass(frozen=True, slots=True)
+class FormerInput:
+    """What a former task had not processed."""
+
+    key_range: KeyRange
+    saved: SavedInput
+
+
+@dataclass(frozen=True, slots=True)
+class _Rule:
+    """Which task is to have a tuple of one stream."""
+
+    spec: StreamSpec
+    keys: tuple[tuple[int, ...], ...]
+    """The positions of the grouped fields, for each subscription by fields."""
+    is_spread: bool
+
+    def index(self, former: KeyRange, tasks: int, at: int, row: Sequence[Any]) -> int:
+        """Of the task that is to have this tuple, of so many; `at` counts what the former one had.
+
+        A tuple of a stream grouped by fields may have been sent otherwise: to a task by name."""
+        for positions in self.keys:
+            hashed = stable_hash([row[each] for each in positions])
+            if slot(hashed, former.tasks) == former.index:
+                return slot(hashed, tasks)
+        return (former.index + at * self.is_spread) % tasks
+
+
+class InputDivider:
+    """Divides the input of one component."""
+
+    def __init__(self, component: str, topology: TopologySpec, decode: Decode) -> None:
+        self._component = component
+        self._topology = topology
+        self._decode = decode
+        self._rules: dict[tuple[str, str], _Rule] = {}
+
+    def share(self, former: Iterable[FormerInput], now: KeyRange) -> SavedInput:
+        """What the task of `now` is to process, of all that the former ones had not; StateError for
+        what cannot be read."""
+        messages: list[Frames] = []
+        sources: dict[int, Source] = {}
+        for each in former:
+            sources |= each.saved.sources or {}
+            try:
+                messages += self._of_one(each, each.saved.sources or {}, now)
+            except StateError:
+                raise
+            except Exception as error:
+                text = str(error) if isinstance(error, HeronError) else repr(error)
+                raise StateError(f"the input in a state cannot be divided: {text}") from error
+        return SavedInput(tuple(messages), 0, sources)
+
+    def _of_one(
+        self, former: FormerInput, sources: Mapping[int, Source], now: KeyRange
+    ) -> Iterable[Frames]:
+        at, first = 0, former.saved.first_row
+        for frames in former.saved.messages:
+            head = header_of(frames)
+            if head.kind == Kind.DATA:
+                check_batch(head, frames)
+                rules = self._rules_of(head, frames, sources[head.source])
+                rows = self._rows(head, frames, rules)
+                ours = [
+                    row
+                    for row in range(first, head.items)
+                    if rules[row].index(former.key_range, now.tasks, at + row, rows[row])
+                    == now.index
+                ]
+                at += head.items
+                if ours:
+                    yield _cut(head, frames, ours, rules[0].spec)
+            first = 0
+
+    def _rules_of(self, head: Header, frames: Frames, source: Source) -> list[_Rule]:
+        """Of each tuple."""
+        if not head.flags & _MIXED:
+            return [self._rule(source, head.stream)] * head.items
+        return [self._rule(source, each) for each in _streams_of(frames)]
+
+    def _rule(self, source: Source, stream: int) -> _Rule:
+        name = source.streams[stream]
+        found = self._rules.get((source.component, name))
+        if found is None:
+            found = self._rules[source.component, name] = self._made(source.component, name)
+        return found
+
+    def _made(self, component: str, stream: str) -> _Rule:
+        spec = self._topology.by_name[component].stream(stream)
+        if spec is None:
+            raise StateError(
+                f"it has saved input of the stream {stream} of {component}, which is no more"
+            )
+        groupings = [
+            each.grouping
+            for each in self._topology.by_name[self._component].inputs
+            if (each.component, each.stream) == (component, stream)
+        ]
+        keys = tuple(
+            tuple(spec.fields.index(field) for field in each.fields)
+            for each in groupings
+            if each.kind is GroupingKind.FIELDS
+        )
+        return _Rule(spec, keys, any(each.kind in _SPREAD for each in groupings))
+
+    def _rows(self, head: Header, frames: Frames, rules: list[_Rule]) -> Sequence[Sequence[Any]]:
+        """The values of each tuple, if any of them has a key; else nothing of each."""
+        if not any(each.keys for each in rules):
+            return [()] * head.items
+        if not head.flags & COLUMNS:
+            return self._decode(frames[1])
+        # Late: it needs pyarrow, which whoever gets columns has.
+        from heron_core.wire.columns import read, rows_of, schema_of
+
+        return rows_of(read(frames[1], schema_of(rules[0].spec), head.items))
+
+
+def _streams_of(frames: Frames) -> "array[int]":
+    streams = array("H")
+    streams.frombytes(frames[_STREAMS_AT])
+    return streams
+
+
+def _cut(head: Header, frames: Frames, rows: list[int], spec: StreamSpec) -> Frames:
+    """The message with these tuples of it alone."""
+    if head.flags & _TRACKED:
+        raise StateError("the input in a state is tracked, which no checkpoint's is")
+    if len(rows) == head.items:
+        return frames
+    if head.flags & COLUMNS:
+        from heron_core.wire.columns import taken
+
+        body = taken(frames[1], spec, head.items, rows)
+        first = header(
+            head.kind, head.epoch, head.source, head.destination, len(rows), head.stream, COLUMNS
+        )
+        return [first, body]
+    packed = packed_rows(frames[1])
+    streams = _streams_of(frames) if head.flags & _MIXED else None
+    return encode_batch(
+        head.epoch,
+        head.source,
+        head.destination,
+        [packed[row] for row in rows],
+        head.stream,
+        streams=None if streams is None else [streams[row] for row in rows],
+    )
