@@ -106,9 +106,9 @@ def owner_of(row: Row, tasks: int) -> int:
 def inputs(draw: st.DrawFn) -> list[FormerInput]:
     """Of one to four tasks; what is keyed is at the task of its key, as the sender has put it."""
     tasks = draw(st.integers(1, 4))
-    found, number = [], 0
+    number, found = 0, list[FormerInput]()
     for index in range(tasks):
-        messages = []
+        messages = list[Frames]()
         for kind in draw(st.lists(st.sampled_from((*STREAMS, "mixed")), max_size=4)):
             numbers = []
             for _ in range(draw(st.integers(1, 9))):
@@ -118,7 +118,8 @@ def inputs(draw: st.DrawFn) -> list[FormerInput]:
                 numbers.append(number)
             messages.append(message(kind, numbers))
         first = draw(st.integers(0, header_of(messages[0]).items - 1)) if messages else 0
-        if messages and draw(st.booleans()):
+        has_watermark = draw(st.booleans())
+        if messages and has_watermark:
             messages.insert(1, encode_watermark(1, 5, 9, 700))
         found.append(
             FormerInput(KeyRange(index, tasks), SavedInput(tuple(messages), first, SOURCES))

@@ -258,8 +258,11 @@ class KeyedCountingBolt(SimBolt, StatefulComponent):
 
     @property
     def counts(self) -> dict[int, int]:
-        """Of each ident of all keys."""
-        return {i: number for _, each in self.counted.all_items() for i, number in each.items()}
+        """Of each ident of all keys, of which several may have the same one."""
+        found: Counter[int] = Counter()
+        for _, each in self.counted.all_items():
+            found.update(each)
+        return found
 
     def process(self, tup: Any) -> None:
         self.emitter.habits.may_nap()

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from random import Random
 from typing import Any
 
-from instance_support import SHUFFLE, SOURCE, packing, reads
+from instance_support import SHUFFLE, SOURCE, Collecting, packing, reads
 from instance_support import topology_of as topology_with
 
 from heron_core import config as keys
@@ -49,6 +49,10 @@ class Process:
         self.sent: list[Frames] = []
         self.states = states or {}
         self.shared = SharedState()
+        self.lines: list[str] = []
+        """Of its log."""
+        log = logging.Logger("tested")
+        log.addHandler(Collecting(self.lines))
         topology = topology_with(
             kind,
             (StreamSpec("default", ("a", "b")),),
@@ -60,7 +64,7 @@ class Process:
             Random(1),
             self.sent.extend,
             self._admit,
-            logging.Logger("tested"),
+            log,
             self.shared.call,
             may_send=lambda: self.shared.may_send,
             load_state=self._load,

@@ -243,7 +243,7 @@ def make(
 
     made = Made(None)  # type: ignore[arg-type]  # built below: it needs the clock of this one
     log = logging.Logger("tested")
-    log.addHandler(_Collecting(made.errors))
+    log.addHandler(Collecting(made.errors))
     environment = Environment(
         clock,
         Random(seed),
@@ -259,7 +259,9 @@ def make(
     return made
 
 
-class _Collecting(logging.Handler):
+class Collecting(logging.Handler):
+    """Keeps the lines of a log."""
+
     def __init__(self, lines: list[str]) -> None:
         super().__init__()
         self._lines = lines

@@ -151,6 +151,12 @@ def test_a_barrier_waits_for_more_than_is_saved(
     bolt.hear(OVERTAKE)
     assert bolt.states == {}
     assert not bolt.shared.may_send, "it waits as before"
+    (line,) = bolt.lines
+    size_bytes = len(b"".join(rows(range(MANY))))
+    assert line == (
+        f"the barrier of checkpoint 7 waits for {size_bytes} bytes of input: more than 40 are not"
+        " saved"
+    )
     bolt.hear(messages.Pause(on=False))
     bolt.turn()
     assert saved_in(bolt, 7).messages == ()

@@ -7,6 +7,7 @@ from typing import Any
 from checkpointed_support import INCARNATION, ME, Process
 from instance_support import NOTHING, OTHER, batch, packing
 
+from heron_core import config as keys
 from heron_core.plans import (
     InstancePlan,
     PackingPlan,
@@ -17,6 +18,7 @@ from heron_core.plans import (
 )
 from heron_core.state.keys import owner
 from heron_core.wire import messages
+from heron_core.wire.packets import encode_barrier
 from heronpy_compat import Bolt
 from heronpy_compat.api.state.stateful_component import StatefulComponent
 
@@ -47,6 +49,7 @@ class Scaled(Process):
     """An instance's core, and a store with the states of others besides."""
 
     others: dict[tuple[int, int], bytes] = {}
+    with_input: tuple[int, ...] = ()
 
     def _load(self, checkpoint: int, task: int) -> bytes:
         return self.states[checkpoint] if task == ME else self.others[checkpoint, task]
@@ -56,9 +59,8 @@ class Scaled(Process):
 
     def scaled(self, plan: PackingPlan, epoch: int, **former: tuple[int, ...]) -> list[Any]:
         """Go back to checkpoint 7 by another plan; what the master is told."""
-        made = PhysicalPlan(
-            "t", epoch, TopologyState.RUNNING, plan, {1: "a", 2: "b"}, Restore(7, None, former)
-        )
+        restore = Restore(7, None, former, with_input=self.with_input)
+        made = PhysicalPlan("t", epoch, TopologyState.RUNNING, plan, {1: "a", 2: "b"}, restore)
         return self.hear(messages.Plan(physical_to_json(made)))
 
 
@@ -121,6 +123,26 @@ def test_a_component_with_more_instances_keeps_the_keys_that_are_its_own() -> No
     assert bolt.component.counts == dict.fromkeys(mine, 1)
     bolt.scaled(packing(), 4, tested=(ME,))
     assert bolt.component.counts == dict.fromkeys(KEYS, 1)
+
+
+def test_an_update_divides_what_a_barrier_has_overtaken() -> None:
+    """By key where the stream is grouped so; the tuples before are in the state."""
+    bolt = Scaled(Count, config={keys.ALIGNED_TIMEOUT_MS: 0})
+    bolt.begin(1)
+    bolt.counted(*KEYS)
+    bolt.hear(messages.Pause(on=True))
+    bolt.receive(batch(*([key, "x"] for key in KEYS), epoch=1), encode_barrier(1, 0, ME, 7))
+    bolt.hear(messages.OvertakeInput(7, 1))
+    bolt.hear(messages.CheckpointCompleted(7, 1))
+    bolt.with_input = (ME,)
+    bolt.scaled(one_more("tested"), 2, tested=(ME,))
+    mine = [key for key in KEYS if owner(key, 2) == 0]
+    assert bolt.core.driver.counts()[:2] == (len(KEYS) // 2, 0)
+    bolt.plan(2, 7, INCARNATION)
+    bolt.hear(messages.Pause(on=False))
+    bolt.turn()
+    assert bolt.component.counts.keys() == {*mine, *KEYS[::2]}
+    assert sum(bolt.component.counts.values()) == len(mine) + len(KEYS) // 2
 
 
 def test_a_component_with_fewer_instances_takes_the_keys_of_those_that_are_gone() -> None:
