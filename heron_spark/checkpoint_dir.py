@@ -202,7 +202,11 @@ class CheckpointDir:
         """Write the outcome; False if another attempt's was there before, which then counts."""
         path = self.task_file(task, batch)
         first = write_once(path, _parts(outcome))
-        self._forget(task, batch - BATCHES_KEPT)
+        if batch == 0 or self.has(task, batch - 1):
+            self._forget(task, batch - BATCHES_KEPT)
+        else:  # batches were left out
+            for each in self._batches(task)[:-BATCHES_KEPT]:
+                self._forget(task, each)
         return first
 
     def replace(self, task: int, batch: int, outcome: Outcome) -> None:
@@ -218,6 +222,13 @@ class CheckpointDir:
     def has(self, task: int, batch: int) -> bool:
         """Whether a task's batch is done."""
         return os.path.exists(self.task_file(task, batch))
+
+    def newest_before(self, task: int, batch: int) -> int:
+        """The newest batch below `batch` that a task has done, -1 for none."""
+        return max((each for each in self._batches(task) if each < batch), default=-1)
+
+    def _batches(self, task: int) -> list[int]:
+        return _numbers(os.path.dirname(self.task_file(task, 0)))
 
     def facts(self, task: int, batch: int) -> dict[str, Any]:
         """Its facts."""
@@ -341,5 +352,9 @@ def _head(file: Any) -> dict[str, Any]:
 
 
 def _newest(folder: str) -> int:
+    return max(_numbers(folder), default=-1)
+
+
+def _numbers(folder: str) -> list[int]:
     names = os.listdir(folder) if os.path.isdir(folder) else []
-    return max((int(name) for name in names if name.isdigit()), default=-1)
+    return sorted(int(name) for name in names if name.isdigit())

@@ -186,7 +186,7 @@ def _rows(
     """The plan's last level: a row for each task's facts and for each of the stream's."""
     from pyspark.sql.types import StringType, StructField, StructType
 
-    from heron_spark.frame_level import FACTS, ROW, FrameLevel, LastFrameLevel
+    from heron_spark.frame_level import FACTS, ROW, FrameLevel, FrameRows
     from heron_spark.python_worker import SCHEMA
     from heron_spark.query import level_sizes, source
     from heron_spark.query_listener import listener_of
@@ -199,19 +199,17 @@ def _rows(
         of_frame=True, driven=driven, once=folder is not None,
     ).to_json()  # fmt: skip
     listener_of(spark)
-    rows = source(spark, plan, slots, tables, driven=driven)
+    rows = source(spark, plan, slots, tables, driven=driven, is_stream=folder is None)
     run = uuid.uuid4().hex[:12]
     sizes = level_sizes(plan, slots)
     for level, (count, following) in enumerate(sizes):
         if level > 0:
             rows = rows.repartitionById(count, "id")
-        common = (folder or "", run, level, following, job, name)
-        if following:
-            rows = rows.mapInArrow(FrameLevel(*common), SCHEMA)
-            continue
-        made = StructType([StructField(FACTS, StringType()), StructField(ROW, columns)])
-        rows = rows.mapInArrow(LastFrameLevel(*common, _arrow_schema(columns)), made)
-    return rows
+        one = FrameLevel(folder or "", run, level, following, job, name)
+        rows = rows.mapInArrow(one, SCHEMA)
+    made = StructType([StructField(FACTS, StringType()), StructField(ROW, columns)])
+    rows = rows.repartitionById(sizes[-1][0], "id")
+    return rows.mapInArrow(FrameRows(_arrow_schema(columns)), made)
 
 
 def _observed(rows: "DataFrame", plan: Plan) -> "DataFrame":

@@ -1,7 +1,8 @@
 """The levels of a topology whose stream is a user's DataFrame.
 
 Which checkpoint they work for nobody knows before the user starts a query with it: each task learns
-it by a property of its own (query_listener.py). The last level turns blocks of rows into rows.
+it by a property of its own (query_listener.py), and the batch by the time that Spark has logged
+(batch_times.py). Behind the last level blocks of rows become rows.
 """
 
 import os
@@ -12,18 +13,21 @@ from typing import Any
 import pyarrow as pa
 
 from heron_core.errors import HeronError
+from heron_spark.batch_times import batch_begun_at
 from heron_spark.blocks import Block
 from heron_spark.checkpoint_dir import CheckpointDir
 from heron_spark.compile import compile_topology
 from heron_spark.frame_sink import ROWS, read_block
 from heron_spark.job import Job
-from heron_spark.python_worker import LAST, Failed, Level
+from heron_spark.python_worker import LAST, Begun, Failed, Level
 from heron_spark.redistribute import redistributed
 
-CHECKPOINT = "heronpy.checkpoint"
-"""Local property: the checkpoint location of the query that a task is of."""
-RUN = "heronpy.run"
-"""Local property: which run of the query it is."""
+CHECKPOINT = "spark.heronpy.checkpoint"
+"""Local property: the checkpoint location of the query that a task is of. It is a setting of the
+query's own session, too: Spark makes properties of settings that begin with `spark` for each
+action, so that a thread of the user's in foreachBatch has them."""
+RUN = "spark.heronpy.run"
+"""The same: which run of the query it is."""
 FOLDER = "heronpy"
 """In a user's checkpoint: what components remember."""
 FACTS = "facts"
@@ -39,9 +43,9 @@ class FrameLevel(Level):
     name: str
     """Of the folder in the checkpoint."""
 
-    def location(self, context: Any) -> tuple[CheckpointDir, str]:
+    def location(self, context: Any, time: bytes) -> Begun:
         """In the checkpoint of the query that has been started with the DataFrame."""
-        folder, run = self._location(context)
+        folder, run, batch = self._location(context, time)
         try:
             job = Job.from_json(self.job)
             folder.claim_together(job.topology)
@@ -49,23 +53,33 @@ class FrameLevel(Level):
                 job.write(folder, run)
         except HeronError as error:
             raise Failed(str(error)) from None
-        return folder, run
+        return Begun(folder.path, run, batch)
 
-    def _location(self, context: Any) -> tuple[CheckpointDir, str]:
+    def _location(self, context: Any, time: bytes) -> tuple[CheckpointDir, str, int]:
         if self.folder:
-            return CheckpointDir(self.folder), self.run
+            return CheckpointDir(self.folder), self.run, 0
         root, run = (context.getLocalProperty(each) for each in (CHECKPOINT, RUN))
         if not root or not run:
             raise Failed(
                 "the query's checkpoint is not known: it was started in another session than the "
-                "one that dataframe_of was given"
+                "one that dataframe_of was given, or a thread of foreachBatch uses its DataFrame "
+                "as an RDD: use the DataFrame, or pyspark.InheritableThread"
             )
         if not os.path.isabs(root):
             raise Failed(
                 f"checkpointLocation {root} is not in files: give one that every worker reaches by "
                 "its path"
             )
-        return CheckpointDir(os.path.join(root, FOLDER, self.name), root), run
+        batch = batch_begun_at(root, int(time))
+        if batch is None:
+            raise Failed(
+                f"the log of batches below {root} does not have the one that runs: is it the same "
+                "folder on every machine?"
+            )
+        return CheckpointDir(os.path.join(root, FOLDER, self.name), root), run, batch
+
+    def silent(self, context: Any) -> None:
+        """No row has come to the topology: it has no such batch."""
 
     def blocks(self, folder: CheckpointDir, task: int, batch: int) -> Iterable[Block]:
         """For the partitions that there are now, if a run with other cores has sent them."""
@@ -77,16 +91,20 @@ class FrameLevel(Level):
 
 
 @dataclass(frozen=True, slots=True)
-class LastFrameLevel(FrameLevel):
-    """The last one: rows of (facts of a task, a row of the stream), one of which is null."""
+class FrameRows:
+    """Rows of (facts of a task, a row of the stream), one of which is null, of blocks of the last
+    level: a function of Arrow batches for mapInArrow.
+
+    It stands behind an exchange and has no state. So whatever Spark does above it (reads a part,
+    twice, in another stage, in two tasks at once), the levels run as a whole.
+    """
 
     schema: bytes
     """Of the stream's rows."""
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Rows instead of blocks."""
         schema = pa.ipc.read_schema(pa.py_buffer(self.schema))
-        for blocks in FrameLevel.__call__(self, batches):
+        for blocks in batches:
             levels, payloads = blocks.column(1).to_pylist(), blocks.column(3)
             facts = [
                 payload.as_py().decode()
@@ -97,7 +115,7 @@ class LastFrameLevel(FrameLevel):
                 yield _batch(pa.array(facts, pa.string()), _no_rows(schema, len(facts)))
             for level, payload in zip(levels, payloads, strict=True):
                 if level == ROWS:
-                    rows = read_block(payload.as_py())
+                    rows = read_block(payload.as_buffer())
                     found = pa.StructArray.from_arrays(rows.columns, fields=list(schema))
                     yield _batch(pa.nulls(rows.num_rows, pa.string()), found)
 

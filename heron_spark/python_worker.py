@@ -3,6 +3,10 @@
 A row is (id, level, partition, payload): a block of messages (blocks.py) for a partition of a
 level; `id` is the partition of the next level that it goes to, which a block for a later level only
 passes. Level LAST is the driver: its payloads are facts as JSON.
+
+Which partition and which batch a task works for, rows of the level BEGIN say, never Spark: the
+number of a task in its stage is another one below a union or a coalesce of the user's, and a thread
+of the user's knows no batch. Each task of a level sends one such row to each partition of the next.
 """
 
 import fcntl
@@ -14,7 +18,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,7 +33,8 @@ ARROW_SCHEMA = pa.schema(
 )
 LAST = -1
 BEGIN = -2
-"""The level of rows that only say that a batch begins."""
+"""The level of rows that say that a batch begins: `partition` of the level that gets the row, with
+the time of the batch (level 0) or a Begun as payload."""
 BATCH_ID = "streaming.sql.batchId"
 START_SECS = 60.0
 """A host imports the user's modules before it listens."""
@@ -47,6 +52,25 @@ class Failed(Exception):
 
 
 @dataclass(frozen=True, slots=True)
+class Begun:
+    """The batch that a task of Spark works for."""
+
+    folder: str
+    """Path of the checkpoint folder."""
+    run: str
+    batch: int
+
+    def to_bytes(self) -> bytes:
+        """As the payload of a row, which `from_bytes` reads."""
+        return json.dumps([self.folder, self.run, self.batch]).encode()
+
+    @staticmethod
+    def from_bytes(payload: bytes) -> "Begun":
+        """The inverse of `to_bytes`."""
+        return Begun(*json.loads(payload))
+
+
+@dataclass(frozen=True, slots=True)
 class Level:
     """One level of a run's query: a function of Arrow batches for mapInArrow."""
 
@@ -61,12 +85,45 @@ class Level:
 
         context = TaskContext.get()
         assert context is not None
-        partition, (folder, run) = context.partitionId(), self.location(context)
-        batch = int(context.getLocalProperty(BATCH_ID) or 0)
-        with _connected(folder, run, partition) as host:
+        rows, done = LevelRows(self.level, batches), set[int]()
+        while (partition := rows.next_begun(done)) is not None:
+            done.add(partition)
+            begun = self._begun(context, rows.begun[partition])
+            yield from self._work(partition, begun, rows.of(partition))
+        rows.check_empty()
+        if not done and self.level == 0 and (silent := self.silent(context)) is not None:
+            yield from self._work(*silent, ())
+
+    def _begun(self, context: Any, payload: bytes) -> Begun:
+        return self.location(context, payload) if self.level == 0 else Begun.from_bytes(payload)
+
+    def location(self, context: Any, time: bytes) -> Begun:
+        """What a task of level 0 works for. `time`: of the batch, in milliseconds as text."""
+        batch = context.getLocalProperty(BATCH_ID)
+        if batch is None:
+            raise Failed("Spark does not say which batch it runs")
+        return Begun(self.folder, self.run, int(batch))
+
+    def silent(self, context: Any) -> tuple[int, Begun] | None:
+        """What a task of level 0 works for to which the batch brought nothing, not even a row that
+        says that it begins; None: nothing. This stage is between two exchanges of ours."""
+        return context.partitionId(), self.location(context, b"")
+
+    def _work(
+        self, partition: int, begun: Begun, blocks: Iterable[Any]
+    ) -> Iterator[pa.RecordBatch]:
+        """A batch of a partition: payloads for its host, and lists of blocks that only pass."""
+        folder, batch = CheckpointDir(begun.folder), begun.batch
+        payload = begun.to_bytes()
+        if self.partitions:
+            yield self._rows([(BEGIN, each, payload) for each in range(self.partitions)])
+        with _connected(folder, begun.run, partition) as host:
             _send(host, json.dumps(_question(self.level, partition, batch)).encode())
-            for rows in batches:
-                yield from self._passing(rows, host)
+            for each in blocks:
+                if isinstance(each, list):
+                    yield self._rows(each)
+                else:
+                    _send(host, each)
             _send(host, b"")
             tasks = _answer(host)
         for task in tasks:
@@ -76,37 +133,84 @@ class Level:
             [(LAST, 0, json.dumps(folder.facts(task, batch)).encode()) for task in tasks]
         )
 
-    def location(self, context: Any) -> tuple[CheckpointDir, str]:
-        """The checkpoint folder and the run that a task of Spark works for."""
-        return CheckpointDir(self.folder), self.run
-
     def blocks(self, folder: CheckpointDir, task: int, batch: int) -> Iterable[Block]:
         """What a task has sent in the batch."""
         return folder.blocks(task, batch)
 
-    def _passing(self, rows: pa.RecordBatch, host: socket.socket) -> Iterator[pa.RecordBatch]:
-        """Hand blocks of this level over, let the others pass."""
-        if rows.num_columns < len(ARROW_SCHEMA):
-            return  # the source's own rows only say that a batch begins
-        passing: list[Block] = []
-        columns = (rows.column(1).to_pylist(), rows.column(2).to_pylist(), rows.column(3))
-        for level, partition, payload in zip(*columns, strict=True):
-            if level == self.level:
-                _send(host, payload.as_buffer())
-            elif level != BEGIN:
-                passing.append((level, partition, payload.as_py()))
-        if passing:
-            yield self._rows(passing)
-
     def _rows(self, blocks: list[Block]) -> pa.RecordBatch:
-        return rows_of_blocks(blocks, max(self.partitions, 1))
+        return rows_of_blocks(blocks, self.partitions)
+
+
+class LevelRows:
+    """What a task of Spark gets, by the partitions of its level.
+
+    Usually there is one. Where Spark gives several to a task, they are worked for one after the
+    other: two tasks that held hosts which the other one needs would wait for ever.
+    """
+
+    PASSING = -1
+    """Instead of a partition: for a later level."""
+
+    def __init__(self, level: int, batches: Iterable[pa.RecordBatch]) -> None:
+        self.begun: dict[int, bytes] = {}
+        """partition -> payload of its first BEGIN"""
+        self._kept: dict[int, list[Any]] = {}
+        self._rows = self._read(level, batches)
+
+    def next_begun(self, done: Set[int]) -> int | None:
+        """A partition that is none of these; None if there is no other."""
+        while True:
+            for each in self.begun:
+                if each not in done:
+                    return each
+            row = next(self._rows, None)
+            if row is None:
+                return None
+            self._keep(*row)
+
+    def of(self, partition: int) -> Iterator[Any]:
+        """A partition's payloads, and lists of blocks that pass; at its end all rows are read."""
+        yield from self._kept.pop(self.PASSING, ())
+        yield from self._kept.pop(partition, ())
+        for number, item in self._rows:
+            if number in (partition, self.PASSING):
+                yield item
+            else:
+                self._keep(number, item)
+
+    def check_empty(self) -> None:
+        """Failed if there are rows of a batch that has not begun."""
+        if self._kept:
+            raise Failed(f"rows of a batch that did not begin, for {sorted(self._kept)}")
+
+    def _keep(self, number: int, item: Any) -> None:
+        if item is not None:
+            self._kept.setdefault(number, []).append(item)
+
+    def _read(self, level: int, batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, Any]]:
+        """(partition, payload), (PASSING, blocks), or (partition, None) where one begins."""
+        for rows in batches:
+            passing: list[Block] = []
+            columns = (rows.column(1).to_pylist(), rows.column(2).to_pylist(), rows.column(3))
+            for of, partition, payload in zip(*columns, strict=True):
+                if of == BEGIN:
+                    if partition not in self.begun:
+                        self.begun[partition] = payload.as_py()
+                        yield partition, None
+                elif of == level:
+                    yield partition, payload.as_buffer()
+                else:
+                    passing.append((of, partition, payload.as_py()))
+            if passing:
+                yield self.PASSING, passing
 
 
 def rows_of_blocks(blocks: list[Block], partitions: int) -> pa.RecordBatch:
-    """Rows for a next level of so many partitions."""
+    """Rows for a next level of so many partitions; 0: behind the last one, where `id` is the
+    partition."""
     levels, numbers, payloads = zip(*blocks, strict=True)
     columns = [
-        pa.array([number % partitions for number in numbers], pa.int32()),
+        pa.array([number % partitions if partitions else number for number in numbers], pa.int32()),
         pa.array(levels, pa.int32()),
         pa.array(numbers, pa.int32()),
         pa.array(payloads, pa.binary()),

@@ -22,7 +22,7 @@ from heron_spark.progress import Progress, Report
 from heron_spark.python_worker import CLOSING, LAST, OPENING, SCHEMA, Level
 from heron_spark.redistribute import move_blocks
 from heron_spark.session import first_line
-from heron_spark.tables import ROW_SETTINGS, Tables, settings, tables_of
+from heron_spark.tables import ROW_SETTINGS, Tables, beginnings, settings, tables_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -175,13 +175,21 @@ def dataframe(
 
 
 def source(
-    spark: "SparkSession", plan: Plan, slots: int, tables: Tables | None, *, driven: bool
+    spark: "SparkSession",
+    plan: Plan,
+    slots: int,
+    tables: Tables | None,
+    *,
+    driven: bool,
+    is_stream: bool = True,
 ) -> "DataFrame":
     """What level 0 gets. `driven`: by a row for each of its partitions in each batch; else only
-    tables bring batches about."""
+    tables bring batches about. Where tables are no streams, there is a single batch."""
     count = plan.partitions(0, slots)
     driving = None
-    if driven:
+    if not is_stream:
+        driving = spark.range(0, count, 1, count).withColumnRenamed("id", "value")
+    elif driven:
         driving = (
             spark.readStream.format("rate-micro-batch")
             .option("rowsPerBatch", count)
@@ -191,7 +199,7 @@ def source(
     if tables is not None:
         return tables.frame(driving, slots)
     assert driving is not None, "nothing brings a batch about"
-    return driving
+    return beginnings(driving, count)
 
 
 def level_sizes(plan: Plan, slots: int) -> list[tuple[int, int]]:

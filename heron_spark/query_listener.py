@@ -2,7 +2,8 @@
 
 Spark calls onQueryStarted in the very thread that will run the query's batches. So properties that
 are set in it go with each of their tasks: that is how the workers of a DataFrame learn which
-checkpoint the user has given to `writeStream`.
+checkpoint the user has given to `writeStream`. Other threads of the user's, in foreachBatch, ask by
+the query's own session, whose settings Spark gives to their tasks.
 """
 
 import glob
@@ -43,11 +44,14 @@ class QueryListener(StreamingQueryListener):
     def onQueryStarted(self, event: Any) -> None:  # noqa: N802 (Spark's name)
         """Let the query's tasks know where its checkpoint is."""
         manager: Any = self._spark._jsparkSession.streams()
-        query = manager.get(str(event.id))
-        root = str(query.streamingQuery().resolvedCheckpointRoot())
+        query = manager.get(str(event.id)).streamingQuery()
+        root = str(query.resolvedCheckpointRoot())
         context, run = self._spark.sparkContext, str(event.runId)
-        context.setLocalProperty(CHECKPOINT, local_path(root) or root)
-        context.setLocalProperty(RUN, run.replace("-", "")[:RUN_CHARACTERS])
+        settings = query.sparkSessionForStream().conf()
+        found = {CHECKPOINT: local_path(root) or root, RUN: run.replace("-", "")[:RUN_CHARACTERS]}
+        for key, value in found.items():
+            context.setLocalProperty(key, value)
+            settings.set(key, value)
         self._roots[run] = root
 
     def onQueryProgress(self, event: Any) -> None:  # noqa: N802 (Spark's name)

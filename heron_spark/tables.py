@@ -53,6 +53,7 @@ says otherwise."""
 FROZEN_ROWS = 100_000
 """Of one file of a frame that is kept in the checkpoint folder."""
 DEAL = "__heronpy_task__"
+TIME = "__heronpy_time__"
 ROW_SETTINGS = {
     # The engine's own rows are blocks of a megabyte, a table's are short: bytes bound both.
     "spark.sql.execution.arrow.maxRecordsPerBatch": "4096",
@@ -66,24 +67,29 @@ AS_TEXT = {"spark.sql.sources.partitionColumnTypeInference.enabled": "false"}
 class PartitionRows:
     """Makes blocks of a table's rows: a function of Arrow batches for mapInArrow.
 
-    The last column says whose a row is. A block is the task, then the rows as an Arrow stream.
+    The last two columns are the batch's time and whose a row is. A block is the task, then the rows
+    as an Arrow stream.
     """
 
     tasks: tuple[int, ...]
     partitions: tuple[int, ...]
     """Where each task runs on level 0."""
+    begins: int
+    """How many partitions of level 0 hear by these rows that a batch begins."""
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        begins = self.begins
         for batch in batches:
-            assigned, rows = batch.column(batch.num_columns - 1), _without_last(batch)
+            *_, time, assigned = batch.columns
+            rows = batch.select(list(range(batch.num_columns - 2)))
+            if begins and batch.num_rows:
+                payload = time[0].as_py().encode()
+                yield rows_of_blocks([(BEGIN, each, payload) for each in range(begins)], begins)
+                begins = 0
             for index in pc.unique(assigned).to_pylist():
                 payload = pack_rows(self.tasks[index], rows.filter(pc.equal(assigned, index)))
                 partition = self.partitions[index]
                 yield rows_of_blocks([(0, partition, payload)], partition + 1)
-
-
-def _without_last(batch: pa.RecordBatch) -> pa.RecordBatch:
-    return batch.select(list(range(batch.num_columns - 1)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,8 +114,11 @@ class Tables:
         batch only where a table has something new."""
         count = self._plan.partitions(0, slots)
         partition_of = self._plan.partition_of(slots)
-        parts = [] if driving is None else [_beginnings(driving, count)]
-        parts += [_blocks(each.frame, self._tasks(each), partition_of) for each in self._tables]
+        parts = [] if driving is None else [beginnings(driving, count)]
+        begins = count if driving is None else 0
+        parts += [
+            _blocks(each.frame, self._tasks(each), partition_of, begins) for each in self._tables
+        ]
         rows = parts[0]
         for each in parts[1:]:
             rows = rows.union(each)
@@ -165,17 +174,28 @@ def _offsets(folder: CheckpointDir, batch: int) -> list[str]:
     return text.splitlines()[2:]  # behind version and metadata
 
 
-def _beginnings(driving: "DataFrame", count: int) -> "DataFrame":
+def beginnings(driving: "DataFrame", count: int) -> "DataFrame":
+    """Of consecutive numbers, a row for each partition of level 0: when its batch began."""
     from pyspark.sql import functions
 
     mark = functions.lit(BEGIN).alias("level")
     partition = functions.pmod(driving.value, functions.lit(count)).cast("int")
-    nothing = functions.lit(b"").alias("payload")
-    return driving.select(partition.alias("id"), mark, partition.alias("partition"), nothing)
+    time = _time().cast("binary").alias("payload")
+    return driving.select(partition.alias("id"), mark, partition.alias("partition"), time)
+
+
+def _time() -> Any:
+    """When the batch began, in milliseconds as text, by which Spark's log has its number."""
+    from pyspark.sql import functions
+
+    return functions.unix_millis(functions.current_timestamp()).cast("string")
 
 
 def _blocks(
-    frame: "DataFrame", tasks: tuple[int, ...], partition_of: Mapping[int, LevelPartition]
+    frame: "DataFrame",
+    tasks: tuple[int, ...],
+    partition_of: Mapping[int, LevelPartition],
+    begins: int,
 ) -> "DataFrame":
     from pyspark.sql import functions
 
@@ -184,8 +204,8 @@ def _blocks(
     if columns and len(tasks) > 1:
         values = functions.hash(*(frame[f"`{each}`"] for each in columns))
         chosen = functions.pmod(values, functions.lit(len(tasks)))
-    partitions = tuple(partition_of[task][1] for task in tasks)
-    return frame.withColumn(DEAL, chosen).mapInArrow(PartitionRows(tasks, partitions), SCHEMA)
+    rows = PartitionRows(tasks, tuple(partition_of[task][1] for task in tasks), begins)
+    return frame.withColumns({TIME: _time(), DEAL: chosen}).mapInArrow(rows, SCHEMA)
 
 
 def _has_hash(kind: Any) -> bool:

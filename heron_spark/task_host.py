@@ -71,31 +71,74 @@ class Host:
         """One batch of a partition of a level; returns its tasks, whose files are then there."""
         tasks = self._plan.tasks_at(level, partition, self._slots)
         missing = [task for task in tasks if not self._folder.has(task, batch)]
-        runners = {task: self._runner(task, batch - 1) for task in missing}
+        before = self._before(missing, batch)
+        runners = {task: self._runner(task, before) for task in missing}
         for task in missing:
             del self._live[task]  # whatever happens in between: this copy is no good then
+        try:
+            self._run(level, batch, before, runners, blocks)
+        finally:
+            for task, runner in runners.items():
+                if task not in self._live:
+                    runner.close()
+        return list(tasks)
+
+    def _run(
+        self,
+        level: int,
+        batch: int,
+        before: int,
+        runners: dict[int, Runner],
+        blocks: Iterator[bytes],
+    ) -> None:
         for runner in runners.values():
             runner.begin(batch)
-        self._work(level, batch, runners, blocks)
+        if level == 0:
+            self._emit(batch, before, runners, blocks)
+        else:
+            self._deliver(runners, blocks)
         ending = self._folder.ending()
         for task, runner in runners.items():
             outcome = runner.end(batch, ending == batch)
             outcome = replace(outcome, facts={**outcome.facts, "slots": self._slots})
             if self._folder.keep(task, batch, outcome):
                 self._live[task] = runner
-        return list(tasks)
 
-    def _work(
-        self, level: int, batch: int, runners: dict[int, Runner], blocks: Iterator[bytes]
+    def _before(self, missing: list[int], batch: int) -> int:
+        """The batch with whose states this one begins, -1 for none.
+
+        That is the one before, but for a DataFrame: a function of foreachBatch may leave a batch
+        alone, whose rows then reach no component. All tasks have done the same batches: HeronError.
+        """
+        has = self._folder.has
+        if not self._of_frame or batch == 0 or all(has(task, batch - 1) for task in missing):
+            return batch - 1
+        newest = {self._folder.newest_before(task, batch) for task in self._plan.level_of}
+        if len(newest) > 1:
+            raise HeronError(
+                f"batch {max(newest)} is not whole: it failed, and the function of foreachBatch "
+                "went on as if it had not; let errors out of it, and begin anew with another "
+                "checkpointLocation (or the folder is not the same on every machine)"
+            )
+        (before,) = newest
+        log.warning(
+            "nothing asked for the rows of batches %d to %d: components have not seen them",
+            before + 1,
+            batch - 1,
+        )
+        return before
+
+    def _emit(
+        self, batch: int, before: int, runners: dict[int, Runner], blocks: Iterator[bytes]
     ) -> None:
-        if level == 0:
-            if self._of_frame:
-                self._decide_end(batch)
-            self._controller.begin(self._worked_secs(batch - 1))
-            fed = hand_over(runners, blocks)
-            waiting = [each for task, each in runners.items() if task not in fed | self._fed]
-            drive(waiting, self._controller, time.monotonic, time.sleep, self._busy_secs)
-            return
+        if self._of_frame:
+            self._decide_end(batch, before)
+        self._controller.begin(self._worked_secs(before))
+        fed = hand_over(runners, blocks)
+        waiting = [each for task, each in runners.items() if task not in fed | self._fed]
+        drive(waiting, self._controller, time.monotonic, time.sleep, self._busy_secs)
+
+    def _deliver(self, runners: dict[int, Runner], blocks: Iterator[bytes]) -> None:
         watermarks: list[tuple[Runner, Frames]] = []
         for block in blocks:
             for frames in messages(block):
@@ -110,12 +153,12 @@ class Host:
         for runner, frames in sorted(watermarks, key=lambda each: watermark_of(each[1])):
             runner.deliver(frames)
 
-    def _decide_end(self, batch: int) -> None:
+    def _decide_end(self, batch: int, before: int) -> None:
         """Of a frame: its only batch is the last one, else that after all spouts have finished.
         Each host of level 0 finds the same, before any bolt runs."""
         if self._folder.ending() is not None:
             return
-        if self._once or (batch > 0 and self._have_finished(batch - 1)):
+        if self._once or (before >= 0 and self._have_finished(before)):
             self._folder.end_with(batch)
 
     def _have_finished(self, batch: int) -> bool:

@@ -36,6 +36,22 @@ class Totals(Bolt):
             self.emit([key, total])
 
 
+class Count(Bolt):
+    """Says of each number how often it was seen."""
+
+    outputs = {"n": "bigint", "seen": "bigint"}
+
+    def initialize(self, config: Any, context: Any) -> None:
+        """None was."""
+        self.seen: Counter[int] = Counter()
+
+    def process(self, tup: Any) -> None:
+        """One more."""
+        (number,) = tup.values
+        self.seen[number] += 1
+        self.emit([number, self.seen[number]])
+
+
 class Last(Bolt):
     """Prints what it is told."""
 
@@ -63,6 +79,15 @@ def doubled(source: Any, name: str) -> TopologyBuilder:
     spec = source.spec(name="numbers", par=2)
     builder.add_spec(spec)
     builder.add_bolt("doubled", Doubled, 2, {spec: Grouping.fields("key")})
+    return builder
+
+
+def counted(source: Any, name: str) -> TopologyBuilder:
+    """How often each of the source's numbers was seen, by three tasks."""
+    builder = TopologyBuilder(name)
+    spec = source.spec(name="numbers", par=2)
+    builder.add_spec(spec)
+    builder.add_bolt("count", Count, 3, {spec: Grouping.fields("n")})
     return builder
 
 

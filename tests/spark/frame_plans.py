@@ -1,0 +1,171 @@
+"""Plans of Spark drawn from a seed, to be laid over a topology's rows and over plain ones.
+
+A plan is a list of transformations and some actions. What an action gives is made comparable: rows
+are sorted, and of those that any order may choose (limit, take) only their number counts, and that
+they are rows of the whole.
+"""
+
+import threading
+from collections import Counter
+from collections.abc import Callable
+from random import Random
+from typing import Any
+
+from pyspark.sql import functions
+
+Frame = Any
+Step = Callable[[Frame], Frame]
+"""Both frames have the columns n and seen, both bigint."""
+
+
+def draw_steps(random: Random, most: int) -> list[tuple[str, Step]]:
+    """Up to so many transformations, with their names."""
+    drawn = (random.choice(_STEPS)(random) for _ in range(random.randint(0, most)))
+    return list(drawn)
+
+
+def laid_over(frame: Frame, steps: list[tuple[str, Step]]) -> Frame:
+    """The frame with the transformations."""
+    for _, step in steps:
+        frame = step(frame)
+    return frame
+
+
+def _other(frame: Frame, first: int, end: int) -> Frame:
+    return frame.sparkSession.range(first, end, 1, 3).selectExpr("id as n", "id % 7 as seen")
+
+
+def _union(random: Random) -> tuple[str, Step]:
+    first, before = random.randint(0, 900), random.random() < 0.5
+
+    def step(frame: Frame) -> Frame:
+        other = _other(frame, first, first + 20)
+        return other.union(frame) if before else frame.union(other)
+
+    return f"union({first}, {before})", step
+
+
+def _union_with_itself(random: Random) -> tuple[str, Step]:
+    rest = random.randint(0, 2)
+    return f"union with n % 3 = {rest}", lambda frame: frame.union(frame.where(f"n % 3 = {rest}"))
+
+
+def _filter(random: Random) -> tuple[str, Step]:
+    rest = random.randint(0, 3)
+    return f"where n % 4 <> {rest}", lambda frame: frame.where(f"n % 4 <> {rest}")
+
+
+def _partitions(random: Random) -> tuple[str, Step]:
+    kind, number = random.choice(("coalesce", "repartition", "by n")), random.randint(1, 5)
+    by = ("n",) if kind == "by n" else ()
+    name = "coalesce" if kind == "coalesce" else "repartition"
+    return f"{kind}({number})", lambda frame: getattr(frame, name)(number, *by)
+
+
+def _join(random: Random) -> tuple[str, Step]:
+    kind, first = random.choice(("inner", "left", "left_anti", "left_semi")), random.randint(0, 800)
+
+    def step(frame: Frame) -> Frame:
+        other = _other(frame, first, first + 150).select("n")
+        return frame.join(other, "n", kind).select("n", "seen")
+
+    return f"{kind} join from {first}", step
+
+
+def _join_with_itself(random: Random) -> tuple[str, Step]:
+    shift = random.randint(0, 3)
+
+    def step(frame: Frame) -> Frame:
+        one, number = frame.distinct(), functions.col("n") + shift
+        two = one.select(number.alias("n"))
+        return one.join(two, "n").select("n", "seen")
+
+    return f"join with itself, {shift} on", step
+
+
+def _group(random: Random) -> tuple[str, Step]:
+    by = random.randint(2, 9)
+
+    def step(frame: Frame) -> Frame:
+        groups = frame.groupBy((functions.col("n") % by).alias("n"))
+        return groups.agg(functions.sum("seen").alias("seen"))
+
+    return f"groupBy n % {by}", step
+
+
+def _sorted_limit(random: Random) -> tuple[str, Step]:
+    number, down = random.randint(0, 60), random.random() < 0.5
+
+    def step(frame: Frame) -> Frame:
+        order = frame.sort(functions.desc("n") if down else "n", "seen")
+        return order.limit(number).coalesce(1)
+
+    return f"sort, limit({number})", step
+
+
+def _sorted(random: Random) -> tuple[str, Step]:
+    return "sort", lambda frame: frame.sort("seen", "n")
+
+
+_STEPS: list[Callable[[Random], tuple[str, Step]]] = [
+    _union, _union_with_itself, _filter, _partitions, _partitions, _join, _join_with_itself, _group,
+    _sorted_limit, _sorted,
+]  # fmt: skip
+
+
+# --- actions: what they give is the same for the same rows in any order ---------------------------
+
+
+def _rows(frame: Frame) -> Any:
+    return sorted(map(tuple, frame.collect()), key=repr)
+
+
+def _some(frame: Frame, number: int) -> int:
+    """How many a limit gives, all of which are rows of the whole."""
+    found, whole = Counter(frame.take(number)), Counter(frame.collect())
+    assert found <= whole, found - whole
+    return found.total()
+
+
+ACTIONS: dict[str, Callable[[Frame], Any]] = {
+    "collect": _rows,
+    "count": lambda frame: frame.count(),
+    "take": lambda frame: _some(frame, 3),
+    "take many": lambda frame: _some(frame, 300),
+    "limit": lambda frame: frame.limit(5).count(),
+    "first": lambda frame: frame.first() is None,
+    "isEmpty": lambda frame: frame.isEmpty(),
+    "sum": lambda frame: tuple(frame.agg(functions.sum("n"), functions.max("seen")).first()),
+    "iterator": lambda frame: sorted(map(tuple, frame.toLocalIterator()), key=repr),
+    "arrow": lambda frame: sorted(map(repr, frame.toArrow().to_pylist())),
+    "rdd": lambda frame: frame.rdd.count(),
+    "cache": lambda frame: (frame.cache().count(), _rows(frame), frame.unpersist() is None),
+}
+BY_THREADS = [name for name in ACTIONS if name not in ("rdd", "cache")]
+"""An RDD's tasks do not know of which query they are, in a thread of its own; a cache is of all."""
+
+
+def draw_actions(random: Random, names: list[str] | None = None) -> list[str]:
+    """One to three."""
+    return random.choices(names or list(ACTIONS), k=random.randint(1, 3))
+
+
+def by_threads(calls: list[Callable[[], Any]]) -> list[Any]:
+    """What they give when they are made at once, each in a thread; the first error."""
+    found: list[Any] = [None] * len(calls)
+    errors: list[BaseException] = []
+
+    def make(at: int) -> None:
+        try:
+            found[at] = calls[at]()
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=make, args=(at,)) for at in range(len(calls))]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    for each in errors:
+        raise each
+    return found

@@ -1,0 +1,96 @@
+"""Attempts of a task of Spark: at once (speculation), ended in the middle, for several partitions.
+
+Without Spark: its task context is a fake, the hosts of the partitions are real processes.
+"""
+
+import uuid
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pyspark
+import pytest
+
+from heron_io.atomic_files import remove
+from heron_spark.checkpoint_dir import CheckpointDir
+from heron_spark.compile import compile_topology
+from heron_spark.job import Job
+from heron_spark.python_worker import BATCH_ID, BEGIN, Level, rows_of_blocks
+from heron_spark.run import await_hosts
+from tests.spark.spark_support import bolt, reads, spout, topology
+
+NUMBER, SLOTS = 300, 2
+SPEC = topology(
+    "attempts", NUMBER, spout("numbers", par=2), bolt("seen", "Seen", 2, reads("numbers"))
+)
+
+
+class Attempts:
+    """Runs levels of one batch as Spark's tasks do."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.folder, self.run = CheckpointDir(str(folder)), uuid.uuid4().hex[:12]
+        Job(compile_topology(SPEC).topology, SLOTS, NUMBER * 10, 5.0, echo=True).write(
+            self.folder, self.run
+        )
+        context = SimpleNamespace(getLocalProperty={BATCH_ID: "0"}.get, partitionId=lambda: 99)
+        monkeypatch.setattr(pyspark, "TaskContext", SimpleNamespace(get=lambda: context))
+
+    def level(self, level: int, rows: list[Any]) -> list[Any]:
+        """One attempt; its rows."""
+        return list(self.attempt(level, rows))
+
+    def attempt(self, level: int, rows: list[Any]) -> Iterator[Any]:
+        """The same, not read yet."""
+        following = SLOTS if level == 0 else 0
+        return Level(self.folder.path, self.run, level, following)(iter(rows))
+
+
+@pytest.fixture
+def attempts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Attempts]:
+    """Whose hosts end with the test."""
+    made = Attempts(tmp_path / "checkpoint", monkeypatch)
+    yield made
+    remove(made.folder.run_file(made.run))
+    await_hosts(made.run)
+
+
+def begin(*partitions: int) -> Any:
+    """What the source gives."""
+    return rows_of_blocks([(BEGIN, each, b"") for each in partitions], SLOTS)
+
+
+def for_partition(rows: list[Any], *partitions: int) -> list[Any]:
+    """What an exchange gives to them."""
+    chosen = [
+        each.filter([number in partitions for number in each.column(0).to_pylist()])
+        for each in rows
+    ]
+    return [each for each in chosen if each.num_rows]
+
+
+# A worker does not wait for the host that it has started: the driver does.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_attempts_at_once_in_the_middle_and_for_several_partitions_are_one(
+    attempts: Attempts,
+) -> None:
+    ended = attempts.attempt(0, [begin(0)])
+    next(ended)
+    ended.close()  # a worker that is killed
+    with ThreadPoolExecutor() as pool:
+        first = list(pool.map(lambda at: attempts.level(0, [begin(at % SLOTS)]), range(4)))
+    assert first[0] == first[2]
+    assert first[1] == first[3]
+    rows = [each for one in first[:2] for each in one]
+    together = attempts.attempt(1, for_partition(rows, 0, 1))
+    backwards = attempts.attempt(1, for_partition(rows[::-1], 0, 1))
+    alone = attempts.attempt(1, for_partition(rows, 1))
+    with ThreadPoolExecutor() as pool:
+        one, two, three = pool.map(list, (together, backwards, alone))
+    assert sum(each.num_rows for each in one) == sum(each.num_rows for each in two)
+    assert 0 < sum(each.num_rows for each in three) < sum(each.num_rows for each in one)
+    facts = [attempts.folder.facts(task, 0) for task in (1, 2, 3, 4)]
+    assert sum(each["emitted"] for each in facts[:2]) == NUMBER
+    assert sum(each["executed"] for each in facts[2:]) == NUMBER

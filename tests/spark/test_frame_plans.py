@@ -1,0 +1,127 @@
+"""A topology's DataFrame gives what a plain one gives, whatever Spark does above it."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from heron_spark.tables import settings
+from heronpy_compat.spark import dataframe_of, spout_of
+from session_topologies import counted
+from tests.spark.frame_plans import (
+    ACTIONS,
+    BY_THREADS,
+    by_threads,
+    draw_actions,
+    draw_steps,
+    laid_over,
+)
+
+NUMBER = 1001
+FEW = {"spark.sql.shuffle.partitions": "3"}
+FRAMES, PLANS = 2, 4
+BATCHES, LINES = 4, 40
+
+
+def numbers(spark: Any, count: int) -> Any:
+    """What a topology reads."""
+    return spark.range(count).withColumnRenamed("id", "n")
+
+
+def plain(spark: Any, rows: list[tuple[int, int]]) -> Any:
+    """The same rows, from no topology."""
+    return spark.createDataFrame(rows, "n bigint, seen bigint")
+
+
+@pytest.fixture(autouse=True)
+def few_partitions(spark: Any) -> Iterator[None]:
+    """Of the exchanges above a topology: plans of a hundred rows need no 200."""
+    with settings(spark, FEW):
+        yield
+
+
+@pytest.mark.parametrize("seed", range(FRAMES))
+def test_a_drawn_plan_gives_the_rows_of_a_plain_dataframe(spark: Any, seed: int) -> None:
+    random = Random(seed)
+    ours = dataframe_of(counted(spout_of(numbers(spark, NUMBER)), f"drawn{seed}"), spark, "count")
+    theirs = plain(spark, [(each, 1) for each in range(NUMBER)])
+    for plan in range(PLANS):
+        steps = draw_steps(random, 4)
+        names = draw_actions(random)
+        told = f"seed {seed}, plan {plan}: {', '.join(name for name, _ in steps)}: {names}"
+        left, right = laid_over(ours, steps), laid_over(theirs, steps)
+        for name in names:
+            assert ACTIONS[name](left) == ACTIONS[name](right), told
+    names = draw_actions(random, BY_THREADS)
+    assert by_threads([lambda name=name: ACTIONS[name](ours) for name in names]) == [
+        ACTIONS[name](theirs) for name in names
+    ]
+
+
+def lines_of(folder: Path) -> None:
+    """A file for each batch, with the same numbers."""
+    folder.mkdir()
+    for batch in range(BATCHES):
+        (folder / f"{batch}.txt").write_text("".join(f"{each}\n" for each in range(LINES)))
+
+
+def a_stream(spark: Any, folder: Path, name: str) -> Any:
+    """How often each number was seen, batch by batch."""
+    reader = spark.readStream.option("maxFilesPerTrigger", 1).text(str(folder))
+    source = reader.selectExpr("cast(value as bigint) as n")
+    return dataframe_of(counted(spout_of(source), name), spark, "count")
+
+
+def run_each(rows: Any, function: Any, checkpoint: Path) -> Any:
+    """Run a query with a function of foreachBatch to the end of what there is."""
+    writer = rows.writeStream.foreachBatch(function).option("checkpointLocation", str(checkpoint))
+    query = writer.trigger(availableNow=True).start()
+    query.awaitTermination()
+    return query
+
+
+def test_a_function_of_foreach_batch_uses_its_dataframe_as_any_other(
+    spark: Any, tmp_path: Path
+) -> None:
+    """In parts, several times, in threads: the state is that of each batch once."""
+    lines_of(tmp_path / "in")
+    random, compared = Random(7), []
+
+    def compare(rows: Any, batch: int) -> None:
+        same = plain(rows.sparkSession, [(each, batch + 1) for each in range(LINES)])
+        for in_threads in (batch % 2 == 1, batch % 2 == 0):
+            steps = draw_steps(random, 3)
+            names = draw_actions(random, BY_THREADS if in_threads else None)
+            left, right = laid_over(rows, steps), laid_over(same, steps)
+            calls = [lambda name=name, left=left: ACTIONS[name](left) for name in names]
+            found = by_threads(calls) if in_threads else [call() for call in calls]
+            told = f"batch {batch}: {', '.join(name for name, _ in steps)}: {names}"
+            assert found == [ACTIONS[name](right) for name in names], told
+        compared.append(batch)
+
+    run_each(a_stream(spark, tmp_path / "in", "each"), compare, tmp_path / "checkpoint")
+    assert compared == list(range(BATCHES))
+
+
+def test_a_batch_that_is_read_in_part_or_left_alone_does_not_stop_those_after_it(
+    spark: Any, tmp_path: Path
+) -> None:
+    """As with any DataFrame, rows that nothing asks for are not computed."""
+    lines_of(tmp_path / "in")
+    found: dict[int, int] = {}
+
+    def some(rows: Any, batch: int) -> None:
+        if batch == 0:
+            assert len(rows.take(1)) == 1
+        elif batch != 1:
+            (found[batch],) = {each["seen"] for each in rows.collect()}
+
+    run_each(a_stream(spark, tmp_path / "in", "part"), some, tmp_path / "checkpoint")
+    assert found == {2: 2, 3: 3}
+
+
+def test_a_union_counts_what_a_topology_emits(spark: Any) -> None:
+    rows = dataframe_of(counted(spout_of(numbers(spark, 1000)), "union"), spark, "count")
+    assert spark.range(1).selectExpr("id", "id").union(rows).count() == 1001
