@@ -23,7 +23,6 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from heron_core import config as keys
 from heron_core.errors import TopologyError, UsageError
 from heron_core.topology import ComponentSpec
 from heron_core.wire.pickled import opened
@@ -34,6 +33,7 @@ from heron_spark.connector_packages import missing_package
 from heron_spark.python_worker import BEGIN, SCHEMA, rows_of_blocks
 from heron_spark.row_blocks import pack_rows
 from heron_spark.session import first_line
+from heron_spark.ticks import wants_ticks
 from heronpy_compat.connectors import frames, tables
 from heronpy_compat.loading import aliases
 from heronpy_compat.loading.topology_files import put_on_search_path
@@ -74,18 +74,19 @@ class PartitionRows:
     tasks: tuple[int, ...]
     partitions: tuple[int, ...]
     """Where each task runs on level 0."""
-    begins: int
-    """How many partitions of level 0 hear by these rows that a batch begins."""
+    count: int
+    """How many partitions level 0 has: they hear by these rows, too, that a batch begins. With
+    availableNow the driving source ends before tables do."""
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        begins = self.begins
+        told = False
         for batch in batches:
             *_, time, assigned = batch.columns
             rows = batch.select(list(range(batch.num_columns - 2)))
-            if begins and batch.num_rows:
-                payload = time[0].as_py().encode()
-                yield rows_of_blocks([(BEGIN, each, payload) for each in range(begins)], begins)
-                begins = 0
+            if batch.num_rows and not told:
+                payload, told = time[0].as_py().encode(), True
+                begins = [(BEGIN, each, payload) for each in range(self.count)]
+                yield rows_of_blocks(begins, self.count)
             for index in pc.unique(assigned).to_pylist():
                 payload = pack_rows(self.tasks[index], rows.filter(pc.equal(assigned, index)))
                 partition = self.partitions[index]
@@ -115,9 +116,8 @@ class Tables:
         count = self._plan.partitions(0, slots)
         partition_of = self._plan.partition_of(slots)
         parts = [] if driving is None else [beginnings(driving, count)]
-        begins = count if driving is None else 0
         parts += [
-            _blocks(each.frame, self._tasks(each), partition_of, begins) for each in self._tables
+            _blocks(each.frame, self._tasks(each), partition_of, count) for each in self._tables
         ]
         rows = parts[0]
         for each in parts[1:]:
@@ -146,10 +146,9 @@ class Tables:
     @property
     def brings_batches(self) -> bool:
         """Whether no batch is needed but when a table has something new: all spouts are streams,
-        and nobody wants ticks."""
+        and no component goes by time."""
         topology = self._plan.topology
-        configs = [topology.config, *(each.config for each in topology.components)]
-        ticks = any(keys.tick_interval_secs(each) for each in configs)
+        ticks = wants_ticks(topology)
         spouts = sum(each.is_spout for each in topology.components)
         are_streams = all(each.frame.isStreaming and not each.is_finite for each in self._tables)
         return not ticks and are_streams and spouts == len(self._tables)
@@ -195,7 +194,7 @@ def _blocks(
     frame: "DataFrame",
     tasks: tuple[int, ...],
     partition_of: Mapping[int, LevelPartition],
-    begins: int,
+    count: int,
 ) -> "DataFrame":
     from pyspark.sql import functions
 
@@ -204,7 +203,7 @@ def _blocks(
     if columns and len(tasks) > 1:
         values = functions.hash(*(frame[f"`{each}`"] for each in columns))
         chosen = functions.pmod(values, functions.lit(len(tasks)))
-    rows = PartitionRows(tasks, tuple(partition_of[task][1] for task in tasks), begins)
+    rows = PartitionRows(tasks, tuple(partition_of[task][1] for task in tasks), count)
     return frame.withColumns({TIME: _time(), DEAL: chosen}).mapInArrow(rows, SCHEMA)
 
 
