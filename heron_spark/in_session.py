@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 Trigger = str | Mapping[str, Any] | None
 Counts = dict[str, dict[str, int]]
-COUNTERS = ("executed", "emitted", "errors", "acked")
+COUNTERS = ("executed", "emitted", "errors", "failed", "acked")
 
 
 class _Held:
@@ -101,7 +101,8 @@ def run(
 ) -> Counts:
     """Run a topology to its end: its spouts finish, or read DataFrames that are no streams.
 
-    Returns {component: {"executed", "emitted", "errors", "acked"}}, of the batches of this run.
+    Returns {component: {"executed", "emitted", "errors", "failed", "acked"}}, of the batches of
+    this run.
     """
     counts: Counts = {}
     console = Console()

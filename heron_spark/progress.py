@@ -17,7 +17,7 @@ class Progress:
     secs: float
     """Since the one before it."""
     facts: tuple[dict[str, Any], ...]
-    """Of each task: task, component, label, spout, executed, emitted, errors, acked, secs,
+    """Of each task: task, component, label, spout, executed, emitted, errors, failed, acked, secs,
     state_bytes, finished, printed."""
 
 
@@ -56,4 +56,7 @@ def line_about(progress: Progress) -> str:
     errors = sum(each["errors"] for each in progress.facts)
     if errors:
         words.append(f"{errors} errors")
+    failed = sum(each["failed"] for each in progress.facts)
+    if failed:
+        words.append(f"{failed} failed")
     return f"heronpy: batch {progress.batch}, {progress.secs:.1f} s: {', '.join(words)}"

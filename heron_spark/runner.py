@@ -7,7 +7,7 @@ emitted when the next batch begins, since that says that this one is done everyw
 import logging
 import os
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Set
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any
@@ -51,6 +51,7 @@ class Marks:
     sent: int = 0
     errors: int = 0
     acked: int = 0
+    given_up: int = 0
     began: float = field(default_factory=time.monotonic)
 
 
@@ -73,6 +74,7 @@ class Runner:
         self._outgoing = OutgoingBlocks(partition_of)
         self._watermarks = PassedWatermarks(plan, task)
         self._unacked: list[Any] = []
+        self._behind = plan.topology.components_behind(self.component)
         self._own_ack: Callable[[Any], None] | None = None
         self._usual: set[str] = set()
         self._marks = Marks()
@@ -167,12 +169,17 @@ class Runner:
 
     # --- one batch -----------------------------------------------------------------------------
 
-    def begin(self, batch: int) -> None:
-        """A batch begins: the one before is done everywhere."""
+    def begin(self, batch: int, gave_up: Set[str] = frozenset()) -> None:
+        """A batch begins: the one before is done everywhere. `gave_up`: the bolts that gave up
+        tuples of it."""
         self._printed.lines = self._lines
         self._instance.adapter.begin_batch(batch)
         metrics = self.driver.metrics
         self._marks = Marks(metrics.executed, self.driver.outbox.deliveries, metrics.errors)
+        self._marks.given_up = self._given_up
+        behind = sorted(gave_up & self._behind)
+        if behind and self._unacked:
+            self._leave_without_ack(behind)
         self._ack()
         self._callbacks.run()
 
@@ -186,6 +193,22 @@ class Runner:
             except Exception:
                 self.driver.user_raised(f"ack({tup_id!r})")
         self._marks.acked = len(done)
+
+    def _leave_without_ack(self, gave_up: list[str]) -> None:
+        """It is not known which tuples led to those that were given up: none of the batch is acked,
+        as natively with EFFECTIVELY_ONCE."""
+        number = len(self._unacked)
+        self._unacked.clear()
+        self.driver.record_error(
+            "tuples get no ack",
+            f"{', '.join(gave_up)} gave up tuples of the batch before, and nobody knows of which of"
+            f" the {number} that this spout had emitted in it: none of these is acked",
+        )
+
+    @property
+    def _given_up(self) -> int:
+        """Tuples that a bolt has failed, or whose processing has raised."""
+        return self.driver.given_up if isinstance(self.driver, BoltDriver) else 0
 
     @property
     def made(self) -> int:
@@ -273,6 +296,7 @@ class Runner:
             "executed": metrics.executed - marks.executed,
             "emitted": self.driver.outbox.deliveries - marks.sent,
             "errors": metrics.errors - marks.errors,
+            "failed": self._given_up - marks.given_up,
             "acked": marks.acked,
             "secs": round(time.monotonic() - marks.began, 6),
             "state_bytes": state_bytes,

@@ -91,10 +91,12 @@ class Host:
         runners: dict[int, Runner],
         blocks: Iterator[bytes],
     ) -> None:
+        facts = self._facts(before) if level == 0 else []
+        gave_up = {each["component"] for each in facts if each.get("failed")}
         for runner in runners.values():
-            runner.begin(batch)
+            runner.begin(batch, gave_up)
         if level == 0:
-            self._emit(batch, before, runners, blocks)
+            self._emit(batch, facts, runners, blocks)
         else:
             self._deliver(runners, blocks)
         ending = self._folder.ending()
@@ -128,12 +130,21 @@ class Host:
         )
         return before
 
+    def _facts(self, batch: int) -> list[dict[str, Any]]:
+        """Those of all tasks, of a batch that is done; -1 has none."""
+        tasks = self._plan.level_of if batch >= 0 else ()
+        return [self._folder.facts(task, batch) for task in tasks]
+
     def _emit(
-        self, batch: int, before: int, runners: dict[int, Runner], blocks: Iterator[bytes]
+        self,
+        batch: int,
+        before: list[dict[str, Any]],
+        runners: dict[int, Runner],
+        blocks: Iterator[bytes],
     ) -> None:
         if self._of_frame:
             self._decide_end(batch, before)
-        self._controller.begin(self._worked_secs(before))
+        self._controller.begin(worked_secs(before, self._plan.level_of) if before else 0.0)
         fed = hand_over(runners, blocks)
         waiting = [each for task, each in runners.items() if task not in fed | self._fed]
         drive(waiting, self._controller, time.monotonic, time.sleep, self._busy_secs)
@@ -153,22 +164,14 @@ class Host:
         for runner, frames in sorted(watermarks, key=lambda each: watermark_of(each[1])):
             runner.deliver(frames)
 
-    def _decide_end(self, batch: int, before: int) -> None:
+    def _decide_end(self, batch: int, before: list[dict[str, Any]]) -> None:
         """Of a frame: its only batch is the last one, else that after all spouts have finished.
         Each host of level 0 finds the same, before any bolt runs."""
         if self._folder.ending() is not None:
             return
-        if self._once or (before >= 0 and self._have_finished(before)):
+        spouts = [each for each in before if each["spout"]]
+        if self._once or (spouts and all(each["finished"] for each in spouts)):
             self._folder.end_with(batch)
-
-    def _have_finished(self, batch: int) -> bool:
-        return all(self._folder.facts(each, batch)["finished"] for each in self._plan.spout_tasks)
-
-    def _worked_secs(self, batch: int) -> float:
-        if batch < 0:
-            return 0.0
-        level_of, folder = self._plan.level_of, self._folder
-        return worked_secs((folder.facts(task, batch) for task in level_of), level_of)
 
     def _runner(self, task: int, before: int) -> Runner:
         """The task as it was after batch `before`."""

@@ -165,9 +165,12 @@ def with_log_level(topology_options: TopologyOptions, level: str | None) -> Topo
 
 
 def ending_code(code: int, stats: "TopologyStats") -> int:
-    """The exit code of a query that has ended with `code`; its last line, if it is incomplete."""
-    from heron_cli.run_result import shortfall_line
+    """The exit code of a query that has ended with `code`; its last lines: what came too late, and
+    whether it is incomplete."""
+    from heron_cli.run_result import late_lines, shortfall_line
 
+    for line in late_lines(stats):
+        click.echo(line, err=True)
     incomplete = shortfall_line(stats)
     if incomplete:
         click.secho(incomplete, fg="red", bold=True, err=True)

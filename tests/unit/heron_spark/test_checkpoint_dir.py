@@ -63,6 +63,15 @@ def test_three_batches_are_kept(tmp_path: Path) -> None:
     assert [batch for batch in range(5) if folder.has(1, batch)] == [2, 3, 4]
 
 
+def test_where_batches_are_left_out_the_three_newest_are_kept(tmp_path: Path) -> None:
+    folder = CheckpointDir(str(tmp_path))
+    assert folder.newest_before(1, 7) == -1
+    for batch in (0, 2, 4, 6, 8):
+        folder.keep(1, batch, outcome())
+    assert [batch for batch in range(9) if folder.has(1, batch)] == [4, 6, 8]
+    assert [folder.newest_before(1, batch) for batch in (9, 8, 7)] == [8, 6, 6]
+
+
 def test_a_missing_state_is_told_in_a_line(tmp_path: Path) -> None:
     with pytest.raises(HeronError, match="state of task 4 after batch 2 is missing"):
         CheckpointDir(str(tmp_path)).state(4, 2)

@@ -19,13 +19,14 @@ WORDS = ComponentSpec("words", True, "m.Words", 1, (StreamSpec("default", ("word
 SPEC = TopologySpec("t", (WORDS,))
 
 
-def fact(component: str, spout: bool, executed: int, emitted: int, errors: int = 0) -> Any:
+def fact(component: str, spout: bool, executed: int, emitted: int, errors: int = 0, failed: int = 0) -> Any:
     return {
         "component": component,
         "spout": spout,
         "executed": executed,
         "emitted": emitted,
         "errors": errors,
+        "failed": failed,
         "printed": [f"{component} | hello"],
     }
 
@@ -95,10 +96,10 @@ def test_a_line_about_a_batch() -> None:
     facts = (
         fact("words", True, 50, 1000),
         fact("count", False, 400, 0),
-        fact("count", False, 600, 0, errors=3),
+        fact("count", False, 600, 0, errors=3, failed=4),
     )
     assert line_about(Progress(7, 0.5, facts)) == (
-        "heronpy: batch 7, 0.5 s: words 2,000/s, count 2,000/s, 3 errors"
+        "heronpy: batch 7, 0.5 s: words 2,000/s, count 2,000/s, 3 errors, 4 failed"
     )
 
 
