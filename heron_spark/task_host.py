@@ -16,7 +16,7 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -71,7 +71,9 @@ class Host:
         """One batch of a partition of a level; returns its tasks, whose files are then there."""
         tasks = self._plan.tasks_at(level, partition, self._slots)
         missing = [task for task in tasks if not self._folder.has(task, batch)]
-        before = self._before(missing, batch)
+        if not missing:
+            return list(tasks)
+        before = self._before(self._plan.level_of if level == 0 else missing, batch)
         runners = {task: self._runner(task, before) for task in missing}
         for task in missing:
             del self._live[task]  # whatever happens in between: this copy is no good then
@@ -106,14 +108,14 @@ class Host:
             if self._folder.keep(task, batch, outcome):
                 self._live[task] = runner
 
-    def _before(self, missing: list[int], batch: int) -> int:
+    def _before(self, tasks: Iterable[int], batch: int) -> int:
         """The batch with whose states this one begins, -1 for none.
 
         That is the one before, but for a DataFrame: a function of foreachBatch may leave a batch
         alone, whose rows then reach no component. All tasks have done the same batches: HeronError.
         """
         has = self._folder.has
-        if not self._of_frame or batch == 0 or all(has(task, batch - 1) for task in missing):
+        if not self._of_frame or batch == 0 or all(has(task, batch - 1) for task in tasks):
             return batch - 1
         newest = {self._folder.newest_before(task, batch) for task in self._plan.level_of}
         if len(newest) > 1:

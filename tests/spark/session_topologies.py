@@ -10,6 +10,7 @@ from heronpy_compat.api.bolt.batch_bolt import BatchBolt
 from heronpy_compat.api.bolt.bolt import Bolt
 from heronpy_compat.api.stream import Grouping
 from heronpy_compat.api.topology import TopologyBuilder
+from heronpy_compat.windows import KeyedWindowBolt, Tumbling
 
 HERE = str(Path(__file__).parent)
 
@@ -52,6 +53,17 @@ class Count(Bolt):
         self.emit([number, self.seen[number]])
 
 
+class ByTime(KeyedWindowBolt):
+    """How many came in a second."""
+
+    outputs = {"start_ms": "bigint", "number": "bigint"}
+    window = Tumbling(1000)
+
+    def values(self, result: Any) -> Any:
+        """When it began, and how many."""
+        return [result.window.start_ms, result.value]
+
+
 class Last(Bolt):
     """Prints what it is told."""
 
@@ -88,6 +100,15 @@ def counted(source: Any, name: str) -> TopologyBuilder:
     spec = source.spec(name="numbers", par=2)
     builder.add_spec(spec)
     builder.add_bolt("count", Count, 3, {spec: Grouping.fields("n")})
+    return builder
+
+
+def by_time(source: Any, name: str) -> TopologyBuilder:
+    """How many rows of the source came in each second."""
+    builder = TopologyBuilder(name)
+    spec = source.spec(name="numbers")
+    builder.add_spec(spec)
+    builder.add_bolt("windows", ByTime, 1, {spec: Grouping.GLOBAL})
     return builder
 
 

@@ -1,0 +1,102 @@
+"""A partition's host: which batch goes before, what became of the tuples of that one."""
+
+import io
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from heron_core.errors import HeronError
+from heron_spark.checkpoint_dir import CheckpointDir
+from heron_spark.compile import compile_topology
+from heron_spark.job import Job
+from heron_spark.printing import Printed
+from heron_spark.task_host import Host
+from heron_tester.sources import topology_of
+from heronpy_compat import Bolt, Spout, Topology
+
+acked: list[int] = []
+EACH = 3
+
+
+class Numbers(Spout):
+    """Three in each batch."""
+
+    outputs = ["number"]
+    at = 0
+
+    def begin_batch(self, batch_id: int) -> None:
+        self.left = EACH
+
+    def next_tuple(self) -> None:
+        if self.left:
+            self.left -= 1
+            self.at += 1
+            self.emit([self.at], tup_id=self.at)
+
+    def ack(self, tup_id: Any) -> None:
+        acked.append(tup_id)
+
+
+class FailsTwo(Bolt):
+    """Fails the number 2."""
+
+    outputs = ["number"]
+
+    def process(self, tup: Any) -> None:
+        if tup.values[0] == 2:
+            self.fail(tup)
+        else:
+            self.ack(tup)
+
+
+class Failing(Topology):
+    numbers = Numbers.spec()
+    fails = FailsTwo.spec(inputs=[numbers])
+
+
+class Batches:
+    """A host that runs both levels of a batch."""
+
+    def __init__(self, path: Path, *, of_frame: bool) -> None:
+        plan = compile_topology(topology_of(Failing, None, None, {}))
+        job = replace(Job(plan.topology, 1, 1000, 0.2, echo=True), of_frame=of_frame)
+        self.folder = CheckpointDir(str(path))
+        self.host = Host(self.folder, job, plan, Printed(io.StringIO(), False))
+
+    def run(self, batch: int) -> list[dict[str, Any]]:
+        """What its two tasks tell."""
+        self.host.run(0, 0, batch, iter(()))
+        blocks = (data for _, _, data in self.folder.blocks(1, batch))
+        self.host.run(1, 0, batch, blocks)
+        return [self.folder.facts(task, batch) for task in (1, 2)]
+
+
+def test_a_batch_with_tuples_that_failed_is_not_acked(tmp_path: Path) -> None:
+    acked.clear()
+    batches = Batches(tmp_path, of_frame=False)
+    spout, bolt = batches.run(0)
+    assert (spout["emitted"], bolt["executed"], bolt["failed"]) == (3, 3, 1)
+    spout, bolt = batches.run(1)
+    assert (spout["acked"], spout["errors"], bolt["failed"]) == (0, 1, 0)
+    assert "none of these is acked" in spout["statistics"]["last_error"]
+    spout, _ = batches.run(2)
+    assert (spout["acked"], spout["errors"]) == (3, 0)
+    assert sorted(acked) == [4, 5, 6]
+
+
+def test_batches_of_a_dataframe_that_nothing_asked_for_are_left_out(tmp_path: Path) -> None:
+    batches = Batches(tmp_path, of_frame=True)
+    assert batches.run(0)[1]["executed"] == batches.run(3)[1]["executed"] == EACH
+    batches.run(4)
+    Path(batches.folder.task_file(2, 4)).unlink()
+    with pytest.raises(HeronError, match=r"batch 4 is not whole: it failed, and the function of"):
+        batches.run(5)
+
+
+def test_a_state_that_is_missing_is_an_error_of_any_other_query(tmp_path: Path) -> None:
+    batches = Batches(tmp_path, of_frame=False)
+    batches.run(0)
+    with pytest.raises(HeronError, match="after batch 2 is missing"):
+        batches.run(3)
