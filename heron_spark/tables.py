@@ -79,12 +79,12 @@ class PartitionRows:
     availableNow the driving source ends before tables do."""
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        told = False
+        has_begun = False
         for batch in batches:
             *_, time, assigned = batch.columns
             rows = batch.select(list(range(batch.num_columns - 2)))
-            if batch.num_rows and not told:
-                payload, told = time[0].as_py().encode(), True
+            if batch.num_rows and not has_begun:
+                payload, has_begun = time[0].as_py().encode(), True
                 begins = [(BEGIN, each, payload) for each in range(self.count)]
                 yield rows_of_blocks(begins, self.count)
             for index in pc.unique(assigned).to_pylist():

@@ -2,6 +2,7 @@
 
 import time
 from collections import defaultdict
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from heron_spark.metrics import QueryMetrics
 from heron_tester.sources import topology_of
 from heronpy_compat.testing import TopologyTester
 from spark_failing import BOLTS, COUNT, EVERY, Failing
-from tests.spark.spark_support import Watched, run
+from tests.spark.spark_support import HERE, Watched, run
 
 
 def native() -> dict[str, list[Any]]:
@@ -27,7 +28,7 @@ def native() -> dict[str, list[Any]]:
 def watched(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Watched:
     """One run of it, in several batches."""
     found = Watched()
-    spec = topology_of(Failing, None, None, {})
+    spec = replace(topology_of(Failing, None, None, {}), search_paths=(HERE,))
     folder = tmp_path_factory.mktemp("failing") / "checkpoint"
     assert run(spark, spec, folder, found, max_batch=COUNT * 3) == 0
     return found
