@@ -5,9 +5,9 @@ are sorted, and of those that any order may choose (limit, take) only their numb
 they are rows of the whole.
 """
 
-import threading
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from random import Random
 from typing import Any
 
@@ -150,22 +150,7 @@ def draw_actions(random: Random, names: list[str] | None = None) -> list[str]:
     return random.choices(names or list(ACTIONS), k=random.randint(1, 3))
 
 
-def by_threads(calls: list[Callable[[], Any]]) -> list[Any]:
+def by_threads(calls: Sequence[Callable[[], Any]]) -> list[Any]:
     """What they give when they are made at once, each in a thread; the first error."""
-    found: list[Any] = [None] * len(calls)
-    errors: list[BaseException] = []
-
-    def make(at: int) -> None:
-        try:
-            found[at] = calls[at]()
-        except BaseException as error:
-            errors.append(error)
-
-    threads = [threading.Thread(target=make, args=(at,)) for at in range(len(calls))]
-    for each in threads:
-        each.start()
-    for each in threads:
-        each.join()
-    for each in errors:
-        raise each
-    return found
+    with ThreadPoolExecutor(len(calls)) as pool:
+        return [each.result() for each in [pool.submit(call) for call in calls]]

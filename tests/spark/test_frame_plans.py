@@ -1,6 +1,7 @@
 """A topology's DataFrame gives what a plain one gives, whatever Spark does above it."""
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -57,7 +58,7 @@ def test_a_drawn_plan_gives_the_rows_of_a_plain_dataframe(spark: Any, seed: int)
         for name in names:
             assert ACTIONS[name](left) == ACTIONS[name](right), told
     names = draw_actions(random, BY_THREADS)
-    assert by_threads([lambda name=name: ACTIONS[name](ours) for name in names]) == [
+    assert by_threads([partial(ACTIONS[name], ours) for name in names]) == [
         ACTIONS[name](theirs) for name in names
     ]
 
@@ -96,7 +97,7 @@ def test_a_function_of_foreach_batch_uses_its_dataframe_as_any_other(
         steps, in_threads = draw_steps(random, 3), batch != 1
         names = draw_actions(random, BY_THREADS if in_threads else None)
         left, right = laid_over(rows, steps), laid_over(same, steps)
-        calls = [lambda name=name: ACTIONS[name](left) for name in names]
+        calls = [partial(ACTIONS[name], left) for name in names]
         found = by_threads(calls) if in_threads else [call() for call in calls]
         told = f"batch {batch}: {', '.join(name for name, _ in steps)}: {names}"
         assert found == [ACTIONS[name](right) for name in names], told

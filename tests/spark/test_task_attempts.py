@@ -4,7 +4,7 @@ Without Spark: its task context is a fake, the hosts of the partitions are real 
 """
 
 import uuid
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
@@ -42,10 +42,10 @@ class Attempts:
         """One attempt; its rows."""
         return list(self.attempt(level, rows))
 
-    def attempt(self, level: int, rows: list[Any]) -> Iterator[Any]:
+    def attempt(self, level: int, rows: list[Any]) -> Generator[Any, None, None]:
         """The same, not read yet."""
         following = SLOTS if level == 0 else 0
-        return Level(self.folder.path, self.run, level, following)(iter(rows))
+        yield from Level(self.folder.path, self.run, level, following)(iter(rows))
 
 
 @pytest.fixture
@@ -88,7 +88,7 @@ def test_attempts_at_once_in_the_middle_and_for_several_partitions_are_one(
     backwards = attempts.attempt(1, for_partition(rows[::-1], 0, 1))
     alone = attempts.attempt(1, for_partition(rows, 1))
     with ThreadPoolExecutor() as pool:
-        one, two, three = pool.map(list, (together, backwards, alone))
+        one, two, three = pool.map(list[Any], (together, backwards, alone))
     assert sum(each.num_rows for each in one) == sum(each.num_rows for each in two)
     assert 0 < sum(each.num_rows for each in three) < sum(each.num_rows for each in one)
     facts = [attempts.folder.facts(task, 0) for task in (1, 2, 3, 4)]

@@ -6,9 +6,10 @@ import pyarrow as arrow
 
 from heron_core.wire.frames import HEADER, destination_of
 from heron_spark.blocks import NUMBER, messages
+from heron_spark.python_worker import BEGIN
 from heron_spark.redistribute import redistributed
 from heron_spark.row_blocks import hand_over, pack_rows, unpack_rows
-from heron_spark.tables import DEAL, PartitionRows
+from heron_spark.tables import DEAL, TIME, PartitionRows
 
 
 class Taking:
@@ -28,10 +29,15 @@ def test_a_block_has_its_task_and_its_rows() -> None:
 
 
 def test_rows_are_dealt_by_the_last_column() -> None:
-    """In their order, to the partition where their task runs."""
-    partition_rows = PartitionRows(tasks=(4, 9), partitions=(2, 0))
-    batch = arrow.record_batch({"number": [10, 11, 12, 13], DEAL: [1, 0, 0, 1]})
-    made = [each.to_pylist()[0] for each in partition_rows([batch])]
+    """In their order, to the partition where their task runs; all hear of the batch, once."""
+    partition_rows = PartitionRows(tasks=(4, 9), partitions=(2, 0), count=3)
+    columns = {"number": [10, 11, 12, 13], TIME: ["77"] * 4, DEAL: [1, 0, 0, 1]}
+    batches = [arrow.record_batch(columns), arrow.record_batch(columns).slice(0, 0)]
+    begins, *blocks = [each.to_pylist() for each in partition_rows(batches)]
+    assert [(each["partition"], each["level"], each["payload"]) for each in begins] == [
+        (partition, BEGIN, b"77") for partition in range(3)
+    ]
+    made = [row for (row,) in blocks]
     assert {(each["id"], each["level"], each["partition"]) for each in made} == {
         (2, 0, 2),
         (0, 0, 0),

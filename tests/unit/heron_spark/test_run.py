@@ -19,7 +19,9 @@ WORDS = ComponentSpec("words", True, "m.Words", 1, (StreamSpec("default", ("word
 SPEC = TopologySpec("t", (WORDS,))
 
 
-def fact(component: str, spout: bool, executed: int, emitted: int, errors: int = 0, failed: int = 0) -> Any:
+def fact(
+    component: str, spout: bool, executed: int, emitted: int, errors: int = 0, failed: int = 0
+) -> Any:
     return {
         "component": component,
         "spout": spout,
