@@ -1,11 +1,12 @@
-"""Classes of a program's own main module, as in a notebook: they travel by value.
+"""Classes of a program's own main module, or inside of a function: they travel by value.
 
-Nobody can import `__main__` of another process. What functions of PySpark do, components do, too:
-the class itself is pickled, and a host finds it in a module that it makes for it.
+Another process cannot import `__main__`, nor what a function has made. What functions of PySpark
+do, components do, too: the class itself is pickled, and a host finds it in a module that it makes.
 """
 
 import base64
 import pickle
+import re
 import sys
 from dataclasses import replace
 from types import ModuleType
@@ -14,7 +15,9 @@ from typing import Any
 import cloudpickle
 
 from heron_core.errors import TopologyError
-from heron_core.topology import TopologySpec
+from heron_core.topology import ComponentSpec, TopologySpec
+from heronpy_compat.api.component.local_classes import LOCALS
+from heronpy_compat.loading.class_loading import load_class
 from heronpy_compat.user_errors import format_error
 
 MAIN = "__main__."
@@ -22,17 +25,25 @@ MODULE = "heronpy_main"
 
 
 def pickled_classes(topology: TopologySpec) -> str:
-    """The main module's classes that components have, as text; empty without any.
+    """The classes that components have from the main module and from inside functions, as text;
+    empty without any.
 
     TopologyError naming one that cannot be pickled.
     """
-    main, found = sys.modules["__main__"], {}
+    found: dict[str, Any] = {}
     for each in topology.components:
-        if each.class_path.startswith(MAIN):
-            name = each.class_path.removeprefix(MAIN).partition(".")[0]
-            found[name] = getattr(main, name)
+        name = _name_of(each.class_path)
+        if name is not None:
+            found[name] = load_class(each.class_path)
             _check(each.name, found[name])
     return base64.b64encode(cloudpickle.dumps(found)).decode("ascii") if found else ""
+
+
+def _name_of(class_path: str) -> str | None:
+    """What a class that travels by value is called in the module for them; None for any other."""
+    if not class_path.startswith(MAIN) and LOCALS not in class_path:
+        return None
+    return re.sub(r"\W+", "_", class_path.removeprefix(MAIN))
 
 
 def _check(component: str, kind: Any) -> None:
@@ -48,12 +59,14 @@ def _check(component: str, kind: Any) -> None:
 def by_value(topology: TopologySpec) -> TopologySpec:
     """The topology with those classes in the module that `install` makes."""
     components = tuple(
-        replace(each, class_path=f"{MODULE}.{each.class_path.removeprefix(MAIN)}")
-        if each.class_path.startswith(MAIN)
-        else each
+        each if (name := _name_of(each.class_path)) is None else _moved(each, name)
         for each in topology.components
     )
     return replace(topology, components=components)
+
+
+def _moved(component: ComponentSpec, name: str) -> ComponentSpec:
+    return replace(component, class_path=f"{MODULE}.{name}")
 
 
 def install(classes: str) -> None:

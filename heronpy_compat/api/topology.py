@@ -15,7 +15,7 @@ from heronpy_compat.api.component.component_spec import (
     check_config,
 )
 from heronpy_compat.api.errors import WrongArgumentError
-from heronpy_compat.loading import direct_run, submissions
+from heronpy_compat.loading import direct_run, interactive_run, submissions
 from heronpy_compat.proto.values import heron_value
 
 direct_run.report_errors_in_one_line()
@@ -221,7 +221,13 @@ class Topology(metaclass=TopologyType):
         """The topology as the engine's value."""
         if cls is Topology:
             raise TopologyError("Topology itself is no topology: define a class derived from it")
+        direct_run.used()
         return cls._topology_spec
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if cls.__module__ == "__main__":
+            direct_run.defined(cls.__name__)
 
     @classmethod
     def write(cls) -> None:
@@ -229,7 +235,8 @@ class Topology(metaclass=TopologyType):
 
         The file goes to the directory that HERON_OPTIONS names and holds JSON. Without either,
         `python FILE` runs the topology in the foreground as `heronpy run FILE` does, and does not
-        return; UsageError if Python was not started with a file.
+        return; at a prompt or in a notebook it runs to its end, and a HeronError tells an exit code
+        that is not 0. UsageError if Python was started with something else.
         """
         if cls is Topology:
             raise TopologyError("Topology itself is no topology: define a class derived from it")
@@ -237,10 +244,14 @@ class Topology(metaclass=TopologyType):
 
 
 def _submit(topology: type[Topology]) -> None:
+    direct_run.used()
     spec = topology._topology_spec
     if submissions.record_submission(spec):
         return
     directory = topology.topologydefn_tmpdir
+    if directory is None and interactive_run.is_interactive():
+        interactive_run.run(spec)
+        return
     if directory is None:
         direct_run.run(spec.name)
     with open(os.path.join(directory, f"{spec.name}.defn"), "w", encoding="utf-8") as file:

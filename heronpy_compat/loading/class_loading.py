@@ -7,6 +7,7 @@ from typing import Any, cast
 
 from heron_core.errors import ComponentError
 from heron_core.validation import did_you_mean
+from heronpy_compat.api.component.local_classes import LOCALS, local_class
 from heronpy_compat.api.custom_grouping import ICustomGrouping
 from heronpy_compat.loading.submissions import capture_submissions
 from heronpy_compat.user_errors import format_error
@@ -17,7 +18,10 @@ def load_class(class_path: str) -> type:
 
     ComponentError when the module or the class is missing, or when importing the module raises.
     """
-    if "<locals>" in class_path:
+    if LOCALS in class_path:
+        local = local_class(class_path)
+        if local is not None:
+            return local
         raise ComponentError(
             f"class {class_path} is defined inside a function: move it to the top of its module"
         )

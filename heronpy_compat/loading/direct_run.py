@@ -1,5 +1,6 @@
 """`python FILE ARGS…` of a file that submits its topology: it runs as `heronpy run FILE` would."""
 
+import atexit
 import os
 import sys
 from typing import Any, NoReturn
@@ -16,6 +17,36 @@ def program() -> str | None:
     started_by_path = getattr(main, "__spec__", None) is None
     is_python = file is not None and file.endswith(".py")
     return file if file and is_python and started_by_path and is_users(file) else None
+
+
+_unused: list[str] = []
+"""Topology classes of the program of which nothing has asked for yet."""
+
+
+def defined(name: str) -> None:
+    """The main module has defined a topology class: if that stays all, `python FILE` says so."""
+    if program() is None:
+        return
+    if not _unused:
+        atexit.register(_tell_unused)
+    _unused.append(name)
+
+
+def used() -> None:
+    """Something has asked for a topology: the program knows what it does."""
+    if _unused:
+        _unused.clear()
+        atexit.unregister(_tell_unused)
+
+
+def _tell_unused() -> None:
+    if _unused and not hasattr(sys, "last_value"):  # its own error says enough
+        file, name = display_path(sys.argv[0]), _unused[-1]
+        print(
+            f"{file} defines topology {name} and does not run it: start it with `heronpy run"
+            f" {file}`, or end the file with `{name}.write()`",
+            file=sys.stderr,
+        )
 
 
 def report_errors_in_one_line() -> None:

@@ -15,6 +15,7 @@ from typing import Any
 from heron_core.errors import TopologyError
 from heron_core.topology import ComponentSpec, TopologySpec
 from heron_core.validation import choices
+from heronpy_compat.api.component.local_classes import LOCALS
 from heronpy_compat.api.topology import Topology
 from heronpy_compat.components.java import for_drawing
 from heronpy_compat.loading import aliases
@@ -201,7 +202,7 @@ def _importable(component: ComponentSpec, module: ModuleType, names: set[str]) -
     """The component with a class path that instances can import; `names` are the module's own."""
     path = component.class_path
     label = f"class {path.rpartition('.')[2]} of component {component.name!r}"
-    if "<locals>" in path:
+    if LOCALS in path:
         raise TopologyError(f"{label} is defined inside a function: move it to the top of its file")
     if not path.startswith(f"{MAIN}."):
         return component

@@ -6,6 +6,7 @@ from typing import Any
 from heron_core.topology import DEFAULT_STREAM, TICK_STREAM
 from heronpy_compat.api.component.base_component import BaseComponent
 from heronpy_compat.api.component.component_spec import HeronComponentSpec, checked_outputs
+from heronpy_compat.api.component.local_classes import class_path_of
 from heronpy_compat.api.stream import Outputs
 
 
@@ -58,8 +59,7 @@ class BaseBolt(BaseComponent):
             *checked_outputs(cls.__name__, getattr(cls, "outputs", ())),
             *checked_outputs(f"{cls.__name__}: optional_outputs", optional_outputs or ()),
         ]
-        path = f"{cls.__module__}.{cls.__qualname__}"
-        return HeronComponentSpec(name, path, False, par, inputs, outputs, config)
+        return HeronComponentSpec(name, class_path_of(cls), False, par, inputs, outputs, config)
 
     def emit(
         self,

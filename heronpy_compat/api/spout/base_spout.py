@@ -6,6 +6,7 @@ from typing import Any
 from heron_core.topology import DEFAULT_STREAM
 from heronpy_compat.api.component.base_component import BaseComponent
 from heronpy_compat.api.component.component_spec import HeronComponentSpec, checked_outputs
+from heronpy_compat.api.component.local_classes import class_path_of
 from heronpy_compat.api.stream import Outputs
 
 
@@ -33,8 +34,7 @@ class BaseSpout(BaseComponent):
             *checked_outputs(cls.__name__, getattr(cls, "outputs", ())),
             *checked_outputs(f"{cls.__name__}: optional_outputs", optional_outputs or ()),
         ]
-        path = f"{cls.__module__}.{cls.__qualname__}"
-        return HeronComponentSpec(name, path, True, par, None, outputs, config)
+        return HeronComponentSpec(name, class_path_of(cls), True, par, None, outputs, config)
 
     def emit(
         self,

@@ -1,0 +1,27 @@
+"""Classes that are defined inside functions, as in a notebook: no module has them by a name.
+
+A class path of such a class leads to it in the process that has made it, as long as that runs.
+Other processes get the class by value where an engine sends it (heron_spark/main_classes.py).
+"""
+
+LOCALS = "<locals>"
+
+_classes: dict[str, type] = {}
+"""class path -> class"""
+
+
+def class_path_of(kind: type) -> str:
+    """MODULE.CLASS, as instances import it; of a class inside a function one that is its own."""
+    path = f"{kind.__module__}.{kind.__qualname__}"
+    if LOCALS not in path:
+        return path
+    number, name = 1, path
+    while _classes.setdefault(name, kind) is not kind:  # the function was called before
+        number += 1
+        name = f"{path}_{number}"
+    return name
+
+
+def local_class(class_path: str) -> type | None:
+    """The class of a path that `class_path_of` has made in this process."""
+    return _classes.get(class_path)
