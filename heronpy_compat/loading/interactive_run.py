@@ -33,7 +33,8 @@ record_submission(_topology)
 
 def is_interactive() -> bool:
     """Whether this is a prompt of Python or IPython, or a notebook."""
-    return hasattr(sys, "ps1") or "ipykernel" in sys.modules or "IPython" in sys.modules
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)
+    return hasattr(sys, "ps1") or shell() is not None
 
 
 def run(topology: TopologySpec) -> None:
