@@ -47,6 +47,7 @@ from heron_instance.stored_states import CheckpointStates, MovedStateFiles, Newe
 from heron_io.checkpoint_store.checkpoint_files import CheckpointFiles
 from heron_io.checkpoint_store.local_copies import LocalCopies, copies_of
 from heron_io.checkpoint_store.opening import is_on_this_machine, open_checkpoint_store
+from heron_io.checkpoint_store.run_marker import RunMarker
 from heron_io.processes import SupervisorLink, start_heartbeat_thread
 from heron_io.transport import CONTROL, DATA, connect_local, identity
 from heron_io.waker import Waker
@@ -76,6 +77,8 @@ class InstanceArguments:
     """Tells this run of the topology from others of its name."""
     states_key: bytes = b""
     """Signs its states; empty: they are not signed."""
+    begins_run: bool = False
+    """The store was away when the run began: nothing is there that says so."""
 
 
 class Server:
@@ -126,15 +129,20 @@ class Server:
     def _open_states(self, topology: TopologySpec, arguments: InstanceArguments) -> None:
         config, task = keys.with_defaults(topology.config), arguments.task
         url, opened = arguments.checkpoint_store, partial(_open_store, arguments)
+        marker = RunMarker(
+            topology.name,
+            arguments.run,
+            is_folder=is_on_this_machine(url),
+            begins=arguments.begins_run,
+        )
         if keys.takes_checkpoints(config):
             if not is_on_this_machine(url):
                 self._copies = copies_of(config.get(keys.STATE_FOLDER), f"{topology.name}-{task}")
-            self._states = CheckpointStates(opened, topology.name, task, self._copies)
+            self._states = CheckpointStates(opened, topology.name, task, marker, self._copies)
             return
         self._moved = MovedStateFiles(opened, topology.name, arguments.run, task)
         if keys.saves_states(config):
-            is_here = is_on_this_machine(url)
-            self._newest = NewestState(opened, topology.name, arguments.run, task, is_here)
+            self._newest = NewestState(opened, topology.name, arguments.run, task, marker)
 
     def _begin_saving(self) -> SavingThread | None:
         """The thread that writes states; None where there is none to write."""

@@ -11,7 +11,8 @@ from heron_core.state.saved_input import input_size
 from heron_core.wire.messages import CheckpointFailed, CheckpointStored, FromInstance
 from heron_io.checkpoint_store.checkpoint_files import OWN, CheckpointFiles
 from heron_io.checkpoint_store.local_copies import LocalCopies
-from heron_io.checkpoint_store.protocol import CheckpointStore, CheckpointStoreError
+from heron_io.checkpoint_store.protocol import CheckpointStoreError
+from heron_io.checkpoint_store.run_marker import RunMarker
 
 log = logging.getLogger("heron_instance")
 
@@ -26,23 +27,25 @@ class CheckpointStates:
 
     def __init__(
         self,
-        opened: Callable[[], CheckpointStore],
+        opened: Callable[[], CheckpointFiles],
         topology: str,
         task: int,
+        marker: RunMarker,
         copies: LocalCopies | None = None,
     ) -> None:
         """`opened` opens the store, and may fail while that is away: then it is tried again by
-        the next restore or checkpoint. `copies`: of the states' files, if the store is not on this
-        machine."""
+        the next restore or checkpoint. `marker` tells the store from the empty folder of a disk
+        that is not mounted. `copies`: of the states' files, if the store is not on this machine."""
         self._opened = opened
-        self._store: CheckpointStore | None = None
+        self._marker = marker
+        self._store: CheckpointFiles | None = None
         self._copies = copies
         self._topology = topology
         self._task = task
         self.tell: Callable[[FromInstance], None]
         """Takes what is to be said, from any thread."""
 
-    def _open(self) -> CheckpointStore:
+    def _open(self) -> CheckpointFiles:
         if self._store is None:
             self._store = self._opened()
         return self._store
@@ -56,8 +59,9 @@ class CheckpointStates:
     def write(self, checkpoint: int, state: StateBytes) -> None:
         """Save a state, and tell the master."""
         try:
-            data = as_bytes(state)
-            self._open().save(self._topology, checkpoint, self._task, data)
+            data, store = as_bytes(state), self._open()
+            self._marker.check(store)
+            store.save(self._topology, checkpoint, self._task, data)
         except Exception as error:  # the thread goes on: the next checkpoint may be saved
             log.error("checkpoint %d: %s", checkpoint, error)
             reason = str(error) if isinstance(error, HeronError) else repr(error)
@@ -114,16 +118,15 @@ class NewestState:
         topology: str,
         run: str,
         task: int,
-        is_folder: bool = True,
+        marker: RunMarker,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        """`opened` opens the store, and `is_folder` says that the store is on this machine; `run`
-        tells this run of the topology from others of its name, whose states are not for it."""
+        """`opened` opens the store, and `marker` tells it from the empty folder of a disk that is
+        not mounted; `run` tells this run of the topology from others of its name, whose states are
+        not for it."""
         self._clock = clock
         self._open = opened
-        self._is_folder = is_folder
-        self._topology = topology
-        self._run = run
+        self._marker = marker
         self._folder = f"{topology}/{OWN}/{run}/{task}"
         self._task = task
         self._store: CheckpointFiles | None = None
@@ -138,17 +141,12 @@ class NewestState:
             self._store = self._open()
         return self._store
 
-    def _check_presence(self, store: CheckpointFiles) -> None:
-        """A folder is empty when its disk is not mounted; a server does not answer then."""
-        if self._is_folder:
-            store.check_own(self._topology, self._run)
-
     def load(self) -> bytes | None:
         """The newest that can be read, or None if there is none; CheckpointStoreError if there are
         some, and none can be read, or if the store is away: it would look like that of a first
         run."""
         store = self._opened()
-        self._check_presence(store)
+        self._marker.check(store)
         numbers = store.numbers(self._folder)
         # Numbers go on from the time, so that a process that was stopped and replaced, and wakes up
         # again, saves nothing under a number that its successor has used or will use.
@@ -169,7 +167,7 @@ class NewestState:
         be hidden as soon as that is there again."""
         try:
             store = self._opened()
-            self._check_presence(store)
+            self._marker.check(store)
             store.save(self._folder, number, self._task, as_bytes(state))
             for old in store.numbers(self._folder):
                 if old <= number - KEPT:

@@ -88,7 +88,7 @@ def check_presence(name: str, files: CheckpointFiles, node: Node) -> None:
         if node.get("completed") and not files.numbers(name):
             raise files.absent(name)
         if run := node.get(OWN_RUN):
-            files.check_own(name, str(run))
+            files.check_run(name, str(run))
     except CheckpointStoreError as error:
         raise type(error)(f"{error}; {ANEW}") from error
 

@@ -40,7 +40,7 @@ from scheduler.kept_states import ANEW, OWN_RUN, check_presence, describe_own, k
 from scheduler.operations import Requests
 from scheduler.outcomes import time_text, write_lost_outcome
 from scheduler.own_nodes import GUARDIAN
-from scheduler.savepoints import begin_own, run_of, store_url
+from scheduler.savepoints import begin_run, run_of, store_url
 from scheduler.socket_folders import remove_sockets
 from scheduler.submission import Submission
 from scheduler.user_folder import Home
@@ -166,7 +166,7 @@ def _begun(submission: Submission, node: dict[str, Any], is_here: bool) -> dict[
     url = store_url(topology, submission.home.logs(topology.name))
     saves = keys.saves_states(keys.with_defaults(topology.config))
     if is_here or pair.run:
-        begin_own(topology, url, pair)
+        begin_run(topology, url, pair)
     return {**node, OWN_RUN: run_of(pair)} if saves and is_on_this_machine(url) else node
 
 
@@ -347,7 +347,7 @@ def _forget_unused(
     was_up = store.get(physical_path(name)) is not None
     if was_up or (store.get(keys_path(name)) or {}).get("run"):
         try:
-            files.check_own(name, str(node[OWN_RUN]))
+            files.check_run(name, str(node[OWN_RUN]))
         except HeronError:
             return  # it may have saved some where we cannot look now
         if files.runs(name):

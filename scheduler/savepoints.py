@@ -48,12 +48,14 @@ def run_of(pair: Keys) -> str:
     return pair.run or hashlib.sha256(pair.public.encode()).hexdigest()[:16]
 
 
-def begin_own(topology: TopologySpec, url: str, pair: Keys) -> None:
-    """Say in a checkpoint store that the instances of this run save their states there by
-    themselves; HeronError if that cannot be. Only in a folder: a store with a server is away when
-    that does not answer, and never looks empty."""
-    if keys.saves_states(keys.with_defaults(topology.config)) and is_on_this_machine(url):
-        open_checkpoint_store(url).begin_own(topology.name, run_of(pair))
+def begin_run(topology: TopologySpec, url: str, pair: Keys) -> None:
+    """Say in a checkpoint store that this run saves its states there; HeronError if that cannot be.
+    Only in a folder: a store with a server is away when that does not answer, and never looks
+    empty."""
+    config = keys.with_defaults(topology.config)
+    saves = keys.takes_checkpoints(config) or keys.saves_states(config)
+    if saves and is_on_this_machine(url):
+        open_checkpoint_store(url).begin_run(topology.name, run_of(pair))
 
 
 def absolute_url(given: str) -> str:

@@ -2,8 +2,8 @@
 
     TOPOLOGY/CHECKPOINT/…             the states of one (state_folder.py)
     TOPOLOGY/own/RUN/TASK/…           the same of states that an instance has saved by itself
-    TOPOLOGY/own/RUN/begun            the run saves such states here: where it is missing, the
-                                      store is not there (a disk that is not mounted)
+    TOPOLOGY/own/RUN/begun            the run has begun here: where it is missing, the store is not
+                                      there (a disk that is not mounted)
     TOPOLOGY/over                     the highest number of runs that have ended, or were killed
     TOPOLOGY/shared/TASK/NAME         a file of several checkpoints, named after its content
 
@@ -22,9 +22,8 @@ SHARED = "shared"
 OWN = "own"
 """Of a topology: the folder of what its instances save by themselves, without a checkpoint."""
 BEGUN = "begun"
-"""Of a run: that its instances save their states in this store. A folder of an unmounted disk is
-as empty as that of a first run; only what is written before the first process starts tells them
-apart."""
+"""Of a run: that it saves its states in this store. A folder of an unmounted disk is as empty as
+that of a first run; only what is written before the first process starts tells them apart."""
 OVER = "over"
 """Of a topology: up to which number its checkpoints are of runs that are over."""
 
@@ -67,8 +66,8 @@ class CheckpointFiles:
         """The folder above what the instances of one run have saved by themselves."""
         return StateFolder(self._access, f"{self._folder}/{topology}/{OWN}/{run}", "")
 
-    def begin_own(self, topology: str, run: str) -> None:
-        """The instances of a run save their states here from now on."""
+    def begin_run(self, topology: str, run: str) -> None:
+        """A run saves its states here from now on."""
         path = f"{self.own(topology, run).path}/{BEGUN}"
         try:
             if self._access.size(path) is None:
@@ -76,7 +75,7 @@ class CheckpointFiles:
         except Exception as error:
             raise wrong(f"{path} cannot be written", error) from error
 
-    def check_own(self, topology: str, run: str) -> None:
+    def check_run(self, topology: str, run: str) -> None:
         """CheckpointStoreError if the store is not the one in which a run has begun."""
         path = f"{self.own(topology, run).path}/{BEGUN}"
         try:

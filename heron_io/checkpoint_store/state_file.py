@@ -1,6 +1,6 @@
 """The file of one saved state, which shows whether it is whole, and who wrote it.
 
-header (16 bytes)  magic b"HCKP", u32 crc of the state, u64 its length; little endian
+header (16 bytes)  magic b"HCKP", u32 crc of what follows, u64 length of the state; little endian
 state
 signature          32 bytes (signer.py), or none in a store that is not signed
 """
@@ -15,9 +15,13 @@ _HEADER = struct.Struct("<4sIQ")
 _MAGIC = b"HCKP"
 
 
-def header_of(state: bytes) -> bytes:
-    """What stands before a state."""
-    return _HEADER.pack(_MAGIC, zlib.crc32(state), len(state))
+def header_of(state: bytes, signature: bytes = b"") -> bytes:
+    """What stands before a state and its signature."""
+    return _HEADER.pack(_MAGIC, _crc_of(state, signature), len(state))
+
+
+def _crc_of(state: bytes, signature: bytes) -> int:
+    return zlib.crc32(signature, zlib.crc32(state))
 
 
 def state_in(data: bytes, path: str) -> tuple[bytes, bytes]:
@@ -29,6 +33,6 @@ def state_in(data: bytes, path: str) -> tuple[bytes, bytes]:
     end = _HEADER.size + length
     state, signature = data[_HEADER.size : end], data[end:]
     is_whole = length == len(state) and len(signature) in (0, SIGNATURE_BYTES)
-    if magic != _MAGIC or not is_whole or crc != zlib.crc32(state):
+    if magic != _MAGIC or not is_whole or crc != _crc_of(state, signature):
         raise StateDamaged(f"{path} is damaged: it is not what was saved there")
     return state, signature

@@ -76,7 +76,7 @@ class StateFolder:
             if isinstance(state, FileSnapshot):
                 self._save_files(path, task, state)
             signature = b"" if self._signer is None else self._signer.signature(task, state)
-            self.access.write(path, (header_of(state), state, signature))
+            self.access.write(path, (header_of(state, signature), state, signature))
         except CheckpointStoreError:
             raise
         except Exception as error:
@@ -194,10 +194,14 @@ class StateFolder:
             raise StateDamaged(f"{path} is damaged: {error}") from None
 
     def describe(self, description: Mapping[str, Any]) -> None:
-        """All states are here, and this is what they are."""
+        """All states are here, and this is what they are; CheckpointStoreError if none is."""
         path = f"{self.path}/{DESCRIPTION}"
         try:
+            if not self.access.names(self.path):
+                raise CheckpointStoreError(f"{self.path} has no state to describe")
             self.access.write(path, (json.dumps(description, indent=1).encode(),))
+        except CheckpointStoreError:
+            raise
         except Exception as error:
             raise wrong(f"{path} cannot be written", error) from error
 

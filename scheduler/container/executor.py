@@ -31,7 +31,7 @@ from scheduler.container.grace import INSTANCE_GRACE_SECS, SERVICE_GRACE_SECS
 from scheduler.container.supervisor import PlanMessage, Supervisor
 from scheduler.container.supervisor_events import ProcessSpec
 from scheduler.packing.resources import COMPONENT_RAM_MAP, component_bytes
-from scheduler.savepoints import begin_own, run_of, store_url
+from scheduler.savepoints import begin_run, run_of, store_url
 
 log = logging.getLogger("container")
 
@@ -62,6 +62,8 @@ class ContainerSpec:
     """Whether the topology has run before: then a process that cannot start does not end it."""
     relocate: Callable[[TopologySpec], TopologySpec] = lambda each: each
     """A topology with its paths as they are on this machine; HeronError if it cannot be here."""
+    begins: bool = False
+    """The checkpoint store was away when the run began: an instance leaves the run's mark there."""
 
 
 def run(spec: ContainerSpec, link: SupervisorLink) -> int:
@@ -70,7 +72,7 @@ def run(spec: ContainerSpec, link: SupervisorLink) -> int:
     name = f"container {spec.container}"
     log_to(_log_file(spec, f"container-{spec.container}"), name, log_format=form)
     spec = replace(spec, predecessor=link.predecessor or spec.predecessor)
-    _begin_states(spec)
+    spec = replace(spec, begins=_begin_states(spec))
     gc.freeze()  # what is shared with the children stays shared: the collector leaves it alone
     gc.set_threshold(GC_ALLOCATIONS, *GC_GENERATIONS)
     config = keys.with_defaults(spec.topology.config)
@@ -90,16 +92,19 @@ def run(spec: ContainerSpec, link: SupervisorLink) -> int:
     return outcome.code
 
 
-def _begin_states(spec: ContainerSpec) -> None:
-    """Say in the checkpoint store that the instances of this run save their states there, before
-    the first of them begins. Whoever has been there before looks for that."""
+def _begin_states(spec: ContainerSpec) -> bool:
+    """Say in the checkpoint store that this run saves its states there, before the first of its
+    instances begins; whether they still have to, as the store is away. Whoever has been there
+    before looks for that."""
     was_here = spec.was_up or spec.predecessor or spec.keys.run
     if spec.container == MASTER_CONTAINER or was_here:
-        return
+        return False
     try:
-        begin_own(spec.topology, _checkpoint_store(spec), spec.keys)
+        begin_run(spec.topology, _checkpoint_store(spec), spec.keys)
     except HeronError as error:  # an instance that keeps state cannot begin, and says why
         log.warning("%s", error)
+        return True
+    return False
 
 
 def changed_specs(
@@ -208,7 +213,12 @@ def _instance_spec(
 ) -> ProcessSpec:
     label = f"{plan.component}-{plan.task}"
     where = heron_instance.server.InstanceArguments(
-        plan.task, _socket(spec), _checkpoint_store(spec), run_of(spec.keys), spec.keys.states_key
+        plan.task,
+        _socket(spec),
+        _checkpoint_store(spec),
+        run_of(spec.keys),
+        spec.keys.states_key,
+        spec.begins,
     )
 
     def main(link: SupervisorLink) -> int:

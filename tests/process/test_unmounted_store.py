@@ -5,6 +5,7 @@ from pathlib import Path
 from heron_core.exit_codes import ExitCode
 from tests.process.process_support import TOPOLOGIES, Master, Place, Running
 from tests.process.test_recovery import processes, title_of
+from tests.process.test_resume import arguments, check_exact, completed, end
 
 NAME = "Remembering"
 SPOUT = "heron: numbers[0]"
@@ -44,6 +45,25 @@ def test_states_on_a_disk_that_is_not_mounted_are_waited_for(place: Place) -> No
     again.wait().succeeded()
     at = begun(place)
     assert at[0] == 0 < at[1] <= at[2], "each process goes on where the one before was"
+
+
+def test_a_checkpoint_is_not_saved_where_a_disk_is_to_be(place: Place) -> None:
+    """Effectively once: the folder of the disk is there, and empty. Each count is exact."""
+    disk, unmounted = place.path / "disk", place.path / "unmounted"
+    running = place.start("run", *arguments(place, "-o", f"topology.checkpoint.store={disk}"))
+    running.until(completed(place), "a checkpoint is complete")
+    disk.rename(unmounted)
+    disk.mkdir()
+    absent = f"{disk}/{place.name} has nothing of the states that {place.name} has saved there"
+    running.until(lambda: absent in place.log(place.name, "events"), "it says what is missing")
+    before = completed(place)() or 0
+    assert list(disk.iterdir()) == []
+    disk.rmdir()
+    unmounted.rename(disk)
+    running.until(completed(place, before), "a checkpoint is complete on the disk")
+    end(place)
+    running.wait().succeeded()
+    check_exact(place)
 
 
 def wait_for_states(running: Running, disk: Path, before: int = 0) -> int:

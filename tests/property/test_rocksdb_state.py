@@ -22,6 +22,7 @@ from heron_instance.saving_thread import SavingThread
 from heron_instance.stored_states import CheckpointStates
 from heron_io.checkpoint_store.local_files import LocalFiles
 from heron_io.checkpoint_store.protocol import CheckpointStoreError
+from heron_io.checkpoint_store.run_marker import RunMarker
 from heron_io.state_backends.rocksdb import RocksBackend
 
 
@@ -150,7 +151,8 @@ def test_files_that_are_gone_before_they_are_read_fail_one_checkpoint_alone(
     make: Any, tmp_path: Path
 ) -> None:
     real, told = Real(make), list[Any]()
-    states = CheckpointStates(lambda: LocalFiles(f"{tmp_path}/store"), "words", 1)
+    marker = RunMarker("words", "run", is_folder=True, begins=True)
+    states = CheckpointStates(lambda: LocalFiles(f"{tmp_path}/store"), "words", 1, marker)
     states.tell = told.append
     real.do("key", ("put", "value"))
     first = real.backend.deferred_snapshot()

@@ -19,6 +19,7 @@ from heron_instance.stored_states import CheckpointStates
 from heron_io.checkpoint_store.local_copies import LocalCopies, copies_of
 from heron_io.checkpoint_store.local_files import LocalFiles
 from heron_io.checkpoint_store.protocol import CheckpointStoreError
+from heron_io.checkpoint_store.run_marker import RunMarker
 from heron_io.state_backends.rocksdb import RocksBackend
 
 RETAINED = 3
@@ -161,7 +162,8 @@ def test_a_successor_on_the_same_machine_fetches_what_it_has_not(
 
     def process() -> tuple[CheckpointStates, LocalCopies, Real]:
         copies = copies_of(str(tmp_path / "here"), "words-1")
-        states = CheckpointStates(lambda: store, "words", 1, copies)
+        marker = RunMarker("words", "run", is_folder=False)
+        states = CheckpointStates(lambda: store, "words", 1, marker, copies)
         states.tell = told.append
         return states, copies, Real(make)
 

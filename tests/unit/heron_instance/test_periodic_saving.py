@@ -35,6 +35,7 @@ from heron_instance.shared_state import SharedState
 from heron_instance.stored_states import NewestState
 from heron_io.checkpoint_store.local_files import LocalFiles
 from heron_io.checkpoint_store.protocol import CheckpointStoreError
+from heron_io.checkpoint_store.run_marker import RunMarker
 from heronpy_compat import Bolt, Spout
 from heronpy_compat.api.bolt.window_bolt import SlidingWindowBolt
 from heronpy_compat.api.state.stateful_component import StatefulComponent
@@ -96,8 +97,9 @@ class Process:
         streams = (StreamSpec("default", ("a", "b")),)
         topology = topology_of(kind, streams, [reads(SHUFFLE)], config)
         if is_first:
-            LocalFiles(str(folder)).begin_own("t", run)
-        self.newest = NewestState(partial(LocalFiles, str(folder)), "t", run, SOURCE, clock=float)
+            LocalFiles(str(folder)).begin_run("t", run)
+        opened, marker = partial(LocalFiles, str(folder)), RunMarker("t", run, is_folder=True)
+        self.newest = NewestState(opened, "t", run, SOURCE, marker, clock=float)
         environment = Environment(
             lambda: self.now,
             Random(1),

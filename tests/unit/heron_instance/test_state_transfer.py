@@ -36,6 +36,7 @@ from heron_instance.runtime.environment import Environment
 from heron_instance.shared_state import SharedState
 from heron_instance.stored_states import MovedStateFiles, NewestState
 from heron_io.checkpoint_store.local_files import LocalFiles
+from heron_io.checkpoint_store.run_marker import RunMarker
 
 FORMER = {"tested": (SOURCE,)}
 SAID = (
@@ -63,8 +64,9 @@ class Process:
         self.packing = plan or packing()
         config = {keys.RELIABILITY_MODE: mode, keys.CHECKPOINT_INTERVAL_SECS: 1000}
         topology = topology_of(kind, (StreamSpec("default", ("a", "b")),), [reads(SHUFFLE)], config)
-        LocalFiles(str(folder)).begin_own("t", "run")
-        self.newest = NewestState(partial(LocalFiles, str(folder)), "t", "run", task)
+        LocalFiles(str(folder)).begin_run("t", "run")
+        marker = RunMarker("t", "run", is_folder=True)
+        self.newest = NewestState(partial(LocalFiles, str(folder)), "t", "run", task, marker)
         self.moved = MovedStateFiles(partial(LocalFiles, str(folder)), "t", "run", task)
         environment = Environment(
             lambda: self.now,

@@ -308,6 +308,7 @@ def test_a_disk_that_is_not_mounted_is_no_first_run(here: Path) -> None:
     assert world.begin(fresh)["latest"] == 4, "no number is used twice when both are there"
     with open_store(world.home.store_url) as store:
         forget(store, "words")
+    (here / "disk").rename(here / "under the mount point")
     (here / "unmounted").rename(here / "disk")
     assert resumed(world.submission()).kept is not None
 

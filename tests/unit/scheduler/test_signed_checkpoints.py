@@ -16,6 +16,8 @@ from heron_core.typed_json import to_json
 from heron_core.wire.messages import RestoreTrouble
 from heron_io.checkpoint_store.local_files import LocalFiles
 from heron_io.checkpoint_store.protocol import CheckpointStoreError
+from heron_io.checkpoint_store.signer import SIGNATURE_BYTES
+from heron_io.checkpoint_store.state_file import header_of
 from heron_io.security import Keys
 from scheduler.kept_states import kept_by
 from scheduler.packing import pack
@@ -72,8 +74,11 @@ def without_a_signature(world: World) -> None:
     LocalFiles(f"{world.path}/store").save("words", 7, COUNT, trapped("another"))
 
 
-def cut_after_its_state(world: World) -> None:
-    file(world).write_bytes(file(world).read_bytes()[:-32])
+def with_the_signature_of_the_state_before(world: World) -> None:
+    """The file is whole, as its maker has seen to."""
+    signature = file(world).read_bytes()[-SIGNATURE_BYTES:]
+    saved = trapped("another")
+    file(world).write_bytes(header_of(saved, signature) + saved + signature)
 
 
 def of_an_older_checkpoint(world: World) -> None:
@@ -103,7 +108,7 @@ CHANGES = [
     by_a_run_of_another_user,
     by_another_topology_of_the_user,
     without_a_signature,
-    cut_after_its_state,
+    with_the_signature_of_the_state_before,
     of_an_older_checkpoint,
     of_another_task,
     with_another_file,
