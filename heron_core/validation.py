@@ -28,9 +28,6 @@ from heron_core.topology import (
 _TOPOLOGY_NAME = re.compile(r"[^/.:\\\s]+")
 # Logs and pid files are named after components, so what a file system refuses is refused here.
 _NOT_IN_FILE_NAMES = re.compile(r'[/\\:*?"<>|\x00-\x1f\x7f]')
-# A command takes a name with a dash for an option, and an address one with a percent sign for an
-# escape: of topologies and of components.
-_NOT_IN_NAMES = re.compile("^-|%")
 # File systems take names of 255 bytes; container, task and ending need less than 55.
 _NAME_BYTES_MAX = 200
 # Each process knows all streams and looks them up by name: more take minutes to start.
@@ -137,14 +134,20 @@ def _topology_name_problems(name: object) -> Iterator[str]:
             f"topology name {name!r} must be a word without blanks, dots, colons, slashes"
             " and backslashes"
         )
-    elif bad := _NOT_IN_NAMES.search(name):
-        yield f"topology name {name!r} must not {_has(bad.group())}; choose another with -N"
+    elif unfit := _unfit_in(name):
+        yield f"topology name {name!r} must not {unfit}; choose another with -N"
     elif len(name.encode()) > _NAME_BYTES_MAX:
         yield f"topology name {name!r} must not be longer than {_NAME_BYTES_MAX} bytes"
 
 
-def _has(bad: str) -> str:
-    return "begin with '-'" if bad == "-" else f"contain {bad!r}"
+def _unfit_in(name: str) -> str:
+    """What a name of a topology or a component must not have, or do; empty for a good one. A command
+    takes a dash for an option, and an address a percent sign for an escape; of what cannot be
+    printed a terminal shows nothing, or turns the text around."""
+    if name.startswith("-"):
+        return "begin with '-'"
+    unfit = next((each for each in name if each == "%" or not each.isprintable()), "")
+    return f"contain {unfit!r}" if unfit else ""
 
 
 def _component_problems(component: ComponentSpec) -> Iterator[str]:
@@ -176,8 +179,8 @@ def _file_name_problems(label: str, name: str) -> Iterator[str]:
         yield f"{label}: its name is the engine's own; choose another"
     elif bad := _NOT_IN_FILE_NAMES.search(name):
         yield f"{label}: its name must not contain {bad.group()!r}, as files are named after it"
-    elif bad := _NOT_IN_NAMES.search(name):
-        yield f"{label}: its name must not {_has(bad.group())}"
+    elif unfit := _unfit_in(name):
+        yield f"{label}: its name must not {unfit}"
     elif len(name.encode()) > _NAME_BYTES_MAX:
         yield f"{label}: its name must not be longer than {_NAME_BYTES_MAX} bytes"
 

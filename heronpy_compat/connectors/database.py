@@ -13,7 +13,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from heron_core.errors import ComponentError
-from heronpy_compat.connectors.transactions import TransactionId
+from heronpy_compat.connectors.transactions import TransactionId, number_of_run
 from heronpy_compat.connectors.two_phase import WriteAheadSink
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ class DatabaseSink(WriteAheadSink):
         writer = f"{context.get_topology_name()}.{self._name}.{index}"
         self._whose = f"run.{sha256(writer.encode()).hexdigest()[:32]}"
         """The name of the row of `heronpy_commits` that says which run has written last."""
-        self._run = _number_of(context.get_incarnation().run)
+        self._run = number_of_run(context.get_incarnation().run)
         self._is_noted = False
 
     def unknown_output(self) -> str:
@@ -88,7 +88,7 @@ class DatabaseSink(WriteAheadSink):
 
     def output_of_another_run(self, run: str) -> str:
         """See `unknown_output`."""
-        return "" if self._last_run() in (None, _number_of(run)) else self._of_another_run
+        return "" if self._last_run() in (None, number_of_run(run)) else self._of_another_run
 
     @property
     def _of_another_run(self) -> str:
@@ -211,11 +211,6 @@ class DatabaseSink(WriteAheadSink):
         super().close()
         if self._connection is not None:
             self._disconnect()
-
-
-def _number_of(run: str) -> int:
-    """A number that no other run has, as the table of commits has numbers."""
-    return int.from_bytes(sha256(run.encode()).digest()[:7], "big")
 
 
 def _driver(name: str, module: str) -> Any:

@@ -1,6 +1,7 @@
 """Tuples into a Kafka topic, acked when the brokers have them; or exactly once, in transactions."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,7 @@ from heronpy_compat.connectors.kafka_client import (
     partitions_of,
     setting,
 )
-from heronpy_compat.connectors.transactions import TransactionId
+from heronpy_compat.connectors.transactions import TransactionId, number_of_run
 from heronpy_compat.connectors.two_phase import WriteAheadSink
 
 if TYPE_CHECKING:
@@ -42,6 +43,8 @@ IN_TIME = 0.8
 """Part of the message timeout after which a record that is not delivered fails its tuple."""
 
 
+NOTING_SECS = 10.0
+"""So long a consumer is kept that notes a run: a coordinator is found, and answers, within it."""
 TRANSACTION_SECS = 30.0
 """How long brokers may take for a step of a transaction; less than their own limit (60 s)."""
 
@@ -52,7 +55,8 @@ class KafkaSink(WriteAheadSink):
     The producer is idempotent: its own repetitions come once. A tuple that is replayed comes again.
     Under EFFECTIVELY_ONCE the records of a checkpoint are written in one transaction of Kafka's.
     Its number is the offset of a consumer group that is named after the writer, committed within
-    the transaction: one that is there is not written again.
+    the transaction: one that is there is not written again. Which run has written last is noted in
+    the same way, in a group that is named after topology, component and index.
     """
 
     topic: str | None = None
@@ -79,11 +83,66 @@ class KafkaSink(WriteAheadSink):
         index = context.get_component_tasks(name).index(context.get_task_id())
         self.transactional_id = f"{context.get_topology_name()}.{name}.{index}"
         self._transactional: Any = None
+        self._run = number_of_run(context.get_incarnation().run)
+        self._is_noted = False
+        """Whether the brokers have it that our run writes."""
+        self._noting = ExitStack()
         self._producer = self._made_producer(timeout if not self.is_two_phase else {})
         partitions_of(self._producer, self._servers, [self._topic])
 
     def _made_producer(self, settings: dict[str, Any]) -> Any:
         return kafka().Producer({**settings, **self._settings}, logger=SparingLog(self.logger))
+
+    # --- whose records there are ----------------------------------------------------------------
+
+    def unknown_output(self) -> str:
+        """Records of another run of this topology; whose others are a topic does not say."""
+        return "" if self._last_run() is None else self._of_another_run
+
+    def output_of_another_run(self, run: str) -> str:
+        """See `unknown_output`."""
+        return "" if self._last_run() in (None, number_of_run(run)) else self._of_another_run
+
+    @property
+    def _of_another_run(self) -> str:
+        return f"another run of it has written into the topic {self._topic}"
+
+    @contextmanager
+    def _consumer(self, group: str) -> Iterator[Any]:
+        """A member of a group that only notes offsets."""
+        consumer = kafka().Consumer(
+            {**_of_consumers(self._settings), "group.id": f"heronpy.{group}"},
+            logger=SparingLog(self.logger),
+        )
+        try:
+            yield consumer
+        finally:
+            consumer.close()
+
+    def _noted(self, number: int) -> list[Any]:
+        return [kafka().TopicPartition(self._topic, 0, number)]
+
+    def _last_run(self) -> int | None:
+        """The number of the run that has written last; None if there is none, or it is not known:
+        brokers forget what was noted long ago."""
+        try:
+            with self._consumer(self._group_of_runs) as consumer:
+                (found,) = consumer.committed(self._noted(0), timeout=METADATA_SECS)
+        except kafka().KafkaException:
+            return None
+        return None if found.error is not None or found.offset < 0 else int(found.offset)
+
+    @property
+    def _group_of_runs(self) -> str:
+        return f"run.{self.transactional_id}"
+
+    def _note_run(self) -> None:
+        """Where no transaction does it: the first record of this process is delivered."""
+        self._is_noted = True
+        self._noting.enter_context(self._consumer(self._group_of_runs)).commit(
+            offsets=self._noted(self._run), asynchronous=True
+        )
+        self.delegate.call_later(NOTING_SECS, self._noting.close)
 
     # --- transactions -----------------------------------------------------------------------------
 
@@ -109,13 +168,8 @@ class KafkaSink(WriteAheadSink):
         self._transactional = producer
 
     def _commit_with(self, producer: Any, records: Sequence[Any], number: TransactionId) -> None:
-        make = kafka().TopicPartition
-        consumer = kafka().Consumer(
-            {**_of_consumers(self._settings), "group.id": f"heronpy.{number.writer}"},
-            logger=SparingLog(self.logger),
-        )
-        try:
-            (found,) = consumer.committed([make(self._topic, 0)], timeout=METADATA_SECS)
+        with self._consumer(number.writer) as consumer:
+            (found,) = consumer.committed(self._noted(0), timeout=METADATA_SECS)
             if found.error is not None:
                 raise kafka().KafkaException(found.error)
             if found.offset >= number.number:
@@ -123,14 +177,17 @@ class KafkaSink(WriteAheadSink):
             producer.begin_transaction()
             for key, value in records:
                 self._produce(producer, value, key)
-            producer.send_offsets_to_transaction(
-                [make(self._topic, 0, number.number)],
-                consumer.consumer_group_metadata(),
-                TRANSACTION_SECS,
-            )
+            self._note(producer, consumer, number.number)
+            if not self._is_noted:
+                with self._consumer(self._group_of_runs) as of_runs:
+                    self._note(producer, of_runs, self._run)
             producer.commit_transaction(TRANSACTION_SECS)
-        finally:
-            consumer.close()
+            self._is_noted = True
+
+    def _note(self, producer: Any, consumer: Any, number: int) -> None:
+        """Within the transaction."""
+        group = consumer.consumer_group_metadata()
+        producer.send_offsets_to_transaction(self._noted(number), group, TRANSACTION_SECS)
 
     def _produce(self, producer: Any, value: Any, key: Any, **more: Any) -> None:
         while True:
@@ -159,6 +216,8 @@ class KafkaSink(WriteAheadSink):
     def _delivered(self, tup: Any, error: Any, _: Any) -> None:
         self._under_way -= 1
         if error is None:
+            if not self._is_noted:
+                self._note_run()
             self.ack(tup)
             return
         self.fail(tup)
@@ -185,6 +244,7 @@ class KafkaSink(WriteAheadSink):
         """Wait a little for what is under way."""
         super().close()
         self._producer.flush(CLOSE_SECS)
+        self._noting.close()
 
     def begin_batch(self, batch_id: int) -> None:
         """Batches mean nothing to it: a repeated one is written again."""

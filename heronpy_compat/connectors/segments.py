@@ -51,6 +51,8 @@ class Segment:
     fields: tuple[str, ...]
     parts: tuple[Part, ...]
     transaction: str = ""
+    run: str = ""
+    """Of the topology that has added it; empty for a query of Spark's."""
 
 
 class MissingSegment(Exception):
@@ -97,7 +99,8 @@ class SegmentLog:
         except FileNotFoundError:
             raise MissingSegment(f"segment {number} in {self.folder} is not there") from None
         parts = tuple(Part(*each) for each in found["parts"])
-        return Segment(number, tuple(found["fields"]), parts, found["transaction"])
+        fields, transaction = tuple(found["fields"]), found["transaction"]
+        return Segment(number, fields, parts, transaction, found.get("run", ""))
 
     def rows(self, part: Part) -> Iterator[list[Any]]:
         """The rows of a part, in order; MissingSegment if another reader has removed it."""
@@ -142,6 +145,7 @@ class SegmentLog:
             "fields": segment.fields,
             "parts": [[each.name, each.rows] for each in segment.parts],
             "transaction": segment.transaction,
+            "run": segment.run,
         }
         write_synced(beside, [json.dumps(described).encode()])
         try:
@@ -153,17 +157,23 @@ class SegmentLog:
         sync_folder(self.folder)
         return True
 
-    def append(self, fields: Sequence[str], rows: Sequence[Sequence[Any]], transaction: str) -> int:
+    def append(
+        self,
+        fields: Sequence[str],
+        rows: Sequence[Sequence[Any]],
+        transaction: str,
+        run: str = "",
+    ) -> int:
         """Add rows as the next segment, unless the transaction is there; returns its number."""
         self._look()
         if transaction in self._seen:
             return self._seen[transaction]
         number = self._last_seen + 1
         part = self.write_part(rows)
-        if self.add(Segment(number, tuple(fields), (part,), transaction)):
+        if self.add(Segment(number, tuple(fields), (part,), transaction, run)):
             return number
         self.discard([part])  # a process that was taken for dead has been faster
-        return self.append(fields, rows, transaction)
+        return self.append(fields, rows, transaction, run)
 
     def _look(self) -> None:
         """Learn what has been added since."""

@@ -77,11 +77,18 @@ class SparkSink(WriteAheadSink):
         tasks = context.get_component_tasks(self._name)
         index = tasks.index(context.get_task_id())
         self._log = SegmentLog(folder_of(config, self.folder, self._name), f"{index:05d}")
+        self._run = context.get_incarnation().run
 
     def unknown_output(self) -> str:
         """Segments that are there."""
         number = len(self._log.numbers())
         return f"{self._log.folder} has {number} segments of another run" if number else ""
+
+    def output_of_another_run(self, run: str) -> str:
+        """Segments that are there, if the newest one is another run's."""
+        numbers = self._log.numbers()
+        is_ours = not numbers or self._log.segment(numbers[-1]).run == run
+        return "" if is_ours else self.unknown_output()
 
     def abort_others(self, prepared: Sequence[Any]) -> None:
         """What is prepared is in the checkpoint; files that a dead process has begun go."""
@@ -89,7 +96,7 @@ class SparkSink(WriteAheadSink):
 
     def commit(self, prepared: Sequence[Any], transaction_id: TransactionId) -> None:
         """Add a segment with the rows, unless the folder has it."""
-        self._log.append(self._fields, prepared, str(transaction_id))
+        self._log.append(self._fields, prepared, str(transaction_id), self._run)
 
 
 class SparkSpout(Spout, TwoPhaseStatefulComponent):

@@ -4,12 +4,18 @@ import secrets
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import Any
 
 WRITER_BYTES = 8
 """Of chance in a writer's name: nobody ever draws the same one again."""
 LAST = 99_999_999
 """The number of the transaction after the last checkpoint: behind every checkpoint's number."""
+
+
+def number_of_run(run: str) -> int:
+    """A number that no other run has, for targets that note numbers beside what is committed."""
+    return int.from_bytes(sha256(run.encode()).digest()[:7], "big")
 
 
 @dataclass(frozen=True, slots=True)

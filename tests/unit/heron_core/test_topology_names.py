@@ -13,9 +13,16 @@ def named(topology: str, component: str) -> TopologySpec:
 
 
 @pytest.mark.parametrize(
-    ("name", "bad"), [("-rf", "begin with '-'"), ("con%00trol", "contain '%'")]
+    ("name", "bad"),
+    [
+        ("-rf", "begin with '-'"),
+        ("con%00trol", "contain '%'"),
+        ("words\u202esdrow", "contain '\\u202e'"),
+        ("no\u200bbody", "contain '\\u200b'"),
+        ("latin\udcff1", "contain '\\udcff'"),
+    ],
 )
-def test_a_name_that_reads_as_an_option_or_an_escape_is_refused(name: str, bad: str) -> None:
+def test_a_name_that_reads_as_something_else_is_refused(name: str, bad: str) -> None:
     (of_topology,) = problems(named(name, "words"))
     assert of_topology == f"topology name {name!r} must not {bad}; choose another with -N"
     (of_component,) = problems(named("words", name))

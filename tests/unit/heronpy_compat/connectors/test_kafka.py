@@ -10,9 +10,12 @@ import confluent_kafka
 import pytest
 
 from heron_core.errors import ComponentError
+from heron_instance.runtime.context import InstanceContext
 from heronpy_compat import Bolt, Topology
+from heronpy_compat.api.incarnation import Incarnation
 from heronpy_compat.connectors.kafka import KafkaSink, KafkaSpout
 from heronpy_compat.connectors.kafka_client import SparingLog
+from heronpy_compat.connectors.transactions import number_of_run
 from heronpy_compat.testing import ComponentTester, TopologyTester
 
 DEADLINE_CALLS = 200_000
@@ -223,6 +226,35 @@ def test_a_tuple_is_acked_when_it_is_delivered(cluster: Cluster) -> None:
         calls_until(spout, lambda: spout.finished)
         assert sorted(each.values[1] for each in spout.emitted) == list(range(20))
         assert {each.values[0] for each in spout.emitted} == {f"w{n}" for n in range(20)}
+
+
+def written_by(run: str, cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What the sink says when a process of that run writes a record."""
+    monkeypatch.setattr(InstanceContext, "get_incarnation", lambda self: Incarnation(run, 1))
+    with sink_to(cluster, "of runs") as sink:
+        sink.process(["w", 1])
+        sink.component._producer.flush(10)
+        sink.advance(0.1)
+        assert sink.acked == [1]
+        group = f"heronpy.run.{sink.component.transactional_id}"
+        assert until_noted(cluster, group, number_of_run(run))
+        return [each.text for each in sink.errors]
+
+
+def until_noted(cluster: Cluster, group: str, number: int) -> bool:
+    return any(cluster.committed("of runs", group)[0] == number for _ in range(1000))
+
+
+def test_a_second_run_is_told_of_the_records_of_the_first_and_a_restarted_process_is_not(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster.producer.list_topics("of runs", timeout=10)
+    assert written_by("first", cluster, monkeypatch) == []
+    assert written_by("first", cluster, monkeypatch) == [], "it is restarted, or resumed"
+    (said,) = written_by("second", cluster, monkeypatch)
+    assert "another run of it has written into the topic of runs" in said
+    assert "name an empty target" in said
+    assert written_by("second", cluster, monkeypatch) == []
 
 
 def test_what_is_not_delivered_fails(cluster: Cluster) -> None:

@@ -11,8 +11,10 @@ from typing import Any
 import confluent_kafka
 import pytest
 
+from heron_instance.runtime.context import InstanceContext
+from heronpy_compat.api.incarnation import Incarnation
 from heronpy_compat.connectors.kafka import KafkaSink
-from heronpy_compat.connectors.transactions import TransactionId
+from heronpy_compat.connectors.transactions import TransactionId, number_of_run
 from heronpy_compat.testing import ComponentTester, check_two_phase_sink
 
 
@@ -104,8 +106,7 @@ class FakeConsumer:
         """Nothing to leave."""
 
 
-def test_records_are_exact_whenever_the_sink_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
-    broker = FakeBroker()
+def with_fake(broker: FakeBroker, monkeypatch: pytest.MonkeyPatch) -> None:
     fake = SimpleNamespace(
         Producer=lambda settings, logger: FakeProducer(broker, settings),
         Consumer=lambda settings, logger: FakeConsumer(broker, settings),
@@ -113,6 +114,40 @@ def test_records_are_exact_whenever_the_sink_is_killed(monkeypatch: pytest.Monke
         KafkaException=FakeError,
     )
     monkeypatch.setitem(sys.modules, "confluent_kafka", fake)
+
+
+def test_a_run_that_begins_without_state_is_told_of_the_records_of_another(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A transaction that is aborted leaves no note."""
+    broker = FakeBroker()
+    with_fake(broker, monkeypatch)
+    config = {
+        "kafka.bootstrap.servers": "fake:9092",
+        "kafka.topic": "numbers",
+        "topology.reliability.mode": "EFFECTIVELY_ONCE",
+    }
+    told = []
+    for run in ("first", "second"):
+        monkeypatch.setattr(
+            InstanceContext, "get_incarnation", lambda self, of=run: Incarnation(of, 1)
+        )
+        with ComponentTester(KafkaSink, inputs={"rows": ["text"]}, config=config) as tester:
+            tester.advance(0)
+            told.append([each.text for each in tester.errors])
+            tester.component.commit([[None, b"a"]], TransactionId(run, 1))
+            tester.component.commit([[None, b"b"]], TransactionId(run, 2))
+    nothing, (said,) = told
+    assert nothing == []
+    assert "another run of it has written into the topic numbers" in said
+    assert "resume from the checkpoint of that run" in said
+    group = "heronpy.run." + tester.component.transactional_id
+    assert broker.offsets[group] == number_of_run("second")
+
+
+def test_records_are_exact_whenever_the_sink_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
+    broker = FakeBroker()
+    with_fake(broker, monkeypatch)
     check_two_phase_sink(
         KafkaSink,
         lambda: map(int, broker.records),

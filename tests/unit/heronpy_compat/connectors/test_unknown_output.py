@@ -1,6 +1,7 @@
 """A sink whose target has the output of another run says so before it writes, in each mode; of what
 its own run has written it says nothing, whichever of its processes it is."""
 
+import os
 import sqlite3
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ SETTINGS = {
     ParquetSink: {"parquet.folder": "out"},
     DeltaSink: {"delta.table": "out"},
     DatabaseSink: {"database.connect": "rows.db", "database.table": "rows"},
+    SparkSink: {},
 }
 
 
@@ -43,7 +45,8 @@ def told(kind: Any, mode: str, monkeypatch: pytest.MonkeyPatch, run: str, **more
     """What the sink says when one process of a run has written a row."""
     monkeypatch.setattr(InstanceContext, "get_incarnation", lambda self: Incarnation(run, 1))
     keys = {**SETTINGS.get(kind, {}), **{name.replace("_", "."): x for name, x in more.items()}}
-    settings = {"topology.reliability.mode": mode, **keys}
+    shared = {"spark.folder": os.path.abspath("shared")}
+    settings = {"topology.reliability.mode": mode, **shared, **keys}
 
     class Writing(Topology):
         config = settings
@@ -77,11 +80,10 @@ def test_a_second_run_is_told_of_the_rows_of_the_first_and_a_restarted_process_i
 
 @pytest.mark.parametrize("kind", [DatabaseSink, SparkSink])
 def test_so_is_one_that_begins_without_state_where_checkpoints_are_taken(
-    kind: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    kind: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    more = {"spark_folder": str(tmp_path / "shared")} if kind is SparkSink else {}
-    assert told(kind, "EFFECTIVELY_ONCE", monkeypatch, "first", **more) == []
-    (said,) = told(kind, "EFFECTIVELY_ONCE", monkeypatch, "second", **more)
+    assert told(kind, "EFFECTIVELY_ONCE", monkeypatch, "first") == []
+    (said,) = told(kind, "EFFECTIVELY_ONCE", monkeypatch, "second")
     assert "another run" in said
     assert "resume from the checkpoint of that run" in said
 
