@@ -141,8 +141,8 @@ def _topology_name_problems(name: object) -> Iterator[str]:
 
 
 def _unfit_in(name: str) -> str:
-    """What a name of a topology or a component must not have, or do; empty for a good one. A command
-    takes a dash for an option, and an address a percent sign for an escape; of what cannot be
+    """What a name of a topology or a component must not have, or do; empty for a good one. Commands
+    take a dash for an option, and addresses a percent sign for an escape; of what cannot be
     printed a terminal shows nothing, or turns the text around."""
     if name.startswith("-"):
         return "begin with '-'"
