@@ -141,7 +141,7 @@ def instance_table(
         Column("instance", 0, name_cells),
         column("task", 0, lambda each: str(each.task)),
         column("container", 1, lambda each: str(each.container)),
-        column("pid", 2, lambda each: "down" if not each.up else str(each.pid or "")),
+        column("pid", 2, _pid_text),
         column("restarts", 4, lambda each: str(each.restarts)),
         column("exec/s", 3, lambda each: short(each.executed_per_sec)),
         column("emit/s", 5, lambda each: short(each.emitted_per_sec)),
@@ -158,6 +158,12 @@ def instance_table(
         column("stuck", 4, lambda each: f"{each.stuck_secs:.0f} s" if each.stuck_secs else ""),
     ]
     return table_of(columns, width)
+
+
+def _pid_text(each: InstanceStats) -> str:
+    if each.next_try_secs:
+        return f"next try in {each.next_try_secs:.0f} s"
+    return str(each.pid or "") if each.up else "down"
 
 
 def plain_table(

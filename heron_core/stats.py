@@ -188,6 +188,9 @@ class InstanceStats:
     """How many that were."""
     fixed_state: bool = False
     """Whether it keeps state that belongs to this instance and cannot be divided: Heron's put()."""
+    next_try_secs: float = 0.0
+    """Until its next process starts, if it has none and has ended several times in a row; else
+    0."""
 
     @property
     def component(self) -> str:

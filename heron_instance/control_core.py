@@ -43,6 +43,8 @@ class Identity:
     """How the process ended that this one replaces; empty for the first one."""
     born_ms: int = 0
     """When this process began, by its host's monotonic clock."""
+    next_try_ms: int = 0
+    """If this process ends at once, the next one waits so long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +185,7 @@ class ControlCore:
         who, predecessor = self.identity, self._predecessor
         self._predecessor = ""  # said once: whoever hears it reports it
         return messages.RegisterInstance(
-            who.task, who.incarnation, who.pid, predecessor, who.born_ms
+            who.task, who.incarnation, who.pid, predecessor, who.born_ms, who.next_try_ms
         )
 
     def traces(self) -> Out:

@@ -89,12 +89,21 @@ class Server:
         topology: TopologySpec,
         packing: PackingPlan,
         arguments: InstanceArguments,
-        predecessor: str = "",
-        outlook: str = "",
+        link: SupervisorLink,
     ) -> None:
-        """`outlook`: when the next process of the task would start if this one cannot begin."""
-        born_ms = int(time.monotonic() * 1000)
-        who = Identity(arguments.task, incarnation_number(), os.getpid(), predecessor, born_ms)
+        """`link` says how the processes before this one have ended, and when the next one starts if
+        this one cannot begin."""
+        predecessor = link.predecessor
+        if link.outlook:
+            predecessor = f"{predecessor} ({link.outlook})"
+        who = Identity(
+            arguments.task,
+            incarnation_number(),
+            os.getpid(),
+            predecessor,
+            int(time.monotonic() * 1000),
+            int(link.next_try_secs * 1000),
+        )
         self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
         self._data = _connect(self._context, DATA, who, arguments.socket_path)
         # A context of its own: the data's is terminated at the end, while the thread lives on.
@@ -118,9 +127,9 @@ class Server:
         try:
             self._core = self._made_core(topology, packing, who)
         except BaseException as error:
-            _tell_of_failure(control, control_context, _failure(who.task, error, outlook))
+            _tell_of_failure(control, control_context, _failure(who, error, link.outlook))
             raise
-        self._outlook = outlook
+        self._outlook = link.outlook
         self._watchdog = self._core.control.watchdog
         self._control_thread = ControlThread(self._core, control_context, control, self._wake)
         self._saving = self._begin_saving()
@@ -220,7 +229,7 @@ class Server:
             self._main_loop()
         except Exception as error:
             if self._core.is_waiting:
-                failure = _failure(self._core.identity.task, error, self._outlook)
+                failure = _failure(self._core.identity, error, self._outlook)
                 self._control_thread.send(failure)
             raise
 
@@ -344,10 +353,11 @@ def _tell_of_failure(
     context.term()
 
 
-def _failure(task: int, error: BaseException, outlook: str) -> messages.InstanceFailed:
+def _failure(who: Identity, error: BaseException, outlook: str) -> messages.InstanceFailed:
     text = " ".join(str(error).split())[:ERROR_CHARACTERS]
     reason = text if isinstance(error, HeronError) else f"{type(error).__name__}: {text}"
-    return messages.InstanceFailed(task, f"{reason} ({outlook})" if outlook else reason)
+    reason = f"{reason} ({outlook})" if outlook else reason
+    return messages.InstanceFailed(who.task, reason, who.next_try_ms)
 
 
 def run(
@@ -361,7 +371,6 @@ def run(
     heartbeat_secs = liveness_secs / HEARTBEATS_IN_LIVENESS_TIMEOUT
     # The user's class may take long to load and to initialise.
     stop_heartbeats = start_heartbeat_thread(link, heartbeat_secs)
-    predecessor = f"{link.predecessor} ({link.outlook})" if link.outlook else link.predecessor
-    server = Server(topology, packing, arguments, predecessor, link.outlook)
+    server = Server(topology, packing, arguments, link)
     stop_heartbeats()
     return server.run(link, heartbeat_secs)

@@ -50,6 +50,8 @@ class SupervisorLink:
     outlook: str = ""
     """How often processes before this one have ended in a row, and when the next one would start
     (heron_core.algorithms.backoff); empty for the first ones."""
+    next_try_secs: float = 0.0
+    """How long that one would wait; 0 for the first ones."""
     next_heartbeat_at: float = 0.0
     _is_up: bool = False
     _unsent: bytes = b""

@@ -40,7 +40,7 @@ def replaced(who: messages.RegisterInstance, gone: Sequence[Frames]) -> messages
             tracked = roots_of(head, frames)
             roots |= tracked
             lost += 0 if tracked else head.items
-    return messages.InstanceReplaced(who.task, who.predecessor, lost, len(roots))
+    return messages.InstanceReplaced(who.task, who.predecessor, lost, len(roots), who.next_try_ms)
 
 
 class ControlPlane:

@@ -248,8 +248,8 @@ class TopologyMaster:
             case messages.BoltFinished(task):
                 life.termination.bolt_finished(task)
                 life.advance(now, out)
-            case messages.InstanceFailed(task, error):
-                self._instance_failed(task, error, now, out)
+            case messages.InstanceFailed():
+                self._instance_failed(message, now, out)
             case messages.InstanceReplaced() | messages.TraceReport() | messages.TuplesSampled():
                 self._check_task(message.task)
                 self._of_instance(message, now, out)
@@ -353,6 +353,7 @@ class TopologyMaster:
         if not message.reason.startswith(ENDED_IN_ORDER):
             life.measurements.losses.instances += 1
         life.measurements.losses.deliveries += message.lost
+        life.measurements.replaced(message, now)
         life.incidents.instance_replaced(message, life.plan.packing, now)
 
     def _checkpoint_message(
@@ -376,13 +377,14 @@ class TopologyMaster:
         elif message.task in self._life.plan.packing.instances:  # or else it was scaled away
             self._life.take_checkpoint_message(once, message, now, out)
 
-    def _instance_failed(self, task: int, error: str, now: float, out: Out) -> None:
+    def _instance_failed(self, message: messages.InstanceFailed, now: float, out: Out) -> None:
+        task, error = message.task, message.error
         self._check_task(task)
         packing = self._life.plan.packing
         if task in packing.instances:
             self._life.incidents.record(
                 now, EventKind.START_FAILED, "could not start", error, instance=(task, packing)
             )
-        self._life.measurements.failed(task, error)
+        self._life.measurements.failed(message, now)
         self._life.instance_failed(task, error, now, out)
         out.append(events.Log(f"task {task} failed: {error}"))

@@ -2,7 +2,7 @@
 
 import reprlib
 from collections.abc import Iterable, Mapping, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from heron_core.algorithms.rollup import Queue, RollUp, are_numbers, check_snapshot
@@ -11,7 +11,14 @@ from heron_core.plans import PackingPlan, instance_name
 from heron_core.stats import ComponentStats, InstanceStats, PauseStats, StreamManagerStats
 from heron_core.topology import TopologySpec
 from heron_core.typed_json import from_json, to_json
-from heron_core.wire.messages import Heartbeat, Json, PauseStatistics
+from heron_core.wire.messages import (
+    Heartbeat,
+    InstanceFailed,
+    InstanceReplaced,
+    Json,
+    PauseStatistics,
+)
+from topology_master.next_tries import NextTries
 from topology_master.physical_plan import CurrentPlan
 
 OPTIONAL = (
@@ -45,6 +52,7 @@ class Measurements:
         """container -> the counters of its stream manager"""
         self._errors: dict[int, str] = {}
         """task id -> why it could not start"""
+        self._next_tries = NextTries()
         self.losses = Losses()
 
     def rescale(self, packing: PackingPlan) -> None:
@@ -53,6 +61,7 @@ class Measurements:
         self._errors = {
             task: error for task, error in self._errors.items() if task in packing.instances
         }
+        self._next_tries.keep(packing.instances.keys())
 
     def dismiss(self, containers: Set[int]) -> None:
         """Forget containers that are removed."""
@@ -60,9 +69,14 @@ class Measurements:
             self._paused.pop(container, None)
             self._stream_managers.pop(container, None)
 
-    def failed(self, task: int, error: str) -> None:
+    def failed(self, message: InstanceFailed, now: float) -> None:
         """An instance could not start."""
-        self._errors[task] = error
+        self._errors[message.task] = message.error
+        self._next_tries.said(message.task, message.next_try_ms / 1000, now)
+
+    def replaced(self, message: InstanceReplaced, now: float) -> None:
+        """Another process serves a task."""
+        self._next_tries.said(message.task, message.next_try_ms / 1000, now)
 
     def take_stream_manager(self, heartbeat: Heartbeat, packings: Iterable[PackingPlan]) -> None:
         """What a stream manager says of itself; `packings`: those whose tasks it may name.
@@ -87,6 +101,7 @@ class Measurements:
         check_snapshot(snapshot)
         self._rollup.update(task, snapshot, now)
         self._errors.pop(task, None)
+        self._next_tries.heard_of(task, now)
         return True
 
     def fresh(self, since: float, silent: Set[int]) -> set[int]:
@@ -97,9 +112,19 @@ class Measurements:
         """component -> its numbers; `fresh`: the tasks that live."""
         return self._rollup.components(self._queues(), fresh)
 
-    def instances(self, component: str | None, fresh: Set[int]) -> tuple[InstanceStats, ...] | None:
+    def instances(
+        self, component: str | None, fresh: Set[int], now: float
+    ) -> tuple[InstanceStats, ...] | None:
         """The instances of a component, or of EVERY_COMPONENT; None if there is no such one."""
-        return self._rollup.wanted_instances(component, self._queues(), fresh)
+        found = self._rollup.wanted_instances(component, self._queues(), fresh)
+        if found is None or not self._next_tries:
+            return found
+        return tuple(
+            each
+            if each.up and each.task not in self._errors
+            else replace(each, next_try_secs=self._next_tries.secs(each.task, now))
+            for each in found
+        )
 
     def in_flight(self) -> int | None:
         """Deliveries that were sent, are not processed, and not known to be lost."""

@@ -58,7 +58,7 @@ def topology_stats(
         version=VERSION,
         master=dict(counters),
         errors=measurements.errors(),
-        instances=measurements.instances(component, fresh),
+        instances=measurements.instances(component, fresh, now),
     )
 
 

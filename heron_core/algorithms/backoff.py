@@ -19,6 +19,9 @@ PAUSE_SECS_MAX = 30.0
 """Flink waits a minute at most, and starts a job with it; here it is one process."""
 STABLE_SECS = 10.0
 """A process that ran this long, and as long as it was waited for, is restarted at once again."""
+EXCUSED_EVERY_SECS = 60.0
+"""An end that a process is not to blame for counts as a failure if there was another one just
+before."""
 JITTER = 0.1
 """Flink's: so much of a pause, so that not all instances ask a database at one moment."""
 DOUBLINGS_MAX = 40
@@ -43,6 +46,7 @@ class RestartPolicy:
     """Ends in a row without a stable run."""
     _paused_secs: float = 0.0
     """Before the run that is under way."""
+    _excused_at: float = float("-inf")
 
     def pause_secs(self, ran_secs: float) -> float | None:
         """Seconds to wait before the next start, after a run of `ran_secs`; None: give up."""
@@ -53,6 +57,13 @@ class RestartPolicy:
         jitter = 1.0 + JITTER * (2.0 * self.chance() - 1.0)
         self._paused_secs = _pause_secs(self.failures) * jitter
         return self._paused_secs
+
+    def is_excused(self, now: float) -> bool:
+        """Whether an end that the process is not to blame for (a library that aborts) counts as
+        none: the next process starts at once, whatever the limit is."""
+        is_rare = now - self._excused_at >= EXCUSED_EVERY_SECS
+        self._excused_at = now
+        return is_rare
 
     def ran(self, secs: float) -> None:
         """A run has lasted so long."""
@@ -77,7 +88,13 @@ class RestartPolicy:
         times = f"restarted {self.failures} times in a row"
         if self.failures + 1 > self.limit_now:
             return f"{times}, for the last time"
-        return f"{times}, next try in {_pause_secs(self.failures + 1):.1f} s"
+        return f"{times}, next try in {self.next_pause_secs:.1f} s"
+
+    @property
+    def next_pause_secs(self) -> float:
+        """Before the next start, if the run under way ends at once; 0 for none and no start."""
+        is_last = self.failures + 1 > self.limit_now
+        return 0.0 if self.failures < 2 or is_last else _pause_secs(self.failures + 1)
 
 
 def _pause_secs(failures: int) -> float:

@@ -39,6 +39,8 @@ class RegisterInstance:
     born_ms: int = 0
     """When the process began, by its host's monotonic clock. Of two processes of a task the later
     one stays, whichever registers last: one that was stopped may wake up again."""
+    next_try_ms: int = 0
+    """If the process ends at once, the next one waits so long; 0 if it does not."""
     version: str = VERSION
     """Of the engine that the process runs."""
     protocol: int = PROTOCOL
@@ -118,6 +120,8 @@ class InstanceFailed:
 
     task: int
     error: str
+    next_try_ms: int = 0
+    """The next process waits so long; 0 if that is not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +136,8 @@ class InstanceReplaced:
     replay."""
     failed: int
     """Tracked tuples whose deliveries it had been handed: they have failed at their spouts."""
+    next_try_ms: int = 0
+    """If the process that serves the task now ends at once, the next one waits so long."""
 
 
 @dataclass(frozen=True, slots=True)

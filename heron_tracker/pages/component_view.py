@@ -146,10 +146,11 @@ def _task(
 
 def _state(snapshot: TopologySnapshot, each: InstanceStats) -> Cell:
     stats = snapshot.stats
+    outlook = f", next try in {each.next_try_secs:.0f} s" if each.next_try_secs else ""
     if stats is not None and each.task in stats.errors:
-        return Cell("cannot start", tone=BAD)
+        return Cell(f"cannot start{outlook}", tone=BAD)
     if not each.up:
-        return Cell("down", tone=BAD)
+        return Cell(f"down{outlook}", tone=BAD)
     if each.stuck_secs:
         return Cell("stuck", tone=BAD)
     pause = stats.paused.get(each.task) if stats is not None else None

@@ -139,8 +139,8 @@ class Supervisor:
 
     def _perform(self, instruction: events.Instruction) -> None:
         match instruction:
-            case events.Start(spec, predecessor, outlook):
-                self._start(spec, predecessor, outlook)
+            case events.Start():
+                self._start(instruction)
             case events.Terminate(name):
                 self._signal(name, signal.SIGTERM)
             case events.Kill(name):
@@ -209,7 +209,8 @@ class Supervisor:
         else:
             self._handle(events.SpecsChanged(specs))
 
-    def _start(self, spec: ProcessSpec, predecessor: str, outlook: str) -> None:
+    def _start(self, start: events.Start) -> None:
+        spec = start.spec
         # Two hundred starts on a busy machine take longer than a silent process is left alive.
         self._link.heartbeat()
         ours, theirs = os.pipe2(os.O_NONBLOCK)
@@ -219,7 +220,9 @@ class Supervisor:
             # A sibling's lifeline must end with our parent, not with us.
             for number in (*siblings, ours, self._link.lifeline):
                 os.close(number)
-            return spec.main(SupervisorLink(lifeline, theirs, predecessor, outlook))
+            link = SupervisorLink(lifeline, theirs, start.predecessor, start.outlook)
+            link.next_try_secs = start.next_try_secs
+            return spec.main(link)
 
         child = fork_child(spec.title, main, killed_with_parent=spec.killed_with_parent)
         os.close(theirs)

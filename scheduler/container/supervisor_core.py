@@ -7,6 +7,7 @@ before their stream manager, containers before the topology master's. Whoever is
 time is killed.
 """
 
+import signal
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -196,6 +197,9 @@ class SupervisorCore:
             self._start_due(now, out)
         elif event.code in process.spec.final_codes:
             self._stop(Outcome(event.code, reason), now, out)
+        elif event.code == -signal.SIGABRT and not reason and process.policy.is_excused(now):
+            process.start_at = now
+            self._start_due(now, out)
         else:
             self._restart(process, reason, now, out)
 
@@ -300,7 +304,11 @@ class SupervisorCore:
         for process in self._processes.values():
             if process.phase is Phase.WAITING and process.start_at <= now:
                 process.enter(Phase.STARTING)
-                out.append(Start(process.spec, process.last_end, process.policy.outlook))
+                policy = process.policy
+                start = Start(
+                    process.spec, process.last_end, policy.outlook, policy.next_pause_secs
+                )
+                out.append(start)
 
     # --- the end --------------------------------------------------------------------------------
 

@@ -138,6 +138,8 @@ class Start:
     """How the process ended that it replaces; empty for the first one."""
     outlook: str = ""
     """How often it was restarted in a row, and when it would be again; empty for few times."""
+    next_try_secs: float = 0.0
+    """How long the next one would wait; 0 for few times."""
 
 
 @dataclass(frozen=True, slots=True)

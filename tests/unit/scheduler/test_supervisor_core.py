@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from heron_core.algorithms.backoff import PAUSE_SECS_MAX, START_LIMIT, UNLIMITED
+from heron_core.algorithms.backoff import EXCUSED_EVERY_SECS, PAUSE_SECS_MAX, START_LIMIT, UNLIMITED
 from heron_core.exit_codes import ExitCode
 from heron_core.plans import MIB
 from heron_core.story import STEPS_MAX
@@ -158,6 +158,20 @@ def test_one_that_says_nothing_is_described_by_its_signal() -> None:
     )
 
 
+def test_a_stream_manager_that_was_frozen_and_aborts_once_is_no_failure() -> None:
+    """libzmq does it now and then. It counts if it happens all the time."""
+    machine = Machine(SupervisorCore((spec("manager"),), 0, SILENT_SECS))
+    machine.does(Timer())
+    assert starts(machine.does(Ended("manager", -6))) == ["manager"]
+    assert machine.core.outcome is None
+    machine.passes(EXCUSED_EVERY_SECS, "manager")
+    assert starts(machine.does(Ended("manager", -6))) == ["manager"]
+    machine.passes(1.0, "manager")
+    (end,) = machine.does(Ended("manager", -6))
+    assert isinstance(end, Exit)
+    assert end.outcome.code == ExitCode.GAVE_UP
+
+
 def unlimited(*specs: ProcessSpec, was_up: bool = False) -> Machine:
     """A supervisor for whose restarts the user has set no limit."""
     machine = Machine(SupervisorCore(specs, UNLIMITED, SILENT_SECS, was_up))
@@ -197,6 +211,7 @@ def test_a_restart_says_how_often_and_when_the_next_try_is() -> None:
     assert isinstance(start, Start)
     assert start.predecessor == "ended with exit code 7: no database"
     assert start.outlook == "restarted 4 times in a row, next try in 1.6 s"
+    assert start.next_try_secs == 1.6
 
 
 def test_one_that_has_never_been_up_is_told_of_at_once() -> None:
