@@ -21,6 +21,7 @@ from heron_core.state_tree import IDENTITY_PATH, keys_path, scheduler_path, topo
 from heron_io.state_store.kept_nodes import KeptNodes
 from heron_io.state_store.opening import open_store
 from heron_io.state_store.protocol import StateStore
+from scheduler.packaging.stored_code import KeptCode
 
 log = logging.getLogger("scheduler")
 
@@ -61,6 +62,7 @@ class ClusterNodes:
             if (value := store.get(path)) is None:
                 raise HeronError(f"the state store has no {path}: has the topology ended?")
             self.keep(path, value)
+        self._code = KeptCode(store, name)
         self._identity = identity_of(store)
         self._emptied_at = float("-inf")
         """When the last look was that has found another identity."""
@@ -78,12 +80,14 @@ class ClusterNodes:
         if topology is not None and topology != self._kept.value(self._topology_path):
             return Found.REMOVED
         if not missing:
+            self._code.look()
             return Found.STANDING
         identity = identity_of(self._store)
         if identity != self._identity:
             self._identity, self._emptied_at = identity, now
         elif self._topology_path in missing and now > self._emptied_at + EMPTYING_SECS:
             return Found.REMOVED
+        self._code.write_again()  # before the topology: whoever finds that finds its code
         for path in missing:
             self._write(path)
         return Found.STANDING

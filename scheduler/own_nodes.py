@@ -14,6 +14,7 @@ from heron_core.state_tree import keys_path, scheduler_path, topology_path
 from heron_core.topology import topology_to_json
 from heron_io.state_store.kept_nodes import KeptNodes
 from heron_io.state_store.protocol import StateStore
+from scheduler.packaging.stored_code import KeptCode
 from scheduler.submission import Submission
 
 log = logging.getLogger("operations")
@@ -58,9 +59,11 @@ class OwnNodes:
     store: StateStore
     announced: Announcement
     _kept: KeptNodes = field(init=False)
+    _code: KeptCode = field(init=False)
 
     def __post_init__(self) -> None:
         self._kept = KeptNodes(self.store)
+        self._code = KeptCode(self.store, self.announced.name)
         self._kept.keep(topology_path(self.announced.name), self.announced.topology)
         self._kept.keep(keys_path(self.announced.name), self.announced.keys)
         self._kept.keep(scheduler_path(self.announced.name), dict(self.announced.scheduler))
@@ -73,8 +76,11 @@ class OwnNodes:
         self._check_scheduler()
         missing = self._kept.missing()
         if not missing:
+            self._code.look()
             return
         self._check_topology()
+        if topology_path(self.announced.name) in missing:
+            self._code.write_again()
         for path in missing:
             try:
                 self.store.create(path, self._kept.value(path))

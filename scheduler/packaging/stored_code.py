@@ -10,24 +10,29 @@ archive and unpacks it beside itself.
 import base64
 import binascii
 import hashlib
+import logging
 import os
 import tempfile
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from heron_core.errors import HeronError, UsageError
+from heron_core.errors import HeronError, StateStoreError, UsageError
 from heron_core.plans import MIB
-from heron_core.state_tree import code_archive_path, code_part_path
+from heron_core.state_tree import code_archive_path, code_part_path, code_path
 from heron_io.state_store.opening import open_store
 from heron_io.state_store.protocol import StateStore
 from scheduler.packaging.archive import unpacked
 from scheduler.packaging.bundle import code_archives
 from scheduler.packaging.relocation import FOLDER, Relocated
 
+log = logging.getLogger("scheduler")
+
 PART_BYTES = 512 * 1024
 """As text two thirds of what ZooKeeper takes as one value."""
 ARCHIVE_BYTES_MAX = 8 * MIB
 """Compressed. ZooKeeper keeps all values in memory; code of more is data."""
+KEPT_BYTES_MAX = 64 * MIB
+"""Of all versions that one process remembers: an agent has some ten MiB itself."""
 UNPACKED = "new-code"
 """The folder, in a container's own, of what is unpacked there."""
 DIGEST_CHARACTERS = 32
@@ -124,3 +129,38 @@ def stored_archive(store: StateStore, name: str, digest: str) -> bytes:
     if hashlib.sha256(data).hexdigest()[:DIGEST_CHARACTERS] != digest:
         raise HeronError(f"the state store has not the code {digest} of {name}: update it again")
     return data
+
+
+class KeptCode:
+    """The archives of a topology, as whoever looks after its nodes remembers them: they are written
+    again when the state store has lost them."""
+
+    def __init__(self, store: StateStore, name: str) -> None:
+        self._store = store
+        self._name = name
+        self._kept: dict[str, bytes] = {}
+        """digest -> its archive; empty for one that is not remembered"""
+
+    def look(self) -> None:
+        """Learn what was added. StateStoreError if the store does not answer."""
+        for digest in self._store.children(code_path(self._name)):
+            if digest in self._kept:
+                continue
+            try:
+                data = stored_archive(self._store, self._name, digest)
+            except StateStoreError:
+                raise
+            except HeronError:  # it is still being written: the next look has it
+                continue
+            if len(data) + sum(map(len, self._kept.values())) > KEPT_BYTES_MAX:
+                log.warning("the code %s is not remembered: there are many versions", digest)
+                data = b""
+            self._kept[digest] = data
+
+    def write_again(self) -> None:
+        """After the store has lost its contents: what it lacks. StateStoreError if it does not
+        answer."""
+        for digest, data in self._kept.items():
+            if data and self._store.get(code_archive_path(self._name, digest)) is None:
+                put_code(self._store, self._name, [StoredCode("", digest, data)])
+                log.warning("the code %s was lost with the state store's contents", digest)

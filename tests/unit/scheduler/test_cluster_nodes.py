@@ -7,10 +7,17 @@ from pathlib import Path
 import pytest
 
 from heron_core.errors import HeronError
-from heron_core.state_tree import IDENTITY_PATH, keys_path, scheduler_path, topology_path
+from heron_core.state_tree import (
+    IDENTITY_PATH,
+    code_part_path,
+    keys_path,
+    scheduler_path,
+    topology_path,
+)
 from heron_io.state_store.file_store import FileStore
 from heron_io.state_store.kept_nodes import LOOK_SECS
 from scheduler.cluster_nodes import ClusterNodes, Found, identity_of
+from scheduler.packaging.stored_code import packed_code, put_code, stored_archive
 
 PATHS = [path("words") for path in (topology_path, keys_path, scheduler_path)]
 WRITTEN = [{"at": path} for path in PATHS]
@@ -53,6 +60,23 @@ def test_an_emptied_state_store_has_all_again_whichever_container_is_first(world
         assert world.looks(number) is Found.STANDING
         assert world.found == WRITTEN
         assert identity_of(world.store) != before
+
+
+def test_new_code_is_there_again_as_it_was(world: World, tmp_path: Path) -> None:
+    """Of an update: a container that comes later needs it."""
+    folder = tmp_path / "project"
+    folder.mkdir()
+    (folder / "words.py").write_text("answer = 42\n")
+    (archive,) = packed_code([str(folder)])
+    name = PATHS[0].rpartition("/")[2]
+    put_code(world.store, name, [archive])
+    world.store.put(code_part_path(name, "half", 0), "being written")
+    assert world.looks(0) is Found.STANDING
+    shutil.rmtree(world.root)
+    assert world.looks(0) is Found.STANDING
+    assert world.found == WRITTEN
+    assert stored_archive(world.store, name, archive.digest) == archive.data
+    assert world.looks(1) is Found.STANDING
 
 
 def test_what_a_neighbour_has_written_first_stays(world: World) -> None:
