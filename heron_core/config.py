@@ -30,7 +30,9 @@ def whole_number(config: Mapping[str, Any], key: str, least: int) -> int:
     value = config[key]
     try:
         number = int(value)
-        exact = not isinstance(value, bool) and float(value) == number
+        # A float has no room for each int: 2**53 + 1 is none.
+        is_whole = isinstance(value, int | str) or float(value) == number
+        exact = is_whole and not isinstance(value, bool)
     except (TypeError, ValueError, OverflowError):
         exact = False
     if not exact or number < least:

@@ -2,7 +2,15 @@
 
 import pytest
 
-from heron_core.config import ATLEAST_ONCE, ATMOST_ONCE, RELIABILITY_MODE, STORM_ACKERS
+from heron_core.config import (
+    ATLEAST_ONCE,
+    ATMOST_ONCE,
+    RELIABILITY_MODE,
+    STORM_ACKERS,
+    WHOLE_NUMBER_MAX,
+    whole_number,
+)
+from heron_core.errors import TopologyError
 from heron_core.topology import Config, TopologySpec
 
 AT_LEAST = {RELIABILITY_MODE: ATLEAST_ONCE}
@@ -44,3 +52,17 @@ def test_storms_ackers_decide_over_a_mode_that_lies_below(
 ) -> None:
     topology = TopologySpec("T", (), own, defaults=door)
     assert topology.with_config(line, environment).config == expected
+
+
+@pytest.mark.parametrize("absurd", [10**20, str(10**20), 1 << 63, 1e300])
+def test_a_number_that_is_too_large_is_told_the_most(absurd: object) -> None:
+    with pytest.raises(TopologyError, match=f"must be at most {WHOLE_NUMBER_MAX}, not"):
+        whole_number({"topology.workers": absurd}, "topology.workers", 1)
+
+
+@pytest.mark.parametrize(
+    "absurd", ["1e300", "nan", float("nan"), float("inf"), True, 1.5, "", "x", None]
+)
+def test_what_is_no_whole_number_is_told_the_least(absurd: object) -> None:
+    with pytest.raises(TopologyError, match=r"must be a whole number of at least 1"):
+        whole_number({"topology.workers": absurd}, "topology.workers", 1)
