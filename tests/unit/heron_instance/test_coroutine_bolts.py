@@ -9,7 +9,10 @@ from checkpointed_support import Process
 from instance_support import SHUFFLE, Batch, Made, batch, make, reads
 from test_saving_state import barrier
 
+from heron_core import config as keys
 from heron_core.errors import ComponentError
+from heron_core.state.saved_input import decode_input
+from heron_core.wire import messages
 from heron_core.wire.frames import Kind
 from heron_core.wire.packets import encode_watermark
 from heron_instance.events import Turn
@@ -331,3 +334,28 @@ def test_what_a_coroutine_returns_is_an_error_that_names_its_line() -> None:
     (error,) = made.errors
     assert "test_coroutine_bolts.py" in error
     assert "process returns list [1]" in error
+
+
+def test_a_barrier_overtakes_input_but_no_call_of_a_bolt_that_keeps_state() -> None:
+    """Half of what a call changes would be in the state: what is under way ends first."""
+    process = opened_process(Stateful, config={keys.ALIGNED_TIMEOUT_MS: 0})
+    process.begin(epoch=1)
+    process.receive(batch([1], [2], epoch=1))
+    process.handle(Turn())
+    process.hear(messages.Pause(on=True))
+    process.receive(batch([3], [4], epoch=1), barrier(7))
+    process.hear(messages.OvertakeInput(7, 1))
+    assert sorted(process.component.open) == [1, 2]
+    assert process.states == {}
+    answer(process.component, 1, 2)
+    for _ in range(TURNS):
+        process.handle(Turn())
+    assert decode_input(process.states[7])[1].tuples == 2
+    *before, last = [kind for kind, _ in process.take_sent()]
+    assert (set(before), last) == ({Kind.DATA}, Kind.BARRIER), "the answers are part of it"
+    process.begin(epoch=2, checkpoint=7)
+    open_ones.append(process.core.instance)
+    process.hear(messages.Pause(on=False))
+    for _ in range(TURNS):
+        process.handle(Turn())
+    assert sorted(process.component.open) == [3, 4]

@@ -13,7 +13,7 @@ from heron_core.wire.frames import Kind
 from heron_core.wire.packets import encode_barrier, encode_watermark
 from heron_instance import checkpointing
 from heron_instance.events import ControlReceived
-from heronpy_compat import Bolt
+from heronpy_compat import BatchBolt, Bolt
 from heronpy_compat.api.state.stateful_component import StatefulComponent
 
 AT_ONCE = {keys.ALIGNED_TIMEOUT_MS: 0, keys.LINGER_MS: 0}
@@ -181,3 +181,33 @@ def test_watermarks_are_saved_in_their_place(bolt: Process) -> None:
     bolt.turn()
     assert bolt.component.seen == [0, 1]
     assert bolt.core.driver.source_watermarks.lowest_ms == 500  # type: ignore[attr-defined]
+
+
+class Rows(BatchBolt):
+    """Hears of a barrier while it is at work on its first batch."""
+
+    heard: Any = None
+
+    def initialize(self, config: Any, context: Any) -> None:
+        self.seen: list[list[int]] = []
+
+    def process_batch(self, batch: Any) -> None:
+        if not self.seen:
+            type(self).heard()
+        self.seen.append(batch.column(0).to_pylist())
+
+
+def test_a_bolt_that_takes_columns_ends_its_message_and_the_barrier_overtakes_the_others() -> None:
+    pytest.importorskip("pyarrow")
+    made = Process(Rows, config=AT_ONCE)
+    Rows.heard = lambda: made.core.handle(ControlReceived(OVERTAKE), made.now)
+    made.begin(1)
+    first, second = list(range(MANY)), list(range(MANY, MANY + 5))
+    in_front = (rows(range(MANY)), rows(range(MANY, MANY + 5)))
+    made.receive(*in_front, encode_barrier(1, 0, ME, 7))
+    assert made.component.seen == [first, second]
+    saved = saved_in(made, 7)
+    assert (saved.tuples, saved.first_row) == (len(second), 0)
+    made.begin(2, 7)
+    made.turn()
+    assert made.component.seen == [second]
