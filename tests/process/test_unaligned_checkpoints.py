@@ -42,7 +42,7 @@ def killed(running: Running, master: Master, title: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("fan", "size_bytes", "slow_secs"), [(1000, 1, 0.05), (1, 10_000, 0.5)], ids=["fan", "wide"]
+    ("fan", "size_bytes", "slow_secs"), [(1000, 1, 0.01), (1, 10_000, 0.2)], ids=["fan", "wide"]
 )
 def test_a_slow_sink_gets_its_next_checkpoint_and_another_instance_and_every_count_is_exact(
     place: Place, fan: int, size_bytes: int, slow_secs: float
