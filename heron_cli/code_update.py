@@ -11,6 +11,7 @@ from heron_cli.options.source import SourceOptions
 from heron_cli.resolve_source import resolve
 from heron_cli.running_topology import RunningTopology
 from heron_core.errors import TopologyError, UsageError
+from heron_core.storm_settings import settled
 from heron_core.topology import TopologySpec
 from heron_core.validation import check, check_native
 from scheduler.backends.registry import LOCAL
@@ -79,6 +80,7 @@ def _loaded(file: str, running: TopologySpec) -> TopologySpec:
         source.request,
         likely_name=own_name,
         options=running.config,
+        overrides=running.overrides,
         is_to_run=True,
         runs_here=True,
     )
@@ -90,4 +92,9 @@ def _loaded(file: str, running: TopologySpec) -> TopologySpec:
             "give the new code of that one"
         )
     config = config_layer({**loaded.defaults, **loaded.config})
-    return replace(loaded, name=running.name, config=config, defaults={})
+    overruling = {key: running.config[key] for key in running.overrides if key in running.config}
+    components = tuple(each.overruled(overruling) for each in loaded.components)
+    as_it_runs = settled(replace(loaded, config=running.config, components=components))
+    return replace(
+        loaded, name=running.name, config=config, defaults={}, components=as_it_runs.components
+    )

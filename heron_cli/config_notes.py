@@ -4,25 +4,83 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from heron_core import config, config_keys
-from heron_core.topology import TopologySpec
+from heron_core.config_effects import Idle, idle_keys
+from heron_core.storm_settings import instances_of
+from heron_core.topology import ComponentSpec, Config, TopologySpec
 
 
-def config_notes(topology: TopologySpec, options: Mapping[str, Any]) -> Iterator[str]:
-    """One line for the keys that do nothing here, one for those that nobody knows, and one for
-    each key of `options` (-o) that nothing but the components' own code can read."""
-    layers = [topology.config, *(each.config for each in topology.components)]
+def config_notes(
+    loaded: TopologySpec, topology: TopologySpec, options: Mapping[str, Any], is_query: bool = False
+) -> Iterator[str]:
+    """One line for the keys that do nothing here, one for those that are unknown, one for each
+    reason that others have no effect; one for each key of `options` (-o) that only the components'
+    own code can read, or that beats what components say; one for each other parallelism.
+
+    `loaded`: the topology as its file has it, `topology`: as it will run.
+    """
+    layers = [topology.config, *(each.config for each in loaded.components)]
     given = list(dict.fromkeys(key for layer in layers for key in layer))
     if idle := [key for key in given if config_keys.is_of_others(key)]:
         yield f"note: these keys of Storm or Heron do nothing here: {', '.join(idle)}"
     if unknown := config_keys.unknown_keys(given):
         yield f"note: nobody knows these keys, only components see them: {', '.join(unknown)}"
-    merged = config.with_defaults(topology.config)
-    if config.trace_sample(merged) and config.reliability(merged) != config.ATLEAST_ONCE:
-        mode = config.reliability(merged)
-        yield f"note: {config.TRACE_SAMPLE} does nothing in {mode}: no roots, no traces"
+    yield from _idle_notes(topology, is_query)
     for key in options:
-        if not key.startswith(config_keys.KNOWN_PREFIXES):
+        if not key.startswith(config_keys.KNOWN_PREFIXES) and not _is_said(key, loaded):
             yield f"note: {key} is a key for your components only{_hint(key, given, options)}"
+    yield from _overruled_notes(loaded, topology)
+    yield from _parallelism_notes(loaded, topology)
+
+
+def _is_said(key: str, loaded: TopologySpec) -> bool:
+    """Whether the file says the key as well: then it is none that was made up."""
+    return any(key in each.config for each in loaded.components)
+
+
+def _idle_notes(topology: TopologySpec, is_query: bool) -> Iterator[str]:
+    reasons: dict[tuple[str, str], list[str]] = {}
+    for each in idle_keys(topology, is_query):
+        if not config_keys.is_of_others(each.key) and not _says_the_query(each, is_query):
+            reasons.setdefault((each.owner, each.why), []).append(each.key)
+    for (owner, why), found in reasons.items():
+        whose = f"{topology.by_name[owner].label}: " if owner else ""
+        verb = "has" if len(found) == 1 else "have"
+        yield f"note: {whose}{', '.join(found)} {verb} no effect {why}"
+
+
+def _says_the_query(idle: Idle, is_query: bool) -> bool:
+    """heron_spark.compile names these itself, also where there is no command."""
+    return is_query and not idle.owner
+
+
+def _overruled_notes(loaded: TopologySpec, topology: TopologySpec) -> Iterator[str]:
+    """-o beats what a component says for itself: whoever has several of them should know."""
+    for key in topology.overrides:
+        owners = [each.name for each in loaded.components if _differs(each, topology, key)]
+        if owners:
+            yield f"note: {key} of the command line replaces that of {', '.join(owners)}"
+
+
+def _differs(component: ComponentSpec, topology: TopologySpec, key: str) -> bool:
+    value = topology.config.get(key)
+    return bool(component.config.get(key, value) != value)
+
+
+def _parallelism_notes(loaded: TopologySpec, topology: TopologySpec) -> Iterator[str]:
+    for component in loaded.components:
+        number = instances_of(topology.config, topology.by_name[component.name])
+        if number != component.parallelism:
+            yield (
+                f"note: {component.label} has {number} instances, not {component.parallelism}, by"
+                f" {_tasks_key(topology.config, topology.by_name[component.name], number)}"
+            )
+
+
+def _tasks_key(own: Config, component: ComponentSpec, number: int) -> str:
+    tasks = {**own, **component.config}.get(config.STORM_TASKS)
+    return (
+        config.STORM_TASKS if tasks is not None and int(tasks) == number else config.STORM_TASKS_MAX
+    )
 
 
 def _hint(key: str, given: Iterable[str], options: Mapping[str, Any]) -> str:

@@ -12,6 +12,7 @@ from heron_cli.resolve_source import Source
 from heron_core import config as keys
 from heron_core.errors import TopologyError, UsageError
 from heron_core.plans import PackingPlan
+from heron_core.storm_settings import settled
 from heron_core.topology import Config, TopologySpec
 from heron_core.validation import check, check_native
 
@@ -43,15 +44,20 @@ def config_layer(config: Config) -> dict[str, Any]:
     return {**config, **ours}
 
 
-def configured(topology: TopologySpec, source: Source, options: TopologyOptions) -> TopologySpec:
-    """The topology with its name and all layers of its config; TopologyError if that is wrong."""
-    original = source.name or topology.name
+def configured(
+    loaded: TopologySpec, source: Source, options: TopologyOptions, is_query: bool = False
+) -> TopologySpec:
+    """The topology with its name and all layers of its config; TopologyError if that is wrong.
+
+    `is_query`: it becomes a query of Spark.
+    """
+    original = source.name or loaded.name
     name = original if options.override_name is None else options.override_name
     topology = replace(
-        topology,
+        loaded,
         name=name,
-        config=config_layer(topology.config),
-        defaults=config_layer(topology.defaults),
+        config=config_layer(loaded.config),
+        defaults=config_layer(loaded.defaults),
     )
     topology = topology.with_config(
         config_layer(options.config()), config_layer(source.environment.options)
@@ -63,8 +69,10 @@ def configured(topology: TopologySpec, source: Source, options: TopologyOptions)
         added[LOG_LEVEL] = "debug"
     topology = replace(topology, config={**topology.config, **added})
     check(topology)
+    topology = settled(topology)
+    keys.check_instances(topology.config, sum(each.parallelism for each in topology.components))
     _check_tracing(topology)
-    for note in config_notes(topology, options.config()):
+    for note in config_notes(loaded, topology, options.config(), is_query):
         click.echo(note, err=True)
     return topology
 

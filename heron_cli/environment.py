@@ -47,6 +47,8 @@ class Environment:
     """Keys that say something and change nothing here."""
     zookeeper: str | None = None
     """HOST:PORT[/ROOT] of the state store, None for files."""
+    origins: Mapping[str, str] = field(default_factory=dict)
+    """Key of `options` -> where it is from, for those that are not from config.json."""
 
 
 def environment_of(project: Project, name: str | None) -> Environment:

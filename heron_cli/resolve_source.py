@@ -1,8 +1,9 @@
 """From the command line's options to the file with the topology: FILE, or one of a project."""
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from heron_cli.environment import Environment, environment_of
 from heron_cli.options.common import note_ignored
@@ -23,6 +24,19 @@ class Source:
     """What the topology is called after its file (streamparse); None for its own name."""
     project: Project | None
     environment: Environment
+
+    def request_to_run(
+        self, arguments: tuple[str, ...] | None, options: Mapping[str, Any], runs_here: bool
+    ) -> LoadRequest:
+        """The request of a command that will run it, by `options` of its command line."""
+        return replace(
+            self.request,
+            arguments=arguments,
+            options=options,
+            below=self.environment.options,
+            is_to_run=True,
+            runs_here=runs_here,
+        )
 
 
 def resolve(options: SourceOptions) -> Source:

@@ -80,7 +80,7 @@ def changed_code(
     paths = tuple(dict.fromkeys((*loaded.search_paths, *running.search_paths)))
     return CodeChange(
         replace(loaded, name=running.name, components=components, config=running.config,
-                search_paths=paths, defaults={}),
+                search_paths=paths, defaults={}, overrides=running.overrides),
         replaced,
         rewired,
         tuple(name for name in after if name not in before),

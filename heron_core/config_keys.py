@@ -18,17 +18,17 @@ RESEMBLANCE_MIN = 0.85
 places in the shortest of ours are 0.93, `topology.workers` and `topology.users` are 0.84."""
 
 _PACKING_AND_SHELLS = """
-    component.cpumap component.diskmap component.rammap container.cpu
+    component.diskmap container.cpu
     container.cpu.padding container.disk container.max.instances
     container.padding.percentage container.ram container.ram.padding
-    max.task.parallelism metricsmgr.ram multilang.serializer original_name
+    metricsmgr.ram multilang.serializer original_name
     packing.algorithm packing.ffd.sorting.strategy shellbolt.max.pending
     stateful.checkpointmanager.ram stmgr.ram subprocess.timeout.secs
 """
 _IDLE = """
     acking additional.classpath auto-credentials backpressure.enable
     batch.flush.interval.millis blobstore.map builtin.metrics.bucket.size.secs cap.ticket
-    classpath classpath.beginning component.cpu.pcore.percent component.jvmopts
+    classpath classpath.beginning component.jvmopts
     component.output.bps component.resources.map container.max.cpu.hint container.max.disk.hint
     container.max.ram.hint error.throttle.interval.secs event.logger.register
     executor.overflow.limit executor.receive.buffer.size executor.send.buffer.size
@@ -38,7 +38,7 @@ _IDLE = """
     optimize priority producer.batch.size project.name python.path readonly.groups readonly.users
     receiver.buffer.size remote.debugging.enable serialized.message.size.metrics
     skip.missing.kryo.registrations sleep.spout.wait.strategy.time.ms spread.components
-    stats.sample.rate submitter.principal submitter.user tasks team.email team.environment
+    stats.sample.rate submitter.principal submitter.user team.email team.environment
     team.name testing.always.try.serialize timer.events trident.batch.emit.interval.millis
     tuple.serializer users version worker.childopts worker.gc.childopts
     worker.logwriter.childopts worker.max.heap.size.mb worker.metrics

@@ -97,7 +97,24 @@ OF_TASKS = "tasks"
 
 HERON_DROP_TUPLES = "topology.droptuples.upon.backpressure"
 STORM_WORKERS = "topology.workers"
+STORM_TASKS = "topology.tasks"
+STORM_TASKS_MAX = "topology.max.task.parallelism"
+STORM_CPU_PERCENT = "topology.component.cpu.pcore.percent"
+STORM_HEAP_MB = "topology.component.resources.onheap.memory.mb"
+STORM_OTHER_MEMORY_MB = "topology.component.resources.offheap.memory.mb"
+CPU_MAP = "topology.component.cpumap"
+RAM_MAP = "topology.component.rammap"
 STORM_ACKERS = "topology.acker.executors"
+
+SAME_IN_OTHER_WORDS: Mapping[str, tuple[str, ...]] = {
+    STORM_ACKERS: (RELIABILITY_MODE,),
+    TICK_TUPLE_FREQ_MS: (TICK_TUPLE_FREQ_SECS,),
+    TICK_TUPLE_FREQ_SECS: (TICK_TUPLE_FREQ_MS,),
+    WINDOW_LENGTH_COUNT: (WINDOW_LENGTH_MS,),
+    WINDOW_LENGTH_MS: (WINDOW_LENGTH_COUNT,),
+}
+"""Key -> the keys that say the same in other words: a layer that has the one decides over what a
+lower layer says by the other."""
 
 LIVENESS_TIMEOUT_SECS_MIN = 2
 WHOLE_NUMBER_MAX = 1 << 40

@@ -12,7 +12,7 @@ from enum import Enum
 from functools import cached_property
 from typing import Any
 
-from heron_core.config import RELIABILITY_MODE, STORM_ACKERS
+from heron_core.config import SAME_IN_OTHER_WORDS
 from heron_core.wire.pickled import Pickled
 
 Config = Mapping[str, Any]
@@ -82,6 +82,22 @@ class ComponentSpec:
     keeps_state: bool = False
     """Whether its class takes a state, as far as can be seen when it is loaded."""
 
+    @property
+    def label(self) -> str:
+        """What it is and its name, for a line that people read."""
+        return f"{'spout' if self.is_spout else 'bolt'} {self.name!r}"
+
+    def overruled(self, above: Config) -> "ComponentSpec":
+        """The same component, of whose config what `above` says in the same or in other words is
+        as it says there."""
+        others = {other for key in above for other in _other_words(key, above)}
+        if not (others | above.keys()) & self.config.keys():
+            return self
+        config = {
+            key: above.get(key, value) for key, value in self.config.items() if key not in others
+        }
+        return replace(self, config=config)
+
     def stream(self, name: str) -> StreamSpec | None:
         """The output stream called `name`, or None."""
         return next((stream for stream in self.outputs if stream.name == name), None)
@@ -98,6 +114,8 @@ class TopologySpec:
     main_file: str = ""
     defaults: Config = field(default_factory=dict)
     """What its API takes for granted (Storm's is at least once); lies below every other config."""
+    overrides: tuple[str, ...] = ()
+    """Keys of `config` that the command line or a test has set: they beat the components' own."""
 
     @cached_property
     def by_name(self) -> dict[str, ComponentSpec]:
@@ -139,19 +157,41 @@ class TopologySpec:
         )
         return replace(self, components=components)
 
-    def with_config(self, extra: Config, below: Config | None = None) -> "TopologySpec":
+    def with_config(
+        self, extra: Config, below: Config | None = None, overrides: Iterable[str] | None = None
+    ) -> "TopologySpec":
         """The same topology with its config settled.
 
         From lowest to highest: its API's defaults, `below` (the environment's), its own, `extra`
-        (the command line's). Whoever sets Storm's number of ackers without Heron's reliability mode
-        decides what a lower one said about that mode.
+        (the command line's), which beats the config of each component as well (`overrides`: only
+        these keys of it do). A layer decides over what a lower one says in other words: Storm's
+        number of ackers over the reliability mode.
         """
         merged: dict[str, Any] = {}
         for layer in (self.defaults, below or {}, self.config, extra):
-            if layer.get(STORM_ACKERS) is not None:
-                merged.pop(RELIABILITY_MODE, None)
+            for key in layer:
+                for other in _other_words(key, layer):
+                    merged.pop(other, None)
             merged.update(layer)
-        return replace(self, config=merged, defaults={})
+        beating = tuple(key for key in (extra if overrides is None else overrides) if key in extra)
+        above = {key: extra[key] for key in beating}
+        return replace(
+            self,
+            config=merged,
+            defaults={},
+            components=tuple(each.overruled(above) for each in self.components),
+            overrides=tuple(dict.fromkeys((*self.overrides, *beating))),
+        )
+
+
+def _other_words(key: str, layer: Config) -> tuple[str, ...]:
+    """The keys that say the same as `key` in other words, and that `layer` does not say as well.
+
+    Storm's null says nothing.
+    """
+    if layer[key] is None:
+        return ()
+    return tuple(each for each in SAME_IN_OTHER_WORDS.get(key, ()) if each not in layer)
 
 
 def config_to_json(config: Config, owner: str = "the topology") -> dict[str, Any]:
@@ -276,6 +316,7 @@ def topology_to_json(topology: TopologySpec) -> dict[str, Any]:
         "search_paths": list(topology.search_paths),
         "main_file": topology.main_file,
         "defaults": config_to_json(topology.defaults),
+        "overrides": list(topology.overrides),
     }
 
 
@@ -288,4 +329,5 @@ def topology_from_json(data: Mapping[str, Any]) -> TopologySpec:
         tuple(data["search_paths"]),
         data["main_file"],
         config_from_json(data.get("defaults", {})),
+        tuple(data.get("overrides", ())),
     )

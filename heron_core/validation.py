@@ -9,8 +9,9 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 
-from heron_core import config, config_keys
+from heron_core import config, config_keys, storm_settings
 from heron_core.algorithms.autoscale.options import check as check_autoscale
+from heron_core.config_effects import component_config
 from heron_core.errors import TopologyError, shown
 from heron_core.topology import (
     SYSTEM_COMPONENT,
@@ -84,7 +85,7 @@ def _in_cycles(topology: TopologySpec) -> set[str]:
 
 def shape_problems(component: ComponentSpec) -> list[str]:
     """A spout must have outputs and no inputs, a bolt must have inputs."""
-    label = _label(component)
+    label = component.label
     if not component.is_spout:
         return [] if component.inputs else [f"{label} has no inputs; a bolt needs at least one"]
     found = []
@@ -151,7 +152,7 @@ def _unfit_in(name: str) -> str:
 
 
 def _component_problems(component: ComponentSpec) -> Iterator[str]:
-    label = _label(component)
+    label = component.label
     yield from _file_name_problems(label, component.name)
     if not component.class_path:
         yield f"{label} has no class path; it must be MODULE.CLASS"
@@ -204,7 +205,7 @@ def _stream_problems(label: str, stream: StreamSpec) -> Iterator[str]:
 def _input_problems(
     topology: TopologySpec, component: ComponentSpec, each: InputSpec
 ) -> Iterator[str]:
-    label = _label(component)
+    label = component.label
     source = topology.by_name.get(each.component)
     if source is None:
         names = [known.name for known in topology.components if known is not component]
@@ -244,6 +245,7 @@ def _config_problems(topology: TopologySpec) -> Iterator[str]:
     found = (
         _misspelt(topology.config)
         or _complaint(partial(config.check, topology.config))
+        or _complaint(partial(storm_settings.check, topology))
         or _complaint(partial(check_autoscale, topology))
     )
     if found is not None:
@@ -252,10 +254,10 @@ def _config_problems(topology: TopologySpec) -> Iterator[str]:
     for component in topology.components:
         if not component.config:
             continue
-        merged = {**topology.config, **component.config}
+        merged = component_config(topology.config, component.config)
         found = _misspelt(component.config) or _complaint(partial(config.check, merged))
         if found is not None:
-            yield f"config of {_label(component)}: {found}"
+            yield f"config of {component.label}: {found}"
 
 
 def _misspelt(given: Config) -> str | None:
@@ -269,10 +271,6 @@ def _complaint(read: Callable[[], None]) -> str | None:
     except TopologyError as error:
         return str(error)
     return None
-
-
-def _label(component: ComponentSpec) -> str:
-    return f"{'spout' if component.is_spout else 'bolt'} {component.name!r}"
 
 
 def _repeated(names: Iterable[str]) -> list[str]:

@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import Any
 
 from heron_core import config as keys
+from heron_core.config_effects import SPARK_IDLE, idle_keys
 from heron_core.errors import TopologyError
 from heron_core.plans import ContainerPlan, InstancePlan, PackingPlan, Resource
 from heron_core.topology import ComponentSpec, TopologySpec
@@ -23,12 +24,6 @@ SHELL_CLASSES = (
 NOTHING = Resource(0.0, 0, 0)
 NO_LINGER_MS = 24 * 3600 * 1000
 """A batch is the unit here: frames leave when they are full or when the batch ends."""
-MEANINGLESS = (
-    keys.MESSAGE_TIMEOUT_SECS,
-    keys.MAX_SPOUT_PENDING,
-    keys.BACKPRESSURE_MODE,
-)
-"""Keys that say nothing here; who set one is told once."""
 OVERRULED = (keys.RELIABILITY_MODE, keys.STORM_ACKERS, keys.LINGER_MS)
 
 
@@ -87,7 +82,7 @@ def compile_topology(topology: TopologySpec) -> Plan:
 def problems(topology: TopologySpec) -> list[str]:
     """What keeps this topology from running as a query, one line each, with the cure."""
     found = [
-        f"{_label(each)} is a program of another language, which keeps its state to itself: on "
+        f"{each.label} is a program of another language, which keeps its state to itself: on "
         "Spark a component's state is saved with every batch; run it with --engine native"
         for each in topology.components
         if each.class_path in SHELL_CLASSES
@@ -207,18 +202,9 @@ def _without(config: Any, names: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _notices(topology: TopologySpec) -> Iterator[str]:
-    named = {
-        key
-        for config in (topology.config, *(each.config for each in topology.components))
-        for key in MEANINGLESS
-        if key in config
-    }
+    named = {each.key for each in idle_keys(topology, is_query=True) if each.key in SPARK_IDLE}
     if named:
         yield (
             f"{', '.join(sorted(named))}: without meaning on Spark, where each batch is processed "
             "exactly once or again as a whole"
         )
-
-
-def _label(component: ComponentSpec) -> str:
-    return f"{'spout' if component.is_spout else 'bolt'} {component.name!r}"

@@ -11,6 +11,7 @@ from urllib.parse import unquote, urlparse
 
 from heron_core import validation
 from heron_core.errors import TopologyError, UsageError
+from heron_core.storm_settings import settled
 from heron_core.topology import TopologySpec
 from heron_spark.columns import with_columns
 from heron_spark.compile import Plan, compile_topology
@@ -67,7 +68,7 @@ def planned(source: Any, config: Mapping[str, Any] | None) -> Plan:
 
     TopologyError that names the component which cannot run.
     """
-    topology = topology_from(source, None, None, config or {}).with_config(config or {})
+    topology = settled(topology_from(source, None, None, config or {}).with_config(config or {}))
     validation.check(topology)
     for each in topology.components:
         try:

@@ -366,4 +366,4 @@ def _topology(
     holds = {fixtures.Reader.HOLDS: spec.is_spout}
     readers = [ComponentSpec(READER, False, f"{path}.Reader", 1, (), read, holds)] if read else []
     everything = {keys.RELIABILITY_MODE: keys.ATLEAST_ONCE, **config}
-    return TopologySpec(spec.name, (*sources, spec, *readers), everything)
+    return TopologySpec(spec.name, (*sources, spec.overruled(config), *readers), everything)

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from heron_core import validation
+from heron_core.storm_settings import settled
 from heron_core.topology import TopologySpec
 from heronpy_compat.loading.topology_sources import topology_from
 
@@ -17,7 +18,7 @@ def topology_of(
 
     UsageError for what is no topology, TopologyError for one that cannot run.
     """
-    topology = topology_from(source, name, environment, config).with_config(config)
+    topology = settled(topology_from(source, name, environment, config).with_config(config))
     validation.check(topology)
     validation.check_native(topology)
     return topology

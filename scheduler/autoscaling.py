@@ -15,6 +15,7 @@ from heron_core import config as keys
 from heron_core.algorithms.autoscale.autoscaler import Autoscaler, Decision, Finding
 from heron_core.algorithms.autoscale.options import Mode, Options
 from heron_core.algorithms.autoscale.readings import readings_of
+from heron_core.config_effects import component_config
 from heron_core.errors import HeronError
 from heron_core.operations import Kind
 from heron_core.plans import packing_from_json, packing_to_json
@@ -152,7 +153,7 @@ def pending_limits(topology: TopologySpec) -> dict[str, int]:
     """spout -> what each instance may have pending, in a topology whose tuples are acked."""
     limits: dict[str, int] = {}
     for each in topology.components:
-        config = keys.with_defaults({**topology.config, **each.config})
+        config = keys.with_defaults(component_config(topology.config, each.config))
         if each.is_spout and keys.reliability(config) == keys.ATLEAST_ONCE:
             limits[each.name] = keys.whole_number(config, keys.MAX_SPOUT_PENDING, 1)
     return limits

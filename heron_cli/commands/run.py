@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from heron_cli.configure import configured, refuse_autoscaling
+from heron_cli.explain import Settling, show_config
 from heron_cli.loading import load_in_child
 from heron_cli.options.common import SparseCommand
 from heron_cli.options.numbers import Seconds
@@ -15,7 +16,7 @@ from heron_cli.options.savepoint import SavepointOptions, with_savepoint_options
 from heron_cli.options.source import SourceOptions, with_source_options
 from heron_cli.options.spark import SparkOptions, with_spark_options
 from heron_cli.options.state_store import insecure_option
-from heron_cli.options.topology import TopologyOptions, with_topology_options
+from heron_cli.options.topology import DryRun, TopologyOptions, with_topology_options
 from heron_cli.resolve_source import resolve
 from heron_core import config as keys
 from heron_core.errors import UsageError
@@ -66,8 +67,7 @@ if TYPE_CHECKING:
 def run_command(
     source_options: SourceOptions,
     topology_options: TopologyOptions,
-    dry_run: bool,
-    dry_run_format: str,
+    dry_run: DryRun,
     seconds: float | None,
     until_done: bool,
     zookeeper: str | None,
@@ -103,17 +103,14 @@ def run_command(
     # `python FILE` runs us with --program: its arguments are all there are, be there none.
     given = arguments if arguments or program else None
     topology_options = with_log_level(topology_options, log_level)
-    options = {**source.environment.options, **topology_options.config()}
-    request = replace(
-        source.request, arguments=given, options=options, is_to_run=True, runs_here=spark.is_local
-    )
-    loading = load_in_child(request)
+    loading = load_in_child(source.request_to_run(given, topology_options.config(), spark.is_local))
     # Imported while the child loads the user's file: this is most of the time to the first tuple.
     from heron_cli.foreground_run import ForegroundRun
 
-    spec = configured(loading.result(), source, topology_options)
-    if dry_run:
-        _show(spec, spark, dry_run_format)
+    loaded = loading.result()
+    spec = configured(loaded, source, topology_options, spark.compiles)
+    if dry_run.is_asked:
+        _show(Settling(loaded, spec, source, topology_options, spark.compiles), spark, dry_run)
         return 0
     if spark.compiles:
         _check_query(spec, saved, ui, log_level)
@@ -177,15 +174,19 @@ def ending_code(code: int, stats: "TopologyStats") -> int:
     return code or (INCOMPLETE if incomplete else 0)
 
 
-def _show(spec: TopologySpec, spark: SparkOptions, form: str) -> None:
+def _show(settling: Settling, spark: SparkOptions, dry_run: DryRun) -> None:
+    if dry_run.explains:
+        show_config(settling, dry_run.form)
+        return
     from heron_cli.dry_run import show_plan
     from heron_cli.options.state_store import store_url
     from scheduler.submission import Submission
     from scheduler.user_folder import Home
 
+    spec = settling.topology
     packing, backend = spark.packing(spec), spark.backend(spec.name)
     submission = Submission(spec, packing, store_url(None), Home.of_user(), foreground=True)
-    show_plan(submission, backend, form)
+    show_plan(submission, backend, dry_run.form)
 
 
 @contextmanager

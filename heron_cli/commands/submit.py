@@ -15,6 +15,7 @@ from heron_cli.configure import (
     refuse_autoscaling,
 )
 from heron_cli.dry_run import show_plan
+from heron_cli.explain import Settling, show_config
 from heron_cli.loading import load_in_child
 from heron_cli.operations import goes_on
 from heron_cli.options.cluster import with_cluster
@@ -29,7 +30,7 @@ from heron_cli.options.state_store import (
     store_url,
     zookeeper_option,
 )
-from heron_cli.options.topology import TopologyOptions, with_topology_options
+from heron_cli.options.topology import DryRun, TopologyOptions, with_topology_options
 from heron_cli.resolve_source import Source, resolve
 from heron_core.errors import HeronError, UsageError
 from heron_core.plans import TopologyState
@@ -98,8 +99,7 @@ sparse_options = stacked(
 def submit_command(
     source_options: SourceOptions,
     topology_options: TopologyOptions,
-    dry_run: bool,
-    dry_run_format: str,
+    dry_run: DryRun,
     force: bool,
     deactivated: bool,
     wait_secs: float,
@@ -137,17 +137,17 @@ def submit_command(
     if deactivated:
         paused = f"topology.initial.state={TopologyState.PAUSED}"
         topology_options = replace(topology_options, options=(*topology_options.options, paused))
-    request = replace(
-        source.request,
-        arguments=arguments or None,
-        options={**source.environment.options, **topology_options.config()},
-        is_to_run=True,
-        runs_here=cluster is None and spark.is_local,
+    request = source.request_to_run(
+        arguments or None, topology_options.config(), cluster is None and spark.is_local
     )
-    spec = configured(load_in_child(request).result(), source, topology_options)
+    loaded = load_in_child(request).result()
+    spec = configured(loaded, source, topology_options, spark.compiles)
+    if dry_run.explains:
+        show_config(Settling(loaded, spec, source, topology_options, spark.compiles), dry_run.form)
+        return 0
     where = SubmitTarget(cluster, spark, zookeeper or source.environment.zookeeper, insecure)
-    if dry_run:
-        show_plan(*where.submission(spec, store_url(None)), dry_run_format)
+    if dry_run.is_asked:
+        show_plan(*where.submission(spec, store_url(None)), dry_run.form)
         return 0
     hooked = None if no_hooks else source
     spec = _before(spec, hooked)
@@ -241,8 +241,11 @@ def _above(cluster: "Cluster | None", source: Source) -> Source:
     if cluster is None:
         return source
     environment = source.environment
-    options = {**config_layer(cluster.config), **config_layer(environment.options)}
-    return replace(source, environment=replace(environment, options=options))
+    own, below = config_layer(environment.options), config_layer(cluster.config)
+    origins = dict.fromkeys((key for key in below if key not in own), f"cluster {cluster.name}")
+    return replace(
+        source, environment=replace(environment, options={**below, **own}, origins=origins)
+    )
 
 
 def _kill_old(

@@ -11,6 +11,8 @@ from heron_cli.options.common import Function, stacked
 from heron_core import config as keys
 from heron_core.errors import SHOWN_CHARACTERS_MAX, UsageError, shown
 
+JSON_FORM = "json"
+
 
 @dataclass(frozen=True, slots=True)
 class TopologyOptions:
@@ -34,6 +36,33 @@ class TopologyOptions:
         }
         given = {key: value for key, value in short.items() if value is not None}
         return {**parse_options(self.options), **given}
+
+    def origins(self) -> dict[str, str]:
+        """Key -> by which option it is given, for those that have one of their own."""
+        short = {
+            keys.STORM_ACKERS: ("-a", self.ackers),
+            keys.RELIABILITY_MODE: ("-a", self.ackers),
+            keys.STORM_WORKERS: ("-w", self.containers),
+            keys.STMGRS: ("-w", self.containers),
+            keys.DEBUG: ("-d", self.debug),
+            keys.LOG_FORMAT: ("--log-format", self.log_format),
+            keys.CONSOLE_LOG_LEVEL: ("--log-level or -o", True),
+            keys.INITIAL_STATE: ("--deactivated or -o", True),
+        }
+        given = {key: word for key, (word, value) in short.items() if value is not None}
+        return {key: given.get(key, "-o") for key in self.config()} | {
+            key: word for key, word in given.items() if word == "-a"
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class DryRun:
+    """What is shown of a topology instead of starting it."""
+
+    is_asked: bool = False
+    explains: bool = False
+    """Its configuration and where that is from, instead of its packing plan."""
+    form: str = "table"
 
 
 _options = stacked(
@@ -80,8 +109,15 @@ _options = stacked(
     ),
     click.option("--dry-run", is_flag=True, help="Print the packing plan and start nothing."),
     click.option(
+        "--explain",
+        is_flag=True,
+        help="Print the configuration, where each value is from and where it has no effect; start"
+        " nothing.",
+    ),
+    click.option("--json", "as_json", is_flag=True, help="With --dry-run or --explain: as JSON."),
+    click.option(
         "--dry-run-format",
-        type=click.Choice(["raw", "table", "json"]),
+        type=click.Choice(["raw", "table", JSON_FORM]),
         default="table",
         show_default=True,
         help="How to print it.",
@@ -91,15 +127,22 @@ _options = stacked(
 
 def with_topology_options(function: Function) -> Function:
     """The options that say how the topology runs; the function gets them as `topology_options`,
-    and besides `dry_run` and `dry_run_format`."""
+    and as `dry_run` what is only to be shown."""
 
     @functools.wraps(function)
     def command(**given: Any) -> Any:
         names = TopologyOptions.__dataclass_fields__
         options = TopologyOptions(**{name: given.pop(name) for name in names})
-        return function(topology_options=options, **given)
+        shown = (given.pop(name) for name in ("dry_run", "explain", "dry_run_format", "as_json"))
+        return function(topology_options=options, dry_run=_dry_run(*shown), **given)
 
     return _options(command)
+
+
+def _dry_run(plan: bool, config: bool, form: str, as_json: bool) -> DryRun:
+    if as_json and not (plan or config):
+        raise UsageError("--json says how --dry-run and --explain print: give one of them")
+    return DryRun(plan or config, config, JSON_FORM if as_json else form)
 
 
 def parse_options(options: Iterable[str]) -> dict[str, Any]:

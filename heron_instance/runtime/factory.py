@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from heron_core import config as keys
 from heron_core.component import EngineBolt, EngineComponent, EngineSpout
+from heron_core.config_effects import component_config
 from heron_core.errors import ComponentError
 from heron_core.native import plain_packer
 from heron_core.plans import PackingPlan
@@ -193,7 +194,7 @@ def _setting(
     # load_class captures that. What is unpickled below, config and custom groupings, would not.
     load_class(closed.class_path)
     spec = replace(closed, config=opened(closed.config))
-    config = {**opened(keys.with_defaults(topology.config)), **spec.config}
+    config = component_config(opened(keys.with_defaults(topology.config)), spec.config)
     # Of a topology that was scaled the packing knows it.
     config[keys.COMPONENT_PARALLELISM] = len(packing.tasks_of[spec.name])
     config[keys.TOPOLOGY_NAME] = topology.name

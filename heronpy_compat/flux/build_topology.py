@@ -5,7 +5,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from heron_core import config as keys
+from heron_core.config import CPU_MAP, RAM_MAP
 from heron_core.plans import MIB
+from heron_core.storm_settings import with_entries
 from heron_core.topology import (
     DEFAULT_STREAM,
     ComponentSpec,
@@ -21,8 +23,6 @@ from heronpy_compat.flux.definitions import StreamDefinition, TopologyDefinition
 from heronpy_compat.flux.documents import FilePosition
 from heronpy_compat.flux.schema import plain_config
 
-CPU_MAP = "topology.component.cpumap"
-RAM_MAP = "topology.component.rammap"
 STORM_DEFAULTS = {keys.RELIABILITY_MODE: keys.ATLEAST_ONCE}
 _CORE_POINTS = 100
 
@@ -92,14 +92,7 @@ def _resources(
         if each.heap_mib:
             # As Storm: the other memory counts only beside a heap.
             memory[each.id] = str(int((each.heap_mib + (each.other_memory_mib or 0)) * MIB))
-    return {**_map(CPU_MAP, cores, config), **_map(RAM_MAP, memory, config)}
-
-
-def _map(key: str, amounts: Mapping[str, str], config: Mapping[str, Any]) -> dict[str, str]:
-    given = [each for each in str(config.get(key) or "").split(",") if each.strip()]
-    named = {each.rpartition(":")[0].strip() for each in given}
-    entries = [f"{name}:{amount}" for name, amount in amounts.items() if name not in named]
-    return {key: ",".join([*given, *entries])} if entries else {}
+    return {**with_entries(CPU_MAP, cores, config), **with_entries(RAM_MAP, memory, config)}
 
 
 @dataclass(frozen=True, slots=True)

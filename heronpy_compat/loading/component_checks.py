@@ -7,11 +7,11 @@ making a component is looked at.
 import ast
 import inspect
 import sys
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Iterator
 from importlib.util import find_spec
 from typing import Any
 
+from heron_core.config_effects import component_config
 from heron_core.errors import ComponentError, TopologyError
 from heron_core.optional_packages import missing
 from heron_core.topology import ComponentSpec, TopologySpec
@@ -51,14 +51,11 @@ _RECIPE = "heronpy.flux.recipe"
 """Config key of an object that a Flux file makes; its constructor is checked there."""
 
 
-def check_components(
-    topology: TopologySpec, runs_here: bool, options: Mapping[str, Any] | None = None
-) -> None:
+def check_components(topology: TopologySpec, runs_here: bool) -> None:
     """TopologyError for the first problem; with `runs_here` what this machine lacks is one, too.
 
-    `options` are the layers of config that come from elsewhere (-o, config.json).
+    The topology's config is that by which it will run.
     """
-    topology = replace(topology, config={**topology.config, **(options or {})})
     for component in topology.components:
         if component.class_path.startswith(_ADAPTERS):
             continue
@@ -67,7 +64,7 @@ def check_components(
 
 
 def _problems(spec: ComponentSpec, topology: TopologySpec, runs_here: bool) -> Iterator[str]:
-    label = f"{'spout' if spec.is_spout else 'bolt'} {spec.name!r}"
+    label = spec.label
     try:
         kind = load_class(spec.class_path)
     except ComponentError as error:
@@ -80,7 +77,7 @@ def _problems(spec: ComponentSpec, topology: TopologySpec, runs_here: bool) -> I
     yield from _shape_problems(label, kind, spec.is_spout)
     config = {
         key: value
-        for key, value in {**topology.config, **spec.config}.items()
+        for key, value in component_config(topology.config, spec.config).items()
         if not isinstance(value, Pickled)
     }
     own_check = getattr(kind, "load_problem", None)

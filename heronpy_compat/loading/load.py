@@ -90,7 +90,8 @@ def load(request: LoadRequest) -> TopologySpec:
     with for_drawing() if request.is_to_draw else nullcontext():
         topology = make(request, path)
     if request.is_to_run:
-        check_components(topology, request.runs_here, request.options)
+        settled = topology.with_config(request.options or {}, request.below, request.overrides)
+        check_components(settled, request.runs_here)
         topology = _described(topology)
     paths = tuple(dict.fromkeys((*topology.search_paths, *paths)))
     return replace(topology, search_paths=paths, main_file=path)
@@ -115,7 +116,7 @@ def _from_python(request: LoadRequest, path: str) -> TopologySpec:
     arguments = own_argument if request.arguments is None else request.arguments
     with (
         program_arguments([request.file, *arguments]),
-        capture_submissions(request.options) as submitted,
+        capture_submissions(request.options, request.below) as submitted,
     ):
         module = imported(request.file, path)
         importable = set(vars(module))

@@ -29,7 +29,11 @@ class LoadRequest:
     is_to_draw: bool = False
     """Whether only a picture is wanted: classes that cannot run here are taken as they are."""
     options: Mapping[str, Any] | None = None
-    """Config from elsewhere that components will see: what they need must not be missing in it."""
+    """Config that beats the file's, a command line's: what components need may stand in it."""
+    overrides: tuple[str, ...] | None = None
+    """The keys of `options` that beat the config of components as well; None for all."""
+    below: Mapping[str, Any] | None = None
+    """Config under the file's, of an environment: what components need may stand in it."""
     is_to_run: bool = False
     """Whether it is about to run: classes that cannot are errors then."""
     runs_here: bool = False

@@ -6,17 +6,19 @@ from typing import Any
 
 from heron_core.topology import TopologySpec
 
-_open: list[tuple[list[TopologySpec], Mapping[str, Any]]] = []
+_open: list[tuple[list[TopologySpec], Mapping[str, Any], Mapping[str, Any]]] = []
 
 
 @contextmanager
-def capture_submissions(options: Mapping[str, Any] | None = None) -> Iterator[list[TopologySpec]]:
+def capture_submissions(
+    options: Mapping[str, Any] | None = None, below: Mapping[str, Any] | None = None
+) -> Iterator[list[TopologySpec]]:
     """While open, what the program submits is appended to the list instead of being written.
 
-    `options`: config that the loader will lay over the topology's.
+    `options`: config that the loader will lay over the topology's, `below`: under it.
     """
     found: list[TopologySpec] = []
-    _open.append((found, options or {}))
+    _open.append((found, options or {}, below or {}))
     try:
         yield found
     finally:
@@ -30,7 +32,8 @@ def record_submission(topology: TopologySpec) -> bool:
     return bool(_open)
 
 
-def loaders_options() -> Mapping[str, Any]:
-    """The config that the innermost `capture_submissions` will lay over the topology's: for what is
-    decided while a topology is made."""
-    return _open[-1][1] if _open else {}
+def with_loaders_config(own: Mapping[str, Any]) -> dict[str, Any]:
+    """A topology's own config between the layers that the innermost `capture_submissions` knows:
+    for what is decided while a topology is made."""
+    _, options, below = _open[-1] if _open else ([], {}, {})
+    return {**below, **own, **options}

@@ -14,6 +14,7 @@ from dataclasses import replace
 from heron_core.config import check_instances
 from heron_core.errors import TopologyError
 from heron_core.plans import PackingPlan
+from heron_core.storm_settings import check_limits
 from heron_core.topology import TopologySpec
 from scheduler.packing import first_fit, round_robin
 from scheduler.packing.resources import Placed
@@ -72,6 +73,7 @@ def _changed(
     """What stays where it is, and what is new; TopologyError if that is too much."""
     numbers = {name: len(tasks) for name, tasks in current.tasks_of.items()} | dict(parallelism)
     check_instances(topology.config, sum(numbers.values()))
+    check_limits(topology, parallelism)
     assignment = {
         container.id: [
             Placed(each.component, each.index, each.task)

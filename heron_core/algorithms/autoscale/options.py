@@ -7,6 +7,7 @@ from typing import Any
 
 from heron_core import config as keys
 from heron_core.errors import TopologyError, shown
+from heron_core.storm_settings import instances_limit
 from heron_core.topology import TopologySpec
 
 INSTANCES_TIMES_MAX = 4
@@ -129,10 +130,7 @@ def _limits(
 ) -> dict[str, int]:
     """component -> its limit: one number for all, or {component: number}."""
     is_least = key == keys.AUTOSCALE_INSTANCES_MIN
-    limits = {
-        name: 1 if is_least else INSTANCES_TIMES_MAX * topology.by_name[name].parallelism
-        for name in chosen
-    }
+    limits = {name: 1 if is_least else _times_more(topology, name) for name in chosen}
     given = config.get(key)
     if given is None:
         return limits
@@ -142,6 +140,14 @@ def _limits(
         _check_bolt(name, chosen, key)
         limits[name] = keys.whole_number({key: given[name]}, key, 1)
     return limits
+
+
+def _times_more(topology: TopologySpec, name: str) -> int:
+    """The limit of a bolt for which none is set: a multiple of what it was submitted with, never
+    more than its config allows."""
+    component = topology.by_name[name]
+    wanted = INSTANCES_TIMES_MAX * component.parallelism
+    return min(wanted, instances_limit(topology.config, component) or wanted)
 
 
 def _check_bolt(name: Any, bolts: list[str], key: str) -> None:

@@ -8,7 +8,7 @@ from heronpy_compat.api.component.component_spec import GlobalStreamId
 from heronpy_compat.api.state.stateful_component import StatefulComponent
 from heronpy_compat.api.stream import Grouping
 from heronpy_compat.api.topology import TopologyBuilder
-from heronpy_compat.loading.submissions import loaders_options
+from heronpy_compat.loading.submissions import with_loaders_config
 from heronpy_compat.streamlet.errors import StreamletError
 from heronpy_compat.streamlet.fusion import Fusion, fused_name, fusion_of
 from heronpy_compat.streamlet.impl.fusedbolt import OPERATORS, FusedBolt, function_key
@@ -79,7 +79,7 @@ class StageStreamlet(Streamlet):
         return True
 
     def _add_bolt(self, builder: TopologyBuilder, stage_names: set[str]) -> None:
-        chain = self._chain(fusion_of({**builder.get_config(), **loaders_options()}), stage_names)
+        chain = self._chain(fusion_of(with_loaders_config(builder.get_config())), stage_names)
         names = [each._name or "" for each in chain]
         for each in chain:
             each._component = fused_name(names)

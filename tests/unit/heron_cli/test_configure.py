@@ -13,14 +13,22 @@ from heron_cli.environment import Environment
 from heron_cli.options.topology import TopologyOptions
 from heron_cli.resolve_source import Source
 from heron_core import config as keys
+from heron_core.config_effects import component_config
 from heron_core.config_keys import is_known
 from heron_core.errors import TopologyError, UsageError
-from heron_core.topology import ComponentSpec, StreamSpec, TopologySpec
+from heron_core.topology import (
+    ComponentSpec,
+    StreamSpec,
+    TopologySpec,
+    topology_from_json,
+    topology_to_json,
+)
 from heron_core.validation import check
 from heron_io import span_exporter
 from heron_spark.compile import one_container
 from heronpy_compat.loading.load_request import LoadRequest
 
+COUNT = ComponentSpec("count", False, "m.Count", 1)
 SPOUT = ComponentSpec("lines", True, "m.Lines", 4, (StreamSpec("default", ("line",)),))
 
 
@@ -147,7 +155,7 @@ def test_keys_that_nobody_here_reads_are_named_once(capsys: pytest.CaptureFixtur
     own = {
         "topology.worker.childopts": "-Xmx1g", "topology.bolts.message.id.field.name": 3,
         "topology.ras.constraints": [], "topology.mine": 1, "mine": 2, "table.path": 3,
-        keys.MAX_SPOUT_PENDING: 10,
+        keys.METRICS_INTERVAL_MS: 10,
     }  # fmt: skip
     settled(TopologyOptions(options=("wat=3", "workers=2", "spout=2", "pystorm.x=1")), own=own)
     assert capsys.readouterr().err.splitlines() == [
@@ -194,7 +202,10 @@ def test_traces_need_their_package_and_roots(
 ) -> None:
     """The one is refused before anything starts, the other is a note."""
     settled(TopologyOptions(), own={keys.TRACE_SAMPLE: 100})
-    assert "does nothing in ATMOST_ONCE: no roots, no traces" in capsys.readouterr().err
+    assert (
+        "topology.trace.sample has no effect in ATMOST_ONCE, only in ATLEAST_ONCE"
+        in capsys.readouterr().err
+    )
     own = {keys.TRACE_SAMPLE: 100, keys.RELIABILITY_MODE: keys.ATLEAST_ONCE}
     settled(TopologyOptions(), own=own)
     assert capsys.readouterr().err == ""
@@ -204,3 +215,35 @@ def test_traces_need_their_package_and_roots(
     settled(TopologyOptions(), own={keys.TRACE_SAMPLE: 0})
     with pytest.raises(TopologyError, match="must be a URL as http"):
         settled(TopologyOptions(), own={keys.TRACE_ENDPOINT: "localhost:4318"})
+
+
+def test_an_option_beats_a_components_own_config_and_a_note_says_so(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """A test that redirects a sink by -o must not write into the real folder."""
+    own = {"table.path": "/real", keys.TICK_TUPLE_FREQ_SECS: 10}
+    topology = TopologySpec("Lines", (SPOUT, replace(COUNT, config=own)))
+    source = Source(LoadRequest("lines.py"), None, None, Environment())
+    words = ("table.path=/tmp/test", "topology.tick.tuple.freq.ms=100")
+    found = configured(topology, source, TopologyOptions(options=words))
+    merged = component_config(found.config, found.by_name["count"].config)
+    assert merged["table.path"] == "/tmp/test"
+    assert keys.tick_interval_secs(merged) == 0.1
+    assert capsys.readouterr().err.splitlines() == [
+        "note: table.path of the command line replaces that of count"
+    ]
+    travelled = topology_from_json(topology_to_json(found))
+    assert travelled.overrides == ("table.path", keys.TICK_TUPLE_FREQ_MS)
+
+
+def test_a_note_says_whose_number_of_instances_is_another(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    own = {keys.STORM_TASKS_MAX: 2}
+    assert settled(TopologyOptions(), own=own).by_name["lines"].parallelism == 2
+    by_max = "note: spout 'lines' has 2 instances, not 4, by topology.max.task.parallelism\n"
+    assert capsys.readouterr().err == by_max
+    assert settled(TopologyOptions(options=("topology.tasks=7",))).components[0].parallelism == 7
+    assert "has 7 instances, not 4, by topology.tasks" in capsys.readouterr().err
+    with pytest.raises(TopologyError, match=r"more than topology\.instances\.max"):
+        settled(TopologyOptions(options=("topology.tasks=100000",)))

@@ -241,3 +241,20 @@ class MostlyUnread(Spout):
 class Unread(Topology):
     lines = MostlyUnread.spec()
     split = Split.spec(inputs={lines: Grouping.SHUFFLE})
+
+
+class Sink(Bolt):
+    def initialize(self, config, context):
+        self.paths = [config["table.path"]]
+
+    def process(self, tup):
+        pass
+
+
+class ConfiguredSink(Sink):
+    config = {"table.path": "/real"}
+
+
+class Redirected(Topology):
+    lines = Lines.spec()
+    count = Sink.spec(inputs=[lines], config={"table.path": "/real"})

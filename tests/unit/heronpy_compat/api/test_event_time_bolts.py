@@ -226,8 +226,9 @@ def test_a_wrong_window_is_refused_when_the_topology_is_loaded(
         clicks = Clicks.spec()
         windows = bolt.spec(inputs=[clicks], config=config)
 
+    mode = {key: config[key] for key in ACKED if key in config}  # the whole topology's
     with pytest.raises(TopologyError, match=f"^bolt 'windows': .*{message}"):
-        check_components(Wrong.to_spec(), runs_here=True)
+        check_components(Wrong.to_spec().with_config(mode), runs_here=True)
 
 
 def test_heronpys_windows_by_event_time() -> None:

@@ -1,0 +1,153 @@
+"""What `--explain` shows: each value of a topology's configuration, and where it is from."""
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import click
+
+from heron_cli.configure import ORIGINAL_NAME, config_layer
+from heron_cli.options.topology import JSON_FORM, TopologyOptions
+from heron_cli.project import CONFIG_FILE
+from heron_cli.resolve_source import Source
+from heron_core import config as keys
+from heron_core.config_effects import TOPOLOGY_KEYS, idle_keys
+from heron_core.topology import ComponentSpec, TopologySpec
+
+DEFAULT = "default"
+DERIVED = "other keys"
+"""Of a value that follows from those of other keys: the packing's maps from Storm's resources."""
+VALUE_CHARACTERS_MAX = 60
+"""Of a value in a table; JSON has it whole."""
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One value and where it is from."""
+
+    key: str
+    value: Any
+    origin: str
+    no_effect: str = ""
+    """Why it has none; empty if it has one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settling:
+    """What a topology was when it was loaded, what it became, and by what."""
+
+    loaded: TopologySpec
+    topology: TopologySpec
+    source: Source
+    options: TopologyOptions
+    is_query: bool
+
+    def of_topology(self) -> list[Setting]:
+        """Its whole config, by key; the defaults come last."""
+        layers = self._layers()
+        merged, idle = keys.with_defaults(self.topology.config), self._idle()
+        return [
+            Setting(key, merged[key], _origin(key, layers), idle.get(("", key), ""))
+            for key in sorted(merged, key=lambda key: (_origin(key, layers) == DEFAULT, key))
+        ]
+
+    def of_component(self, component: ComponentSpec) -> list[Setting]:
+        """What it has beside or instead of the topology's, by key."""
+        return [
+            Setting(
+                key,
+                component.config[key],
+                self._origin_in(component, key),
+                self._idle().get((component.name, key), ""),
+            )
+            for key in sorted(component.config)
+        ]
+
+    def _layers(self) -> list[Mapping[str, str]]:
+        """Key -> origin for each layer, the highest first."""
+        environment = self.source.environment
+        named = f" ({environment.name})" if environment.name else ""
+        project = dict.fromkeys(config_layer(environment.options), f"{CONFIG_FILE}{named}")
+        own, api = config_layer(self.loaded.config), config_layer(self.loaded.defaults)
+        return [
+            self.options.origins(),
+            dict.fromkeys(own, self._file),
+            {**project, **environment.origins},
+            dict.fromkeys(api, "default of its API"),
+            {keys.TOPOLOGY_NAME: "its name", ORIGINAL_NAME: "-N"},
+            {key: DEFAULT for key in keys.DEFAULTS if key not in self.topology.config},
+        ]
+
+    @property
+    def _file(self) -> str:
+        return os.path.basename(self.loaded.main_file or self.source.request.file)
+
+    def _origin_in(self, component: ComponentSpec, key: str) -> str:
+        own = self.loaded.by_name[component.name].config
+        if key not in TOPOLOGY_KEYS and key in self.topology.overrides:
+            return f"{self.options.origins().get(key, '-o')}, over {_text(_shown(key, own[key]))}"
+        return self._file
+
+    def _idle(self) -> dict[tuple[str, str], str]:
+        found = idle_keys(self.topology, self.is_query)
+        return {(each.owner, each.key): each.why for each in found}
+
+
+def show_config(settling: Settling, form: str) -> None:
+    """Print it: as tables, or as JSON."""
+    whole = settling.of_topology()
+    parts = {each.name: settling.of_component(each) for each in settling.topology.components}
+    if form == JSON_FORM:
+        components = {name: _as_json(settings) for name, settings in parts.items()}
+        data = {"name": settling.topology.name, "topology": _as_json(whole)}
+        click.echo(json.dumps({**data, "components": components}, indent=2, default=str))
+        return
+    click.echo(f"topology {settling.topology.name}")
+    click.echo("\n".join(_table(whole)))
+    for component in settling.topology.components:
+        found = parts[component.name]
+        click.echo(f"\n{component.label}, instances: {component.parallelism}")
+        rest = "  all as the topology says"
+        click.echo("\n".join(_table(found)) if found else rest)
+
+
+def _as_json(settings: list[Setting]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for each in settings:
+        data = asdict(each)
+        data["value"] = _shown(each.key, each.value)
+        data["from"] = data.pop("origin")
+        key = data.pop("key")
+        found[key] = {name: value for name, value in data.items() if name != "no_effect" or value}
+    return found
+
+
+def _table(settings: list[Setting]) -> Iterator[str]:
+    rows = [("KEY", "VALUE", "FROM")]
+    for each in settings:
+        idle = f"; has no effect {each.no_effect}" if each.no_effect else ""
+        rows.append((each.key, _text(_shown(each.key, each.value)), f"{each.origin}{idle}"))
+    widths = [max(len(row[column]) for row in rows) for column in (0, 1)]
+    for key, value, origin in rows:
+        yield f"  {key.ljust(widths[0])}  {value.ljust(widths[1])}  {origin}"
+
+
+def _origin(key: str, layers: list[Mapping[str, str]]) -> str:
+    return next((layer[key] for layer in layers if key in layer), DERIVED)
+
+
+def _shown(key: str, value: Any) -> Any:
+    """Without secrets and pickles."""
+    from heron_tracker.config_view import shown_config  # few commands ask for it
+
+    return shown_config({key: value})[key]
+
+
+def _text(value: Any) -> str:
+    try:
+        text = json.dumps(value, ensure_ascii=False, default=str)
+    except (TypeError, ValueError):
+        text = str(value)
+    return text if len(text) <= VALUE_CHARACTERS_MAX else f"{text[:VALUE_CHARACTERS_MAX]}…"

@@ -1,0 +1,100 @@
+"""Keys that are given where they have no effect, and who reads a component's own value."""
+
+import pytest
+
+from heron_core import config as keys
+from heron_core import config_keys
+from heron_core.config_effects import (
+    BOLT_KEYS,
+    COMPONENT_KEYS,
+    MODES,
+    SPARK_IDLE,
+    SPOUT_KEYS,
+    TOPOLOGY_KEYS,
+    component_config,
+    idle_keys,
+)
+from heron_core.topology import ComponentSpec, Config, StreamSpec, TopologySpec
+
+WORD = (StreamSpec("default", ("word",)),)
+READERS = (TOPOLOGY_KEYS, SPOUT_KEYS, BOLT_KEYS, COMPONENT_KEYS)
+
+
+def idle(
+    config: Config, *, spout: Config | None = None, bolt: Config | None = None, query: bool = False
+) -> set[tuple[str, str, str]]:
+    """(owner, key, why) of a topology with these configs."""
+    components = (
+        ComponentSpec("words", True, "m.Words", 1, WORD, (), spout or {}),
+        ComponentSpec("count", False, "m.Count", 1, (), (), bolt or {}),
+    )
+    found = idle_keys(TopologySpec("T", components, config), query)
+    return {(each.owner, each.key, each.why) for each in found}
+
+
+def test_each_key_that_is_read_has_one_place_where_it_is_read() -> None:
+    """A new key has to say whose config has it."""
+    assert sum(map(len, READERS)) == len(frozenset().union(*READERS))
+    assert frozenset().union(*READERS) == config_keys.READ_HERE
+    assert SPARK_IDLE | MODES.keys() <= config_keys.READ_HERE
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "mode", "why"),
+    [
+        (keys.MAX_SPOUT_PENDING, 5, keys.ATMOST_ONCE, "in ATMOST_ONCE, only in ATLEAST_ONCE"),
+        (keys.REPLAY_MAX, 5, keys.EFFECTIVELY_ONCE, "in EFFECTIVELY_ONCE, only in ATLEAST_ONCE"),
+        (keys.BOLT_RETRIES, 5, keys.ATLEAST_ONCE, "in ATLEAST_ONCE, only in EFFECTIVELY_ONCE"),
+        (
+            keys.CHECKPOINT_INTERVAL_SECS, 5, keys.ATMOST_ONCE,
+            "in ATMOST_ONCE, only in ATLEAST_ONCE and EFFECTIVELY_ONCE",
+        ),
+        (
+            keys.MESSAGE_TIMEOUT_SECS, 5, keys.ATMOST_ONCE,
+            "in ATMOST_ONCE but for shell components and the connectors of Kafka and Pulsar",
+        ),
+        (keys.METRICS_HOST, "0.0.0.0", keys.ATLEAST_ONCE, "without topology.metrics.port"),
+        (
+            keys.STATE_FOLDER, "/tmp", keys.EFFECTIVELY_ONCE,
+            "without topology.state.backend: rocksdb",
+        ),
+        ("topology.optimize", True, keys.ATLEAST_ONCE, "here: it is a key of Storm or Heron"),
+    ],
+)  # fmt: skip
+def test_a_key_with_an_effect_only_elsewhere_says_where(
+    key: str, value: object, mode: str, why: str
+) -> None:
+    assert idle({keys.RELIABILITY_MODE: mode, key: value}) == {("", key, why)}
+
+
+def test_a_key_that_has_an_effect_is_not_named() -> None:
+    at_least = {keys.RELIABILITY_MODE: keys.ATLEAST_ONCE}
+    assert idle({**at_least, keys.MAX_SPOUT_PENDING: 5, keys.MESSAGE_TIMEOUT_SECS: 3}) == set()
+    assert idle({keys.TRACE_SAMPLE: 0, keys.MAX_SPOUT_PENDING: None}) == set()
+    assert idle(at_least, spout={keys.MAX_SPOUT_PENDING: 5, keys.STORM_TASKS: 2}) == set()
+
+
+def test_a_key_of_the_topology_in_a_components_config_is_named_and_ignored() -> None:
+    own = {keys.RELIABILITY_MODE: keys.EFFECTIVELY_ONCE, "table.path": "/data"}
+    why = "in the config of a component: set it for the topology"
+    assert idle({}, bolt=own) == {("count", keys.RELIABILITY_MODE, why)}
+    merged = component_config({keys.RELIABILITY_MODE: keys.ATLEAST_ONCE}, own)
+    assert merged == {keys.RELIABILITY_MODE: keys.ATLEAST_ONCE, "table.path": "/data"}
+
+
+def test_a_spouts_key_on_a_bolt_and_a_bolts_on_a_spout_are_named() -> None:
+    at_least = {keys.RELIABILITY_MODE: keys.ATLEAST_ONCE}
+    found = idle(at_least, spout={keys.TICK_TUPLE_FREQ_SECS: 1}, bolt={keys.MAX_SPOUT_PENDING: 1})
+    assert found == {
+        ("words", keys.TICK_TUPLE_FREQ_SECS, "on a spout"),
+        ("count", keys.MAX_SPOUT_PENDING, "on a bolt"),
+    }
+
+
+def test_with_spark_the_keys_of_queues_and_containers_are_named() -> None:
+    given = {keys.STMGRS: 2, keys.STORM_WORKERS: 2, keys.MAX_SPOUT_PENDING: 5, "mine": 1}
+    why = "with --engine spark"
+    assert idle(given, query=True) == {
+        ("", keys.STORM_WORKERS, why),
+        ("", keys.MAX_SPOUT_PENDING, why),
+    }
