@@ -5,7 +5,7 @@ from tested_topologies import ConfiguredSink, Redirected
 from heronpy_compat.testing import ComponentTester, TopologyTester
 
 
-def test_a_tests_config_beats_that_of_a_component():
+def test_a_tests_config_beats_that_of_a_component() -> None:
     """Else a test of a sink would write into the real folder."""
     with TopologyTester(Redirected, config={"table.path": "/tmp/test"}) as tester:
         assert [each.paths for each in tester.component("count")] == [["/tmp/test"]]
@@ -15,7 +15,7 @@ def test_a_tests_config_beats_that_of_a_component():
         assert len(tester.tasks("count")) == len(tester.tasks("lines")) == 3
 
 
-def test_a_tests_config_beats_that_of_a_class():
+def test_a_tests_config_beats_that_of_a_class() -> None:
     inputs, test = {"words": ["word"]}, {"table.path": "/tmp/test"}
     with ComponentTester(ConfiguredSink, inputs=inputs, config=test) as sink:
         assert sink.component.paths == ["/tmp/test"]
