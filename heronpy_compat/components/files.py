@@ -1,9 +1,11 @@
-"""Lines of a text file as tuples."""
+"""Lines of text files as tuples."""
 
 import os
 import time
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, BinaryIO
+import zlib
+from collections.abc import Mapping
+from dataclasses import astuple
+from typing import TYPE_CHECKING, Any
 
 from heron_core import config as keys
 from heron_core.errors import ComponentError
@@ -11,38 +13,54 @@ from heronpy_compat.api.spout.spout import Spout
 from heronpy_compat.api.state.state import State
 from heronpy_compat.api.state.stateful_component import StatefulComponent
 from heronpy_compat.connectors.replay_queue import ReplayQueue, given_up
+from heronpy_compat.connectors.table_files import Table
+from heronpy_compat.connectors.text_files import (
+    Position,
+    TextFile,
+    UnreadableFile,
+    is_rotation_of,
+    rotated,
+)
 
 if TYPE_CHECKING:
     from heronpy_compat.api.topology_context import TopologyContext
 
 PATH = "library.file.path"
-"""Config key: the file, relative to the directory where the topology is started."""
+"""Config key: a file, a folder or a glob pattern, relative to the directory where the topology is
+started. Files that end with .gz, .bz2, .xz and .zst are read as what is compressed in them."""
 ENCODING = "library.file.encoding"
 """Config key: the file's (utf-8): one whose line ends are single bytes, such as latin-1."""
+FOLLOW = "library.file.follow"
+"""Config key: true to go on with lines and files that are added, as `tail -F` does with a file that
+is rotated; the spout never finishes then."""
+FOLLOW_SECS = "library.file.follow.secs"
+"""Config key: how often to look for them (1)."""
 STATE_KEY = "heronpy.file_spout"
 """Under it the state has the position."""
 
 
 class FileSpout(Spout, StatefulComponent):
-    """Emits each line of a text file, without its end, and finishes. A line that is not of the
-    file's encoding is left out, which is an error each time: no character is replaced.
+    """Emits each line of text files, without its end, and finishes. A line that is not of the
+    files' encoding is left out, which is an error each time: no character is replaced.
 
-    The instances share the lines. The id of a tuple is its line number, from 1; a line that fails
-    is emitted again, until every line is acked. With ATMOST_ONCE nothing is remembered. With
-    checkpoints it goes on at the byte where it was.
+    The instances share the lines of one file, and several files, in order of their names. The id of
+    a tuple is its line number, from 1, or (file, line number); a line that fails is emitted again,
+    until every line is acked. With ATMOST_ONCE nothing is remembered. With checkpoints it goes on
+    at the byte where it was.
     """
 
     outputs = ["line"]
     path: str | None = None
     encoding = "utf-8"
+    follow = False
 
     @classmethod
     def load_problem(cls, config: Mapping[str, Any], runs_here: bool) -> str | None:
         """What can be told before it starts: its file is missing."""
         path = config.get(PATH, cls.path)
-        if path is None or not runs_here or os.path.exists(str(path)):
+        if path is None or not runs_here or config.get(FOLLOW, cls.follow):
             return None
-        return f"there is no file {path}"
+        return None if files_of(str(path)) else f"there is no file {path}"
 
     def init_state(self, stateful_state: State) -> None:
         """Keep the state."""
@@ -65,28 +83,70 @@ class FileSpout(Spout, StatefulComponent):
                 f"{context.get_component_id()}: {ENCODING} is {self._encoding!r}, which is no"
                 " encoding that Python has"
             ) from None
-        self._lines = _Lines(str(path), index, count)
+        self._path, self._index, self._instances = str(path), index, count
+        self._follows = bool(config.get(FOLLOW, self.follow))
+        self._follow_secs = float(config.get(FOLLOW_SECS, 1.0))
+        self._look_at = 0.0
+        self._is_one = not self._follows and os.path.isfile(self._path)
+        self._files = [self._file(each) for each in self._mine()]
+        self._at = 0
+        """The file of `_files` that is read."""
+        self._known = {each.position.path for each in self._files}
+        if not self._files and not self._follows and not files_of(self._path):
+            raise ComponentError(f"{path} cannot be read: No such file or directory")
         # Under EFFECTIVELY_ONCE the position says it all: what fails then comes from there.
         mode = config.get(keys.RELIABILITY_MODE)
         self._tracked = mode not in (keys.ATMOST_ONCE, keys.EFFECTIVELY_ONCE)
-        self._pending: dict[int, str] = {}
-        self._failed: ReplayQueue[int] = ReplayQueue.of(config)
+        self._pending: dict[Any, str] = {}
+        self._failed: ReplayQueue[Any] = ReplayQueue.of(config)
         saved = self._state.get(STATE_KEY) if hasattr(self, "_state") else None
         if saved is not None:
             self._restore(saved)
 
+    def _mine(self) -> list[str]:
+        """The files of this instance, by their order, or by their names if others may come."""
+        found = files_of(self._path)
+        if not self._follows:
+            return found if self._is_one else found[self._index :: self._instances]
+        self._rotations = [
+            each for each in found if any(is_rotation_of(name, each) for name in found)
+        ]
+        return [each for each in found if each not in self._rotations and self._is_mine(each)]
+
+    def _is_mine(self, path: str) -> bool:
+        return zlib.crc32(os.fsencode(path)) % self._instances == self._index
+
+    def _file(self, path: str, *position: Any) -> TextFile:
+        share = (self._index, self._instances) if self._is_one else (0, 1)
+        if self._follows and not position:
+            position = (0, 0, self._oldest(path))
+        return TextFile(Position(path, *position), self._follows, *share)
+
+    def _oldest(self, path: str) -> int:
+        """The inode of the file with which one that is followed begins: of the first one that was
+        rotated, if the pattern names those, too; else 0."""
+        older = [each for each in rotated(path) if each in self._rotations]
+        return os.stat(older[0]).st_ino if older else 0
+
     def _restore(self, saved: dict[str, Any]) -> None:
-        self._lines.seek(saved["line"], saved["byte"])
-        self._pending = dict(saved["pending"])
+        files = saved.get("files")
+        if files is None:  # of versions that read one file only
+            files = [[self._path, saved["line"], saved["byte"], 0]]
+        for each in self._files:
+            each.close()
+        self._files = [self._file(*each) for each in files]
+        self._known |= {each.position.path for each in self._files} | set(saved.get("known", ()))
+        self._pending = {_id_of(number): line for number, line in saved["pending"]}
         self._failed.add(self._pending)
 
     def pre_save(self, checkpoint_id: Any) -> None:
-        """The position, and the lines before it that are not acked."""
+        """The positions, and the lines before them that are not acked."""
+        left = self._files if self._follows else self._files[self._at :]
         self._state.put(
             STATE_KEY,
             {
-                "line": self._lines.number,
-                "byte": self._lines.position,
+                "files": [list(astuple(each.position)) for each in left],
+                "known": sorted(self._known) if self._follows else [],
                 "pending": [[number, line] for number, line in self._pending.items()],
             },
         )
@@ -96,29 +156,68 @@ class FileSpout(Spout, StatefulComponent):
         if self._failed and (number := self._failed.take(time.monotonic())) is not None:
             self.emit([self._pending[number]], tup_id=number)
             return
-        line = self._next_line()
-        if line is None:
-            if not self._failed:
+        data = self._next_line()
+        if data is None:
+            if not self._failed and not self._follows:
                 self.finish()
-        elif self._tracked:
-            self._pending[self._lines.number] = line
-            self.emit([line], tup_id=self._lines.number)
+            return
+        position = self._files[self._at].position
+        line = self._decoded(data, position)
+        if self._tracked:
+            tup_id = position.line if self._is_one else (position.path, position.line)
+            self._pending[tup_id] = line
+            self.emit([line], tup_id=tup_id)
         else:
             self.emit([line])
 
-    def _next_line(self) -> str | None:
-        """None at the end; ComponentError for a line that is no text, which is left out."""
-        data = self._lines.next()
-        if data is None:
-            return None
+    def _next_line(self) -> bytes | None:
+        """Of the file that is read, or of the next one that has any; None if none has."""
+        for _ in range(len(self._files)):
+            if self._at < len(self._files) and (data := self._line_of(self._at)) is not None:
+                return data
+            if not self._follows and self._at + 1 >= len(self._files):
+                break
+            self._at = (self._at + 1) % len(self._files)
+        if self._follows:
+            self._look_again()
+        return None
+
+    def _line_of(self, at: int) -> bytes | None:
+        file = self._files[at]
+        data = file.next()
+        if missed := file.take_missed():
+            self.delegate.record_error("lines are missed", missed)
+        if data is None and not self._follows:
+            file.close()
+        return data
+
+    def _look_again(self) -> None:
+        """Every second: files that were rotated, and new ones."""
+        now = time.monotonic()
+        if now < self._look_at:
+            return
+        self._look_at = now + self._follow_secs
+        for each in self._files:
+            each.look_again()
+        for path in self._mine():
+            if path not in self._known:
+                self._files.append(self._file(path))
+            self._known.add(path)
+
+    def _decoded(self, data: bytes, position: Position) -> str:
+        """ComponentError for a line that is no text, which is left out."""
         try:
             return data.decode(self._encoding)
         except UnicodeDecodeError as error:
             raise ComponentError(
-                f"{self._lines.path}: line {self._lines.number} is left out: it is no"
-                f" {error.encoding} ({error.reason} at byte {error.start} of it); {ENCODING} names"
-                " another encoding"
+                f"{position.path}: line {position.line} is left out: it is no {error.encoding}"
+                f" ({error.reason} at byte {error.start} of it); {ENCODING} names another encoding"
             ) from None
+
+    def handle_exception(self, error: BaseException) -> None:
+        """A file that cannot be read ends the process: going on would leave lines out."""
+        if isinstance(error, UnreadableFile):
+            self.delegate.leave(str(error))
 
     def ack(self, tup_id: Any) -> None:
         """The line is done."""
@@ -129,53 +228,26 @@ class FileSpout(Spout, StatefulComponent):
         """Emit the line again, unless it is given up."""
         if tup_id in self._pending and (failures := self._failed.failed(tup_id, time.monotonic())):
             self._pending.pop(tup_id)
-            self.delegate.record_error(*given_up(f"line {tup_id}", failures))
+            self.delegate.record_error(
+                *given_up(tup_id if isinstance(tup_id, tuple) else f"line {tup_id}", failures)
+            )
+
+    def close(self) -> None:
+        """Close the files."""
+        for each in getattr(self, "_files", ()):
+            each.close()
 
     def __getstate__(self) -> dict[str, Any]:
         """Where it is; the file is opened again."""
-        return {
-            name: getattr(self, name) for name in ("_lines", "_pending", "_failed", "_encoding")
-        }
+        names = ("_files", "_at", "_known", "_pending", "_failed", "_encoding")
+        return {name: getattr(self, name) for name in names}
 
 
-class _Lines:
-    """Every `step`th line of a file, from line `first` (from 0) on."""
+def files_of(path: str) -> list[str]:
+    """The files that a path names: itself, all below a folder, or those that a pattern fits."""
+    return [path] if os.path.isfile(path) else Table(path).files()
 
-    def __init__(self, path: str, first: int, step: int) -> None:
-        self.path, self._first, self._step = path, first, step
-        self.number = 0
-        """Of the line that was read last, from 1."""
-        self.position = 0
-        """In bytes: where the next one begins."""
-        self._lines: Iterator[bytes] | None = None
-        self._opened().close()  # so that a file that cannot be read is told now
 
-    def _opened(self) -> BinaryIO:
-        try:
-            return open(self.path, "rb")
-        except OSError as error:
-            raise ComponentError(f"{self.path} cannot be read: {error.strerror}") from None
-
-    def seek(self, number: int, position: int) -> None:
-        """Go on behind line `number`, which ends there."""
-        self._lines = None
-        self.number, self.position = number, position
-
-    def next(self) -> bytes | None:
-        """The next one of ours, without its end; None at the end of the file."""
-        if self._lines is None:
-            self._lines = self._read()
-        return next(self._lines, None)
-
-    def _read(self) -> Iterator[bytes]:
-        with self._opened() as file:
-            file.seek(self.position)
-            for line in file:
-                self.number += 1
-                self.position += len(line)
-                if (self.number - 1) % self._step == self._first:
-                    yield line.rstrip(b"\r\n")
-
-    def __getstate__(self) -> dict[str, Any]:
-        """All but the open file."""
-        return {**vars(self), "_lines": None}
+def _id_of(saved: Any) -> Any:
+    """A tuple's id, as it was before it was saved."""
+    return tuple(saved) if isinstance(saved, list) else saved

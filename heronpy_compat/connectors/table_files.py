@@ -5,14 +5,26 @@ A *piece* is what one instance reads as a whole: a row group of a Parquet file, 
 
 import glob
 import os
+import re
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import unquote
 
 from heron_core.errors import ComponentError
 from heron_core.optional_packages import needed
 from heron_core.validation import did_you_mean
+from heronpy_compat.connectors.compressed import plain_name
+from heronpy_compat.connectors.text_tables import (
+    BadRow,
+    CsvOptions,
+    Row,
+    csv_columns,
+    csv_rows,
+    json_columns,
+    json_rows,
+)
 
 FORMATS = {
     ".parquet": "parquet",
@@ -23,6 +35,9 @@ FORMATS = {
 }
 HIDDEN = (".", "_")
 """Files and folders that begin so are no data: half-written files, Spark's and Delta's logs."""
+COMMON_CSV = CsvOptions()
+HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
+_NUMBER = re.compile(r"0|-?[1-9][0-9]{0,8}")
 BATCH_ROWS = 4096
 """Rows turned into Python objects at a time: some hundred kilobytes."""
 
@@ -45,6 +60,11 @@ class Table:
     path: str
     format: str | None = None
     """parquet, csv or json; None for what the ending of each file says."""
+    csv: CsvOptions = COMMON_CSV
+    types: Mapping[str, str] = field(default_factory=dict)
+    """Of columns of CSV and JSON, as SQL writes them."""
+    fields: tuple[str, ...] = ()
+    """What the columns of CSV files without a header are called."""
 
     @property
     def is_delta(self) -> bool:
@@ -73,7 +93,48 @@ class Table:
 
     def columns(self, path: str) -> list[str]:
         """The names of a file's columns, those that its folders name (day=2013-01-01) last."""
-        return list(self._opened(path).schema.names)
+        kind = self._format(path)
+        if kind == "parquet":
+            return list(self._opened(path).schema.names)
+        return [*self._own_columns(path, kind), *self._folder_columns(path)]
+
+    def _own_columns(self, path: str, kind: str) -> list[str]:
+        try:
+            return (
+                json_columns(path) if kind == "json" else csv_columns(path, self.csv, self.fields)
+            )
+        except (OSError, ValueError, EOFError) as error:
+            raise _unreadable(path, error) from None
+
+    def rows(self, piece: Piece, columns: Sequence[str], skip: int) -> Iterator[list[Row]]:
+        """The rows of a piece behind the first `skip` ones, some at a time: a row that cannot be
+        read is a BadRow. ComponentError if the file cannot be read at all."""
+        kind = self._format(piece.path)
+        if kind == "parquet":
+            yield from (rows_of(each) for each in self.batches(piece, columns, skip))
+            return
+        of_folders, own = self._folder_columns(piece.path), self._own_columns(piece.path, kind)
+        if kind == "csv" or not own:
+            _check_columns(piece.path, columns, [*own, *of_folders])
+        read = [each for each in columns if each not in of_folders]
+        try:
+            found = (
+                json_rows(piece.path, self.types, read, skip)
+                if kind == "json"
+                else csv_rows(piece.path, self.csv, own, self.types, read, skip)
+            )
+            for some in found:
+                yield some if not of_folders else _with_folders(some, columns, read, of_folders)
+        except (OSError, ValueError, EOFError) as error:
+            raise _unreadable(piece.path, error) from None
+
+    def _folder_columns(self, path: str) -> dict[str, Any]:
+        """What the folders between the table's and a file say: a number, if it is written as one;
+        else a text."""
+        base = self.path if os.path.isdir(self.path) else os.path.dirname(path)
+        parts = os.path.relpath(os.path.dirname(path), base).split(os.sep)
+        named = (each.partition("=") for each in parts if "=" in each)
+        return {unquote(name): _folder_value(unquote(text)) for name, _, text in named}
 
     def batches(self, piece: Piece, columns: Sequence[str], skip: int) -> Iterator[Any]:
         """pyarrow.RecordBatches of a piece after its first `skip` rows."""
@@ -100,7 +161,7 @@ class Table:
     def _format(self, path: str) -> str:
         if self.format is not None or self.is_delta:
             return self.format or "parquet"
-        ending = os.path.splitext(path)[1].lower()
+        ending = os.path.splitext(plain_name(path))[1].lower()
         if ending not in FORMATS:
             raise ComponentError(
                 f"{path}: cannot tell its format by its name; say parquet, csv or json"
@@ -122,9 +183,18 @@ class Table:
     def _opened(self, path: str) -> Any:
         datasets = needed("pyarrow.dataset", "reading tables")
         base = self.path if os.path.isdir(self.path) else os.path.dirname(path)
+        found = self._folder_columns(path)
+        arrow = needed("pyarrow", "reading tables")
+        kinds = [
+            (name, arrow.int32() if isinstance(value, int) else arrow.string())
+            for name, value in found.items()
+        ]
         try:
             return datasets.dataset(
-                [path], format=self._format(path), partitioning="hive", partition_base_dir=base
+                [path],
+                format=self._format(path),
+                partitioning=datasets.partitioning(arrow.schema(kinds), flavor="hive"),
+                partition_base_dir=base,
             )
         except (OSError, ValueError) as error:
             raise _unreadable(path, error) from None
@@ -142,6 +212,25 @@ def lasting_share(pieces: Iterable[Piece], index: int, count: int) -> list[Piece
         for each in pieces
         if (zlib.crc32(os.fsencode(each.path)) + (each.group or 0)) % count == index
     ]
+
+
+def _with_folders(
+    rows: Iterable[Row], columns: Sequence[str], read: Sequence[str], folders: Mapping[str, Any]
+) -> list[Row]:
+    """Rows of the columns that were read, with those of the folders between them."""
+    order = [(name in folders, name if name in folders else read.index(name)) for name in columns]
+    return [
+        row
+        if isinstance(row, BadRow)
+        else [folders[at] if is_folders else row[at] for is_folders, at in order]  # type: ignore[call-overload,index]
+        for row in rows
+    ]
+
+
+def _folder_value(text: str) -> Any:
+    if text == HIVE_NULL:
+        return None
+    return int(text) if _NUMBER.fullmatch(text) else text
 
 
 def rows_of(batch: Any) -> list[list[Any]]:

@@ -8,18 +8,20 @@ from typing import TYPE_CHECKING, Any
 
 from heron_core import config as keys
 from heron_core.errors import ComponentError, TopologyError
+from heron_core.field_types import UnknownType, fits_of
 from heronpy_compat.api.component.component_spec import HeronComponentSpec
 from heronpy_compat.api.spout.spout import Spout
 from heronpy_compat.api.state.state import State
 from heronpy_compat.api.state.stateful_component import StatefulComponent
 from heronpy_compat.connectors.replay_queue import ReplayQueue, given_up
+from heronpy_compat.connectors.split_watermarks import ROWS_BETWEEN, SplitWatermarks, event_ms
 from heronpy_compat.connectors.table_files import (
     Piece,
     Table,
     lasting_share,
-    rows_of,
     share,
 )
+from heronpy_compat.connectors.text_tables import BadRow, CsvOptions, Row, RowLeftOut
 
 if TYPE_CHECKING:
     from heronpy_compat.api.topology_context import TopologyContext
@@ -36,11 +38,27 @@ FOLLOW = "table.follow"
 """Config key: true to go on with files that appear; the spout never finishes then."""
 FOLLOW_SECS = "table.follow.secs"
 """Config key: how often to look for them (1)."""
+TYPES = "table.types"
+"""Config key: {column: type as SQL writes it} of CSV and JSON; without it, those of the spout's
+outputs. A row with a value that is none is left out: an error each time."""
+DELIMITER = "table.delimiter"
+"""Config key: what is between two values of a CSV file (a comma)."""
+QUOTE = "table.quote"
+"""Config key: what stands around values of CSV ("); an empty text if nothing does."""
+HEADER = "table.header"
+"""Config key: whether the first line of a CSV file names its columns (true)."""
+ENCODING = "table.encoding"
+"""Config key: the encoding of CSV files (utf-8)."""
+TIMESTAMP_FIELD = "table.timestamp.field"
+"""Config key: the column with the time of an event, in ms since 1970 or a datetime: the spout gives
+watermarks then, for windows with the strategy Given()."""
+LAG_MS = "table.timestamp.lag.ms"
+"""Config key: how far an event may be behind the latest one before it in its file (0)."""
 
 STATE_KEY = "heronpy.table_spout"
 """Under it the state has the position."""
 
-Emission = tuple[Any, list[Any]]
+Emission = tuple[Any, Row]
 """(tuple id, values)"""
 
 
@@ -77,6 +95,7 @@ class TableSpout(Spout, StatefulComponent):
     path: str | None = None
     columns: Sequence[str] | None = None
     format: str | None = None
+    types: Mapping[str, str] = {}
     rows_per_tuple: int | None = None
     follow = False
     needed_package = ("pyarrow", "reading tables")
@@ -89,15 +108,29 @@ class TableSpout(Spout, StatefulComponent):
         format: str | None = None,  # noqa: A002 (the word that everybody looks for)
         rows_per_tuple: int | None = None,
         follow: bool = False,
+        types: Mapping[str, str] | None = None,
+        delimiter: str = ",",
+        quote: str = '"',
+        header: bool = True,
+        encoding: str = "utf-8",
     ) -> TableSource:
         """A spout over `path` whose fields are `columns`, or all columns of its first file.
 
         With `rows_per_tuple` its one field is "rows", a list of lists. TopologyError if columns are
         not given and there is no file to learn them from.
         """
-        table = Table(os.path.abspath(path), format)
+        config: dict[str, Any] = {PATH: os.path.abspath(path), FOLLOW: follow}
+        given = {
+            TYPES: None if types is None else dict(types),
+            DELIMITER: None if delimiter == "," else delimiter,
+            QUOTE: None if quote == '"' else quote,
+            HEADER: None if header else False,
+            ENCODING: None if encoding == "utf-8" else encoding,
+        }
+        config |= {key: value for key, value in given.items() if value is not None}
+        table = table_of(config[PATH], config, format, types or {}, columns or ())
         names = list(columns) if columns is not None else columns_of_first_file(table)
-        config: dict[str, Any] = {PATH: table.path, COLUMNS: names, FOLLOW: follow}
+        config[COLUMNS] = names
         if format is not None:
             config[FORMAT] = format
         if rows_per_tuple is not None:
@@ -126,7 +159,7 @@ class TableSpout(Spout, StatefulComponent):
         path = config.get(PATH, self.path)
         if path is None:
             raise ComponentError(f"{name}: no table to read: set its attribute 'path' or {PATH}")
-        self._table = Table(os.path.abspath(path), config.get(FORMAT, self.format))
+        self._table = self._table_of(os.path.abspath(path), config, context)
         self._follow = bool(config.get(FOLLOW, self.follow))
         if self._follow and self._table.is_delta:
             raise ComponentError(f"{name}: {path} is a Delta table, which cannot be followed")
@@ -142,10 +175,33 @@ class TableSpout(Spout, StatefulComponent):
         mode = config.get(keys.RELIABILITY_MODE)
         self._tracked = mode not in (keys.ATMOST_ONCE, keys.EFFECTIVELY_ONCE)
         self._failed: ReplayQueue[Any] = ReplayQueue.of(config)
+        self._timestamp_field = config.get(TIMESTAMP_FIELD)
+        self._marks = SplitWatermarks(int(config.get(LAG_MS, 0)))
+        self._timestamp_at, self._rows_untold = self._column_of_times(name), 0
         self._start(name)
         saved = self._state.get(STATE_KEY)
         if saved is not None:
             self._restore(saved)
+
+    def _table_of(self, path: str, config: Mapping[str, Any], context: "TopologyContext") -> Table:
+        name = context.get_component_id()
+        declared = dict(context.get_declared_types(name, "default"))
+        types = {**declared, **config.get(TYPES, self.types)}
+        columns = config.get(COLUMNS, self.columns) or []
+        try:
+            return table_of(path, config, self.format, types, columns)
+        except (TypeError, ValueError, UnknownType) as error:
+            raise ComponentError(f"{name}: {error}") from None
+
+    def _column_of_times(self, name: str) -> int:
+        if self._timestamp_field is None:
+            return -1
+        if self._timestamp_field not in (self._columns or ()):
+            raise ComponentError(
+                f"{name}: {TIMESTAMP_FIELD} is {self._timestamp_field!r}, which is none of its"
+                f" columns: {', '.join(self._columns or ())}"
+            )
+        return list(self._columns).index(self._timestamp_field)
 
     def _start(self, name: str) -> None:
         files = self._table.files()
@@ -189,43 +245,84 @@ class TableSpout(Spout, StatefulComponent):
             return
         if self._reading is None:
             self._reading = self._emissions()
+            self._look_ahead()
         emission = next(self._reading, None)
         if emission is not None:
             self._emit_new(*emission)
+            self._tell_time(*emission)
         elif not self._follow:
             if not self._failed:
                 self.finish()
         else:
             self._look_for_files()
 
-    def _emit_new(self, tup_id: Any, values: list[Any]) -> None:
+    def _emit_new(self, tup_id: Any, values: Row) -> None:
+        if isinstance(values, BadRow):
+            raise RowLeftOut(f"{tup_id[0]}: a row is left out: {values.why}")
         if self._tracked:
             self._pending[tup_id] = values
             self.emit(values, tup_id=tup_id)
         else:
             self.emit(values)
 
+    def _look_ahead(self) -> None:
+        """The first event of each piece that is left holds the watermark back."""
+        if self._timestamp_field is None:
+            return
+        for at, piece in enumerate(self._pieces[self._piece :]):
+            rows = self._table.rows(piece, [self._timestamp_field], 0 if at else self._row)
+            good = (row[0] for some in rows for row in some if not isinstance(row, BadRow))
+            first = next((each for each in good if each is not None), None)
+            if first is not None:
+                self._marks.first(piece, event_ms(first))
+        self._tell_watermark()
+
+    def _tell_time(self, tup_id: Any, values: Row) -> None:
+        """How far the piece is that is read: told once in a while, behind the tuples."""
+        if self._timestamp_field is None or isinstance(values, BadRow):
+            return
+        rows = [values] if self._rows_per_tuple is None else values[0]
+        at = self._timestamp_at
+        for each in rows:
+            if each[at] is not None:
+                self._marks.seen(self._pieces[self._piece], event_ms(each[at]))
+        self._rows_untold += len(rows)
+        if self._rows_untold >= ROWS_BETWEEN:
+            self._tell_watermark()
+
+    def _tell_watermark(self) -> None:
+        self._rows_untold = 0
+        watermark_ms = self._marks.rises_to()
+        if watermark_ms is not None:
+            self.emit_watermark(watermark_ms)
+
     def _emissions(self) -> Iterator[Emission]:
         """From where it is to the end of the pieces known now."""
         while self._piece < len(self._pieces):
             piece = self._pieces[self._piece]
             columns = self._columns or self._table.columns(piece.path)
-            for batch in self._table.batches(piece, columns, self._row):
-                yield from self._of_batch(piece.path, piece.first_row, rows_of(batch))
+            for rows in self._table.rows(piece, columns, self._row):
+                yield from self._of_rows(piece, rows)
             self._piece, self._row = self._piece + 1, 0
+            self._marks.end(piece)
 
-    def _of_batch(self, path: str, first_row: int, rows: list[list[Any]]) -> Iterator[Emission]:
-        if self._rows_per_tuple is None:
-            for values in rows:
-                number = first_row + self._row
-                self._row += 1
-                yield (path, number), values
+    def _of_rows(self, piece: Piece, rows: Sequence[Row]) -> Iterator[Emission]:
+        size = self._rows_per_tuple
+        if size is None:
+            for row in rows:
+                number = piece.first_row + self._row
+                self._row += 1 if not isinstance(row, BadRow) else row.counts
+                yield (piece.path, number), row
             return
-        for start in range(0, len(rows), self._rows_per_tuple):
-            some = rows[start : start + self._rows_per_tuple]
-            number = first_row + self._row
-            self._row += len(some)
-            yield (path, number, len(some)), [some]
+        for start in range(0, len(rows), size):
+            some = rows[start : start + size]
+            number = piece.first_row + self._row
+            bad = [each for each in some if isinstance(each, BadRow)]
+            good = [each for each in some if not isinstance(each, BadRow)]
+            self._row += len(good) + sum(each.counts for each in bad)
+            yield from (((piece.path, number), each) for each in bad)
+            if good:
+                yield (piece.path, number, len(good)), [good]
 
     def _look_for_files(self) -> None:
         now = time.monotonic()
@@ -250,14 +347,38 @@ class TableSpout(Spout, StatefulComponent):
 
     def handle_exception(self, error: BaseException) -> None:
         """A file that cannot be read ends the process: going on would leave rows out."""
+        if isinstance(error, RowLeftOut):
+            return
         self._reading = None
         if isinstance(error, ComponentError):
             self.delegate.leave(str(error))
 
     def __getstate__(self) -> dict[str, Any]:
         """Where it is; files are opened again."""
-        names = ("_pieces", "_known", "_piece", "_row", "_pending", "_failed")
+        names = ("_pieces", "_known", "_piece", "_row", "_pending", "_failed", "_rows_untold")
         return {name: getattr(self, name) for name in names} | {"_reading": None}
+
+
+def table_of(
+    path: str,
+    config: Mapping[str, Any],
+    format_: str | None,
+    types: Mapping[str, str],
+    columns: Sequence[str],
+) -> Table:
+    """The table that a config describes; ValueError, TypeError or UnknownType if that is none."""
+    csv = CsvOptions(
+        str(config.get(DELIMITER, ",")),
+        str(config.get(QUOTE, '"')),
+        bool(config.get(HEADER, True)),
+        str(config.get(ENCODING, "utf-8")),
+    )
+    for key, text in ((DELIMITER, csv.delimiter), (QUOTE, csv.quote or '"')):
+        if len(text) != 1:
+            raise ValueError(f"{key} is {text!r}, and one character is needed")
+    for each in types.values():
+        fits_of(each)
+    return Table(path, config.get(FORMAT, format_), csv, dict(types), tuple(columns))
 
 
 def columns_of_first_file(table: Table) -> list[str]:
