@@ -54,6 +54,7 @@ class TextFile:
                 if (self.position.line - 1) % self._step == self._first:
                     return line.rstrip(b"\r\n")
         except NOT_READABLE as error:
+            self.close()
             text = getattr(error, "strerror", None) or str(error)
             raise UnreadableFile(f"{self.position.path} cannot be read: {text}") from None
         return None
