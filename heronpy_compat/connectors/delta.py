@@ -7,12 +7,21 @@ Delta's protocol): a checkpoint that is in the table is not written again.
 """
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from heron_core.errors import ComponentError
 from heron_core.optional_packages import needed
 from heronpy_compat.connectors.part_files import folder_of
-from heronpy_compat.connectors.row_tables import table_of, types_called, undeclared_field
+from heronpy_compat.connectors.row_tables import (
+    MERGE,
+    REFUSE,
+    schema_problem,
+    table_of,
+    types_called,
+    types_for,
+    undeclared_field,
+)
 from heronpy_compat.connectors.transactions import TransactionId
 from heronpy_compat.connectors.two_phase import WriteAheadSink, described
 
@@ -33,7 +42,6 @@ it) or `refuse` (the sink does not begin)."""
 STORAGE = "delta.storage.options"
 """Config key: what the package deltalake is to know of the storage behind a URL."""
 PURPOSE = "writing Delta tables"
-MERGE, REFUSE = "merge", "refuse"
 RUN = "heronpy.run"
 """In the history of the table: which run has written a version."""
 
@@ -70,30 +78,18 @@ class DeltaSink(WriteAheadSink):
         self._columns = self.fields_of_inputs(context)
         self._run = context.get_incarnation().run
         self._is_first = context.get_component_tasks(self._name)[0] == context.get_task_id()
-        self._refuses = self._refuses_columns(config.get(SCHEMA_MODE, self.schema_mode))
         self._known: dict[str, Any] = {}
         """The columns of the table, as it was seen last."""
+        self._mode = config.get(SCHEMA_MODE, self.schema_mode)
         self._check_columns()
 
-    def _refuses_columns(self, mode: str) -> bool:
-        if mode not in (MERGE, REFUSE):
-            raise ComponentError(f"{self._name}: {SCHEMA_MODE} is {MERGE} or {REFUSE}, not {mode}")
-        return mode == REFUSE
-
     def _check_columns(self) -> None:
-        """ComponentError if the table has not the columns that it is to have."""
-        try:
-            present = self._present()
-        except Exception:  # a table that is away is told of when it is to be written
-            return
-        if present is None:
-            return
-        absent = [each for each in self._columns if each not in self._known]
-        if absent and self._refuses:
-            raise ComponentError(
-                f"{self._name}: {self._table} has no column {absent[0]!r}, and {SCHEMA_MODE} is"
-                f" {REFUSE}"
-            )
+        """ComponentError if the table cannot get the columns that it is to have."""
+        with suppress(Exception):  # a table that is away is told of when it is to be written
+            self._present()
+        problem = schema_problem(self._mode, SCHEMA_MODE, self._known, self._types, self._columns)
+        if problem:
+            raise ComponentError(f"{self._name}: {self._table} has {problem}")
 
     def unknown_output(self) -> str:
         """Rows that are there; the first instance looks."""
@@ -128,7 +124,7 @@ class DeltaSink(WriteAheadSink):
         any more when they are written."""
         if not self._known:
             self._present()
-        _, problems = table_of(self._columns, self._known | self._types, transaction)
+        _, problems = self._table_of(transaction)
         self.leave_out(problems)
         return [row for at, row in enumerate(transaction) if at not in problems]
 
@@ -140,19 +136,23 @@ class DeltaSink(WriteAheadSink):
             return
         if not prepared:
             return
-        table = self._as_present(*table_of(self._columns, self._known | self._types, prepared))
+        table = self._as_present(*self._table_of(prepared))
         transaction = self._deltalake.Transaction(writer, number)
         self._deltalake.write_deltalake(
             self._table if present is None else present,
             table,
             mode="append",
-            schema_mode=None if present is None or self._refuses else "merge",
+            schema_mode=None if present is None or self._mode == REFUSE else "merge",
             partition_by=self._partition_by if present is None else None,
             storage_options=self._storage,
             commit_properties=self._deltalake.CommitProperties(
                 custom_metadata={RUN: self._run}, app_transactions=[transaction]
             ),
         )
+
+    def _table_of(self, rows: Sequence[Any]) -> tuple[Any, dict[int, str]]:
+        types = types_for(self._mode, self._known, self._types, self._columns, rows)
+        return table_of(self._columns, types, rows)
 
     def _present(self) -> Any:
         """The newest version of the table; None if there is none."""
@@ -180,7 +180,7 @@ class DeltaSink(WriteAheadSink):
 
     def _merges(self, wanted: Any) -> bool:
         """Whether Delta itself sees to it: it adds the fields of a struct as it adds columns."""
-        return not self._refuses and self._arrow.types.is_nested(wanted)
+        return self._mode == MERGE and self._arrow.types.is_nested(wanted)
 
     def _cast(self, column: Any, name: str, wanted: Any) -> Any:
         for each in column.to_pylist():

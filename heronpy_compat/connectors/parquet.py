@@ -23,7 +23,17 @@ from heronpy_compat.connectors.part_files import (
     check_id,
     folder_of,
 )
-from heronpy_compat.connectors.row_tables import PURPOSE, Row, file_of, table_of, types_called
+from heronpy_compat.connectors.row_tables import (
+    MERGE,
+    PURPOSE,
+    Row,
+    file_of,
+    is_null,
+    schema_problem,
+    table_of,
+    types_called,
+    types_for,
+)
 
 if TYPE_CHECKING:
     from heronpy_compat.api.topology_context import TopologyContext
@@ -39,6 +49,9 @@ TYPES = "parquet.types"
 stream declares, or else that of its values in each file."""
 ROWS_PER_FILE = "parquet.rows.per.file"
 """Config key: so many rows, over all partitions, are committed at once (100000)."""
+SCHEMA_MODE = "parquet.schema.mode"
+"""Config key: what becomes of fields that the files in the folder do not have: `merge` (they are
+columns of the next ones) or `refuse` (the sink does not begin). A column's type never changes."""
 ROLL_SECS = "parquet.roll.secs"
 """Config key: the longest a row waits for its commit (5); less than topology.message.timeout.secs,
 or it is replayed meanwhile."""
@@ -75,6 +88,7 @@ class ParquetSink(PartFileSink):
     partition_by: Sequence[str] = ()
     id_field: str | None = None
     types: Mapping[str, str] = {}
+    schema_mode = MERGE
     rows_per_file = 100_000
     roll_secs = 5.0
     needed_package = ("pyarrow", PURPOSE)
@@ -100,12 +114,32 @@ class ParquetSink(PartFileSink):
         self._files = PartFiles(
             str(folder), self._name, index, incarnation=context.get_incarnation()
         )
+        self._mode = config.get(SCHEMA_MODE, self.schema_mode)
+        self._known = self._known_types()
         self._is_open = False
         self._committed = Ids()
         self._batch: int | None = None
         self._last_batch: int | None = None
         self._not_before = 0.0
         self._clear()
+
+    def _known_types(self) -> dict[str, Any]:
+        """The types of the columns of the files that are there; ComponentError if those of this run
+        do not go with them."""
+        known: dict[str, Any] = self._files.schema()
+        problem = schema_problem(self._mode, SCHEMA_MODE, known, self._types, self._columns)
+        if problem:
+            raise self._wrong(f"the files in {self._files.folder} have {problem}")
+        return known
+
+    def _table_of(self, rows: Sequence[Row]) -> tuple[Any, dict[int, str]]:
+        """As `table_of`, by the types that are declared, or else those of the files before."""
+        types = types_for(self._mode, self._known, self._types, self._columns, rows)
+        table, problems = table_of(self._columns, types, rows)
+        for each in table.schema if table.num_rows else ():
+            if not is_null(each.type):
+                self._known[each.name] = each.type
+        return table, problems
 
     def _clear(self) -> None:
         self._parts: dict[str, _Part] = {}
@@ -223,7 +257,7 @@ class ParquetSink(PartFileSink):
         found = {}
         self._unfit: list[str] = []
         for folder, rows in buffer.items():
-            table, problems = table_of(self._columns, self._types, rows)
+            table, problems = self._table_of(rows)
             self._unfit += problems.values()
             if table.num_rows:
                 found[folder] = file_of(table)
@@ -247,7 +281,7 @@ class ParquetSink(PartFileSink):
         return error
 
     def _commit_part(self, folder: str, part: _Part) -> str:
-        table, problems = table_of(self._columns, self._types, part.rows)
+        table, problems = self._table_of(part.rows)
         error = self._add(folder, table)
         if error:
             self._not_before = time.monotonic() + RETRY_SECS
@@ -301,15 +335,15 @@ class ParquetSink(PartFileSink):
         self._clear()
 
     def end_batch(self) -> None:
-        """Commit them under the batch's name; ComponentError if that fails or a row does not fit,
-        and nothing of the batch may count then."""
+        """Commit them under the batch's name; ComponentError if that fails: nothing of it may
+        count then. A row that does not fit is left out, told and counted."""
         assert self._batch is not None, "end_batch without begin_batch"
         tables = {}
         for folder, part in self._parts.items():
-            table, problems = table_of(self._columns, self._types, part.rows)
-            if problems:
-                raise self._wrong(f"a row does not fit its file: {next(iter(problems.values()))}")
-            tables[folder] = file_of(table)
+            table, problems = self._table_of(part.rows)
+            self._left_out_of_batch(problems)
+            if table.num_rows:
+                tables[folder] = file_of(table)
         is_replay = self._last_batch is None or self._batch != self._last_batch + 1
         try:
             self._files.put_batch(self._batch, tables, is_replay)
@@ -317,6 +351,12 @@ class ParquetSink(PartFileSink):
             raise self._wrong(f"cannot write into {self._files.folder}: {error.strerror}") from None
         self._last_batch = self._batch
         self._clear()
+
+    def _left_out_of_batch(self, problems: Mapping[int, str]) -> None:
+        for problem in problems.values():
+            self.delegate.record_error("a row that does not fit its file is left out", problem)
+        if problems:
+            self.delegate.give_up(len(problems))
 
     def __getstate__(self) -> dict[str, Any]:
         """Nothing has to be remembered: between two batches no row waits."""

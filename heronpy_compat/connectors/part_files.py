@@ -204,6 +204,23 @@ class PartFiles:
             if name.endswith(PENDING) and name not in known and self._may_remove(name):
                 remove(os.path.join(folder, name))
 
+    def schema(self) -> dict[str, Any]:
+        """The columns of the newest Parquet file of the component, of whichever of its instances,
+        and their types; none without one. A file that cannot be read says nothing."""
+        parquet = needed("pyarrow.parquet", PURPOSE)
+        start = f"part-{self._component}-"
+        paths = [
+            os.path.join(folder, name)
+            for folder, name in self._names()
+            if name.startswith(start) and name.endswith(self._ending)
+        ]
+        try:
+            newest = max(paths, key=lambda each: os.stat(each).st_mtime_ns)
+            found = parquet.read_schema(newest)
+        except (OSError, ValueError):
+            return {}
+        return {each.name: each.type for each in found if str(each.type) != "null"}
+
     def ids(self, field: str) -> Ids:
         """The ids in all files of the component, of whichever of its instances."""
         parquet = needed("pyarrow.parquet", PURPOSE)

@@ -17,6 +17,8 @@ Types = Mapping[str, Any]
 """Column -> its type of Arrow."""
 
 PURPOSE = "writing Parquet files"
+MERGE, REFUSE = "merge", "refuse"
+"""What becomes of columns, and of fields of structs, that the target does not have."""
 
 
 def types_called(types: Mapping[str, str]) -> dict[str, Any]:
@@ -140,3 +142,112 @@ def _first_type(arrow: Any, rows: Sequence[Row], at: int) -> Any:
         if found != arrow.null():
             return found
     return arrow.null()
+
+
+def is_null(kind: Any) -> bool:
+    """Whether a column's type is that of no value at all."""
+    return bool(needed("pyarrow", PURPOSE).types.is_null(kind))
+
+
+def schema_problem(
+    mode: str, key: str, known: Types, declared: Types, columns: Sequence[str]
+) -> str:
+    """Why rows of these columns, of declared types as far as there are any, cannot be added to a
+    target whose columns are `known`: what that has; empty if they can.
+
+    ComponentError for a mode that is none. `key` is how a config says it."""
+    if mode not in (MERGE, REFUSE):
+        raise ComponentError(f"{key} is {MERGE} or {REFUSE}, not {mode}")
+    if not known:
+        return ""
+    for name in columns:
+        if name not in known:
+            if mode == REFUSE:
+                return f"no column {name!r}, and {key} is {REFUSE}"
+        elif name in declared and (found := _misfit(mode, known[name], declared[name], name)):
+            return f"{found}; a column's type never changes"
+    return ""
+
+
+def _misfit(mode: str, known: Any, declared: Any, name: str) -> str:
+    is_kind = needed("pyarrow", PURPOSE).types
+    if is_kind.is_struct(known) and is_kind.is_struct(declared):
+        there = {each.name: each.type for each in known}
+        for each in declared:
+            if each.name in there:
+                if found := _misfit(mode, there[each.name], each.type, f"{name}.{each.name}"):
+                    return found
+            elif mode == REFUSE:
+                return f"no field {each.name!r} in {name}"
+        return ""
+    if is_kind.is_list(known) and is_kind.is_list(declared):
+        return _misfit(mode, known.value_type, declared.value_type, f"{name}[]")
+    if is_kind.is_map(known) and is_kind.is_map(declared):
+        keys = _misfit(mode, known.key_type, declared.key_type, f"the keys of {name}")
+        return keys or _misfit(mode, known.item_type, declared.item_type, f"the items of {name}")
+    if known == declared or _holds_all_of(is_kind, known, declared):
+        return ""
+    return f"{name} as {known}, and it is declared as {declared}"
+
+
+def _holds_all_of(is_kind: Any, known: Any, declared: Any) -> bool:
+    """Whether a column of one type takes each value of another one as it is."""
+    if is_kind.is_integer(known) and is_kind.is_integer(declared):
+        return bool(known.bit_width >= declared.bit_width)
+    if is_kind.is_floating(known) and is_kind.is_floating(declared):
+        return bool(known.bit_width >= declared.bit_width)
+    if is_kind.is_decimal(known) and is_kind.is_decimal(declared):
+        before = known.precision - known.scale >= declared.precision - declared.scale
+        return bool(before and known.scale >= declared.scale)
+    if is_kind.is_timestamp(known) and is_kind.is_timestamp(declared):
+        return (known.tz is None) == (declared.tz is None)
+    texts = is_kind.is_string, is_kind.is_large_string, is_kind.is_string_view
+    datas = is_kind.is_binary, is_kind.is_large_binary, is_kind.is_binary_view
+    return any(
+        any(each(known) for each in kinds) and any(each(declared) for each in kinds)
+        for kinds in (texts, datas)
+    )
+
+
+def types_for(
+    mode: str, known: Types, declared: Types, columns: Sequence[str], rows: Sequence[Row]
+) -> dict[str, Any]:
+    """The types of columns for a target whose columns are `known`: what that has, with the fields
+    of structs that are new in what is declared, or else in the rows, if they are to be merged."""
+    arrow = needed("pyarrow", PURPOSE)
+    found = dict(declared)
+    for at, name in enumerate(columns):
+        there = known.get(name)
+        if there is None:
+            continue
+        found[name] = there
+        if mode == MERGE and arrow.types.is_nested(there):
+            more = [declared[name]] if name in declared else _inferred(arrow, rows, at)
+            for each in more:
+                found[name] = widened(arrow, found[name], each)
+    return found
+
+
+def _inferred(arrow: Any, rows: Sequence[Row], at: int) -> list[Any]:
+    """The type of the values of a column, or that of each if they have none in common."""
+    try:
+        return [arrow.infer_type([row[at] for row in rows])]
+    except _refusals(arrow):
+        found = [_first_type(arrow, [row], at) for row in rows]
+        return list(dict.fromkeys(found))
+
+
+def widened(arrow: Any, known: Any, other: Any) -> Any:
+    """A type, with the fields that structs of another one have besides, however deep."""
+    is_kind = arrow.types
+    if is_kind.is_struct(known) and is_kind.is_struct(other):
+        more = {each.name: each.type for each in other}
+        fields = [
+            (each.name, widened(arrow, each.type, more.pop(each.name, each.type))) for each in known
+        ]
+        return arrow.struct([*fields, *more.items()])
+    if is_kind.is_list(known) and is_kind.is_list(other):
+        return arrow.list_(widened(arrow, known.value_type, other.value_type))
+    if is_kind.is_map(known) and is_kind.is_map(other):
+        return arrow.map_(known.key_type, widened(arrow, known.item_type, other.item_type))
+    return known

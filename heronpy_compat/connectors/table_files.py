@@ -111,7 +111,7 @@ class Table:
         read is a BadRow. ComponentError if the file cannot be read at all."""
         kind = self._format(piece.path)
         if kind == "parquet":
-            yield from (rows_of(each) for each in self.batches(piece, columns, skip))
+            yield from (list(rows_of(each)) for each in self.batches(piece, columns, skip))
             return
         of_folders, own = self._folder_columns(piece.path), self._own_columns(piece.path, kind)
         if kind == "csv" or not own:
@@ -222,7 +222,7 @@ def _with_folders(
     return [
         row
         if isinstance(row, BadRow)
-        else [folders[at] if is_folders else row[at] for is_folders, at in order]  # type: ignore[call-overload,index]
+        else [folders[at] if is_folders else row[at] for is_folders, at in order]  # type: ignore[index]
         for row in rows
     ]
 

@@ -196,12 +196,13 @@ class TableSpout(Spout, StatefulComponent):
     def _column_of_times(self, name: str) -> int:
         if self._timestamp_field is None:
             return -1
-        if self._timestamp_field not in (self._columns or ()):
+        columns = list(self._columns or ())
+        if self._timestamp_field not in columns:
             raise ComponentError(
                 f"{name}: {TIMESTAMP_FIELD} is {self._timestamp_field!r}, which is none of its"
-                f" columns: {', '.join(self._columns or ())}"
+                f" columns: {', '.join(columns)}"
             )
-        return list(self._columns).index(self._timestamp_field)
+        return columns.index(self._timestamp_field)
 
     def _start(self, name: str) -> None:
         files = self._table.files()

@@ -212,7 +212,7 @@ def _rows(columns: Sequence[str], made: Sequence[TypedValues], batch: Any) -> li
     arrays = [batch.column(each) for each in columns]
     whole = [each.of_column(array) for each, array in zip(made, arrays, strict=True)]
     if all(each is not None for each in whole):
-        return list(map(list, zip(*whole, strict=True)))  # type: ignore[arg-type]
+        return list(map(list, zip(*whole, strict=True)))
     return list(_values(columns, made, [each.to_pylist() for each in arrays]))
 
 

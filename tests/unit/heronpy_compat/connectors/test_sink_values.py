@@ -24,7 +24,7 @@ from heronpy_compat.connectors.delta import DeltaSink
 from heronpy_compat.connectors.files import FileSink
 from heronpy_compat.connectors.kafka_sink import _as_bytes
 from heronpy_compat.connectors.parquet import ParquetSink
-from heronpy_compat.testing import TopologyTester
+from heronpy_compat.testing import ComponentTester, TopologyTester
 
 MODES = ("EFFECTIVELY_ONCE", "ATLEAST_ONCE", "ATMOST_ONCE")
 TYPES = {
@@ -269,6 +269,85 @@ def test_a_delta_table_that_is_to_stay_as_it_is_gets_no_column(tmp_path: Path) -
     made = topology(DeltaSink, "EFFECTIVELY_ONCE", config, TypedRows)
     with pytest.raises((ComponentError, TesterError), match="has no column 'price'"):
         TopologyTester(made).__enter__()
+
+
+class StructRows(Spout):
+    outputs = {"id": "bigint", "who": "struct<name: string, age: int>"}
+
+
+class TextIds(Spout):
+    outputs = {"id": "string", "who": "struct<name: string>"}
+
+
+@pytest.mark.parametrize("kind", [ParquetSink, DeltaSink])
+def test_a_new_field_of_a_struct_is_merged_and_nothing_is_cast_away(
+    tmp_path: Path, kind: type
+) -> None:
+    config = target_of(kind, tmp_path)
+    write(kind, "EFFECTIVELY_ONCE", config, [[0, {"name": "ada", "tags": [{"a": 1}]}]])
+    more = [[1, {"name": "bob", "tags": [{"a": 2, "b": "x"}], "age": 7}], [2, {"name": 3}], [3, 4]]
+    _, errors, failed = write(kind, "EFFECTIVELY_ONCE", config, more)
+    assert failed == 2, errors
+    columns = {"id": arrow.int64(), "value": arrow.struct(
+        [("name", arrow.string()), ("tags", arrow.list_(arrow.struct(
+            [("a", arrow.int64()), ("b", arrow.string())]))), ("age", arrow.int64())])}  # fmt: skip
+    if kind is DeltaSink:
+        rows = table_in(kind, tmp_path).to_pylist()
+    else:
+        schema = arrow.schema(list(columns.items()))
+        rows = dataset.dataset(tmp_path, schema, format="parquet").to_table().to_pylist()
+    assert {row["id"]: row["value"] for row in rows} == {
+        0: {"name": "ada", "tags": [{"a": 1, "b": None}], "age": None},
+        1: {"name": "bob", "tags": [{"a": 2, "b": "x"}], "age": 7},
+    }
+
+
+@pytest.mark.parametrize("kind", [ParquetSink, DeltaSink])
+def test_the_type_of_a_column_is_that_of_the_rows_before_in_later_runs_too(
+    tmp_path: Path, kind: type
+) -> None:
+    config = target_of(kind, tmp_path)
+    for rows, fails in (([[0, 1]], 0), ([[1, "x"]], 1), ([[2, 3]], 0)):
+        _, errors, failed = write(kind, "EFFECTIVELY_ONCE", config, rows)
+        assert failed == fails, errors
+    assert ids_in(kind, tmp_path) == [0, 2]
+    made = topology(kind, "EFFECTIVELY_ONCE", config, TextIds)
+    with pytest.raises(
+        (ComponentError, TesterError), match="id as int64, and it is declared as string"
+    ):
+        TopologyTester(made).__enter__()
+
+
+@pytest.mark.parametrize("kind", [ParquetSink, DeltaSink])
+def test_a_target_that_is_to_stay_as_it_is_gets_no_column_and_no_field(
+    tmp_path: Path, kind: type
+) -> None:
+    name = "parquet" if kind is ParquetSink else "delta"
+    config = {**target_of(kind, tmp_path), f"{name}.types": {"value": "struct<name: string>"}}
+    refusing = {**target_of(kind, tmp_path), f"{name}.schema.mode": "refuse"}
+    write(kind, "EFFECTIVELY_ONCE", config, [[0, {"name": "ada"}]])
+    rows = [[1, {"name": "bob", "age": 7}], [2, {"name": "eve"}]]
+    _, errors, failed = write(kind, "EFFECTIVELY_ONCE", refusing, rows)
+    assert failed == 1
+    assert any("value has a field 'age'" in each for each in errors)
+    assert ids_in(kind, tmp_path) == [0, 2]
+    made = topology(kind, "EFFECTIVELY_ONCE", refusing, StructRows)
+    with pytest.raises((ComponentError, TesterError), match=r"no column 'who'.*refuse"):
+        TopologyTester(made).__enter__()
+
+
+def test_a_row_that_does_not_fit_costs_that_row_on_an_engine_of_batches(tmp_path: Path) -> None:
+    with ComponentTester(
+        ParquetSink, inputs={"rows": ["id", "value"]}, config=target_of(ParquetSink, tmp_path)
+    ) as sink:
+        sink.component.begin_batch(0)
+        for row in ([0, 1], [1, "x"], [2, 3]):
+            sink.process(row)
+        sink.component.end_batch()
+        assert sink.metrics()["failed"] == 1
+        (problem,) = sink.errors
+        assert "value='x' is no int64" in str(problem)
+    assert ids_in(ParquetSink, tmp_path) == [0, 2]
 
 
 @pytest.mark.parametrize("mode", MODES)
