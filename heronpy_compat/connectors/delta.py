@@ -180,7 +180,7 @@ class DeltaSink(WriteAheadSink):
 
     def _merges(self, wanted: Any) -> bool:
         """Whether Delta itself sees to it: it adds the fields of a struct as it adds columns."""
-        return self._mode == MERGE and self._arrow.types.is_nested(wanted)
+        return self._mode == MERGE and bool(self._arrow.types.is_nested(wanted))
 
     def _cast(self, column: Any, name: str, wanted: Any) -> Any:
         for each in column.to_pylist():

@@ -32,7 +32,7 @@ class SplitWatermarks:
     def __init__(self, lag_ms: int) -> None:
         self._lag_ms = lag_ms
         self._latest: dict[Hashable, int] = {}
-        self._told: int | None = None
+        self._reported_ms: int | None = None
 
     def first(self, split: Hashable, time_ms: int) -> None:
         """The first event of a split that is still to be read."""
@@ -49,7 +49,9 @@ class SplitWatermarks:
     def rises_to(self) -> int | None:
         """The watermark, if it has risen since this was asked last."""
         found = min(self._latest.values(), default=None)
-        if found is None or (self._told is not None and found - self._lag_ms <= self._told):
+        if found is None or (
+            self._reported_ms is not None and found - self._lag_ms <= self._reported_ms
+        ):
             return None
-        self._told = found - self._lag_ms
-        return self._told
+        self._reported_ms = found - self._lag_ms
+        return self._reported_ms

@@ -111,7 +111,8 @@ class Table:
         read is a BadRow. ComponentError if the file cannot be read at all."""
         kind = self._format(piece.path)
         if kind == "parquet":
-            yield from (list(rows_of(each)) for each in self.batches(piece, columns, skip))
+            for batch in self.batches(piece, columns, skip):
+                yield list[Row](rows_of(batch))
             return
         of_folders, own = self._folder_columns(piece.path), self._own_columns(piece.path, kind)
         if kind == "csv" or not own:

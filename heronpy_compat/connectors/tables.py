@@ -177,7 +177,7 @@ class TableSpout(Spout, StatefulComponent):
         self._failed: ReplayQueue[Any] = ReplayQueue.of(config)
         self._timestamp_field = config.get(TIMESTAMP_FIELD)
         self._marks = SplitWatermarks(int(config.get(LAG_MS, 0)))
-        self._timestamp_at, self._rows_untold = self._column_of_times(name), 0
+        self._timestamp_at, self._rows_unsent = self._column_of_times(name), 0
         self._start(name)
         saved = self._state.get(STATE_KEY)
         if saved is not None:
@@ -287,12 +287,12 @@ class TableSpout(Spout, StatefulComponent):
         for each in rows:
             if each[at] is not None:
                 self._marks.seen(self._pieces[self._piece], event_ms(each[at]))
-        self._rows_untold += len(rows)
-        if self._rows_untold >= ROWS_BETWEEN:
+        self._rows_unsent += len(rows)
+        if self._rows_unsent >= ROWS_BETWEEN:
             self._tell_watermark()
 
     def _tell_watermark(self) -> None:
-        self._rows_untold = 0
+        self._rows_unsent = 0
         watermark_ms = self._marks.rises_to()
         if watermark_ms is not None:
             self.emit_watermark(watermark_ms)
@@ -356,7 +356,7 @@ class TableSpout(Spout, StatefulComponent):
 
     def __getstate__(self) -> dict[str, Any]:
         """Where it is; files are opened again."""
-        names = ("_pieces", "_known", "_piece", "_row", "_pending", "_failed", "_rows_untold")
+        names = ("_pieces", "_known", "_piece", "_row", "_pending", "_failed", "_rows_unsent")
         return {name: getattr(self, name) for name in names} | {"_reading": None}
 
 
