@@ -39,9 +39,10 @@ def fold_whole_runs(acked: list[Any], acks: dict[int, int]) -> list[Any]:
 
 
 def _is_whole(anchor_state: AnchorState, tuples: int) -> bool:
-    """Whether so many tuples are all of its run, of which none was settled before."""
+    """Whether so many tuples are all of its run, of one root, of which none was settled before."""
     return (
         isinstance(anchor_state, SharedAnchorState)
+        and len(anchor_state) == 2
         and anchor_state.settled is None
         and anchor_state.left == tuples
     )

@@ -308,6 +308,15 @@ def test_a_bolt_of_tuples_reads_columns_by_rows() -> None:
     assert made.core.statistics()["executed"] == 7
 
 
+def test_rows_of_a_run_with_several_roots_may_be_acked_all_at_once() -> None:
+    made = make(Middle, reads(SHUFFLE), types=FED.types)
+    runs = [(ROOT + 1, 10, 2), (ROOT + 2, 20, 2)]
+    made.core.deliver(columns_message(range(4), runs, extras=[1, ROOT + 3]))
+    for tup in made.component.received:
+        made.component.ack(tup)
+    assert acks(made) == {ROOT + 1: 10, ROOT + 2: 20, ROOT + 3: 20}
+
+
 @pytest.mark.parametrize("types", [("bigint",), ()])
 def test_a_bolt_of_batches_reads_tuples_as_columns(types: tuple[str, ...]) -> None:
     made = make(Columns, reads(SHUFFLE), types=types)
