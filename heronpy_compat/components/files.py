@@ -108,10 +108,8 @@ class FileSpout(Spout, StatefulComponent):
         found = files_of(self._path)
         if not self._follows:
             return found if self._is_one else found[self._index :: self._instances]
-        self._rotations = [
-            each for each in found if any(is_rotation_of(name, each) for name in found)
-        ]
-        return [each for each in found if each not in self._rotations and self._is_mine(each)]
+        rotations = {each for each in found for name in found if is_rotation_of(name, each)}
+        return [each for each in found if each not in rotations and self._is_mine(each)]
 
     def _is_mine(self, path: str) -> bool:
         return zlib.crc32(os.fsencode(path)) % self._instances == self._index
@@ -123,9 +121,9 @@ class FileSpout(Spout, StatefulComponent):
         return TextFile(Position(path, *position), self._follows, *share)
 
     def _oldest(self, path: str) -> int:
-        """The inode of the file with which one that is followed begins: of the first one that was
-        rotated, if the pattern names those, too; else 0."""
-        older = [each for each in rotated(path) if each in self._rotations]
+        """The inode of the file with which one that is followed begins: the first that was rotated,
+        as a topology that goes back to its start may find its first lines there; else 0."""
+        older = rotated(path)
         return os.stat(older[0]).st_ino if older else 0
 
     def _restore(self, saved: dict[str, Any]) -> None:

@@ -127,12 +127,13 @@ class TextFile:
             self._file.seek(self.position.byte)
 
     def _is_over(self) -> bool:
-        """Whether another file has its name, so that nobody writes into it any more."""
+        """Whether another file has its name, or was rotated since: it is not written any more."""
         assert self._file is not None, "it is open"
+        own = os.fstat(self._file.fileno()).st_ino
         try:
-            return os.stat(self.position.path).st_ino != os.fstat(self._file.fileno()).st_ino
+            return os.stat(self.position.path).st_ino != own
         except FileNotFoundError:
-            return False
+            return own in [os.stat(each).st_ino for each in rotated(self.position.path)][:-1]
 
     def _after(self, own: os.stat_result) -> int:
         """The inode of the file behind this one: of the next one that was rotated, or of the one

@@ -86,6 +86,21 @@ def test_each_line_comes_once_though_the_spout_is_killed_between_rotations(
         assert items(tester) == log.written
 
 
+def test_a_topology_that_goes_back_to_its_start_finds_its_first_lines(tmp_path: Path) -> None:
+    log = Log(tmp_path)
+    log.write(4)
+    with following(log.path) as tester:
+        tester.run_spouts(6)
+        for _ in range(2):
+            log.rotate()
+            log.write(3)
+            tester.crash("items")  # there is no checkpoint
+            tester.run_spouts(2)
+        log.rotate()  # and the new one is not there yet
+        tester.run_spouts(30)
+        assert items(tester) == log.written
+
+
 def test_a_line_is_whole_or_not_there_yet(tmp_path: Path) -> None:
     log = Log(tmp_path)
     log.path.write_text("1")
