@@ -23,7 +23,7 @@ def config_notes(
     if idle := [key for key in given if config_keys.is_of_others(key)]:
         yield f"note: these keys of Storm or Heron do nothing here: {', '.join(idle)}"
     if unknown := config_keys.unknown_keys(given):
-        yield f"note: nobody knows these keys, only components see them: {', '.join(unknown)}"
+        yield f"note: unknown keys, which only components can read: {', '.join(unknown)}"
     yield from _idle_notes(topology, is_query)
     for key in options:
         if not key.startswith(config_keys.KNOWN_PREFIXES) and not _is_said(key, loaded):

@@ -105,7 +105,8 @@ def refuse_autoscaling(topology: TopologySpec, where: str) -> None:
     mode = keys.autoscale_mode(keys.with_defaults(topology.config))
     if mode != keys.OFF:
         raise TopologyError(
-            f"{keys.AUTOSCALE_MODE} is {mode}, and {where} nobody scales a topology by itself: "
+            f"{keys.AUTOSCALE_MODE} is {mode}, and {where} topologies are not scaled "
+            "automatically: "
             "leave it off, and use `heronpy advise` and `heronpy update`"
         )
 

@@ -37,7 +37,7 @@ COMMANDS = {
     ),
     "restore": (
         "heron_cli.commands.restore",
-        "Have a topology go back to an older checkpoint.",
+        "Restore a topology from an older checkpoint.",
     ),
     "kill": (
         "heron_cli.commands.control",
@@ -49,7 +49,7 @@ COMMANDS = {
     ),
     "advise": (
         "heron_cli.commands.advise",
-        "Say how many instances each bolt of a running topology needs.",
+        "Print the number of instances that each bolt of a running topology needs.",
     ),
     "restart": ("heron_cli.commands.restart", "Restart a topology's containers, or one of them."),
     "visualize": ("heron_cli.commands.visualize", "Draw a topology as SVG, PNG or DOT."),

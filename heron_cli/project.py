@@ -156,7 +156,7 @@ def _parsed(path: str, text: str) -> dict[str, Any]:
     try:
         found = json.loads(text)
     except ValueError as error:
-        raise UsageError(f"{path} is no JSON: {error}") from None
+        raise UsageError(f"{path} is not JSON: {error}") from None
     if not isinstance(found, dict):
         raise UsageError(f"{path} is not a project's: it must be an object with {', '.join(MARKS)}")
     return found

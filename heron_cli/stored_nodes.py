@@ -29,7 +29,7 @@ def node(store: StateStore, path: str) -> dict[str, Any]:
             raise
         raise MalformedNode(str(error)) from error
     if not isinstance(value, dict | None):
-        raise MalformedNode(f"{path} in the state store is no JSON object: mend or delete it")
+        raise MalformedNode(f"{path} in the state store is not a JSON object: mend or delete it")
     return value or {}
 
 

@@ -144,8 +144,8 @@ class CheckpointDir:
         difference = difference_between(found, identity(topology))
         if difference:
             raise UsageError(
-                f"checkpoint {self.path} {difference}: give another --checkpoint, or remove it to "
-                "begin anew"
+                f"checkpoint {self.path} {difference}: give another --checkpoint, or delete it to "
+                "start from scratch"
             )
 
     def _check_empty(self) -> None:
@@ -160,8 +160,8 @@ class CheckpointDir:
         newest, done = self._newest_batch(), self.batches_done()
         if newest > done:
             raise UsageError(
-                f"checkpoint {self.path} is not whole: its tasks have batch {newest}, its query "
-                f"only {done}; remove it to begin anew"
+                f"checkpoint {self.path} is incomplete: its tasks have batch {newest}, its query "
+                f"only {done}; delete it to start from scratch"
             )
 
     def batches_done(self) -> int:

@@ -99,7 +99,7 @@ def _schema(topology: TopologySpec, component: str, stream: str, given: str | No
         assert isinstance(columns, StructType)
     except Exception:
         raise UsageError(
-            f"{label}: {text!r} is no schema, as 'word string, count bigint'"
+            f"{label}: {text!r} is not a schema, as 'word string, count bigint'"
         ) from None
     if tuple(columns.names) != spec.fields:
         raise UsageError(
@@ -158,7 +158,8 @@ def _is_stream(plan: Plan, tables: "Tables | None") -> bool:
     batch = tables.batch_tables if tables is not None else []
     if batch and len(batch) < sum(each.is_spout for each in plan.topology.components):
         raise UsageError(
-            f"spout {batch[0]!r} reads a DataFrame that is no stream, other spouts do not: read it "
+            f"spout {batch[0]!r} reads a DataFrame that is not a stream, other spouts do not: "
+            "read it "
             "with spark.readStream, or use heronpy_compat.spark.start"
         )
     return not batch

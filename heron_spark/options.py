@@ -61,7 +61,8 @@ class SparkOptions:
         """UsageError naming the option that is wrong."""
         if MASTER.fullmatch(self.master) is None:
             raise UsageError(
-                f"--master {self.master!r} is none: local[2], local-cluster[2,1,600], "
+                f"--master {self.master!r} is not a Spark master: local[2], "
+                "local-cluster[2,1,600], "
                 "spark://HOST:7077, yarn or k8s://https://HOST:6443"
             )
         if self.max_batch < 1:

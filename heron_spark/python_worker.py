@@ -250,7 +250,7 @@ def _connected(folder: CheckpointDir, run: str, partition: int) -> socket.socket
     sockets_folder = os.path.join(tempfile.gettempdir(), f"heronpy-spark-{os.getuid()}-{run}")
     os.makedirs(sockets_folder, mode=0o700, exist_ok=True)
     if os.stat(sockets_folder).st_uid != os.getuid():
-        raise Failed(f"{sockets_folder} belongs to somebody else")
+        raise Failed(f"{sockets_folder} belongs to another user")
     daemon = os.getppid()
     address = os.path.join(sockets_folder, f"{daemon}-{partition}")
     with open(f"{address}.lock", "w") as lock:

@@ -156,7 +156,7 @@ class Runner:
         except Exception as error:
             raise ComponentError(
                 f"{self.label}: its state after batch {batch} does not fit its class any more: "
-                f"{format_error(error)}; begin anew with another checkpoint"
+                f"{format_error(error)}; start from scratch with another checkpoint"
             ) from error
         self._unacked[:] = extra["unacked"]
         if "state" in extra:  # not in one that was saved before there were keyed states

@@ -83,7 +83,7 @@ def check_environment(options: SparkOptions) -> None:
         raise HeronError(f"--engine spark needs Java: {error}") from None
     check_master(options.master)
     if is_one_machine(options.master) and shutil.which(options.python) is None:
-        raise UsageError(f"the workers' Python {options.python!r} is no program: see --python")
+        raise UsageError(f"the workers' Python {options.python!r} is not a program: see --python")
 
 
 def check_pandas() -> None:

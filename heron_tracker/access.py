@@ -61,13 +61,13 @@ class Refusal:
 def check_options(options: Options) -> None:
     """UsageError for an address that others reach, without TLS or without a login."""
     if (options.certificate is None) != (options.key is None):
-        raise UsageError("--certificate and --key go together: the one is no use without the other")
+        raise UsageError("--certificate and --key go together: give both or neither")
     if is_loopback(options.host):
         return
     if options.certificate is None:
         raise UsageError(
             f"--host {options.host} lets others in: give --certificate FILE and --key FILE, so "
-            "that nobody on the way reads tokens"
+            "that tokens are encrypted on the network"
         )
     if not needs_login(options):
         raise UsageError(
@@ -89,8 +89,9 @@ def token_of(text: str, path: str) -> str:
     is_plain = token.isascii() and token.isprintable() and not set(token) & set(' ";,\\')
     if not TOKEN_CHARACTERS_MIN <= len(token) <= CREDENTIAL_CHARACTERS_MAX or not is_plain:
         raise UsageError(
-            f"the token in {path} is none: it has at least {TOKEN_CHARACTERS_MIN} characters in "
-            "one line of ASCII, without spaces, quotes, commas, semicolons and backslashes"
+            f"invalid token in {path}: it must be one line of at least {TOKEN_CHARACTERS_MIN} "
+            "ASCII "
+            "characters, without spaces, quotes, commas, semicolons and backslashes"
         )
     return token
 
@@ -165,7 +166,7 @@ def refusal(
     if _is_of_another_site(headers):
         return Refusal(403, "another site's page may change nothing here")
     if role is not Role.OPERATOR and method != WEBSOCKET:
-        return Refusal(403, "who may only read changes nothing: an operator's token is needed")
+        return Refusal(403, "this token has read-only access: an operator's token is needed")
     return None
 
 

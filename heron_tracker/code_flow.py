@@ -73,7 +73,7 @@ class CodeFlow:
             ).raise_for_status()  # fmt: skip
         found = answer.json()
         if not isinstance(found, dict):
-            raise ValueError("its answer is no object")
+            raise ValueError("its answer is not an object")
         return found
 
     def _endpoint(self, name: str) -> str:

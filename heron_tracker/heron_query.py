@@ -89,7 +89,7 @@ def _parsed(text: str, depth: int) -> tuple[Node, int]:
         return _fetched(parts), 1
     if name not in ARGUMENTS:
         known = ", ".join(("TS", *ARGUMENTS))
-        raise BadRequest(f"{name!r:.50} is no operator (operators: {known})")
+        raise BadRequest(f"{name!r:.50} is not an operator (operators: {known})")
     found = [_parsed(each, depth + 1) for each in parts if each or len(parts) > 1]
     operator = Operator(name, tuple(node for node, _ in found))
     _check(operator)
@@ -102,7 +102,7 @@ def _constant(text: str) -> float:
     except ValueError:
         raise BadRequest(f"{text!r:.100} is neither an operator nor a number") from None
     if found != found or abs(found) == float("inf"):
-        raise BadRequest(f"{text!r:.20} is no number to calculate with")
+        raise BadRequest(f"{text!r:.20} is not a number to calculate with")
     return found
 
 

@@ -61,7 +61,7 @@ def login_router(
         """Sets the cookie if the token is somebody's."""
         token = _given(body)
         if identify(token) is None:
-            return page("That is no token of this service.", 401)
+            return page("That is not a token of this service.", 401)
         answer = RedirectResponse("/", 303)
         _set(answer, COOKIE, token, "strict", SESSION_SECS, is_secure)
         return answer
@@ -104,7 +104,8 @@ def _add_issuer(router: APIRouter, flow: "CodeFlow", is_secure: bool) -> None:
         if role is None:
             reason = f"{error!r:.100}" if error else "it gives no token for this service"
             return HTMLResponse(
-                f'<p>The issuer lets nobody in: {escape(reason)}. <a href="{LOGIN}">Again</a>', 403
+                f'<p>The issuer refuses the login: {escape(reason)}. <a href="{LOGIN}">Again</a>',
+                403,
             )
         answer = RedirectResponse(login.leads_to, 303)
         _set(answer, COOKIE, flow.sessions.open(role), "lax", SESSION_SECS, is_secure)

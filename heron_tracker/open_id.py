@@ -118,5 +118,5 @@ def _json(client: httpx.Client, url: str) -> dict[str, Any]:
         raise ValueError(f"{url} has more than {ANSWER_BYTES_MAX} bytes")
     found = answer.json()
     if not isinstance(found, dict):
-        raise ValueError(f"{url} is no object")
+        raise ValueError(f"{url} is not an object")
     return found

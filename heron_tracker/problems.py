@@ -133,7 +133,7 @@ def _cannot_start(stats: TopologyStats) -> Iterator[Problem]:
             component=instance.rpartition("[")[0],
             instance=instance,
             what=f"`{instance}` cannot start: {last:.200}",
-            cure="mend its code, or what it needs; it is tried again",
+            cure="fix the component or its dependencies; heronpy keeps retrying",
         )
 
 
@@ -202,9 +202,9 @@ def _crashed(stats: TopologyStats, at: float | None) -> Iterator[Problem]:
             component=(last.instance or "").rpartition("[")[0] or next(iter(components), ""),
             instance=name,
             what=f"{who} crashed{often}: {last.what:.200}",
-            cure="it was started again; if nobody has killed it, its machine was out of memory"
+            cure="it was restarted; if it was not killed on purpose, its machine was out of memory"
             if "SIGKILL" in last.what
-            else "it was started again; its log says why it ended",
+            else "it was restarted; its log says why it ended",
             weight=last.at,
         )
 
@@ -431,7 +431,7 @@ def _lost(stats: TopologyStats) -> Iterator[Problem]:
         yield Problem(
             kind=ProblemKind.LOST,
             component="",
-            what=f"{stats.lost} deliveries are lost, which nobody will replay",
+            what=f"{stats.lost} deliveries are lost and will not be replayed",
             cure="run it at least once (topology.reliability.mode)",
         )
     if dropped:

@@ -71,7 +71,9 @@ def worker_of(snapshot: TopologySnapshot, host_port: str) -> tuple[Worker, list[
     instances."""
     host, _, number = host_port.replace(":", "-").rpartition("-")
     if not number.isdecimal() or not host:
-        raise BadRequest(f"{host_port!r:.200} is no HOST-PORT; a port is the number of a container")
+        raise BadRequest(
+            f"{host_port!r:.200} is not a HOST-PORT; a port is the number of a container"
+        )
     rows = [
         each
         for each in snapshot.instances

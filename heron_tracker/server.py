@@ -97,7 +97,7 @@ def check_certificate(options: Options) -> None:
     except (OSError, ValueError) as error:  # SSLError is an OSError
         reason = getattr(error, "reason", None) or getattr(error, "strerror", None) or error
         raise UsageError(
-            f"--certificate {options.certificate} and --key {options.key} are no certificate in "
+            f"--certificate {options.certificate} and --key {options.key} are not a certificate in "
             f"PEM and its key: {reason}"
         ) from None
 

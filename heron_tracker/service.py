@@ -90,7 +90,7 @@ class Service:
         """Itself; Unavailable, with the reason, if its master has not answered lately."""
         if snapshot.stats is None:
             reason = snapshot.trouble or "it was not asked yet"
-            raise Unavailable(f"there are no numbers of {snapshot.name}: {reason}")
+            raise Unavailable(f"there are no statistics of {snapshot.name}: {reason}")
         return snapshot
 
     def instance(self, snapshot: TopologySnapshot, name: str) -> InstanceStats:

@@ -140,7 +140,7 @@ class Autoscaling:
         current = packing_from_json(stored)
         plan = repack(self.topology, current, decision.parallelism, None, self.has_room)
         if plan == current:
-            raise HeronError("there are so many already")
+            raise HeronError("the parallelism is already set")
         return self.requests.ask(Kind.UPDATE, {"packing": packing_to_json(plan)})
 
     def _say(self, what: str, why: str) -> None:

@@ -1,4 +1,4 @@
-"""An update that waits for its time: what it comes to is found out then, by what runs then."""
+"""Scheduled updates; the plan is computed at start time from the topology as it is then."""
 
 from collections.abc import Mapping
 from typing import Any

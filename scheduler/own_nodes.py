@@ -96,7 +96,7 @@ class OwnNodes:
         if found is None:
             return
         if not isinstance(found, dict) or not found.keys() >= set(IDENTITY):
-            log.warning("%s was no scheduler's node: it is written again", path)
+            log.warning("%s was not a scheduler's node: it is written again", path)
             self.store.put(path, self._kept.value(path))
             return
         if not is_of(self.announced.scheduler, found):

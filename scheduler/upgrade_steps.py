@@ -152,8 +152,8 @@ class Upgrade:
         others = ", ".join(map(_named, done))
         rest = f"; upgraded before: {others}" if others else ""
         return (
-            f"{_named(container)} of {self.steps.name} does not work by {self.engine}: {reason}. "
-            f"It is back on what it ran, and the others are left as they are{rest}"
+            f"{_named(container)} of {self.steps.name} does not work with {self.engine}: {reason}. "
+            f"It was rolled back to its previous version; the other containers are unchanged{rest}"
         )
 
     def _processed(self) -> int | None:

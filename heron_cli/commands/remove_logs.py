@@ -52,7 +52,7 @@ def remove_logs_command(target: Target, pattern: str | None, everything: bool, f
     folder = logs_folder(target, name)
     if not is_logs_folder(folder, name):
         raise HeronError(
-            f"{folder} is no folder of heronpy's for logs of {name}: nothing is removed"
+            f"{folder} is not a folder of heronpy's for logs of {name}: nothing is removed"
         )
     if not runs and folder == Home.of_user().logs(name):
         folder = os.path.dirname(folder)

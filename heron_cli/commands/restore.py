@@ -34,7 +34,8 @@ def restore_command(target: Target, number: int) -> None:
     with target.running(name) as topology:
         topology.client.ask("restore", {"checkpoint": number})
         click.echo(
-            f"{name} goes back to checkpoint {number}: what its sinks have committed since then "
+            f"{name} is restored from checkpoint {number}: output that its sinks committed after "
+            "it "
             "is committed again",
             err=True,
         )

@@ -27,7 +27,7 @@ from heron_io.stream_sample import COUNT, COUNT_MAX, SECS, SECS_MAX, WantedSampl
     default=COUNT,
     show_default=True,
     metavar="COUNT",
-    help="So many tuples.",
+    help="Number of tuples.",
 )
 @click.option(
     "-t",

@@ -1,4 +1,4 @@
-"""`heronpy service`: a unit for systemd that runs a topology, and resumes it after a reboot."""
+"""`heronpy service`: a systemd unit that runs a topology and resumes it after a reboot."""
 
 import getpass
 import os
@@ -12,21 +12,23 @@ from heron_core.errors import UsageError
 from heron_io.state_store.zookeeper_access import PRIVATE_VARIABLES
 
 STOP_SECS = 30
-"""More than a run takes that is stopped: tuples in flight, and the grace of its processes."""
+"""Longer than a run needs to stop: tuples in flight, and the shutdown timeout of its processes."""
 SENT = ("HERONPY_HOME", "HERONPY_ZOOKEEPER", "HERONPY_CONFIG")
-"""Variables that are part of the unit, where they are set."""
+"""Environment variables that the unit copies if they are set."""
 
 
 @click.command(
     "service", context_settings={"ignore_unknown_options": True, "help_option_names": ["--help"]}
 )
-@click.option("--system", is_flag=True, help="For the machine's systemd instead of the user's.")
+@click.option(
+    "--system", is_flag=True, help="Print a unit for the machine's systemd instead of the user's."
+)
 @click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="[RUN_ARGUMENTS]...")
 def service_command(system: bool, words: tuple[str, ...]) -> None:
-    """Print a systemd unit that runs a topology: RUN_ARGUMENTS are those of `heronpy run`.
+    """Print a systemd unit that runs a topology; RUN_ARGUMENTS are the arguments of `heronpy run`.
 
-    It starts with the machine and resumes from the newest checkpoint, as the same `run` does. Where
-    to put it is said on stderr. Passwords are not part of it: use an EnvironmentFile.
+    The unit starts with the machine, and the topology resumes from its newest checkpoint, as with
+    `run`. The unit's folder is printed on stderr. Passwords are left out: use an EnvironmentFile.
 
     \b
     heronpy service counts.py -N counts > ~/.config/systemd/user/counts.service
@@ -36,14 +38,14 @@ def service_command(system: bool, words: tuple[str, ...]) -> None:
     given = context.params
     name = given["override_name"] or given["name"] or Path(given["file"] or "").stem
     if not name:
-        raise UsageError("which topology? Give its file, as for `heronpy run`")
+        raise UsageError("no topology is given: give its file, as for `heronpy run`")
     click.echo(unit_text(name, words, system=system), nl=False)
     for line in hints(name, system=system):
         click.echo(line, err=True)
 
 
 def unit_text(name: str, words: tuple[str, ...], *, system: bool) -> str:
-    """The unit. A restart resumes; systemd never gives up, as a supervisor of ours does not."""
+    """The unit's text. A restart resumes, and systemd retries without end, like our supervisors."""
     plain = (sys.executable, "-m", "heron_cli", "run", *words)
     command = " ".join(quoted(word).replace("$", "$$") for word in plain)
     variables = [f"Environment={quoted(f'{x}={os.environ[x]}')}" for x in SENT if x in os.environ]
@@ -70,23 +72,23 @@ def unit_text(name: str, words: tuple[str, ...], *, system: bool) -> str:
 
 
 def quoted(word: str) -> str:
-    """A word of a unit: systemd expands % and backslashes, and in command lines $."""
+    """A word as a unit quotes it: systemd expands % and backslashes, and $ in command lines."""
     if "\n" in word:
-        raise UsageError(f"{word!r} has two lines, which no unit can hold")
+        raise UsageError(f"{word!r} has a line break: give one line")
     escaped = word.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%")
     return escaped if escaped and not set(escaped) & set(" \t;'\"\\") else f'"{escaped}"'
 
 
 def hints(name: str, *, system: bool) -> list[str]:
-    """What to do with it."""
+    """Lines that say how to install the unit."""
     folder = "/etc/systemd/system" if system else "~/.config/systemd/user"
     control = "systemctl" if system else "systemctl --user"
     lines = [f"put it into {folder}/{name}.service, then: {control} enable --now {name}"]
     if not system:
         lines.append(
-            "so that it starts with the machine, not with your login: loginctl enable-linger"
+            "to start the topology with the machine, not with your login: loginctl enable-linger"
         )
     secret = [each for each in PRIVATE_VARIABLES if each in os.environ]
     if secret:
-        lines.append(f"{' and '.join(secret)} is not in it: add an EnvironmentFile= that has it")
+        lines.append(f"{' and '.join(secret)} is left out: add an EnvironmentFile= that sets it")
     return lines

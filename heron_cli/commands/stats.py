@@ -175,7 +175,7 @@ def _print(numbers: Numbers, outcome: Mapping[str, Any], name: str) -> None:
     if outcome:
         click.echo(f"{name} has ended: {ended_text(outcome)}")
     if stats is None:
-        click.echo(f"Nobody has its last numbers. Its events: `heronpy tail {name}`")
+        click.echo(f"Its final statistics are lost. Its events: `heronpy tail {name}`")
         return
     if not outcome:
         click.echo(f"{stats.topology}  {stats.state}  epoch {stats.epoch}{_engines(stats)}")

@@ -145,7 +145,7 @@ def compiled(pattern: str | None) -> Callable[[str], bool]:
     try:
         expression = re.compile(pattern)
     except re.error as error:
-        raise UsageError(f"--pattern {pattern!r} is no regular expression: {error}") from None
+        raise UsageError(f"--pattern {pattern!r} is not a regular expression: {error}") from None
     return lambda file: expression.search(file) is not None
 
 

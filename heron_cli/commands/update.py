@@ -38,42 +38,42 @@ from scheduler.packing.render import render_update
     "parallelisms",
     multiple=True,
     metavar="COMPONENT:N",
-    help="So many instances of the component from now on; may be repeated.",
+    help="Set the parallelism of a component. Repeatable.",
 )
 @click.option(
     "--container-number",
     "containers",
     type=click.IntRange(min=1),
     metavar="N",
-    help="So many containers from now on; the instances are spread evenly over them.",
+    help="Set the number of containers; the instances are spread evenly over them.",
 )
 @click.option(
     "--code",
     metavar="FILE",
     type=click.Path(),
-    help="New code: what has changed in FILE, which is all that `submit` takes, is replaced.",
+    help="New code: replace the components that FILE changes; any FILE of `submit` is valid.",
 )
 @click.option(
     "--allow-non-restored",
     is_flag=True,
-    help="With --code: drop the state of components that are no more.",
+    help="With --code: drop the state of removed components.",
 )
 @click.option(
     "--engine",
     is_flag=True,
-    help="Replace the processes, container by container, by the heronpy of this command.",
+    help="Replace the engine, container by container, by the heronpy of this command.",
 )
 @click.option(
     "--python",
     metavar="PATH",
-    help="With --engine: by the heronpy of this Python, such as that of another environment.",
+    help="With --engine: use the heronpy of this Python, such as another environment's.",
 )
 @click.option(
     "--at",
     metavar="TIME",
-    help="Not now: at 2026-12-01T03:00 or after +1h30m. The command does not wait.",
+    help="Schedule the update: 2026-12-01T03:00 or +1h30m. The command returns at once.",
 )
-@click.option("--cancel", is_flag=True, help="Cancel what waits for its time.")
+@click.option("--cancel", is_flag=True, help="Cancel the scheduled update.")
 @click.option(
     "--runtime-config",
     multiple=True,
@@ -97,8 +97,8 @@ def update_command(
     """Change the running topology NAME: other numbers of instances or containers, new code, or
     another version of heronpy.
 
-    What stays where it is runs on with its state; the spouts pause while the plan is switched. In
-    EFFECTIVELY_ONCE keys take their state along to other instances, exactly.
+    Instances that are not moved keep running and keep their state. Spouts pause during the switch.
+    In EFFECTIVELY_ONCE the state of a key moves with the key, exactly.
 
     \b
     heronpy update wordcount --component-parallelism count:4
@@ -122,7 +122,7 @@ def update_command(
     with target.running(name) as topology:
         if cancel:
             ask(topology, Kind.CANCEL, {})
-            click.echo(f"{name}: what waited for its time is cancelled")
+            click.echo(f"{name}: the scheduled update is cancelled")
             return
         spec, current = _known(topology)
         how = How(time, dry_run, target.store_options.config_path)
@@ -228,8 +228,8 @@ def _ask_later(
     """Leave a request that waits; HeronError where nobody of ours would carry it out."""
     if not has_scheduler:
         raise UsageError(
-            f"{topology.name} is run by a cluster, where nobody waits for --at: "
-            "have a timer of yours (cron, at) call this command"
+            f"{topology.name} runs on YARN or Aurora, which does not support --at: "
+            "schedule this command with cron or at"
         )
     ask_to_wait(topology, kind, {**arguments, AT: time})
     click.echo(f"{topology.name} will be updated at {shown_time(time)}: {what}")

@@ -88,7 +88,7 @@ def _token(option: str, path: str | None) -> str | None:
         with open(path, encoding="utf-8") as file:
             return token_of(file.read(), path)
     except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is no text"
+        reason = error.strerror if isinstance(error, OSError) else "it is not text"
         raise UsageError(f"{option} {path} cannot be read: {reason}") from None
 
 
@@ -100,24 +100,24 @@ _options = stacked(
     _file("--certificate", "Serve HTTPS with the certificate (chain) in FILE, as PEM."),
     _file("--key", "The certificate's private key, as PEM."),
     _file("--token-file", "Operators send `Authorization: Bearer` and the token in FILE."),
-    _file("--read-token-file", "Who sends this token may read and change nothing."),
+    _file("--read-token-file", "Clients with this token have read-only access."),
     click.option(
         "--openid-issuer",
         metavar="URL",
-        help="Take tokens that this OpenID Connect issuer has signed.",
+        help="Accept tokens that this OpenID Connect issuer has signed.",
     ),
     click.option(
-        "--openid-audience", metavar="NAME", help="What the issuer calls this service (`aud`)."
+        "--openid-audience", metavar="NAME", help="The issuer's name for this service (`aud`)."
     ),
     click.option(
         "--openid-operator",
         metavar="CLAIM=VALUE",
-        help="Who may change something, as groups=operators; without it nobody.",
+        help="Claim of operators, as groups=operators. By default the issuer's tokens only read.",
     ),
     click.option(
         "--openid-reader",
         metavar="CLAIM=VALUE",
-        help="Who may read; without it everybody for whom the issuer signs.",
+        help="Claim of readers; by default every token that the issuer has signed.",
     ),
     click.option(
         "--openid-client",

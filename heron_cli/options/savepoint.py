@@ -28,7 +28,7 @@ _options = stacked(
     click.option(
         "--allow-non-restored",
         is_flag=True,
-        help="With --from-savepoint: drop the state of components that are no more.",
+        help="With --from-savepoint: drop the state of removed components.",
     ),
     click.option(
         "--trust-savepoint",

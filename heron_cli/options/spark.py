@@ -52,7 +52,7 @@ _scheduler = stacked(
         type=click.Choice([LOCAL, SPARK]),
         default=LOCAL,
         show_default=True,
-        help="Who runs the containers: this machine, or tasks of a Spark cluster.",
+        help="Where the containers run: on this machine, or as tasks of a Spark cluster.",
     ),
     click.option(
         "--master",

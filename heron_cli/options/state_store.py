@@ -38,7 +38,7 @@ def insecure_option(command: Command) -> Command:
         "--insecure",
         is_flag=True,
         envvar="HERONPY_INSECURE",
-        help="Use a ZooKeeper without credentials: whoever reaches it may run code as you.",
+        help="Use a ZooKeeper without credentials: anyone with access to it may run code as you.",
     )(command)
 
 
@@ -58,9 +58,10 @@ def check_private(url: str, insecure: bool) -> None:
             click.echo(f"warning: {warning}", err=True)
         return
     raise UsageError(
-        f"whoever reaches the ZooKeeper at {url.removeprefix('zk://')} could read the topology's "
-        f"key and run code as you: set {CREDENTIALS_VARIABLE}=USER:PASSWORD, here and wherever you "
-        "look at the topology, or say --insecure"
+        f"anyone with access to the ZooKeeper at {url.removeprefix('zk://')} could read the "
+        "topology's "
+        f"key and run code as you: set {CREDENTIALS_VARIABLE}=USER:PASSWORD, here and for each "
+        "command about the topology, or give --insecure"
     )
 
 

@@ -165,7 +165,7 @@ def _yaml(word: str, value: str) -> Any:
         return yaml.safe_load(value)
     except yaml.YAMLError as error:
         problem = " ".join(str(error).split())[:SHOWN_CHARACTERS_MAX]
-        raise UsageError(f"-o {shown(word)}: the value is no YAML: {problem}") from None
+        raise UsageError(f"-o {shown(word)}: the value is not YAML: {problem}") from None
     except RecursionError:
         raise UsageError(f"-o {shown(word)}: the value is nested too deep") from None
     except ValueError as error:  # a number of thousands of digits

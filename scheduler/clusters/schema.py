@@ -25,7 +25,7 @@ def read_section(located: "Located", known: Mapping[str, Any]) -> dict[str, Any]
     TopologyError with file and line for an unknown key and for what no reader takes.
     """
     if not isinstance(located.value, dict):
-        raise located.position.wrong("here stands a mapping of keys to values")
+        raise located.position.wrong("expected a mapping of keys to values")
     found = {}
     for key, each in located.value.items():
         if key not in known:
@@ -87,7 +87,7 @@ def choice(*words: str) -> "Reader":
     def read(located: "Located") -> str:
         if located.value not in words:
             hint = choices("choices", str(located.plain()), words)
-            raise located.position.wrong(f"{located.plain()!r} is none of the choices; {hint}")
+            raise located.position.wrong(f"{located.plain()!r} is not one of the choices; {hint}")
         return str(located.value)
 
     return read
@@ -97,7 +97,7 @@ def state(located: "Located") -> str:
     """The URL of a state store."""
     if not _STATE.fullmatch(text(located)):
         raise located.position.wrong(
-            f"{located.value!r} is no state store: zk://HOST:PORT/ROOT or file:///folder"
+            f"{located.value!r} is not a state store: zk://HOST:PORT/ROOT or file:///folder"
         )
     return text(located)
 
@@ -106,7 +106,7 @@ def identifier(located: "Located") -> str:
     """A name as Aurora takes it in a job's key."""
     if not _IDENTIFIER.fullmatch(text(located)):
         raise located.position.wrong(
-            f"{located.value!r} is no name: letters, digits, '_', '-' and '.' may be in it"
+            f"{located.value!r} is not a name: letters, digits, '_', '-' and '.' may be in it"
         )
     return text(located)
 
@@ -116,7 +116,7 @@ def command(located: "Located") -> str:
     try:
         words = shlex.split(text(located))
     except ValueError as error:
-        raise located.position.wrong(f"{located.value!r} is no command line: {error}") from None
+        raise located.position.wrong(f"{located.value!r} is not a command line: {error}") from None
     if not words:
         raise located.position.wrong("this must be a command line")
     return text(located)
@@ -133,7 +133,7 @@ def fetch(located: "Located") -> str:
 def words(located: "Located") -> dict[str, str]:
     """A mapping of words to words, such as constraints or Spark's settings."""
     if not isinstance(located.value, dict):
-        raise located.position.wrong("here stands a mapping of keys to values")
+        raise located.position.wrong("expected a mapping of keys to values")
     found = {}
     for key, each in located.value.items():
         if isinstance(each.value, dict | list) or each.value is None:
@@ -146,10 +146,12 @@ def words(located: "Located") -> dict[str, str]:
 def settings(located: "Located") -> dict[str, Any]:
     """Config of topologies: keys with a dot in them."""
     if not isinstance(located.value, dict):
-        raise located.position.wrong("here stands a mapping of keys to values")
+        raise located.position.wrong("expected a mapping of keys to values")
     for key, each in located.value.items():
         if not isinstance(key, str) or "." not in key:
-            raise each.position.wrong(f"{key!r} is no config key, as topology.max.spout.pending is")
+            raise each.position.wrong(
+                f"{key!r} is not a config key, as topology.max.spout.pending is"
+            )
     found: dict[str, Any] = located.plain()
     return found
 

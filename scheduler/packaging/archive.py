@@ -230,7 +230,7 @@ def _check_size(root: str, contents: Mapping[str, str]) -> None:
         largest = max(sizes, key=lambda each: sizes[each])
         raise UsageError(
             f"{root} has {len(sizes)} files of {sum(sizes.values()) >> 20} MiB, the largest is "
-            f"{largest}: move what is no code out of it"
+            f"{largest}: move what is not code out of it"
         )
 
 
@@ -310,7 +310,7 @@ def _extract(path: str, folder: str) -> None:
 
 
 def _not_an_archive(path: str, reason: object) -> UsageError:
-    return UsageError(f"{path} is no archive of `heronpy package`: {reason}")
+    return UsageError(f"{path} is not an archive of `heronpy package`: {reason}")
 
 
 def _install_wheels(path: str, folder: str, manifest: Manifest) -> None:

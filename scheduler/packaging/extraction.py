@@ -92,7 +92,7 @@ def _extract_all(tar: Iterable[tarfile.TarInfo], folder: str) -> None:
             continue
         file = tar.extractfile(member) if member.isreg() else None
         if file is None:
-            raise Malformed(f"{member.name} is no regular file")
+            raise Malformed(f"{member.name} is not a regular file")
         _write(os.path.join(folder, checked(member.name)), file, member)
 
 
@@ -115,7 +115,7 @@ def checked(name: str) -> str:
     if os.path.isabs(name) or os.pardir in parts:
         raise Malformed(f"{name!r:.100} leads out of it")
     if not all(each not in ("", os.curdir) and "\0" not in each for each in parts):
-        raise Malformed(f"{name!r:.100} is no path of a file")
+        raise Malformed(f"{name!r:.100} is not a path of a file")
     if len(parts) > DEPTH_MAX or any(len(os.fsencode(x)) > NAME_BYTES_MAX for x in parts):
         raise Malformed(f"{name!r:.100} is too long or too deep")
     return name

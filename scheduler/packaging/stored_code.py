@@ -64,7 +64,8 @@ def _read(root: str, path: str) -> StoredCode:
     if size > ARCHIVE_BYTES_MAX:
         raise UsageError(
             f"the archive of {root} has {size / MIB:.1f} MiB, and new code gets to other machines "
-            f"by the state store, which takes {ARCHIVE_BYTES_MAX // MIB}: move what is no code out "
+            f"by the state store, which takes {ARCHIVE_BYTES_MAX // MIB}: move what is not code "
+            "out "
             "of it, or `heronpy kill --savepoint` and `heronpy submit --from-savepoint`"
         )
     with open(path, "rb") as file:

@@ -48,7 +48,7 @@ TROUBLES = {
                   "give what it waits for a timeout"),
     "KilledContainer": ("crashed", "(last|words)",
                         r"container 2, with (last|words).*, crashed: .*SIGKILL",
-                        "started again; if nobody has killed it, its machine was out of memory"),
+                        "restarted; if it was not killed on purpose, its machine was out of"),
 }  # fmt: skip
 """Topology -> kind, component, cause and cure, as its card has them."""
 

@@ -106,7 +106,7 @@ def test_a_file_that_is_no_topology(place: Place, files: Path, name: str, expect
         ((TOPOLOGIES / "forever.py",), "2 topologies: choose one with -n Forever or Other"),
         ((SOUND, "-n", "Atleastonce"), "did you mean 'AtLeastOnce'"),
         ((SOUND, "-o", "topology.debug"), "'topology.debug' is not KEY=VALUE"),
-        ((SOUND, "-o", "a=[1"), "no YAML"),
+        ((SOUND, "-o", "a=[1"), "not YAML"),
         ((SOUND, "-o", "topology.max.spout.pending=many"), "pending must be a whole number"),
         ((SOUND, "-o", "topology.message.timeout.secs=0"), "timeout.secs must be a positive"),
         ((SOUND, "-o", "topology.reliability.mode=TWICE"), "ATMOST_ONCE or ATLEAST_ONCE"),

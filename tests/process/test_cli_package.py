@@ -67,7 +67,8 @@ def test_an_archive_runs_without_its_project(place: Place) -> None:
     assert "no environment 'prod'" in refused.errors[0]
     archive.write_bytes(b"no archive")
     assert (
-        "a.tar.gz is no archive of `heronpy package`" in place.heronpy("submit", archive.name).err
+        "a.tar.gz is not an archive of `heronpy package`"
+        in place.heronpy("submit", archive.name).err
     )
 
 

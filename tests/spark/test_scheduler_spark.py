@@ -103,9 +103,9 @@ def test_other_machines_need_a_master_spark_and_zookeeper(
         "machines, which do not see the state in this one's files: give --zookeeper HOST:PORT",
         ("spark://127.0.0.1:1",): "no Spark master answers at spark://127.0.0.1:1: "
         "[Errno 111] Connection refused",
-        ("moon",): "--master 'moon' is no Spark master: local[2], local-cluster[2,1,600], "
+        ("moon",): "--master 'moon' is not a Spark master: local[2], local-cluster[2,1,600], "
         "spark://HOST:7077, yarn or k8s://https://HOST:6443",
-        ("local[2]", "--python", "/no/python"): "the workers' Python '/no/python' is no program",
+        ("local[2]", "--python", "/no/python"): "the workers' Python '/no/python' is not a program",
     }
     for words, line in told.items():
         finished = place.submit(TOPOLOGIES / "forever.py", *words, "-n", "Forever", "-w", "2")

@@ -96,7 +96,7 @@ class AuroraBackend:
         folder = self._archives.folder
         if os.path.isdir(folder) and os.access(folder, os.W_OK | os.X_OK):
             return None
-        why = "cannot be written to" if os.path.isdir(folder) else "is no folder"
+        why = "cannot be written to" if os.path.isdir(folder) else "is not a folder"
         return (
             f"{folder} {why}: make it so, or name another place by archives: folder in "
             f"{self._cluster.file}"
@@ -245,7 +245,7 @@ class AuroraBackend:
             if limit is not None and found > limit:
                 raise UsageError(
                     f"the archive of {what} has {found / MIB:.1f} MiB, and archives: limit in "
-                    f"{self._cluster.file} is {limit / MIB:.1f} MiB: move what is no code out of "
+                    f"{self._cluster.file} is {limit / MIB:.1f} MiB: move what is not code out of "
                     "it, or raise the limit"
                 )
 

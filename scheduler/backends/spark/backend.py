@@ -54,7 +54,7 @@ class SparkBackend:
         _check_store(master, submission.store_url)
         python = self._options.python
         if master.is_one_machine and python is not None and shutil.which(python) is None:
-            raise UsageError(f"the workers' Python {python!r} is no program")
+            raise UsageError(f"the workers' Python {python!r} is not a program")
         if master.slots is not None:
             check_slots(master, master.slots, len(submission.packing.containers))
         _check_reachable(master)

@@ -88,7 +88,7 @@ def parse_master(text: str, cpus: int) -> Master:
     if re.fullmatch(r"k8s://\S+", text):
         return Master(Kind.KUBERNETES, text)
     raise UsageError(
-        f"--master {text!r} is no Spark master: local[2], local-cluster[2,1,600], "
+        f"--master {text!r} is not a Spark master: local[2], local-cluster[2,1,600], "
         "spark://HOST:7077, yarn or k8s://https://HOST:6443"
     )
 

@@ -45,7 +45,7 @@ def _check_xml(path: str) -> None:
     try:
         root = ElementTree.parse(path).getroot()
     except ElementTree.ParseError as error:
-        raise UsageError(f"{path} is no XML: {error}") from None
+        raise UsageError(f"{path} is not XML: {error}") from None
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}") from None
     if root.tag != "configuration":

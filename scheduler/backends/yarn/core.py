@@ -216,7 +216,7 @@ class Core:
         pause = slot.policy.pause_secs(now - slot.since)
         if pause is None and is_warm(slot.number):  # nobody misses it, so the topology goes on
             del self.slots[slot.number]
-            return [Log(f"a warm container is given up: {why}"), Publish()]
+            return [Log(f"a warm container is abandoned: {why}"), Publish()]
         if pause is None:
             text = f"container {slot.number} ended {slot.policy.failures} times in a row: {why}"
             return self._finish(Status.FAILED, text, now)

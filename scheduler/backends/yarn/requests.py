@@ -110,7 +110,7 @@ def end_reason(node: Mapping[str, Any], number: int, container: str) -> str | No
     """
     location = containers_of(node).get(number)
     if location is None:
-        return f"container {number} is no more in the application master's books"
+        return f"container {number} is no longer known to the application master"
     if location["id"] != container:
         return f"container {number} is {location['id']} now"
     if location["phase"] == Phase.ENDING.value:

@@ -103,7 +103,7 @@ class Staging:
         """A topology's folder, if it is there. What the state store says is removed only if it is
         one that `new_folder` made: nothing else of this user is to go with a node."""
         if not is_folder_of(self.root, name, folder):
-            log.warning("%r is no folder of %s: it is left alone", folder, name)
+            log.warning("%r is not a folder of %s: it is left alone", folder, name)
             return
         with hadoop(f"{folder} cannot be removed"):
             self._fs.delete(self._path(folder), True)
@@ -121,7 +121,7 @@ def check_size(what: str, path: str, limit_bytes: int | None, file: str) -> None
     if limit_bytes is not None and found > limit_bytes:
         raise UsageError(
             f"the archive of {what} has {found / MIB:.1f} MiB, and yarn: archive_limit in {file} "
-            f"is {limit_bytes / MIB:.1f} MiB: move what is no code out of it, or raise the limit"
+            f"is {limit_bytes / MIB:.1f} MiB: move what is not code out of it, or raise the limit"
         )
 
 

@@ -163,7 +163,7 @@ def test_keys_that_nobody_here_reads_are_named_once(capsys: pytest.CaptureFixtur
             "note: these keys of Storm or Heron do nothing here: topology.worker.childopts,"
             " topology.bolts.message.id.field.name, topology.ras.constraints"
         ),
-        "note: nobody knows these keys, only components see them: topology.mine",
+        "note: unknown keys, which only components can read: topology.mine",
         "note: wat is a key for your components only",
         "note: workers is a key for your components only; did you mean topology.workers?",
         "note: spout is a key for your components only",

@@ -35,7 +35,7 @@ def left_by(home: Home, name: str, pid: int, started: str | None) -> Path:
 
 def test_a_zookeeper_without_credentials_is_refused() -> None:
     # Somebody submits to the ZooKeeper that his Storm used: every user of the network reads it.
-    with pytest.raises(UsageError, match=r"set HERONPY_ZOOKEEPER_AUTH=.* or say --insecure"):
+    with pytest.raises(UsageError, match=r"set HERONPY_ZOOKEEPER_AUTH=.* or give --insecure"):
         check_private(SHARED, insecure=False)
     check_private(SHARED, insecure=True)
     check_private("file:///home/me/.heronpy/state", insecure=False)

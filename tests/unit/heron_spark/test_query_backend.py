@@ -55,7 +55,7 @@ def test_what_cannot_run_is_told_before_anything_is_written(home: Home, tmp_path
     told = refusal(SparkOptions(checkpoint=path), home)
     assert "is of topology 'other', not 't'" in told
     python = SparkOptions(master="local[2]", python="/no/python")
-    assert "the workers' Python '/no/python' is no program" in refusal(python, home)
+    assert "the workers' Python '/no/python' is not a program" in refusal(python, home)
     assert not Path(home.path).exists()
 
 

@@ -15,7 +15,10 @@ from heron_spark.session import check_master, first_line, is_one_machine, master
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        (SparkOptions(master="lokal"), "--master 'lokal' is none: local[2], local-cluster["),
+        (
+            SparkOptions(master="lokal"),
+            "--master 'lokal' is not a Spark master: local[2], local-cluster[",
+        ),
         (SparkOptions(max_batch=0), "--max-batch must be at least 1, not 0"),
         (SparkOptions(batch_secs=0), "--batch-secs must be more than 0"),
         (SparkOptions(config=(("ui.port", "1"),)), "'ui.port': a key of Spark begins with spark."),

@@ -57,7 +57,7 @@ CASES: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: start(Right, session(CLUSTER)),
         f"a session at {CLUSTER} needs checkpoint=, a folder that every worker reaches",
     ),
-    "a checkpoint that is no path": (
+    "a checkpoint that is not a path": (
         lambda: run(
             Right, session(CLUSTER, {"spark.sql.streaming.checkpointLocation": "hdfs://there"})
         ),

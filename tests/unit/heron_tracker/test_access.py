@@ -30,7 +30,7 @@ def test_loopback(host: str, expected: bool) -> None:
     "text", ["", "short", "two words of a token", "ein Schlüssel mit ü", "a;token-with-cookies"]
 )
 def test_what_is_no_token(text: str) -> None:
-    with pytest.raises(UsageError, match="the token in t is none: it has at least 16"):
+    with pytest.raises(UsageError, match="invalid token in t: it must be one line of at least 16"):
         token_of(text, "t")
 
 

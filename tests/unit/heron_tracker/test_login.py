@@ -75,9 +75,9 @@ def test_a_host_that_others_reach_needs_tls_and_a_login(certificate: tuple[Path,
     check_options(Options(**secure, token=OPERATOR))
     check_options(Options(**secure, read_token=READER))
     check_certificate(Options(**secure))
-    with pytest.raises(UsageError, match=r"are no certificate in PEM and its key: No such file"):
+    with pytest.raises(UsageError, match=r"are not a certificate in PEM and its key: No such file"):
         check_certificate(Options(certificate="none.pem", key=key))
-    with pytest.raises(UsageError, match=r"are no certificate in PEM and its key"):
+    with pytest.raises(UsageError, match=r"are not a certificate in PEM and its key"):
         check_certificate(Options(certificate=key, key=key))
 
 

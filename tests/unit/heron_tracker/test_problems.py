@@ -205,7 +205,7 @@ def test_what_was_killed_is_named_though_it_runs_again() -> None:
     assert (container.component, instance_.component) == ("count", "count")
     assert "out of memory" in container.cure
     assert instance_.sentence == (
-        "`count[1]` crashed: exited with code 3; it was started again; its log says why it ended"
+        "`count[1]` crashed: exited with code 3; it was restarted; its log says why it ended"
     )
     assert problems(found, 300.0 + CRASHED_SECS + 1) == ()
     assert "nothing holds it back" in headline(found)

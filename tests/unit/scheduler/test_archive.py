@@ -142,7 +142,7 @@ def manifest(**changes: Any) -> bytes:
         ({"project/a": b""}, r"heronpy\.json: No such file"),
         ({"../a": b"x"}, "'../a' leads out of it"),
         ({"/etc/a": b"x"}, "'/etc/a' leads out of it"),
-        ({"link": link()}, "project/link is no regular file"),
+        ({"link": link()}, "project/link is not a regular file"),
         ({"heronpy.json": b"["}, r"heronpy\.json: Expecting value"),
         ({"heronpy.json": b"{}"}, "its heronpy.json lacks 'format'"),
         ({"heronpy.json": manifest(format=2)}, "its format is 2, and this heronpy knows 1"),
@@ -153,7 +153,7 @@ def manifest(**changes: Any) -> bytes:
         ({"heronpy.json": manifest(topologies=[{"name": [], "file": "x", "inside": None}])},
          "names no topologies"),
         ({"heronpy.json": b"[" * 200_000}, r"heronpy\.json: "),
-        ({".": b"x"}, r"'\.' is no path of a file"),
+        ({".": b"x"}, r"'\.' is not a path of a file"),
         ({"project/a": b"x", "project/a/b/c": b"y"}, "project/a/b/c is below a file"),
         ({"project/a/b": b"x", "project/a": b"y"}, "project/a is in it twice, or is a folder"),
         ({"project/" + "n" * 300: b"x"}, "is too long or too deep"),
@@ -201,11 +201,11 @@ def test_a_file_that_is_no_tar(tmp_path: Path) -> None:
     """Any other file, an archive that was cut off, or none at all."""
     path = tmp_path / "a.tar.gz"
     path.write_bytes(b"PK\3\4")
-    with pytest.raises(UsageError, match="is no archive of `heronpy package`"):
+    with pytest.raises(UsageError, match="is not an archive of `heronpy package`"):
         unpacked(str(path), str(tmp_path / "cache"))
     whole = Path(tar(path, {"heronpy.json": manifest()})).read_bytes()
     path.write_bytes(whole[: len(whole) // 2])
-    with pytest.raises(UsageError, match="is no archive of `heronpy package`"):
+    with pytest.raises(UsageError, match="is not an archive of `heronpy package`"):
         unpacked(str(path), str(tmp_path / "cache"))
     with pytest.raises(UsageError, match=r"nowhere\.tar\.gz cannot be read: No such file"):
         unpacked(str(tmp_path / "nowhere.tar.gz"), str(tmp_path / "cache"))

@@ -34,7 +34,7 @@ def test_the_addresses_of_a_standalone_master() -> None:
 
 @pytest.mark.parametrize("text", ["", "moon", "local[]", "spark://host", "local-cluster[2,1]"])
 def test_what_is_no_master_is_named(text: str) -> None:
-    with pytest.raises(UsageError, match="is no Spark master"):
+    with pytest.raises(UsageError, match="is not a Spark master"):
         parse_master(text, 8)
 
 

@@ -85,8 +85,8 @@ def test_a_container_that_does_not_come_back_ends_the_upgrade(world: World) -> N
     for _ in range(60):
         polled(world, 1)
     assert upgrade().state is State.FAILED
-    assert "container 1 of t does not work by heronpy 2 (/opt/2/bin/python)" in upgrade().reason
-    assert "no module called pandas. It is back on what it ran" in upgrade().reason
+    assert "container 1 of t does not work with heronpy 2 (/opt/2/bin/python)" in upgrade().reason
+    assert "no module called pandas. It was rolled back to its previous version" in upgrade().reason
     assert world.containers.restarted == [1, 1]
     assert world.containers.engines == {1: Choice()}
     assert world.master.registered[1]["version"] == "1"

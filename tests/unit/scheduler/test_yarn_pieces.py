@@ -40,7 +40,7 @@ def node(phase: Phase = Phase.RUNNING) -> dict[str, Any]:
         (node(Phase.STARTING), 2, "container_a", None),
         (node(Phase.ENDING), 2, "container_a", "wants it to end"),
         (node(), 2, "container_b", "container 2 is container_a now"),
-        (node(), 3, "container_c", "no more in the application master's books"),
+        (node(), 3, "container_c", "no longer known to the application master"),
     ],
 )
 def test_whether_a_container_may_stay(
@@ -96,7 +96,7 @@ def test_hadoops_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     (tmp_path / "yarn-site.xml").write_text(CONFIGURATION)
     assert conf_folder(None, KEY) == str(tmp_path)
     (tmp_path / "core-site.xml").write_text("<configuration>")
-    with pytest.raises(UsageError, match=r"core-site\.xml is no XML: no element found"):
+    with pytest.raises(UsageError, match=r"core-site\.xml is not XML: no element found"):
         conf_folder(None, KEY)
     (tmp_path / "core-site.xml").write_text("<other/>")
     with pytest.raises(UsageError, match="begins with <other>"):
