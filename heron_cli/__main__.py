@@ -5,7 +5,7 @@ import sys
 import click
 
 from heron_cli.main import heronpy
-from heron_core.errors import HeronError
+from heron_core.errors import HeronError, UsageError
 
 INTERRUPTED = 130
 """Exit code after Ctrl-C, as shells have it (128 + SIGINT)."""
@@ -24,7 +24,7 @@ def main() -> None:
     try:
         code = heronpy(prog_name="heronpy", standalone_mode=False)
     except HeronError as error:
-        click.echo(f"heronpy: {error}", err=True)
+        click.echo(f"heronpy: {error}{_foreign_hint(error)}", err=True)
         code = error.exit_code
     except click.ClickException as error:
         _print_error(error)
@@ -61,7 +61,17 @@ def _print_error(error: click.ClickException) -> None:
     text = " ".join(error.format_message().split()).rstrip(".")
     for theirs, ours in KINDS_OF_NUMBERS.items():
         text = text.replace(theirs, ours)
-    click.echo(f"heronpy: {text}{cure}", err=True)
+    click.echo(f"heronpy: {text}{_foreign_hint(error) or cure}", err=True)
+
+
+def _foreign_hint(error: Exception) -> str:
+    """What a refused command line of Heron's or Storm's is here; nothing for any other."""
+    if not isinstance(error, UsageError | click.UsageError):
+        return ""
+    from heron_cli.foreign_commands import hint
+
+    ours = hint(sys.argv[1:])
+    return f"; that is `{ours}` here" if ours else ""
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from heron_cli.number_text import counted
 from heron_core import config, config_keys
 from heron_core.config_effects import Idle, idle_keys
 from heron_core.storm_settings import instances_of
@@ -62,18 +63,17 @@ def _overruled_notes(loaded: TopologySpec, topology: TopologySpec) -> Iterator[s
 
 
 def _differs(component: ComponentSpec, topology: TopologySpec, key: str) -> bool:
-    value = topology.config.get(key)
-    return bool(component.config.get(key, value) != value)
+    return key in component.config and bool(component.config[key] != topology.config.get(key))
 
 
 def _parallelism_notes(loaded: TopologySpec, topology: TopologySpec) -> Iterator[str]:
     for component in loaded.components:
-        number = instances_of(topology.config, topology.by_name[component.name])
-        if number != component.parallelism:
-            yield (
-                f"note: {component.label} has {number} instances, not {component.parallelism}, by"
-                f" {_tasks_key(topology.config, topology.by_name[component.name], number)}"
-            )
+        as_it_runs = topology.by_name[component.name]
+        number, before = instances_of(topology.config, as_it_runs), component.parallelism
+        if number != before:
+            has = counted(number, "instance")
+            key = _tasks_key(topology.config, as_it_runs, number)
+            yield f"note: {component.label} has {has}, not {before}, by {key}"
 
 
 def _tasks_key(own: Config, component: ComponentSpec, number: int) -> str:

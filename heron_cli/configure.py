@@ -15,6 +15,7 @@ from heron_core.plans import PackingPlan
 from heron_core.storm_settings import settled
 from heron_core.topology import Config, TopologySpec
 from heron_core.validation import check, check_native
+from heronpy_compat.loading.aliases import other_heronpy
 
 ORIGINAL_NAME = "topology.original_name"
 """What a topology is called by its file when it runs under another name (streamparse)."""
@@ -74,6 +75,12 @@ def configured(
     _check_tracing(topology)
     for note in config_notes(loaded, topology, options.config(), is_query):
         click.echo(note, err=True)
+    if other := other_heronpy():
+        click.echo(
+            f"note: {other} is another heronpy, which is not used here; `python FILE` would use it:"
+            " pip uninstall heronpy, or start with `heronpy run FILE`",
+            err=True,
+        )
     return topology
 
 

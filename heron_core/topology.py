@@ -1,11 +1,12 @@
 """What a topology is: components, their streams and how the streams are grouped.
 
 Plain frozen values that travel as JSON a person can read; objects that JSON cannot say (a custom
-grouping, an unusual config value) travel inside it as base64 of their cloudpickle bytes. Those are
-opened in the instance alone: nobody else has the user's modules on its path.
+grouping, an unusual config value, infinity) travel inside it as base64 of their cloudpickle bytes.
+Those are opened in the instance alone: nobody else has the user's modules on its path.
 """
 
 import base64
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
@@ -81,6 +82,8 @@ class ComponentSpec:
     looked."""
     keeps_state: bool = False
     """Whether its class takes a state, as far as can be seen when it is loaded."""
+    folder: str = ""
+    """The working folder of its processes; empty for that of whoever starts the topology."""
 
     @property
     def label(self) -> str:
@@ -209,8 +212,10 @@ def config_from_json(data: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _is_plain(value: object) -> bool:
-    if value is None or type(value) in (bool, int, float, str):
+    if value is None or type(value) in (bool, int, str):
         return True
+    if type(value) is float:
+        return math.isfinite(value)
     if type(value) is list:
         return all(_is_plain(each) for each in value)
     if type(value) is dict:
@@ -266,6 +271,8 @@ def _component_to_json(component: ComponentSpec) -> dict[str, Any]:
         data["code"] = component.code
     if component.keeps_state:
         data["keeps_state"] = True
+    if component.folder:
+        data["folder"] = component.folder
     return data
 
 
@@ -304,6 +311,7 @@ def _component_from_json(data: Mapping[str, Any]) -> ComponentSpec:
         config_from_json(data["config"]),
         data.get("code", ""),
         data.get("keeps_state", False),
+        data.get("folder", ""),
     )
 
 

@@ -1,8 +1,12 @@
-"""Keeps our package names out of the way of user code in a forked process."""
+"""Where user code is found, and what is kept out of its way in a forked process."""
 
+import os
 import sys
+import sysconfig
+from collections.abc import Iterable, Sequence
 from types import ModuleType
 
+_INSTALLED = "site-packages"
 OURS_ONLY = ("scheduler", "stream_manager", "topology_master", "heron_cli", "examples", "tests")
 """Packages of ours that user code never needs and whose names a user's modules may have."""
 
@@ -14,3 +18,37 @@ def forget_ours() -> None:
     """Let an `import scheduler` of user code find the user's module, not ours."""
     ours = [name for name in sys.modules if name.partition(".")[0] in OURS_ONLY]
     _forgotten.extend(map(sys.modules.pop, ours))
+
+
+def put_on_search_path(paths: Iterable[str]) -> None:
+    """Let these folders come in this order, behind Python's library and before all others.
+
+    A user's `socket.py` would else answer each `import socket` of Python, of ours, and of all other
+    topologies beside it.
+    """
+    sys.path[:] = with_folders(sys.path, [os.path.abspath(each) for each in paths], _library())
+
+
+def with_folders(path: Sequence[str], wanted: Sequence[str], library: Sequence[str]) -> list[str]:
+    """The search path `path` with the folders of `library` first, and those `wanted` behind."""
+    first = [each for each in path if each in library and each not in wanted]
+    return [*first, *wanted, *(each for each in path if each not in first and each not in wanted)]
+
+
+def _library() -> list[str]:
+    """The folders of Python's own library, as they stand in sys.path."""
+    paths = sysconfig.get_paths()
+    folders = [paths["stdlib"], paths["platstdlib"]]
+    return [*folders, *(os.path.join(each, "lib-dynload") for each in folders)]
+
+
+def hidden_by_library(module: str) -> str | None:
+    """The user's file or folder that has the name of a module of Python, which is imported instead;
+    None if there is none. `module`: a dotted name."""
+    top = module.partition(".")[0]
+    if top not in sys.stdlib_module_names:
+        return None
+    library = _library()
+    folders = [each for each in sys.path if each not in library and _INSTALLED not in each]
+    found = (os.path.join(path, name) for path in folders for name in (f"{top}.py", top))
+    return next(filter(os.path.exists, found), None)

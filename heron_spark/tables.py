@@ -26,6 +26,7 @@ import pyarrow.compute as pc
 from heron_core.errors import TopologyError, UsageError
 from heron_core.topology import ComponentSpec
 from heron_core.wire.pickled import opened
+from heron_io.imports import put_on_search_path
 from heron_spark.blocks import LevelPartition
 from heron_spark.checkpoint_dir import CheckpointDir, write_whole
 from heron_spark.compile import Plan
@@ -36,7 +37,6 @@ from heron_spark.session import first_line
 from heron_spark.ticks import wants_ticks
 from heronpy_compat.connectors import frames, tables
 from heronpy_compat.loading import aliases
-from heronpy_compat.loading.topology_files import put_on_search_path
 from heronpy_compat.user_errors import format_error
 
 if TYPE_CHECKING:
@@ -253,7 +253,7 @@ def _live_table(spark: "SparkSession", component: ComponentSpec) -> Table:
 def _search(paths: Sequence[str]) -> None:
     """The user's functions are opened here as in any instance."""
     aliases.install()
-    put_on_search_path(list(paths))
+    put_on_search_path(paths)
 
 
 def _table(spark: "SparkSession", component: ComponentSpec, folder: CheckpointDir) -> Table:

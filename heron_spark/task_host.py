@@ -25,6 +25,7 @@ from heron_core.errors import HeronError
 from heron_core.exit_codes import ExitCode
 from heron_core.wire.frames import Frames, destination_of
 from heron_core.wire.packets import watermark_of
+from heron_io.imports import put_on_search_path
 from heron_io.processes import started_at
 from heron_spark import main_classes
 from heron_spark.blocks import NUMBER, messages
@@ -275,8 +276,7 @@ def main(arguments: list[str]) -> int:
     threading.Thread(target=watch, args=(folder, run, int(parent), over), daemon=True).start()
     os.environ.update(keys.environment(job.topology.config))
     aliases.install()
-    paths = map(os.path.abspath, job.topology.search_paths)
-    sys.path[:0] = [each for each in paths if each not in sys.path[:1]]
+    put_on_search_path(job.topology.search_paths)
     main_classes.install(job.classes)
     host = Host(folder, job, compile_topology(job.topology), install(job.echo))
     with socket.socket(socket.AF_UNIX) as listening:

@@ -1,6 +1,5 @@
 """What the testers of topologies and of components have in common: one cluster and its journal."""
 
-import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from typing import Any
@@ -8,6 +7,7 @@ from typing import Any
 from heron_core.errors import UsageError
 from heron_core.topology import TopologySpec
 from heron_core.validation import choices
+from heron_io.imports import put_on_search_path
 from heron_tester.clock import PatchedTime, VirtualClock
 from heron_tester.cluster import Cluster, packed
 from heron_tester.errors import TesterError
@@ -34,7 +34,7 @@ class Engine:
         self._open.enter_context(own_search_path())
         try:
             topology = self.topology = make_topology()
-            sys.path[:0] = [each for each in topology.search_paths if each not in sys.path]
+            put_on_search_path(topology.search_paths)
             shared = SharedContext(
                 topology, packed(topology), self.clock, self._patched, self.journal, self.faults
             )

@@ -7,6 +7,7 @@ from contextlib import suppress
 from types import TracebackType
 
 from heron_core.errors import HeronError
+from heron_io.imports import hidden_by_library
 from heronpy_compat.api.tuple import Tuple
 
 # Frames in these places are never the cause a user can mend: Python's library, ours, installed
@@ -22,6 +23,8 @@ _ENGINE = tuple(
 _OPERATOR = "heron_operator"
 """The attribute of an exception for the text of `note_operator`."""
 _INSTALLED = f"{os.sep}site-packages{os.sep}"
+_shown_from: list[str] = []
+"""The folder from which paths are named; empty for the working directory."""
 EXTRAS = {
     "confluent_kafka": "kafka",
     "deltalake": "delta",
@@ -39,6 +42,8 @@ def format_error(error: BaseException) -> str:
     message = " ".join(str(error).split())
     if isinstance(error, ModuleNotFoundError):
         message += install_hint(error.name)
+    if isinstance(error, ImportError):
+        message += _hidden_hint(error.name)
     if isinstance(error, SystemExit):
         message = f"the program exits with {message or 0}"
     elif not isinstance(error, HeronError):
@@ -46,6 +51,14 @@ def format_error(error: BaseException) -> str:
         message = f"{kind}: {message}" if message else kind
     where = location(error)
     return f"{where}: {message}" if where else message
+
+
+def _hidden_hint(module: str | None) -> str:
+    """Which file of the user's is hidden by Python's own module; empty for none."""
+    hidden = hidden_by_library(module) if module else None
+    if hidden is None:
+        return ""
+    return f": {display_path(hidden)} has the name of a module of Python's own, rename it"
 
 
 def note_operator(error: BaseException, text: str) -> None:
@@ -97,9 +110,14 @@ def install_hint(module: str | None) -> str:
     return f": pip install 'heronpy-topologies[{extra}]'" if extra else ""
 
 
+def show_paths_from(folder: str) -> None:
+    """Let `display_path` name files as seen from this folder, wherever the process goes."""
+    _shown_from[:] = [folder]
+
+
 def display_path(path: str) -> str:
     """`path` as a person would type it: relative when it lies below the working directory."""
-    relative = os.path.relpath(path)
+    relative = os.path.relpath(path, *_shown_from)
     return path if relative.startswith(os.pardir) else relative
 
 

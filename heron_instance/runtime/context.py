@@ -7,7 +7,7 @@ from typing import Any
 from heron_core import config as keys
 from heron_core.algorithms.user_metrics import added
 from heron_core.plans import PackingPlan
-from heron_core.topology import GroupingKind, TopologySpec
+from heron_core.topology import DEFAULT_STREAM, GroupingKind, TopologySpec
 from heronpy_compat.adapters.storm_context import storm_context
 from heronpy_compat.api import global_metrics
 from heronpy_compat.api.incarnation import Incarnation
@@ -108,6 +108,32 @@ class InstanceContext(TopologyContext):
     def get_this_sources(self) -> dict[Any, Any] | None:
         """`get_sources` of this component."""
         return self.get_sources(self._component)
+
+    def get_component_streams(self, component_id: str) -> list[str]:
+        """The names of the streams that a component declares; empty for an unknown one."""
+        component = self._topology.by_name.get(component_id)
+        return [] if component is None else [each.name for each in component.outputs]
+
+    def get_component_output_fields(
+        self, component_id: str, stream_id: str = DEFAULT_STREAM
+    ) -> list[str]:
+        """The fields of a component's stream; ValueError if it has no such stream."""
+        component = self._topology.by_name.get(component_id)
+        stream = None if component is None else component.stream(stream_id)
+        if stream is None:
+            raise ValueError(f"there is no stream {stream_id!r} of a component {component_id!r}")
+        return list(stream.fields)
+
+    def get_targets(self, component_id: str) -> dict[str, dict[str, Any]]:
+        """`{stream: {component that reads it: grouping type}}` of what a component emits."""
+        consumers = self._topology.consumers
+        return {
+            name: {
+                reader.name: _HERON_GROUPING[each.grouping.kind]
+                for reader, each in consumers.get((component_id, name), ())
+            }
+            for name in self.get_component_streams(component_id)
+        }
 
     def get_component_tasks(self, component_id: str) -> list[int]:
         """The task ids of a component, sorted; empty for an unknown one."""

@@ -25,7 +25,7 @@ def construct(spec: ComponentSpec, bindings: Bindings) -> EngineSpout | EngineBo
     """
     cls = load_class(spec.class_path)
     args, configure = _recipe(spec.config)
-    if _is_storm_like(cls):
+    if is_storm_like(cls):
         return _adapted(cls, args, configure, spec, bindings)
     takes_delegate = _takes_delegate(cls)
     user: Any = cls(*args, delegate=bindings) if takes_delegate else cls(*args)
@@ -48,7 +48,7 @@ def _recipe(config: Mapping[str, Any]) -> tuple[tuple[Any, ...], Callable[[Any],
     return construction(config)
 
 
-def _is_storm_like(cls: type) -> bool:
+def is_storm_like(cls: type) -> bool:
     """Whether a class is derived from pystorm's; heronpy's instances never load what runs those."""
     modules = (base.__module__ for base in cls.__mro__)
     return any(module.startswith(("pystorm.", "heronpy_compat.pystorm.")) for module in modules)

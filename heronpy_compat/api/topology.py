@@ -59,16 +59,20 @@ class TopologyType(type):
     @classmethod
     def class_dict_to_specs(cls, class_dict: dict[str, Any]) -> dict[str, HeronComponentSpec]:
         """name -> component of a class body; one without a name gets that of its attribute."""
-        specs: dict[str, HeronComponentSpec] = {}
+        found: list[HeronComponentSpec] = []
         for attribute, spec in class_dict.items():
             if not isinstance(spec, HeronComponentSpec):
                 continue
             if spec.name is None:
                 spec.name = attribute
-            if spec.name in specs:
-                raise TopologyError(f"component name {spec.name!r} is used twice; names are unique")
-            specs[spec.name] = spec
-        return specs
+            found.append(spec)
+        names = [str(each.name) for each in found]
+        for name in names:
+            if names.count(name) > 1:
+                raise TopologyError(
+                    f"component name {name!r} is used {names.count(name)} times; names are unique"
+                )
+        return dict(zip(names, found, strict=True))
 
     @classmethod
     def class_dict_to_topo_config(cls, class_dict: dict[str, Any]) -> dict[str, Any]:
@@ -288,7 +292,9 @@ class TopologyBuilder:
             if spec.name == "config":
                 raise TopologyError("a component must not be called 'config', it is reserved")
             if spec.name in self._specs:
-                raise TopologyError(f"component name {spec.name!r} is used twice; names are unique")
+                raise TopologyError(
+                    f"component name {spec.name!r} is used already; names are unique"
+                )
             self._specs[spec.name] = spec
 
     def add_spout(

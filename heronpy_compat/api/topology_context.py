@@ -55,6 +55,39 @@ class TopologyContext:
         """The object that `global_metrics.init` takes."""
         raise NotImplementedError
 
+    # Below: of Storm's TopologyContext; heronpy does not have them.
+
+    def get_this_task_index(self) -> int:
+        """Which of its component's instances this is: 0 for the one of the lowest task id."""
+        return self.get_component_tasks(self.get_component_id()).index(self.get_task_id())
+
+    def get_component_streams(self, component_id: str) -> list[str]:
+        """The names of the streams that a component declares; empty for an unknown one."""
+        raise NotImplementedError
+
+    def get_this_streams(self) -> list[str]:
+        """`get_component_streams` of this component."""
+        return self.get_component_streams(self.get_component_id())
+
+    def get_component_output_fields(
+        self, component_id: str, stream_id: str = "default"
+    ) -> list[str]:
+        """The fields of a component's stream; ValueError if it has no such stream."""
+        raise NotImplementedError
+
+    def get_this_output_fields(self, stream_id: str = "default") -> list[str]:
+        """`get_component_output_fields` of this component."""
+        return self.get_component_output_fields(self.get_component_id(), stream_id)
+
+    def get_targets(self, component_id: str) -> dict[str, dict[str, Any]]:
+        """`{stream: {component that reads it: grouping type}}` of what a component emits; the types
+        are those of `get_sources`."""
+        raise NotImplementedError
+
+    def get_this_targets(self) -> dict[str, dict[str, Any]]:
+        """`get_targets` of this component."""
+        return self.get_targets(self.get_component_id())
+
     def request_ticks(self, interval_secs: float) -> None:
         """Have a tick every `interval_secs` seconds, whatever the config says; for use in a bolt's
         `initialize`. heronpy does not have it: a context that knows nothing of it ignores it."""

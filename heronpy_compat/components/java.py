@@ -32,7 +32,7 @@ Settings = Callable[[Sequence[Any]], dict[str, Any]]
 """From a constructor's arguments to a component's config; ValueError for arguments that it does
 not take, with what it takes."""
 
-_LIBRARY = "heronpy_compat.components."
+LIBRARY = "heronpy_compat.components."
 _STORM = "org.apache.storm."
 _OLD_PACKAGES = {
     "backtype.storm.": _STORM,
@@ -80,6 +80,20 @@ def _sentences(args: Sequence[Any]) -> dict[str, Any]:
     return {WORDS: list(_SENTENCES)}
 
 
+_OURS: Mapping[str, str] = {
+    "kafka.bolt.": "heronpy_compat.connectors.kafka.KafkaSink (docs/CONNECTORS.md, Kafka)",
+    "kafka.": "heronpy_compat.connectors.kafka.KafkaSpout (docs/CONNECTORS.md, Kafka)",
+    "hdfs.spout.": "heronpy_compat.components.FileSpout (docs/CONNECTORS.md, Lines in and out)",
+    "hdfs.": "heronpy_compat.connectors.files.FileSink (docs/CONNECTORS.md, Lines in and out)",
+    "jdbc.": "heronpy_compat.connectors.database.DatabaseSink (docs/CONNECTORS.md, Databases)",
+    "hive.": "heronpy_compat.connectors.delta.DeltaSink (docs/CONNECTORS.md, Delta)",
+    "bolt.JoinBolt": "window_join and interval_join of streamlets (docs/WINDOWS.md, Streamlets)",
+    "topology.base.BaseWindowedBolt": "WindowedBolt (docs/WINDOWS.md, Storm's WindowedBolt)",
+    "streams.": "streamlets (docs/GUIDE.md, Streamlets)",
+    "trident.": "streamlets with EFFECTIVELY_ONCE (docs/GUIDE.md, Streamlets)",
+}
+"""Beginning of a Java class below org.apache.storm -> what does the same here, in a class and with
+a configuration of its own; the first that fits."""
 _EQUIVALENTS: Mapping[str, Equivalent] = {
     "testing.TestWordSpout": Equivalent("RandomWords", True, settings=_is_distributed),
     "testing.TestWordCounter": Equivalent("CountWords"),
@@ -106,6 +120,16 @@ _SHELLS = {
     "spout.ShellSpout": True,
 }
 """Java class below org.apache.storm -> whether it is a spout"""
+
+
+def ours() -> tuple[str, ...]:
+    """What does here the work of Java classes that cannot run: each with its page and heading."""
+    return tuple(_OURS.values())
+
+
+def known_classes() -> tuple[str, ...]:
+    """The Java classes, below org.apache.storm, that something here stands for."""
+    return (*_EQUIVALENTS, *_SHELLS)
 
 
 def canonical_name(name: str) -> str:
@@ -135,13 +159,13 @@ def is_shell(name: str) -> bool:
 def value_class(name: str) -> str | None:
     """The Python class that stands for a Java class of plain values, None if there is none."""
     found = _VALUES.get(canonical_name(name))
-    return found and _LIBRARY + found
+    return found and LIBRARY + found
 
 
 def grouping_class(name: str) -> str:
     """The Python class that stands for a custom grouping of Storm's; any other name as it is."""
     found = _GROUPINGS.get(canonical_name(name))
-    return _LIBRARY + found if found else name
+    return LIBRARY + found if found else name
 
 
 _drawing: list[bool] = []
@@ -159,7 +183,12 @@ def for_drawing() -> Iterator[None]:
 
 def is_only_drawn(name: str) -> bool:
     """Whether this class cannot run here, and does not need to."""
-    return bool(_drawing) and looks_like_java(name) and not is_known(name)
+    return is_drawing() and looks_like_java(name) and not is_known(name)
+
+
+def is_drawing() -> bool:
+    """Whether only a picture is wanted."""
+    return bool(_drawing)
 
 
 def resolve(
@@ -183,7 +212,7 @@ def resolve(
     _check_kind(full_class_name, found.is_spout, is_spout, component)
     config = _settings(found, full_class_name, args, component)
     outputs = None if found.fields is None else [StreamSpec(DEFAULT_STREAM, found.fields)]
-    return _LIBRARY + found.class_name, config, outputs
+    return LIBRARY + found.class_name, config, outputs
 
 
 def unknown(full_class_name: str) -> str:
@@ -191,6 +220,10 @@ def unknown(full_class_name: str) -> str:
     simple = full_class_name.rpartition(".")[2]
     same = [each for each in (*_EQUIVALENTS, *_SHELLS) if each.rpartition(".")[2] == simple]
     hint = f" (did you mean {_STORM}{same[0]}?)" if same else ""
+    short = canonical_name(full_class_name).removeprefix(_STORM)
+    ours = next((text for start, text in _OURS.items() if short.startswith(start)), None)
+    if ours is not None:
+        return f"Java class {full_class_name} cannot run here: what does the same is {ours}"
     return (
         f"Java class {full_class_name} has no equivalent here{hint}: write it as a Python class and"
         " name its dotted path; a component may be a shell component as well (docs/PORTING.md,"

@@ -38,7 +38,8 @@ def topology(definition: TopologyDefinition, name: str) -> TopologySpec:
     else:
         wired = _components(definition, components)
         config = {**config, **_resources(definition.vertices, config)}
-        spec = TopologySpec(name, wired, config, defaults=STORM_DEFAULTS)
+        api = {} if definition.is_herons else STORM_DEFAULTS
+        spec = TopologySpec(name, wired, config, defaults=api)
     _check(spec, definition)
     return spec
 
@@ -74,6 +75,11 @@ def _outputs_read(name: str, definition: TopologyDefinition) -> tuple[StreamSpec
 
 
 def _check_outputs(stream: StreamDefinition, found: ComponentSpec) -> None:
+    if not found.outputs and found.class_path.startswith(java.LIBRARY):
+        raise stream.position.wrong(
+            f"{stream.target!r} reads {stream.source!r}, whose class {found.class_path} emits"
+            " nothing, as in Storm: read what it reads"
+        )
     if not found.outputs:
         raise stream.position.wrong(
             f"{stream.target!r} reads {stream.source!r}, but its class {found.class_path} has no"

@@ -137,3 +137,5 @@ class TopologyDefinition:
     vertices: dict[str, VertexDefinition] = field(default_factory=dict)
     streams: list[StreamDefinition] = field(default_factory=list)
     source: SourceDefinition | None = None
+    is_herons: bool = False
+    """An ECO file of Heron's API, which is at most once by default."""

@@ -1,13 +1,13 @@
 """From the path of a Flux file to its topology."""
 
 import os
-import sys
 from collections.abc import Mapping
 from dataclasses import replace
 
 from heron_core.errors import TopologyError, UsageError
 from heron_core.topology import TopologySpec
 from heron_core.validation import choices
+from heron_io.imports import put_on_search_path
 from heronpy_compat.flux.build_topology import topology
 from heronpy_compat.flux.including import Reading, complete_definition
 from heronpy_compat.flux.substitution import Values
@@ -15,7 +15,7 @@ from heronpy_compat.loading import aliases
 
 __all__ = ["load_flux"]
 
-_CODE_FOLDERS = ("src", "topologies")
+_CODE_FOLDERS = ("src", "topologies", "resources")
 """Where sparse's projects keep their code."""
 
 
@@ -38,7 +38,7 @@ def load_flux(
         what = "is a directory" if os.path.isdir(file) else "does not exist"
         raise UsageError(f"{path} {what}: name the YAML file with the topology")
     search_paths = _search_paths(os.path.dirname(file))
-    sys.path[:] = [*search_paths, *(each for each in sys.path if each not in search_paths)]
+    put_on_search_path(search_paths)
     values = Values(properties or {}, os.environ if use_environment else None)
     definition = complete_definition(file, Reading(values, search_paths))
     spec = topology(definition, _name(path, name, definition.name))

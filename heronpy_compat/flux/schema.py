@@ -20,7 +20,10 @@ from heronpy_compat.flux.mapping_reader import MappingReader
 
 INCLUDED_KEYS = ("name", "config", "components", "spouts", "bolts", "streams")
 """What Flux takes from an included file."""
-_TOPOLOGY_KEYS = (*INCLUDED_KEYS, "includes", "topologySource", "workerHooks")
+_TOPOLOGY_KEYS = (*INCLUDED_KEYS, "includes", "topologySource", "workerHooks", "type")
+_STORM, _HERON = "storm", "heron"
+_TYPES = (_STORM, _HERON)
+"""What Heron's ECO says of a topology: which API its components are written in."""
 _OBJECT_KEYS = ("id", "className", "constructorArgs", "properties", "configMethods", "factory",
                 "factoryArgs")  # fmt: skip
 _VERTEX_KEYS = (*_OBJECT_KEYS, "parallelism", "numTasks", "cpuLoad", "onHeapMemoryLoad",
@@ -39,6 +42,7 @@ def topology_definition(document: Located, *, included: bool = False) -> Topolog
     if included:
         _check_included(document)
     found = TopologyDefinition(document.position, entries.text("name"), entries.mapping("config"))
+    found.is_herons = _type(entries) == _HERON
     if entries.items("workerHooks"):
         raise entries.position_of("workerHooks").wrong(
             "workerHooks are not supported: there is a process for each instance, so use initialize"
@@ -62,6 +66,15 @@ def topology_definition(document: Located, *, included: bool = False) -> Topolog
             "a topology has either a topologySource or spouts, bolts and streams, not both"
         )
     return found
+
+
+def _type(entries: MappingReader) -> str:
+    name = entries.text("type") or _STORM
+    if name not in _TYPES:
+        raise entries.position_of("type").wrong(
+            f"the topology has the type {name!r}; {choices('types', name, _TYPES)}"
+        )
+    return name
 
 
 def _check_included(document: Located) -> None:

@@ -94,6 +94,12 @@ def install() -> None:
     sys.meta_path.append(Aliases(everything))
 
 
+def other_heronpy() -> str | None:
+    """The folder of another distribution's package heronpy (the one of Heron on PyPI), or None."""
+    folders = (os.path.join(each, HERONPY) for each in sys.path if each)
+    return next((each for each in folders if os.path.isdir(os.path.join(each, "api"))), None)
+
+
 _ALL = Aliases(frozenset(TARGETS))
 
 

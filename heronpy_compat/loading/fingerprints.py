@@ -15,6 +15,7 @@ from typing import Any
 
 from heron_core.errors import ComponentError
 from heron_core.topology import ComponentSpec
+from heronpy_compat.adapters.construct import is_storm_like
 from heronpy_compat.api.state.keyed_state import declared_states
 from heronpy_compat.loading.class_loading import load_class
 from heronpy_compat.user_errors import is_users
@@ -30,14 +31,18 @@ _WRAPPERS = ("__func__", "fget", "fset", "fdel", "__wrapped__", "func", "args", 
 """What a static method, a property or a partial is made of."""
 
 
-def described(component: ComponentSpec) -> ComponentSpec:
-    """The component with what is known of its class; as it is if that cannot be loaded here."""
+def described(component: ComponentSpec, folder: str = "") -> ComponentSpec:
+    """The component with what is known of its class; as it is if that cannot be loaded here.
+
+    `folder`: where Storm would run it, if it is one of Storm's.
+    """
     try:
         kind = load_class(component.class_path)
     except ComponentError:
         return component
     keeps = callable(getattr(kind, "init_state", None)) or bool(declared_states(kind))
-    return replace(component, code=fingerprint(kind), keeps_state=keeps)
+    own = folder if is_storm_like(kind) else ""
+    return replace(component, code=fingerprint(kind), keeps_state=keeps, folder=own)
 
 
 def fingerprint(kind: type) -> str:

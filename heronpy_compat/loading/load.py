@@ -15,6 +15,7 @@ from typing import Any
 from heron_core.errors import TopologyError
 from heron_core.topology import ComponentSpec, TopologySpec
 from heron_core.validation import choices
+from heron_io.imports import put_on_search_path
 from heronpy_compat.api.component.local_classes import LOCALS
 from heronpy_compat.api.topology import Topology
 from heronpy_compat.components.java import for_drawing
@@ -29,8 +30,8 @@ from heronpy_compat.loading.topology_files import (
     FLUX_ENDINGS,
     checked,
     directories,
+    folder_of_code,
     imported,
-    put_on_search_path,
     stem,
 )
 
@@ -92,16 +93,18 @@ def load(request: LoadRequest) -> TopologySpec:
     if request.is_to_run:
         settled = topology.with_config(request.options or {}, request.below, request.overrides)
         check_components(settled, request.runs_here)
-        topology = _described(topology)
+        topology = _described(topology, path)
     paths = tuple(dict.fromkeys((*topology.search_paths, *paths)))
     return replace(topology, search_paths=paths, main_file=path)
 
 
-def _described(topology: TopologySpec) -> TopologySpec:
+def _described(topology: TopologySpec, path: str) -> TopologySpec:
     # Late: only who runs a topology asks for it.
     from heronpy_compat.loading.fingerprints import described
 
-    return replace(topology, components=tuple(map(described, topology.components)))
+    folder = folder_of_code(path) or ""
+    components = tuple(described(each, folder) for each in topology.components)
+    return replace(topology, components=components)
 
 
 def _from_flux(request: LoadRequest, path: str) -> TopologySpec:

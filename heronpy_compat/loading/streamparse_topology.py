@@ -22,11 +22,19 @@ from heron_core.topology import (
 )
 from heron_core.validation import choices
 from heronpy_compat.adapters.storm_groupings import custom_grouping
-from heronpy_compat.components.java import SHELL_BOLT, SHELL_COMMAND, SHELL_SPOUT, resolve
+from heronpy_compat.components.java import (
+    SHELL_BOLT,
+    SHELL_COMMAND,
+    SHELL_SPOUT,
+    is_drawing,
+    resolve,
+)
 
 STORM_DEFAULTS = {keys.RELIABILITY_MODE: keys.ATLEAST_ONCE}
 """Storm tracks every tuple unless topology.acker.executors is 0."""
 
+SERIALISED = "java.io.Serializable"
+"""What a picture calls a component that only Storm can run."""
 _DSL = "streamparse.dsl.topology"
 _PYTHON_COMMAND = "streamparse_run"
 _PLAIN = {
@@ -111,6 +119,8 @@ def _what_runs(spec: Any, is_spout: bool) -> tuple[str, dict[str, Any]]:
         name: str = found.java_object.full_class_name
         class_path, config, _ = resolve(name, arguments, is_spout, spec.name)
         return class_path, config
+    if found.shell is None and is_drawing():
+        return SERIALISED, {}
     if found.shell is None:
         raise TopologyError(
             f"component {spec.name!r} is a serialised Java object, which only Storm can run: write"

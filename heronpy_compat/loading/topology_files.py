@@ -16,6 +16,8 @@ FLUX_ENDINGS = (".yaml", ".yml")
 _PYTHON_ENDING = ".py"
 _PROJECT_FILE = "config.json"
 _SOURCES = "src"
+_TOPOLOGIES = "topologies"
+_RESOURCES = "resources"
 
 
 def checked(file: str) -> str:
@@ -52,10 +54,25 @@ def directories(path: str, search_paths: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def put_on_search_path(paths: Iterable[str]) -> None:
-    """Let these directories come first, in this order."""
-    wanted = list(paths)
-    sys.path[:] = [*wanted, *(each for each in sys.path if each not in wanted)]
+def folder_of_code(main_file: str) -> str | None:
+    """The working folder that Storm gives to components: `resources` beside the topology's file, as
+    in a Storm jar; `src` of a streamparse project. None if there is neither."""
+    folder = os.path.dirname(os.path.abspath(main_file))
+    above = os.path.dirname(folder)
+    candidates = [os.path.join(folder, _RESOURCES)]
+    if os.path.basename(folder) == _TOPOLOGIES or os.path.isfile(
+        os.path.join(above, _PROJECT_FILE)
+    ):
+        candidates += [os.path.join(above, _SOURCES), os.path.join(above, _RESOURCES)]
+    return next(filter(os.path.isdir, candidates), None)
+
+
+def folder_of_programs(main_file: str) -> str:
+    """Where a program of another language runs and is looked for: Storm's folder, or else the
+    topology file's own."""
+    if not main_file:
+        return os.getcwd()
+    return folder_of_code(main_file) or os.path.dirname(os.path.abspath(main_file))
 
 
 def root_and_module_name(path: str) -> tuple[str, str]:

@@ -217,20 +217,28 @@ class Component:
             try:
                 self._run()
             except StormWentAwayError:
-                self._exit(EXIT_WENT_AWAY)
+                self._went_away()
             except Exception as error:
                 self._tell(error)
                 if self.exit_on_exception:
                     self._exit(EXIT_EXCEPTION)
 
     def _tell(self, error: Exception) -> None:
+        """Log calls as pystorm makes them: tests of components replace the module's `log`."""
+        text, own = f"Exception in {type(self).__name__}.run()", sys.exc_info()
         try:
-            self.logger.error("Exception in %s.run()", type(self).__name__, exc_info=True)
+            self.logger.error(text, exc_info=True)
             self._handle_run_exception(error)
         except StormWentAwayError:
-            self._exit(EXIT_WENT_AWAY)
+            log.error(text, exc_info=own)
+            self._went_away()
         except Exception:
-            log.exception("while handling %r", error)
+            log.error(text, exc_info=own)
+            log.error("While trying to handle previous exception...", exc_info=sys.exc_info())
+
+    def _went_away(self) -> None:
+        log.info("Exiting because parent Storm process went away.")
+        self._exit(EXIT_WENT_AWAY)
 
     def _exit(self, status_code: int) -> None:
         """End the process, even if other threads would go on for ever."""

@@ -9,7 +9,6 @@ fork, so instances start with it warm; the one process that needs `stream_manage
 import gc
 import logging
 import os
-import sys
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -20,18 +19,18 @@ from heron_core.errors import HeronError, TopologyStopped
 from heron_core.exit_codes import ExitCode
 from heron_core.plans import MASTER_CONTAINER, InstancePlan, PackingPlan, packing_from_json
 from heron_core.supervision import PACKING
-from heron_core.topology import TopologySpec
-from heron_io.imports import forget_ours
+from heron_core.topology import ComponentSpec, TopologySpec
+from heron_io.imports import forget_ours, put_on_search_path
 from heron_io.logs import log_to
 from heron_io.processes import SupervisorLink, raise_file_limit
 from heron_io.security import Keys
 from heronpy_compat.loading import aliases
-from heronpy_compat.user_errors import location, users_traceback
+from heronpy_compat.user_errors import location, show_paths_from, users_traceback
 from scheduler.container.grace import INSTANCE_GRACE_SECS, SERVICE_GRACE_SECS
 from scheduler.container.supervisor import PlanMessage, Supervisor
 from scheduler.container.supervisor_events import ProcessSpec
 from scheduler.packing.resources import COMPONENT_RAM_MAP, component_bytes
-from scheduler.savepoints import begin_run, run_of, store_url
+from scheduler.savepoints import absolute_url, begin_run, run_of, store_url
 
 log = logging.getLogger("container")
 
@@ -130,7 +129,7 @@ def _log_file(spec: ContainerSpec, name: str) -> str:
 
 
 def _checkpoint_store(spec: ContainerSpec) -> str:
-    return store_url(spec.topology, spec.logs)
+    return absolute_url(store_url(spec.topology, spec.logs))
 
 
 def _socket(spec: ContainerSpec) -> str:
@@ -230,6 +229,7 @@ def _instance_spec(
         log_to(path, shown, debug=debug, console=spec.console, console_level=level, log_format=form)
         make_importable(spec.topology)
         try:
+            enter_folder(spec.topology.by_name[plan.component])
             return heron_instance.server.run(spec.topology, spec.packing, where, link)
         except HeronError as error:
             log.error("%s", error)
@@ -269,9 +269,22 @@ def _in_one_line(error: BaseException) -> str:
     return f"{type(error).__name__}: {text}" + (f" ({where})" if where else "")
 
 
+def enter_folder(component: ComponentSpec) -> None:
+    """Run where Storm would run the component; HeronError if that folder is gone."""
+    if component.folder:
+        show_paths_from(os.getcwd())
+        try:
+            os.chdir(component.folder)
+        except OSError as error:
+            raise HeronError(
+                f"{component.label} runs in {component.folder}, as in Storm, and that cannot be"
+                f" entered: {error.strerror}"
+            ) from None
+
+
 def make_importable(topology: TopologySpec) -> None:
-    """The user's modules come first, and win over ours of the same name."""
+    """The user's modules are found, and win over ours of the same name."""
     os.environ.update(keys.environment(topology.config))
     forget_ours()
     aliases.install()
-    sys.path[:0] = [path for path in topology.search_paths if path not in sys.path[:1]]
+    put_on_search_path(topology.search_paths)

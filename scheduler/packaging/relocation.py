@@ -20,6 +20,9 @@ def relocated(topology: TopologySpec, folders: Iterable[tuple[str, str]]) -> Top
         topology,
         search_paths=tuple(_relocated(each, every) for each in topology.search_paths),
         main_file=_relocated(topology.main_file, every),
+        components=tuple(
+            replace(each, folder=_relocated(each.folder, every)) for each in topology.components
+        ),
     )
 
 

@@ -13,6 +13,7 @@ from heronpy_compat.adapters.multilang.output import StrayLog
 from heronpy_compat.adapters.multilang.protocol import Message
 from heronpy_compat.adapters.multilang.response_timer import ResponseTimer
 
+UNANSWERED = "a tuple of task -1 on the stream __heartbeat, which a child answers by sync"
 HEARTBEAT_SECS = 1.0
 """Storm's interval of heartbeats (ShellBolt.prepare)."""
 INBOX_READS_MAX = 16
@@ -89,7 +90,8 @@ class Reader(threading.Thread):
         now = time.monotonic()
         self._next_heartbeat = now + HEARTBEAT_SECS
         if not self.inbox and self._response_timer.is_overdue(now):
-            self._child.kill(f"said nothing for {self._response_timer.timeout_secs:g} s")
+            silent = f"said nothing for {self._response_timer.timeout_secs:g} s"
+            self._child.kill(f"{silent}, nor answered a heartbeat ({UNANSWERED})")
         self._heartbeat()
 
     def _wait_for_room(self) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from heron_core import config as keys
 from heron_core.errors import ComponentError
+from heronpy_compat.loading.topology_files import folder_of_programs
 from heronpy_compat.multilang_clients import variables
 
 COMMAND = "heronpy.shell.command"
@@ -52,7 +53,7 @@ class Settings:
         return Settings(
             component,
             _command(component, merged.get(COMMAND)),
-            _directory(context.get_topology_pex_path()),
+            folder_of_programs(context.get_topology_pex_path()),
             variables(_environment(component, merged)),
             _serializer(component, merged.get(SERIALIZER)),
             keys.seconds(merged, SUBPROCESS_TIMEOUT_SECS if asked else WORKER_TIMEOUT_SECS),
@@ -93,13 +94,3 @@ def _serializer(component: str, name: Any) -> str:
         if part in last:
             return serializer
     raise ComponentError(f"{component}: {SERIALIZER} must be json or msgpack, not {name!r}")
-
-
-def _directory(main_file: str) -> str:
-    """Where the code is: `resources` beside the topology's file, as in a Storm jar; `src` beside
-    the folder `topologies`, as in a streamparse project; or else the file's own folder."""
-    folder = os.path.dirname(os.path.abspath(main_file)) if main_file else os.getcwd()
-    candidates = [os.path.join(folder, "resources")]
-    if os.path.basename(folder) == "topologies":
-        candidates.append(os.path.join(os.path.dirname(folder), "src"))
-    return next(filter(os.path.isdir, candidates), folder)

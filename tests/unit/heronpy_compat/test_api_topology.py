@@ -159,10 +159,11 @@ def test_mistakes_across_components_are_found() -> None:
 
 
 def test_duplicate_and_reserved_names() -> None:
-    with pytest.raises(ValueError, match="component name 'same' is used twice"):
+    with pytest.raises(ValueError, match="component name 'same' is used 3 times"):
 
         class Twice(Topology):
             a = Words.spec(name="same")
+            c = Words.spec(name="same")
             b = Words.spec(name="same")
 
     with pytest.raises(ValueError, match="must not be called 'config'"):
@@ -197,7 +198,7 @@ def test_wrong_calls_of_the_builder() -> None:
         builder.add_spec(Words.spec())
     with pytest.raises(TypeError, match=r"add_spec takes what spec\(\) returned, not None"):
         builder.add_spec(None)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="component name 'words' is used twice"):
+    with pytest.raises(ValueError, match="component name 'words' is used already"):
         builder.add_spec(Words.spec(name="words"))
     with pytest.raises(ValueError, match="'config', it is reserved"):
         builder.add_spout("config", Words, 1)

@@ -256,6 +256,23 @@ def test_the_context_tells_where_an_instance_is() -> None:
     assert context.get_topology_pex_path() == ""
 
 
+def test_the_context_tells_what_storms_does() -> None:
+    context = cluster(Reader, {}).component("read", 1).context
+    assert context.get_this_task_index() == 1
+    assert set(context.get_component_streams("phases")) >= {"default", "control"}
+    assert context.get_component_streams("nobody") == []
+    assert context.get_this_streams() == context.get_component_streams("read")
+    fields = context.get_component_output_fields("phases")
+    assert fields
+    assert fields == context.get_component_output_fields("phases", "default")
+    targets = context.get_targets("phases")
+    assert targets["default"] == {"read": Grouping.SHUFFLE}
+    assert targets["control"] == {"read": Grouping.ALL}
+    assert set(context.get_this_targets()) == set(context.get_this_streams())
+    with pytest.raises(ValueError, match="there is no stream 'lost' of a component 'phases'"):
+        context.get_component_output_fields("phases", "lost")
+
+
 # --- custom groupings ----------------------------------------------------------------------------
 
 

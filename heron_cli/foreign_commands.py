@@ -1,0 +1,84 @@
+"""What a command line of Heron's or Storm's tool is here: a hint where it was refused. Pure."""
+
+import shlex
+from collections.abc import Iterator, Sequence
+
+FILE_ENDINGS = (".py", ".yaml", ".yml", ".tar.gz", ".tgz", ".pex", ".tar")
+LOCAL = "local"
+CLUSTERS = frozenset(
+    {LOCAL, "localzk", "standalone", "aurora", "kubernetes", "marathon", "mesos", "nomad",
+     "sandbox", "slurm", "yarn"}
+)  # fmt: skip
+"""Names of clusters that Heron's own configuration has."""
+ABOUT_ONE = frozenset({"kill", "activate", "deactivate", "restart", "update", "submit"})
+"""Heron's commands that take a cluster, CLUSTER[/ROLE[/ENVIRONMENT]], before the topology."""
+VALUED = frozenset(
+    {"-n", "-e", "-w", "-o", "-a", "-t", "-N", "--config-path", "--config-property", "--wait",
+     "--component-parallelism", "--container-number", "--topology-main-jvm-property", "--name",
+     "--service-url", "--release-yaml-file", "--environment", "--time", "--option"}
+)  # fmt: skip
+"""Options that are followed by their value."""
+
+
+def hint(words: Sequence[str]) -> str | None:
+    """The command of ours that says what the refused command line `words` says in the words of
+    `heron` or `storm`; None if it is none of theirs."""
+    command, given = (words[0], list(words[1:])) if words else ("", [])
+    if command == "version":
+        return "heronpy --version"
+    if command == "rebalance":
+        return _line("update", *_rebalanced(given))
+    if command == "kill" and "-w" in given:
+        return _line("kill", *("--wait" if each == "-w" else each for each in given))
+    if command in ABOUT_ONE:
+        return _herons(command, given)
+    return None
+
+
+def _herons(command: str, given: list[str]) -> str | None:
+    places, options = _apart(given)
+    if len(places) < 2 or places[0].endswith(FILE_ENDINGS):
+        return None
+    cluster, slash, _ = places[0].partition("/")
+    if not slash and cluster not in CLUSTERS and command != "submit":
+        return None
+    where = [] if cluster == LOCAL else ["--cluster", cluster]
+    if command != "submit":
+        return _line(command, *places[1:], *where, *options)
+    if not places[1].endswith(FILE_ENDINGS):
+        return None
+    file, kind, *rest = (*places[1:], "-") if len(places) == 2 else places[1:]
+    named = [] if kind == "-" else ["-n", kind.rpartition(".")[2]]
+    own_name = ["-N", rest[0]] if rest and kind == "-" else []
+    paused = ["--deactivated" if each == "--deploy-deactivated" else each for each in options]
+    return _line("submit", file, *named, *own_name, *where, *paused)
+
+
+def _apart(given: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Arguments, and options with their values."""
+    places: list[str] = []
+    options: list[str] = []
+    takes_next = False
+    for each in given:
+        is_option = takes_next or (each.startswith("-") and each != "-")
+        (options if is_option else places).append(each)
+        takes_next = not takes_next and each in VALUED
+    return places, options
+
+
+def _rebalanced(given: Sequence[str]) -> Iterator[str]:
+    """Storm's `-n WORKERS -e COMPONENT=N`; its `-w`, the pause before, has no place here."""
+    words = iter(given)
+    for each in words:
+        if each in ("-n", "--num-workers"):
+            yield from ("--container-number", next(words, "N"))
+        elif each in ("-e", "--executors"):
+            yield from ("--component-parallelism", next(words, "COMPONENT=N").replace("=", ":"))
+        elif each in ("-w", "--wait-time-secs"):
+            next(words, None)
+        else:
+            yield each
+
+
+def _line(*words: str) -> str:
+    return f"heronpy {shlex.join(words)}"
