@@ -266,8 +266,8 @@ def test_the_context_tells_what_storms_does() -> None:
     assert fields
     assert fields == context.get_component_output_fields("phases", "default")
     targets = context.get_targets("phases")
-    assert targets["default"] == {"read": Grouping.SHUFFLE}
-    assert targets["control"] == {"read": Grouping.ALL}
+    assert targets["default"]["read"] == Grouping.SHUFFLE
+    assert targets["control"]["read"] == Grouping.ALL
     assert set(context.get_this_targets()) == set(context.get_this_streams())
     with pytest.raises(ValueError, match="there is no stream 'lost' of a component 'phases'"):
         context.get_component_output_fields("phases", "lost")
