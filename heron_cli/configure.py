@@ -102,9 +102,14 @@ def reconfigured(topology: TopologySpec, options: Mapping[str, Any]) -> Topology
     new = {
         key: value for key, value in options.items() if key not in before or before[key] != value
     }
-    topology = replace(topology, config={**kept, **config_layer(new)})
+    layer = config_layer(new)
+    components = tuple(each.overruled(layer) for each in topology.components)
+    overrides = tuple(dict.fromkeys((*topology.overrides, *layer)))
+    topology = replace(
+        topology, config={**kept, **layer}, components=components, overrides=overrides
+    )
     check(topology)
-    return topology
+    return settled(topology)
 
 
 def refuse_autoscaling(topology: TopologySpec, where: str) -> None:

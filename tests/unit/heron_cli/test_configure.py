@@ -130,6 +130,8 @@ def test_what_a_hook_changes_is_the_highest_layer() -> None:
     after = reconfigured(before, options)
     assert keys.with_defaults(after.config)[keys.STMGRS] == 4
     assert {key: after.config.get(key) for key in "abc"} == {"a": None, "b": 2, "c": 3}
+    hooked = reconfigured(before, {**before.config, keys.STORM_TASKS: 3})
+    assert hooked.components[0].parallelism == 3
     with pytest.raises(TopologyError, match="must be a whole number"):
         reconfigured(before, {**before.config, keys.MAX_SPOUT_PENDING: "many"})
 
