@@ -35,6 +35,12 @@ def with_folders(path: Sequence[str], wanted: Sequence[str], library: Sequence[s
     return [*first, *wanted, *(each for each in path if each not in first and each not in wanted)]
 
 
+def users_path() -> list[str]:
+    """sys.path without the folders of Python's library."""
+    library = _library()
+    return [each for each in sys.path if each not in library]
+
+
 def _library() -> list[str]:
     """The folders of Python's own library, as they stand in sys.path."""
     paths = sysconfig.get_paths()
@@ -48,7 +54,6 @@ def hidden_by_library(module: str) -> str | None:
     top = module.partition(".")[0]
     if top not in sys.stdlib_module_names:
         return None
-    library = _library()
-    folders = [each for each in sys.path if each not in library and _INSTALLED not in each]
+    folders = [each for each in users_path() if _INSTALLED not in each]
     found = (os.path.join(path, name) for path in folders for name in (f"{top}.py", top))
     return next(filter(os.path.exists, found), None)

@@ -10,6 +10,7 @@ from local_cluster import LocalCluster
 
 from heron_core.errors import ComponentError, HeronError, TopologyError, UsageError
 from heron_core.topology import GroupingKind
+from heron_io.imports import users_path
 from heronpy_compat.loading.load import (
     LoadRequest,
     load,
@@ -70,7 +71,7 @@ def test_a_topology_class(write: Write, tmp_path: Path) -> None:
         "one_class.Words",
         "one_class.Count",
     ]
-    assert sys.path[0] == str(tmp_path / "topologies")
+    assert users_path()[0] == str(tmp_path / "topologies")
     assert load_class("one_class.Words").__name__ == "Words"
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from heron_core.errors import TopologyError, UsageError
 from heron_core.topology import GroupingKind
+from heron_io.imports import users_path
 from heronpy_compat.loading import direct_run
 from heronpy_compat.loading.class_loading import load_class
 from heronpy_compat.loading.load import LoadRequest, load, load_topology
@@ -177,7 +178,7 @@ def test_search_paths_are_kept_for_the_instances(write: Write, tmp_path: Path) -
     file = write("jobs/word_count.py", WORD_COUNT.format(name="Counting"))
     topology = load_topology(file, environment="beta", search_paths=["lib", "lib", "jobs"])
     assert topology.search_paths == (str(tmp_path / "jobs"), str(tmp_path / "lib"))
-    assert sys.path[:2] == list(topology.search_paths)
+    assert users_path()[:2] == list(topology.search_paths)
 
 
 # Programs

@@ -2,7 +2,6 @@
 
 import os
 import pickle
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ from heron_core.topology import (
     topology_from_json,
     topology_to_json,
 )
+from heron_io.imports import users_path
 from heronpy_compat.flux import load_flux
 from heronpy_compat.flux.objects import RECIPE
 from heronpy_compat.loading.class_loading import load_grouping
@@ -50,7 +50,7 @@ def test_folders_of_code_beside_the_file_are_searched(write: Write, tmp_path: Pa
     path = write("t.yaml", "spouts:\n - {id: s, className: words.parts.S}")
     topology = load_flux(path)
     expected = [str(tmp_path), str(tmp_path / "src"), str(tmp_path / "topologies")]
-    assert list(topology.search_paths) == sys.path[:3] == expected
+    assert list(topology.search_paths) == users_path()[:3] == expected
 
 
 @pytest.mark.parametrize(
