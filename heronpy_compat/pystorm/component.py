@@ -217,7 +217,7 @@ class Component:
             try:
                 self._run()
             except StormWentAwayError:
-                self._went_away()
+                self._exit(EXIT_WENT_AWAY)
             except Exception as error:
                 self._tell(error)
                 if self.exit_on_exception:

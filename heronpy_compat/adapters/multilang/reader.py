@@ -47,6 +47,7 @@ class Reader(threading.Thread):
         self._poll = select.poll()
         self._poll.register(child.stdout, select.POLLIN)
         self._next_heartbeat = time.monotonic() + HEARTBEAT_SECS
+        self._has_begun = False
         self._waits = False
         self._room = threading.Event()
         self._leaving = False
@@ -81,6 +82,7 @@ class Reader(threading.Thread):
         self._strays.take(self._child.codec.strays)
         if messages:
             self._response_timer.heard_at = time.monotonic()
+            self._has_begun = True
             self.inbox.append(deque(messages))
             self._notify()
         return True
@@ -91,7 +93,9 @@ class Reader(threading.Thread):
         self._next_heartbeat = now + HEARTBEAT_SECS
         if not self.inbox and self._response_timer.is_overdue(now):
             silent = f"said nothing for {self._response_timer.timeout_secs:g} s"
-            self._child.kill(f"{silent}, nor answered a heartbeat ({UNANSWERED})")
+            # Before its pid it was asked for no heartbeat.
+            asked = f", nor answered a heartbeat ({UNANSWERED})" if self._has_begun else ""
+            self._child.kill(f"{silent}{asked}")
         self._heartbeat()
 
     def _wait_for_room(self) -> None:

@@ -311,7 +311,7 @@ def test_no_more_than_max_pending_are_given_to_a_child_that_does_not_read(
     assert shell.engine.failed == given[:3]
     shell.engine.until(shell.component.is_idle)
     assert shell.engine.acked == given[3:]
-    assert "said nothing for 2 s" in shell.engine.errors[0]
+    assert "said nothing for 2 s, nor answered a heartbeat (a tuple" in shell.engine.errors[0]
 
 
 def test_a_child_that_collects_a_batch_is_given_more_than_max_pending(bolt: Make) -> None:
