@@ -36,18 +36,18 @@ def hint(words: Sequence[str]) -> str | None:
 
 
 def _herons(command: str, given: list[str]) -> str | None:
-    places, options = _apart(given)
-    if len(places) < 2 or places[0].endswith(FILE_ENDINGS):
+    arguments, options = _apart(given)
+    if len(arguments) < 2 or arguments[0].endswith(FILE_ENDINGS):
         return None
-    cluster, slash, _ = places[0].partition("/")
+    cluster, slash, _ = arguments[0].partition("/")
     if not slash and cluster not in CLUSTERS and command != "submit":
         return None
     where = [] if cluster == LOCAL else ["--cluster", cluster]
     if command != "submit":
-        return _line(command, *places[1:], *where, *options)
-    if not places[1].endswith(FILE_ENDINGS):
+        return _line(command, *arguments[1:], *where, *options)
+    if not arguments[1].endswith(FILE_ENDINGS):
         return None
-    file, kind, *rest = (*places[1:], "-") if len(places) == 2 else places[1:]
+    file, kind, *rest = (*arguments[1:], "-") if len(arguments) == 2 else arguments[1:]
     named = [] if kind == "-" else ["-n", kind.rpartition(".")[2]]
     own_name = ["-N", rest[0]] if rest and kind == "-" else []
     paused = ["--deactivated" if each == "--deploy-deactivated" else each for each in options]
@@ -56,14 +56,14 @@ def _herons(command: str, given: list[str]) -> str | None:
 
 def _apart(given: Sequence[str]) -> tuple[list[str], list[str]]:
     """Arguments, and options with their values."""
-    places: list[str] = []
+    arguments: list[str] = []
     options: list[str] = []
     takes_next = False
     for each in given:
         is_option = takes_next or (each.startswith("-") and each != "-")
-        (options if is_option else places).append(each)
+        (options if is_option else arguments).append(each)
         takes_next = not takes_next and each in VALUED
-    return places, options
+    return arguments, options
 
 
 def _rebalanced(given: Sequence[str]) -> Iterator[str]:
