@@ -19,6 +19,8 @@ from heronpy_compat.loading.load_request import LoadRequest
 from heronpy_compat.loading.topology_files import folder_of_code, folder_of_programs
 from scheduler.packaging.relocation import relocated
 
+pytestmark = pytest.mark.usefixtures("fresh_imports")
+
 FLUX = """
 name: words
 {top}
@@ -59,12 +61,6 @@ def flux(folder: Path, top: str = "", spout: str = RANDOM_WORDS, source: str = "
     return str(file)
 
 
-@pytest.fixture(autouse=True)
-def own_path(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a test puts on the search path goes with it."""
-    monkeypatch.setattr(sys, "path", list(sys.path))
-
-
 def project(root: Path, package: str) -> Path:
     """A streamparse project with a topology and a package in src; returns the topology's file."""
     (root / "config.json").write_text(json.dumps({"topology_specs": "topologies/"}))
@@ -91,7 +87,6 @@ def test_a_sibling_called_like_a_module_of_python_breaks_nothing(tmp_path: Path)
     file = project(tmp_path, "beside_socket")
     for folder in ("src", "topologies"):
         (tmp_path / folder / "socket.py").write_text("raise RuntimeError('not me')")
-    sys.modules.pop("socket", None)
     assert load(LoadRequest(str(file), is_to_run=True, runs_here=True)).components
     assert "site-packages" not in str(sys.modules["socket"].__file__)
     assert not str(sys.modules["socket"].__file__).startswith(str(tmp_path))
