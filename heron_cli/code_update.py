@@ -10,6 +10,7 @@ from heron_cli.loading import load_in_child
 from heron_cli.options.source import SourceOptions
 from heron_cli.resolve_source import resolve
 from heron_cli.running_topology import RunningTopology
+from heron_core.dead_letters import routed
 from heron_core.errors import TopologyError, UsageError
 from heron_core.storm_settings import settled
 from heron_core.topology import TopologySpec
@@ -43,6 +44,8 @@ def wanted_code(
     it that the containers need; HeronError if it cannot run. Nothing that runs has been touched."""
     assert options.file is not None
     loaded, archives = _loaded(options.file, spec), tuple[StoredCode, ...]()
+    with_letters = routed(replace(loaded, config=spec.config), os.path.abspath)
+    loaded = replace(loaded, components=with_letters.components)
     if not _is_here(topology):
         archives = packed_code(loaded.search_paths)
         loaded = relocated(loaded, relocations(archives))

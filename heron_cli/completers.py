@@ -17,7 +17,7 @@ def complete_running(
     context: click.Context, parameter: click.Parameter, incomplete: str
 ) -> Completions:
     """Topologies that run; of commands about logs, those that have ended as well."""
-    with_ended = context.command.name in ("tail", "remove_logs")
+    with_ended = context.command.name in ("tail", "remove_logs", "dead_letters")
     return _beginning(running_topologies(with_ended), incomplete)
 
 

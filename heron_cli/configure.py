@@ -1,5 +1,6 @@
 """From a loaded topology and the command line's options to a checked one and its packing plan."""
 
+import os
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -10,6 +11,8 @@ from heron_cli.config_notes import config_notes
 from heron_cli.options.topology import TopologyOptions
 from heron_cli.resolve_source import Source
 from heron_core import config as keys
+from heron_core.dead_letter_target import FileTarget, target_of
+from heron_core.dead_letters import routed
 from heron_core.errors import TopologyError, UsageError
 from heron_core.plans import PackingPlan
 from heron_core.storm_settings import settled
@@ -68,10 +71,11 @@ def configured(
         added[ORIGINAL_NAME] = original
     if keys.flag(keys.with_defaults(topology.config), keys.DEBUG):
         added[LOG_LEVEL] = "debug"
-    topology = replace(topology, config={**topology.config, **added})
+    topology = routed(replace(topology, config={**topology.config, **added}), os.path.abspath)
     check(topology)
     topology = settled(topology)
     keys.check_instances(topology.config, sum(each.parallelism for each in topology.components))
+    _check_letters(topology)
     _check_tracing(topology)
     for note in config_notes(loaded, topology, options.config(), is_query):
         click.echo(note, err=True)
@@ -82,6 +86,13 @@ def configured(
             err=True,
         )
     return topology
+
+
+def _check_letters(topology: TopologySpec) -> None:
+    """UsageError if dead letters are to go into a folder that is none."""
+    target = target_of(topology.config.get(keys.DEAD_LETTER))
+    if isinstance(target, FileTarget) and os.path.isfile(target.folder):
+        raise UsageError(f"{keys.DEAD_LETTER}: {target.folder} is a file, and is to be a folder")
 
 
 def _check_tracing(topology: TopologySpec) -> None:
@@ -108,6 +119,7 @@ def reconfigured(topology: TopologySpec, options: Mapping[str, Any]) -> Topology
     topology = replace(
         topology, config={**kept, **layer}, components=components, overrides=overrides
     )
+    topology = routed(topology, os.path.abspath)
     check(topology)
     return settled(topology)
 

@@ -3,11 +3,13 @@
 import os
 import select
 import signal
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from types import FrameType
 from typing import Any
 
+from heron_cli.letters_line import letters_line
 from heron_cli.live_view import Screen, Stopwatch, screen
 from heron_cli.run_result import (
     Ending,
@@ -225,6 +227,9 @@ class ForegroundRun:
             self.screen.note(
                 "\n".join(ending.lines(self.screen.width, not self.screen.shows_all_events))
             )
+            began_ms = int((time.time() - self.clock.secs) * 1000)
+            if letters := letters_line(self.launch.topology, ending.stats, began_ms):
+                self.screen.note(letters)
             if kept := kept_line(ending.stats, outcome.get("state", "")):
                 self.screen.note(kept)
         if self._restore_failure:

@@ -22,6 +22,10 @@ COMMANDS = {
         "heron_cli.commands.sample",
         "Print the next tuples that a component sends on a stream.",
     ),
+    "dead_letters": (
+        "heron_cli.commands.dead_letters",
+        "List the tuples that a topology gave up, or send them again.",
+    ),
     "ui": ("heron_cli.commands.ui", "Serve the numbers of all topologies over HTTP."),
     "activate": (
         "heron_cli.commands.control",

@@ -14,7 +14,7 @@ What `init_state` and `initialize` raise ends the instance. What any other metho
 reported as the user code's error and goes to `handle_exception`, unless it says otherwise below.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn, Protocol
 
@@ -68,6 +68,11 @@ class SpoutBindings(Bindings):
 
     finish: Callable[[], None]
     """The spout has nothing more to emit."""
+    reopen: Callable[[], None]
+    """It has again."""
+    give_up_emitted: Callable[[Any, list[Any], int], bool]
+    """give_up_emitted(tup_id, values, failures): a tuple of the default stream that has failed so
+    often is not emitted again; whether it is a dead letter now."""
     emit_watermark: Callable[[int], None]
     """The spout emits no event that happened before then, in ms since 1970, from here on."""
 
@@ -79,8 +84,9 @@ class BoltBindings(Bindings):
 
     ack: Callable[[Any], None]
     fail: Callable[[Any], None]
-    give_up: Callable[[int], None]
-    """So many tuples, of those that were acked, turned out not to be processed."""
+    give_up_rows: Callable[[Sequence[str], list[tuple[list[Any], str]]], None]
+    """give_up_rows(fields, [(values, why), …]): tuples that were acked turned out not to be
+    processed."""
 
 
 class EngineComponent(Protocol):

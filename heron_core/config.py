@@ -9,6 +9,7 @@ from typing import Any
 
 from heron_core.algorithms.retries import RetryPolicy
 from heron_core.config_names import *
+from heron_core.dead_letter_target import target_of
 from heron_core.errors import TopologyError, shown
 
 
@@ -256,6 +257,7 @@ def check(config: Mapping[str, Any]) -> None:
     exits_on_exception(merged)
     retry_policy(merged)
     replay_policy(merged)
+    target_of(merged.get(DEAD_LETTER))
     environment(merged)
     tick_interval_secs(merged)
     log_format(merged)

@@ -12,6 +12,7 @@ from functools import partial
 from heron_core import config, config_keys, storm_settings
 from heron_core.algorithms.autoscale.options import check as check_autoscale
 from heron_core.config_effects import component_config
+from heron_core.dead_letters import with_errors
 from heron_core.errors import TopologyError, shown
 from heron_core.topology import (
     SYSTEM_COMPONENT,
@@ -41,7 +42,7 @@ _KEYED = (GroupingKind.FIELDS, GroupingKind.PARTIAL_KEY)
 
 def problems(topology: TopologySpec) -> list[str]:
     """Every problem of the topology as one line each; an empty list if it can run."""
-    return list(_problems(topology))
+    return list(_problems(with_errors(topology)))
 
 
 def check(topology: TopologySpec) -> None:

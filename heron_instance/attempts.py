@@ -40,6 +40,7 @@ from heron_core.component import EngineComponent
 from heron_core.config import MEMORY
 from heron_core.state.file_snapshot import StateBytes, as_bytes
 from heron_core.wire.frames import Frames
+from heron_instance.emit.dead_letters import Fault, fault_of
 from heron_instance.input.bolt import BoltDriver
 from heron_instance.input.raised import UserCodeRaised, line_of
 from heron_instance.input.undoable import Totals
@@ -118,7 +119,7 @@ class Call:
         """Whether it failed by itself, rather than a part of it that is known now."""
         return True
 
-    def give_up(self, driver: BoltDriver) -> bool:
+    def give_up(self, driver: BoltDriver, fault: Fault) -> bool:
         """It is left out, and counts as an error outside of a tuple; whether it is over."""
         driver.metrics.callback_errors += 1
         driver.calls_given_up += 1
@@ -171,9 +172,9 @@ class Rows:
             self.last = row + 1
         return True
 
-    def give_up(self, driver: BoltDriver) -> bool:
+    def give_up(self, driver: BoltDriver, fault: Fault) -> bool:
         """The first one is left out; whether it was the last."""
-        driver.skip_rows(self.frames, self.first, self.last)
+        driver.skip_rows(self.frames, self.first, self.last, fault)
         return self._go_on(self.last)
 
     def _go_on(self, at: int | None) -> bool:
@@ -213,6 +214,8 @@ class Attempts:
         """Checkpoints completed since the last raise."""
         self._raises: dict[int, int] = {}
         """Where each raise takes all back: how often a tuple has, by what it is known by."""
+        self._faults: dict[int, Fault] = {}
+        """What it raised last."""
 
     def begin(self, unit: Unit) -> None:
         """It is tried when those before it are over."""
@@ -277,10 +280,10 @@ class Attempts:
             raised.key = self._key_of(unit)
             return raised
         if unit.blame(raised):
-            self._failed(unit, now)
+            self._failed(unit, raised, now)
         return None
 
-    def _failed(self, unit: Unit, now: float) -> None:
+    def _failed(self, unit: Unit, raised: UserCodeRaised, now: float) -> None:
         unit.failures += 1
         pause = self._pause_secs(unit.failures)
         if pause is not None:
@@ -289,10 +292,13 @@ class Attempts:
         if self._host.bolt.options.stops_on_exception:
             self._host.bolt.stop_topology(unit.where)
         self._given_up_in_a_row += 1
-        self._end_if(unit.give_up(self._host.bolt), unit)
+        fault = fault_of(raised.__cause__, unit.failures)
+        self._end_if(unit.give_up(self._host.bolt, fault), unit)
 
     def _pause_secs(self, failures: int) -> float | None:
-        if self._given_up_in_a_row >= IN_A_ROW_MAX:
+        # Letters are kept, and can be sent again.
+        is_kept = self._host.bolt.collector.letters is not None
+        if self._given_up_in_a_row >= IN_A_ROW_MAX and not is_kept:
             return replace(self._policy, is_endless=True).pause_secs(failures)
         return self._policy.pause_secs(failures)
 
@@ -366,9 +372,11 @@ class Attempts:
         """It has raised too often. A tuple may come once more, if others raise."""
         if self._host.bolt.options.stops_on_exception:
             self._host.bolt.stop_topology(unit.where)
+        key = self._key_of(unit)
         if isinstance(unit, Call):
-            self._raises.pop(self._key_of(unit))
-        self._end_if(unit.give_up(self._host.bolt), unit)
+            self._raises.pop(key)
+        fault = self._faults.get(key) or fault_of(None)
+        self._end_if(unit.give_up(self._host.bolt, fault), unit)
 
     def gives_up(self, raised: UserCodeRaised) -> bool:
         """Whether what a call raised that is no unit is not worth another restore."""
@@ -380,8 +388,11 @@ class Attempts:
     def restore_pause_secs(self, raised: UserCodeRaised) -> float:
         """How long to wait until all go back, as this was raised."""
         if len(self._raises) >= KNOWN_MAX:
-            self._raises.pop(next(iter(self._raises)))
+            oldest = next(iter(self._raises))
+            self._raises.pop(oldest)
+            self._faults.pop(oldest, None)
         failures = self._raises[raised.key] = self._raises.get(raised.key, 0) + 1
+        self._faults[raised.key] = fault_of(raised.__cause__, failures)
         self._calm = 0
         return pause_secs(self._policy.first_pause_secs, failures)
 

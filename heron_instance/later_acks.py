@@ -13,8 +13,9 @@ from typing import Any
 
 from heron_core.errors import ComponentError
 from heron_core.topology import DEFAULT_STREAM
-from heron_instance.emit.collector import BoltCollector, tasks_of
-from heron_instance.emit.output_buffers import OutputBuffer
+from heron_instance.emit.collector import BoltCollector
+from heron_instance.emit.dead_letters import Fault, present_fault
+from heron_instance.emit.output_buffers import OutputBuffer, tasks_of
 from heron_instance.emit.routing import Route
 from heron_instance.in_flight import InFlight, Taken
 from heronpy_compat.adapters.foreign_calls import ForeignCalls
@@ -42,6 +43,8 @@ class LaterAcks:
         self._foreign = foreign
         self._by_tuple: dict[int, Taken] = {}
         """By the tuple's place in memory, which is its own as long as it is in flight."""
+        self._faults: dict[int, Fault] = {}
+        """By the same, why tuples failed that others in front of them keep here."""
         self._current: Taken | None = None
         """Of the tuple that `process` is called with."""
         self._has_reported = False
@@ -133,22 +136,29 @@ class LaterAcks:
 
     def fail(self, tup: Any) -> None:
         """The tuple is given up, and so is what was emitted for it."""
-        self._settle(tup, has_failed=True)
+        fault = None if self.collector.letters is None else present_fault()
+        self._settle(tup, has_failed=True, fault=fault)
 
-    def _settle(self, tup: Any, has_failed: bool) -> None:
+    def _settle(self, tup: Any, has_failed: bool, fault: Fault | None = None) -> None:
         if self._foreign.is_elsewhere:
-            self._foreign.leave(lambda: self._settle(tup, has_failed))
+            self._foreign.leave(lambda: self._settle(tup, has_failed, fault))
             return
         taken = self._by_tuple.get(id(tup))
         if taken is None or not self.in_flight.settle(taken, has_failed):
             self.collector.outbox.late += 1
             return
+        if fault is not None:
+            self._faults[id(tup)] = fault
         for released in self.in_flight.release():
             for withheld in released.emits:
                 self._send(withheld)
             for each in released.taken:
                 del self._by_tuple[id(each.tup)]
-                (self.collector.fail if each.has_failed else self.collector.ack)(each.tup)
+                why = self._faults.pop(id(each.tup), None)
+                if each.has_failed:
+                    self.collector.fail_by(each.tup, why)
+                else:
+                    self.collector.ack(each.tup)
 
     def _send(self, withheld: Withheld) -> None:
         self.collector.put(withheld.buffers, withheld.route, withheld.data, ())

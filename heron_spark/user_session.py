@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlparse
 
 from heron_core import validation
+from heron_core.dead_letters import routed
 from heron_core.errors import TopologyError, UsageError
 from heron_core.storm_settings import settled
 from heron_core.topology import TopologySpec
@@ -68,7 +69,8 @@ def planned(source: Any, config: Mapping[str, Any] | None) -> Plan:
 
     TopologyError that names the component which cannot run.
     """
-    topology = settled(topology_from(source, None, None, config or {}).with_config(config or {}))
+    loaded = topology_from(source, None, None, config or {}).with_config(config or {})
+    topology = routed(settled(loaded), os.path.abspath)
     validation.check(topology)
     for each in topology.components:
         try:

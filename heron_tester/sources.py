@@ -1,11 +1,13 @@
 """From whatever a user calls a topology to its checked value, configured as a run would do it."""
 
+import os
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
 from heron_core import validation
+from heron_core.dead_letters import routed
 from heron_core.storm_settings import settled
 from heron_core.topology import TopologySpec
 from heronpy_compat.loading.topology_sources import topology_from
@@ -18,7 +20,8 @@ def topology_of(
 
     UsageError for what is no topology, TopologyError for one that cannot run.
     """
-    topology = settled(topology_from(source, name, environment, config).with_config(config))
+    loaded = topology_from(source, name, environment, config).with_config(config)
+    topology = routed(settled(loaded), os.path.abspath)
     validation.check(topology)
     validation.check_native(topology)
     return topology

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from heron_core.config_names import DEAD_LETTER
 from heron_core.errors import HeronError, ProtocolError
 from heron_core.exit_codes import ExitCode
 from heron_core.plans import PackingPlan, TopologyState, packing_from_json
@@ -56,7 +57,7 @@ def write_outcome(submission: Submission, outcome: Outcome) -> str:
         state, reason = last, known.get("reason", "")
     state = state or TopologyState.KILLED
     ending = {"state": state, "reason": reason, "ended_at": time_text()}
-    facts = {**_facts(known), **_sizes(packing)}
+    facts = {**_facts(known), **_sizes(packing), **_letters(submission)}
     _write(submission.home, submission.topology.name, {**ending, **facts})
     return state
 
@@ -113,6 +114,12 @@ def _known(submission: Submission) -> tuple[dict[str, Any], PackingPlan]:
     except HeronError as error:
         log.warning("the topology's state could not be read: %s", error)
         return {}, submission.packing
+
+
+def _letters(submission: Submission) -> dict[str, str]:
+    """Where the topology has left its dead letters, if it has a place for them."""
+    value = submission.topology.config.get(DEAD_LETTER)
+    return {"dead_letter": value} if isinstance(value, str) else {}
 
 
 def _facts(state: Mapping[str, Any]) -> dict[str, Any]:

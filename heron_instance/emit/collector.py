@@ -19,10 +19,11 @@ from heron_core.native import bolt_emit, spout_emit
 from heron_core.optional_packages import needed
 from heron_core.topology import DEFAULT_STREAM
 from heron_core.wire.values import Pack, pack_fields
-from heron_instance.emit.output_buffers import Outbox, OutputBuffer
+from heron_instance.emit.dead_letters import DeadLetters, Fault, present_fault
+from heron_instance.emit.output_buffers import Outbox, OutputBuffer, tasks_of
 from heron_instance.emit.routing import Route, Router
 from heron_instance.emit.threads_calls import ThreadsCalls
-from heron_instance.input.anchors import SharedAnchorState
+from heron_instance.input.anchors import SharedAnchorState, anchors_of
 from heron_instance.options import Options
 
 if TYPE_CHECKING:
@@ -47,6 +48,8 @@ class Collector(ThreadsCalls):
         self.component = router.component.name
         self.next_edge = next_edge
         self._pack = pack
+        self.letters: DeadLetters | None = None
+        """None where nobody reads the stream `errors`."""
 
     def go_on_counting(self, before: "Collector") -> None:
         """This one takes the place of another one in the same process: its numbers go on."""
@@ -190,11 +193,6 @@ class Collector(ThreadsCalls):
         return total
 
 
-def tasks_of(buffers: Sequence[OutputBuffer]) -> list[int]:
-    """The tasks that buffers lead to."""
-    return [task for buffer in buffers for task in buffer.targets or (buffer.destination,)]
-
-
 class BoltCollector(Collector):
     """emit, ack and fail of a bolt."""
 
@@ -248,7 +246,7 @@ class BoltCollector(Collector):
             rest = (values, stream, kept, direct_task, need_task_ids)
             return self.left(self.emit_general, *rest, wants_tasks=need_task_ids)  # type: ignore[no-any-return]
         buffers = self.buffers_for(values, route, direct_task)
-        anchor_states = _anchors(anchors) if self.outbox.tracked and anchors else {}
+        anchor_states = anchors_of(anchors) if self.outbox.tracked and anchors else {}
         total = self.put(buffers, route, self.packed(values, route), list(anchor_states))
         for anchor_state, at in anchor_states.values():
             anchor_state[at] ^= total
@@ -278,7 +276,7 @@ class BoltCollector(Collector):
             return
         route = self.route_of(stream)
         emission = self.emission_of(frame, route, direct_task)
-        anchor_states = _anchors(anchors) if self.outbox.tracked and anchors else {}
+        anchor_states = anchors_of(anchors) if self.outbox.tracked and anchors else {}
         total = self.columns.put(emission, route, list(anchor_states))
         for anchor_state, at in anchor_states.values():
             anchor_state[at] ^= total
@@ -299,19 +297,26 @@ class BoltCollector(Collector):
         self.failed += further * (self.failed - failed)
         self.failed_for_good += further * (self.failed_for_good - for_good)
 
-    def give_up(self, number: int) -> None:
-        """So many tuples that were acked are not processed: no spout is told of them any more."""
-        self.failed += number
-        self.failed_for_good += number
+    def fail_by(self, tup: Any, fault: Fault | None) -> None:
+        """As `fail`, for a reason that is not the exception being handled."""
+        if self.letters is not None:
+            self.letters.fault = fault
+        self.fail(tup)
 
     def fail(self, tup: Any) -> None:
-        """The tuple is not processed: its roots fail at once and their spouts are told."""
+        """The tuple is not processed: its roots fail at once and their spouts are told. If it is
+        given up, and letters of those are read, it is one, which settles it as well."""
         if self.this_thread() != self.main_thread and self.is_elsewhere():
-            self.left(self.fail, tup)
+            self.left(self.fail_by, tup, None if self.letters is None else present_fault())
             return
         outbox = self.outbox
         outbox.settle()  # an ack of the same tuple came first, and the first one counts
         anchor_state = tup.roots
+        if self.letters is not None and self.letters.takes_failed(tup):
+            if anchor_state:
+                (self.ack_batch if hasattr(tup.values, "num_rows") else self.ack)(tup)
+            self.failed += not anchor_state
+            return
         if anchor_state is not None:
             shared = type(anchor_state) is SharedAnchorState
             if not (anchor_state.first_settle(tup.tuple_key) if shared else anchor_state):
@@ -322,17 +327,6 @@ class BoltCollector(Collector):
         else:
             self.failed_for_good += 1
         self.failed += 1
-
-
-def _anchors(anchors: Sequence[Any]) -> dict[int, tuple[list[int], int]]:
-    """root -> where its new edges are counted: in one anchor state, at a position; a root of two
-    anchors counts once."""
-    found: dict[int, tuple[list[int], int]] = {}
-    for anchor in anchors:
-        anchor_state: list[int] = anchor.roots or []
-        for at in range(0, len(anchor_state), 2):
-            found.setdefault(anchor_state[at], (anchor_state, at + 1))
-    return found
 
 
 class SpoutCollector(Collector):

@@ -427,3 +427,8 @@ def find_conflicting(buffers: Sequence[OutputBuffer]) -> None:
             for other in buffers
             if other is not buffer and reached & set(other.targets or (other.destination,))
         ]
+
+
+def tasks_of(buffers: Sequence[OutputBuffer]) -> list[int]:
+    """The tasks that buffers lead to."""
+    return [task for buffer in buffers for task in buffer.targets or (buffer.destination,)]

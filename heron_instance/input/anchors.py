@@ -5,6 +5,7 @@ it is sent when the tuple is acked, and the anchor state is emptied then. Neighb
 that came with one edge (RUNS) share an anchor state, which is sent when all of them are acked.
 """
 
+from collections.abc import Sequence
 from itertools import compress, count, islice
 from operator import attrgetter, is_not
 from typing import Any
@@ -14,7 +15,7 @@ from heron_core.native import SharedAnchorState, fold_at_once, own_anchors
 AnchorState = list[int] | None
 """None for a tuple that nobody tracks."""
 
-__all__ = ["AnchorState", "SharedAnchorState", "fold_whole_runs", "own_anchors"]
+__all__ = ["AnchorState", "SharedAnchorState", "anchors_of", "fold_whole_runs", "own_anchors"]
 
 _roots_of, _key_of = attrgetter("roots"), attrgetter("tuple_key")
 
@@ -46,3 +47,14 @@ def _is_whole(anchor_state: AnchorState, tuples: int) -> bool:
         and anchor_state.settled is None
         and anchor_state.left == tuples
     )
+
+
+def anchors_of(anchors: Sequence[Any]) -> dict[int, tuple[list[int], int]]:
+    """root -> where its new edges are counted: in one anchor state, at a position; a root of two
+    anchors counts once."""
+    found: dict[int, tuple[list[int], int]] = {}
+    for anchor in anchors:
+        anchor_state: list[int] = anchor.roots or []
+        for at in range(0, len(anchor_state), 2):
+            found.setdefault(anchor_state[at], (anchor_state, at + 1))
+    return found

@@ -8,6 +8,7 @@ from typing import Any
 from heron_core.algorithms.clock_state import ClockState, clock_state
 from heron_core.algorithms.event_windows.values import END_OF_TIME
 from heron_core.algorithms.source_watermarks import SourceWatermarks
+from heron_core.dead_letters import REPLAYED
 from heron_core.errors import ProtocolError
 from heron_core.plans import PackingPlan
 from heron_core.state.in_flight_table import Item
@@ -117,11 +118,6 @@ class BoltDriver(DividingCalls):
             self._run_some(self._run, iter(rows), rows, iter(()))
         self.works_on = False
 
-    def fields_of(self, tup: Any) -> Sequence[str]:
-        """The names of a tuple's fields."""
-        stream = self._topology.by_name[tup.component].stream(tup.stream)
-        return () if stream is None else stream.fields
-
     def repack(self, packing: PackingPlan) -> None:
         """Emits go where the tasks are by `packing`. Whoever is gone may have sent something."""
         self._know_sources(packing)
@@ -133,7 +129,7 @@ class BoltDriver(DividingCalls):
         for task, each in packing.instances.items():
             self._sources[task] = (each.component, names[each.component])
         inputs = topology.by_name[packing.instances[self.outbox.task].component].inputs
-        read = {each.component for each in inputs}
+        read = {each.component for each in inputs} - {REPLAYED}  # nobody waits for its clock
         self.source_watermarks.retask(
             task for task, each in packing.instances.items() if each.component in read
         )

@@ -1,9 +1,10 @@
 """How a bolt's driver makes tuples of a message: rows of values, or whole record batches."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from heron_core.dead_letters import REPLAYED, origin_of
 from heron_core.errors import ProtocolError
 from heron_core.native import made_rows
 from heron_core.topology import TopologySpec
@@ -45,16 +46,38 @@ class RowMaker(ComponentDriver):
         """Whether it takes a message tuple by tuple."""
         return not self._takes_batches
 
+    def fields_of(self, tup: Any) -> Sequence[str]:
+        """The names of a tuple's fields."""
+        stream = self._topology.by_name[tup.component].stream(tup.stream)
+        return () if stream is None else stream.fields
+
     def _made(
         self, head: Header, batch: Batch, values: list[Any], started: float
     ) -> tuple[list[EngineTuple], list[AnchorState]]:
         """The tuples of a message, and their anchor states if it is a plain batch."""
         if self._takes_batches:
             self._message = batch, values
-            return self._batches.tuples(self._tuple, batch, values, self._keys, started), []
+            return self._tuples_of(batch, values, started), []
         if batch.streams is not None or batch.extras is not None:
-            return self._general(head, batch, values, started), []
-        return self._rows(head, batch, values, started)
+            return self._at_origin(self._general(head, batch, values, started)), []
+        rows, anchor_states = self._rows(head, batch, values, started)
+        return self._at_origin(rows), anchor_states
+
+    def _tuples_of(self, batch: Batch, pieces: list[Any], now: float) -> list[EngineTuple]:
+        """The batches of some pieces of a message."""
+        found = self._batches.tuples(self._tuple, batch, pieces, self._keys, now)
+        return self._at_origin(found)
+
+    def _at_origin(self, rows: list[EngineTuple]) -> list[EngineTuple]:
+        """Tuples that are sent again look as they did at first."""
+        if not rows or rows[0].component != REPLAYED:
+            return rows
+        made = self._tuple
+        return [
+            made((each.tuple_key, *origin_of(each.stream), each.task, each.values,
+                  each.creation_time, each.roots))
+            for each in rows
+        ]  # fmt: skip
 
     def _values(self, head: Header, batch: Batch) -> list[Any]:
         """The rows of a message, or what makes the batches of them where the component takes those.

@@ -19,6 +19,7 @@ from heron_core.algorithms.retries import RetryPolicy
 from heron_core.errors import ComponentError
 from heron_core.wire.frames import Frames, Kind, header_of
 from heron_instance.coroutine_calls import CURRENT, Attempt, CoroutineCalls
+from heron_instance.emit.dead_letters import Fault, fault_of
 from heron_instance.in_flight import Released, Taken
 from heron_instance.input.anchors import AnchorState
 from heron_instance.input.dividing import Run
@@ -47,6 +48,8 @@ class CoroutineBoltDriver(InFlightBoltDriver):
         self._failures: dict[int, int] = {}
         """By number, of tuples that are tried again."""
         self._began: dict[int, float] = {}
+        self._faults: dict[int, Fault] = {}
+        """By number, of tuples that are given up."""
         self._retries = retries
         self._keeps_state = keeps_state
         self._hooks: Any = None
@@ -171,6 +174,7 @@ class CoroutineBoltDriver(InFlightBoltDriver):
             self._failures[taken.number] = failures
             self._coroutines.later(pause_secs, partial(self._start, taken))
             return
+        self._faults[taken.number] = fault_of(error, failures)
         self.in_flight.settle(taken, has_failed=True)
         if self.options.stops_on_exception:
             self.stop_topology(where)
@@ -196,7 +200,11 @@ class CoroutineBoltDriver(InFlightBoltDriver):
             if self._hooks is not None:
                 self._hooks.executed(taken.tup, secs)
             is_bad = taken.has_failed or has_failed
-            (self.collector.fail if is_bad else self.collector.ack)(taken.tup)
+            fault = self._faults.pop(taken.number, None)
+            if is_bad:
+                self.collector.fail_by(taken.tup, fault)
+            else:
+                self.collector.ack(taken.tup)
 
     def _sent(self, emits: tuple[Callable[[], object], ...]) -> bool:
         try:

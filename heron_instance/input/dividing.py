@@ -76,6 +76,7 @@ class DividingCalls(UndoableCalls):
         if self.options.stops_on_exception:
             self.stop_topology(where)
         if self.options.exits_on_exception:
+            self.outbox.flush()  # what it has emitted before, a letter for instance
             self.leave(
                 "process raised, and topology.bolt.on.exception is exit: "
                 f"{(self.metrics.last_error or '').strip().splitlines()[-1]}"
@@ -115,7 +116,7 @@ class DividingCalls(UndoableCalls):
         assert self._message is not None, "_is_divisible has looked"
         batch = self._message[0]
         for half in self._batches.halves(batch, piece, tup):
-            rows = self._batches.tuples(self._tuple, batch, [half], self._keys, self.clock())
+            rows = self._tuples_of(batch, [half], self.clock())
             if not self._has_run(rows):
                 self._divide(half, rows[0])
             now = self.clock()

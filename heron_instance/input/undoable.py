@@ -6,13 +6,13 @@ heron_instance/attempts.py says when that is.
 import sys
 from dataclasses import dataclass
 from typing import Any, NoReturn
-from zlib import crc32
 
 from heron_core.algorithms.source_watermarks import SourceWatermarks
 from heron_core.errors import ProtocolError
 from heron_core.wire.batch import Batch, decode_batch
 from heron_core.wire.frames import Frames, Header, header_of
 from heron_instance.emit.collector import BoltCollector
+from heron_instance.emit.dead_letters import Fault, key_of
 from heron_instance.input.anchors import AnchorState
 from heron_instance.input.bolt_rows import RowMaker
 from heron_instance.input.input_counts import InputCounts
@@ -123,7 +123,7 @@ class UndoableCalls(RowMaker):
     ) -> tuple[list[EngineTuple], list[range]]:
         """The batches of some of the rows of a message, and the positions of the rows of each."""
         parts = self._batches.between(pieces, first, last)
-        rows = self._batches.tuples(self._tuple, batch, parts, self._keys, self.clock())
+        rows = self._tuples_of(batch, parts, self.clock())
         return rows, [each.rows for each in parts]
 
     def _count_items(
@@ -134,13 +134,19 @@ class UndoableCalls(RowMaker):
         if self._takes_batches:
             self.metrics.executed += sum(each.values.num_rows - 1 for each in some)
 
-    def skip_rows(self, frames: Frames, first: int, last: int | None) -> int:
-        """These tuples of a message are given up: they count as failed for good, and as processed.
-        Returns how many they are."""
-        items = (header_of(frames).items if last is None else last) - first
+    def skip_rows(self, frames: Frames, first: int, last: int | None, fault: Fault) -> int:
+        """These tuples of a message are given up: they count as processed, and are letters, or
+        count as failed for good. Returns how many they are."""
+        head, letters = header_of(frames), self.collector.letters
+        items = (head.items if last is None else last) - first
         self.metrics.executed += items
         self.collector.failed += items
         self.collector.failed_for_good += items
+        if letters is not None and last is not None:
+            for each in self._rows_between(head, decode_batch(head, frames), first, last):
+                if letters.takes(each, fault):
+                    of_batch = each.values.num_rows if self._takes_batches else 1
+                    self.collector.failed_for_good -= of_batch
         return items
 
     def row_key(self, frames: Frames, row: int) -> int:
@@ -148,21 +154,16 @@ class UndoableCalls(RowMaker):
         head = header_of(frames)
         batch = decode_batch(head, frames)
         try:
-            tup = self._row_at(head, batch, row)
+            rows = self._rows_between(head, batch, row, row + 1)
         except Exception:  # which is told when it is run
             return 0
-        if tup is None:
-            return 0
-        values = tup.values.to_pylist() if hasattr(tup.values, "to_pylist") else tup.values
-        return crc32(repr((tup.component, tup.stream, values)).encode(errors="replace"))
+        return key_of(rows[0]) if rows else 0
 
-    def _row_at(self, head: Header, batch: Batch, row: int) -> EngineTuple | None:
+    def _rows_between(self, head: Header, batch: Batch, first: int, last: int) -> list[EngineTuple]:
         values = self._values(head, batch)
         if self._takes_batches:
-            rows, _ = self._some_batches(batch, values, row, row + 1)
-        else:
-            rows = self._made(head, batch, values, self.clock())[0][row : row + 1]
-        return rows[0] if rows else None
+            return self._some_batches(batch, values, first, last)[0]
+        return self._made(head, batch, values, self.clock())[0][first:last]
 
     @property
     def given_up(self) -> int:

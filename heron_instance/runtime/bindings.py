@@ -5,16 +5,19 @@ watch), and the task hooks. Without the last two a component has the collector's
 """
 
 import logging
+from functools import partial
 from typing import Any, NoReturn
 
 from heron_core.algorithms.event_windows.values import NO_WATERMARK
 from heron_core.component import BoltBindings, SpoutBindings
+from heron_core.dead_letters import is_system
 from heron_core.errors import ComponentError
 from heron_instance.emit.collector import BoltCollector, SpoutCollector
 from heron_instance.input.driver import ComponentDriver
 from heron_instance.input.spout import SpoutDriver
 from heron_instance.runtime.environment import Environment
 from heron_instance.runtime.hooks import TaskHooks
+from heron_instance.runtime.letters import give_up_emitted, give_up_rows
 from heron_instance.runtime.unread import dropping_emit
 
 
@@ -72,6 +75,17 @@ class DriverCalls:
         else:
             self._spout.finish()
 
+    def reopen(self) -> None:
+        """See SpoutBindings."""
+        self._finished_early = False
+        if self._spout is not None:
+            self._spout.finished = False
+
+    def give_up_emitted(self, tup_id: Any, values: list[Any], failures: int) -> bool:
+        """See SpoutBindings."""
+        spout = self._spout
+        return spout is not None and give_up_emitted(spout, tup_id, values, failures)
+
     def emit_watermark(self, watermark_ms: int) -> None:
         """See SpoutBindings."""
         if self._spout is None:
@@ -88,6 +102,8 @@ def spout_bindings(
         emit=environment.wrap("emit", collector.emit),
         emit_batch=environment.wrap("emit_batch", collector.emit_batch),
         finish=calls.finish,
+        reopen=calls.reopen,
+        give_up_emitted=calls.give_up_emitted,
         emit_watermark=calls.emit_watermark,
         logger=environment.component_logger or environment.logger,
         call_soon=environment.call_soon,
@@ -103,14 +119,14 @@ def bolt_bindings(
 ) -> BoltBindings:
     """The bindings of a bolt that takes tuples, without task hooks."""
     emit = collector.emit
-    if not collector.router.component.outputs:
+    if all(map(is_system, collector.router.component.outputs)):
         emit = dropping_emit(emit, collector.component, environment.logger.warning)
     return BoltBindings(
         emit=environment.wrap("emit", emit),
         emit_batch=environment.wrap("emit_batch", collector.emit_batch),
         ack=environment.wrap("ack", collector.ack),
         fail=environment.wrap("fail", collector.fail),
-        give_up=collector.give_up,
+        give_up_rows=partial(give_up_rows, collector),
         logger=environment.component_logger or environment.logger,
         call_soon=environment.call_soon,
         call_later=environment.later,
@@ -127,7 +143,7 @@ def lead_to(
     for name in ("emit_batch", "ack", "fail"):
         setattr(bindings, name, environment.wrap(name, getattr(calls, name)))
     emit = calls.emit
-    if not collector.router.component.outputs:
+    if all(map(is_system, collector.router.component.outputs)):
         emit = dropping_emit(emit, collector.component, environment.logger.warning)
     bindings.emit = environment.wrap("emit", emit)
 

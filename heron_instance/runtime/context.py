@@ -6,6 +6,7 @@ from typing import Any
 
 from heron_core import config as keys
 from heron_core.algorithms.user_metrics import added
+from heron_core.dead_letters import REPLAYED
 from heron_core.plans import PackingPlan
 from heron_core.topology import DEFAULT_STREAM, GroupingKind, TopologySpec
 from heronpy_compat.adapters.storm_context import storm_context
@@ -103,6 +104,7 @@ class InstanceContext(TopologyContext):
         return {
             StreamId(each.stream, each.component): _HERON_GROUPING[each.grouping.kind]
             for each in component.inputs
+            if each.component != REPLAYED
         }
 
     def get_this_sources(self) -> dict[Any, Any] | None:

@@ -2,6 +2,7 @@
 
 import logging
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from random import Random
@@ -19,6 +20,10 @@ CallSoon = Callable[[Callable[[], None]], None]
 CallLater = Callable[[float, Callable[[], None]], None]
 Wrap = Callable[[str, Callable[..., Any]], Callable[..., Any]]
 Construct = Callable[[ComponentSpec, Any], EngineSpout | EngineBolt]
+
+
+def _wall_ms() -> int:
+    return int(time.time() * 1000)
 
 
 def _always() -> bool:
@@ -96,6 +101,8 @@ class Environment:
 
     incarnation: Incarnation = field(default_factory=Incarnation)
     """Which process of its task this is."""
+    wall_ms: Callable[[], int] = _wall_ms
+    """What time it is, in ms since 1970: for people."""
     component_logger: logging.Logger | None = None
     """What user code finds as `self.logger`; None: `logger` as well."""
 

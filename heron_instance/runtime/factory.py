@@ -44,6 +44,7 @@ from heron_instance.runtime.bindings import (
 from heron_instance.runtime.context import InstanceContext
 from heron_instance.runtime.environment import Environment
 from heron_instance.runtime.hooks import TaskHooks
+from heron_instance.runtime.letters import route_letters
 from heron_instance.runtime.metrics import Metrics
 from heron_instance.runtime.silent import SilentBolt, SilentSpout
 from heron_instance.state import ComponentState
@@ -252,6 +253,7 @@ def _bolt(setting: _Setting) -> Instance:
     driver.has_fixed_state = lambda: bool(given.is_fixed)
     driver.also_idle(lambda: collector.threads_are_idle)
     calls.attach(driver)
+    route_letters(driver, collector, setting.topology, setting.packing, environment.wall_ms)
     samples = setting.samples(decode)
     return Instance(driver, component, context, hooks, setting.state, samples)
 
@@ -277,6 +279,7 @@ def _spout(setting: _Setting) -> Instance:
                          environment.logger.error, collector)  # fmt: skip
     driver.also_idle(lambda: collector.threads_are_idle)
     calls.attach(driver)
+    route_letters(driver, collector, setting.topology, setting.packing, environment.wall_ms)
     driver.hooks = hooks = _initialize(component, setting)
     if hooks is not None:
         hook_spout(bindings, hooks, collector, environment)

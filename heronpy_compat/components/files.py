@@ -12,7 +12,7 @@ from heron_core.errors import ComponentError
 from heronpy_compat.api.spout.spout import Spout
 from heronpy_compat.api.state.state import State
 from heronpy_compat.api.state.stateful_component import StatefulComponent
-from heronpy_compat.connectors.replay_queue import ReplayQueue, given_up
+from heronpy_compat.connectors.replay_queue import ReplayQueue, give_up
 from heronpy_compat.connectors.table_files import Table
 from heronpy_compat.connectors.text_files import (
     Position,
@@ -225,10 +225,9 @@ class FileSpout(Spout, StatefulComponent):
     def fail(self, tup_id: Any) -> None:
         """Emit the line again, unless it is given up."""
         if tup_id in self._pending and (failures := self._failed.failed(tup_id, time.monotonic())):
-            self._pending.pop(tup_id)
-            self.delegate.record_error(
-                *given_up(tup_id if isinstance(tup_id, tuple) else f"line {tup_id}", failures)
-            )
+            line = self._pending.pop(tup_id)
+            name = tup_id if isinstance(tup_id, tuple) else f"line {tup_id}"
+            give_up(self.delegate, tup_id, [line], failures, name)
 
     def close(self) -> None:
         """Close the files."""

@@ -125,7 +125,7 @@ class DeltaSink(WriteAheadSink):
         if not self._known:
             self._present()
         _, problems = self._table_of(transaction)
-        self.leave_out(problems)
+        self.leave_out(problems, self._columns, {at: transaction[at] for at in problems})
         return [row for at, row in enumerate(transaction) if at not in problems]
 
     def commit(self, prepared: Sequence[Any], transaction_id: TransactionId) -> None:

@@ -22,7 +22,7 @@ from heronpy_compat.connectors.kafka_client import (
     setting,
 )
 from heronpy_compat.connectors.offsets import OffsetLedger, PartitionKey
-from heronpy_compat.connectors.replay_queue import ReplayQueue, given_up
+from heronpy_compat.connectors.replay_queue import ReplayQueue, give_up
 
 if TYPE_CHECKING:
     from heronpy_compat.api.topology_context import TopologyContext
@@ -327,8 +327,9 @@ class KafkaSpout(Spout, TwoPhaseStatefulComponent):
         """Emit the record again, unless it is given up, or its partition is another instance's by
         now. The commits go on behind one that is given up."""
         if tup_id in self._values and (failures := self._failed.failed(tup_id, time.monotonic())):
+            values = self._values[tup_id]
             self._done(tup_id)
-            self.delegate.record_error(*given_up(tup_id, failures))
+            give_up(self.delegate, tup_id, values, failures)
 
     # --- commits --------------------------------------------------------------------------------
 

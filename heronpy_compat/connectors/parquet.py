@@ -34,6 +34,7 @@ from heronpy_compat.connectors.row_tables import (
     types_called,
     types_for,
 )
+from heronpy_compat.connectors.two_phase import fail_or_ack
 
 if TYPE_CHECKING:
     from heronpy_compat.api.topology_context import TopologyContext
@@ -249,23 +250,25 @@ class ParquetSink(PartFileSink):
 
     def write(self, transaction: PartTransaction, tup: Any) -> None:
         """Let a row wait for its file."""
-        folder = self._folder_of(tup.values)
-        self.keep(transaction, folder, [tup.values[at] for at in self._column_at], 1)
+        self.keep(transaction, self._folder_of(tup.values), list(tup.values), 1)
 
     def contents(self, buffer: dict[Any, list[Any]]) -> Mapping[str, Any]:
         """A file of each partition, of the rows that fit."""
         found = {}
-        self._unfit: list[str] = []
-        for folder, rows in buffer.items():
+        self._unfit: list[tuple[str, list[Any]]] = []
+        for folder, tuples in buffer.items():
+            rows = [[values[at] for at in self._column_at] for values in tuples]
             table, problems = self._table_of(rows)
-            self._unfit += problems.values()
+            self._unfit += [(why, tuples[at]) for at, why in problems.items()]
             if table.num_rows:
                 found[folder] = file_of(table)
         return found
 
     def flushed(self) -> None:
         """The rows that are not in the files will never be."""
-        self.leave_out(dict(enumerate(self._unfit)))
+        why = {at: problem for at, (problem, _) in enumerate(self._unfit)}
+        rows = {at: values for at, (_, values) in enumerate(self._unfit)}
+        self.leave_out(why, self._fields, rows)
 
     # --- committing at once -----------------------------------------------------------------------
 
@@ -295,7 +298,7 @@ class ParquetSink(PartFileSink):
             if position not in problems:
                 self._committed.add(row_id)
         for tup, position in part.tuples:
-            (self.fail if position in problems else self.ack)(tup)
+            fail_or_ack(self, tup, problems.get(position))
         for problem in problems.values():
             self.delegate.record_error("a row that does not fit its file", problem)
         return ""

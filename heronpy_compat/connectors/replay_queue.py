@@ -76,6 +76,16 @@ class ReplayQueue(Generic[Id]):
         return {**vars(self), "_waiting": waiting}
 
 
+REPLAYS_OVER = f"not processed, and not emitted again ({keys.REPLAY_MAX})"
+"""Why such a tuple is a dead letter."""
+
+
+def give_up(delegate: Any, tup_id: Any, values: list[Any], failures: int, name: Any = None) -> None:
+    """A tuple is not emitted again: it is a dead letter, or an error that names it."""
+    if not delegate.give_up_emitted(tup_id, values, failures):
+        delegate.record_error(*given_up(tup_id if name is None else name, failures))
+
+
 def given_up(tup_id: Any, failures: int) -> tuple[str, str]:
     """What is reported of a tuple that is not emitted again: what happened, and its text."""
     outlook = f"is not emitted again ({keys.REPLAY_MAX}); all others go on"

@@ -17,7 +17,7 @@ from heron_core.errors import ComponentError
 from heronpy_compat.api.spout.spout import Spout
 from heronpy_compat.api.state.state import State
 from heronpy_compat.api.state.stateful_component import TwoPhaseStatefulComponent
-from heronpy_compat.connectors.replay_queue import ReplayQueue, given_up
+from heronpy_compat.connectors.replay_queue import ReplayQueue, give_up
 from heronpy_compat.connectors.segments import MissingSegment, SegmentLog, writers_of
 from heronpy_compat.connectors.transactions import TransactionId
 from heronpy_compat.connectors.two_phase import WriteAheadSink
@@ -242,8 +242,7 @@ class SparkSpout(Spout, TwoPhaseStatefulComponent):
     def fail(self, tup_id: RowId) -> None:
         """Emit the row again, unless it is given up."""
         if tup_id in self._pending and (failures := self._failed.failed(tup_id, time.monotonic())):
-            self._pending.pop(tup_id)
-            self.delegate.record_error(*given_up(tup_id, failures))
+            give_up(self.delegate, tup_id, self._pending.pop(tup_id), failures)
 
     # --- checkpoints ------------------------------------------------------------------------------
 

@@ -13,7 +13,7 @@ from heronpy_compat.api.component.component_spec import HeronComponentSpec
 from heronpy_compat.api.spout.spout import Spout
 from heronpy_compat.api.state.state import State
 from heronpy_compat.api.state.stateful_component import StatefulComponent
-from heronpy_compat.connectors.replay_queue import ReplayQueue, given_up
+from heronpy_compat.connectors.replay_queue import ReplayQueue, give_up
 from heronpy_compat.connectors.split_watermarks import ROWS_BETWEEN, SplitWatermarks, event_ms
 from heronpy_compat.connectors.table_files import (
     Piece,
@@ -343,8 +343,7 @@ class TableSpout(Spout, StatefulComponent):
     def fail(self, tup_id: Any) -> None:
         """Emit the row again, unless it is given up."""
         if tup_id in self._pending and (failures := self._failed.failed(tup_id, time.monotonic())):
-            self._pending.pop(tup_id)
-            self.delegate.record_error(*given_up(tup_id, failures))
+            give_up(self.delegate, tup_id, self._pending.pop(tup_id), failures)
 
     def handle_exception(self, error: BaseException) -> None:
         """A file that cannot be read ends the process: going on would leave rows out."""

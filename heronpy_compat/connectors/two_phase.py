@@ -139,13 +139,16 @@ class TwoPhaseSink(Bolt, TwoPhaseStatefulComponent):
                         )
         return found
 
-    def leave_out(self, problems: Mapping[int, str]) -> None:
+    def leave_out(
+        self, problems: Mapping[int, str], fields: Sequence[str], rows: Mapping[int, list[Any]]
+    ) -> None:
         """Rows that cannot be written, by their positions in the transaction: each is told, and
-        counts as failed for good. Their tuples fail, if they are not acked yet."""
+        is a dead letter, or counts as failed for good. Their tuples fail, if they are not acked
+        yet. `fields`: of the tuples; `rows`: their values."""
         for problem in problems.values():
             self.delegate.record_error("a row that does not fit is left out", problem)
         if self._is_two_phase and problems:
-            self.delegate.give_up(len(problems))
+            self.delegate.give_up_rows(fields, [(rows[at], why) for at, why in problems.items()])
         else:
             self._left_out.update(problems)
 
@@ -172,7 +175,7 @@ class TwoPhaseSink(Bolt, TwoPhaseStatefulComponent):
         self._is_begun = self._is_ready = self._is_closed = False
         self._is_failing = self._retry_is_set = False
         self._held: list[Any] = []
-        self._left_out: set[int] = set()
+        self._left_out: dict[int, str] = {}
         self._window = 0
         self._prepared = PreparedTransactions()
         self.open(config, context)
@@ -371,7 +374,7 @@ class TwoPhaseSink(Bolt, TwoPhaseStatefulComponent):
         self._transaction, self._is_begun = None, False
         self._is_failing = False
         for at, tup in enumerate(held):
-            (self.fail if at in self._left_out else self.ack)(tup)
+            fail_or_ack(self, tup, self._left_out.get(at))
         return ""
 
     def _commit_begun(self, transaction_id: TransactionId) -> None:
@@ -409,6 +412,18 @@ class WriteAheadSink(TwoPhaseSink):
     def pre_commit(self, transaction: list[Any], transaction_id: TransactionId) -> list[Any]:
         """They are durable with the checkpoint."""
         return transaction
+
+
+def fail_or_ack(bolt: Bolt, tup: Any, problem: str | None) -> None:
+    """Fail a tuple because of a problem, which a dead letter of it tells; ack it if there is
+    none."""
+    if problem is None:
+        bolt.ack(tup)
+        return
+    try:
+        raise ValueError(problem)
+    except ValueError:
+        bolt.fail(tup)
 
 
 def _problem_of(call: Callable[[], None]) -> str:

@@ -4,6 +4,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from heron_core.dead_letters import ERRORS
 from heron_core.topology import DEFAULT_STREAM, ComponentSpec, InputSpec, StreamSpec
 from heronpy_compat.api.errors import UnnamedInputError, WrongArgumentError
 from heronpy_compat.api.stream import Grouping, Stream, grouping_spec
@@ -161,9 +162,10 @@ class HeronComponentSpec:
         return {each.name for each in self._streams() or ()}
 
     def __getitem__(self, stream_id: str) -> "GlobalStreamId":
-        """The output stream of that name; ValueError if there is none."""
+        """The output stream of that name; ValueError if there is none. Every component has
+        `errors`, the tuples that it gives up."""
         names = self.get_out_streamids()
-        if stream_id not in names:
+        if stream_id not in {*names, ERRORS}:
             choices = ", ".join(sorted(names)) or "none"
             raise WrongArgumentError(
                 f"{self._label} has no stream {stream_id!r}; it has: {choices}"

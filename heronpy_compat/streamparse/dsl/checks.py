@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from heron_core.dead_letters import ERRORS
 from heron_core.errors import TopologyError
 from heron_core.validation import choices
 from heronpy_compat.api.errors import WrongArgumentError
@@ -49,6 +50,8 @@ def check_input(spec: ComponentSpec, stream_id: Any, grouping: Any, specs: Any) 
         hint = choices("components", source, names)
         raise UnknownNameError(f"{spec.label} reads from {source!r}, no component; {hint}")
     outputs = specs[source].outputs
+    if stream == ERRORS and stream not in outputs:
+        return
     if stream not in outputs:
         hint = choices("streams", stream, outputs)
         raise UnknownNameError(f"{spec.label} reads {stream!r} of {source!r}, no stream; {hint}")

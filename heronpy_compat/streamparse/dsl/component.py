@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from heron_core.dead_letters import ERRORS
 from heron_core.errors import TopologyError
 from heron_core.topology import DEFAULT_STREAM
 from heron_core.validation import choices
@@ -156,8 +157,9 @@ class ComponentSpec:
         )
 
     def __getitem__(self, stream: str) -> GlobalStreamId:
-        """The output stream of that name; KeyError if there is none."""
-        if stream not in self.outputs:
+        """The output stream of that name; KeyError if there is none. Every component has `errors`,
+        the tuples that it gives up."""
+        if stream not in self.outputs and stream != ERRORS:
             hint = choices("streams", stream, self.outputs)
             raise UnknownNameError(f"{self.label} has no stream {stream!r}; {hint}")
         return GlobalStreamId(self.name or self, stream)

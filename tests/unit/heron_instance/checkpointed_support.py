@@ -9,6 +9,8 @@ from instance_support import SHUFFLE, SOURCE, Collecting, packing, reads
 from instance_support import topology_of as topology_with
 
 from heron_core import config as keys
+from heron_core.dead_letters import ERRORS
+from heron_core.dead_letters import STREAM as LETTERS
 from heron_core.errors import HeronError
 from heron_core.plans import PhysicalPlan, Restore, TopologyState, physical_to_json
 from heron_core.state.file_snapshot import as_bytes
@@ -44,7 +46,9 @@ class Process:
         states: dict[int, bytes] | None = None,
         waits: bool = False,
         config: Mapping[str, Any] | None = None,
+        letters: bool = False,
     ) -> None:
+        """`letters`: somebody reads its stream `errors`."""
         self.now = 100.0
         self.sent: list[Frames] = []
         self.states = states or {}
@@ -55,8 +59,8 @@ class Process:
         log.addHandler(Collecting(self.lines))
         topology = topology_with(
             kind,
-            (StreamSpec("default", ("a", "b")),),
-            [reads(SHUFFLE)],
+            (StreamSpec("default", ("a", "b")), *([LETTERS] if letters else [])),
+            [reads(SHUFFLE), *([reads(SHUFFLE, ERRORS)] if letters else [])],
             {keys.RELIABILITY_MODE: keys.EFFECTIVELY_ONCE, **(config or {})},
         )
         environment = Environment(

@@ -33,6 +33,9 @@ class FakeDelegate:
 
 
 class FakeSpoutDelegate(FakeDelegate):
+    def give_up_emitted(self, tup_id: Any, values: list[Any], failures: int) -> bool:
+        return False
+
     def emit(
         self, tup: Any, tup_id: Any, stream: str, direct_task: int | None, need_task_ids: bool
     ) -> list[int] | None:

@@ -398,3 +398,17 @@ def test_calls_to_the_outside_asks_and_writes() -> None:
         tester.run_spouts(20)
         assert [values[0] for values in tester.values("price")] == list(range(20))
         assert len(tester.received("write")) == 20
+
+
+def test_dead_letters_keep_what_is_broken_and_tell_somebody(tmp_path: Path) -> None:
+    config = {
+        "topology.dead.letter": f"file:{tmp_path}/letters",
+        "topology.reliability.mode": "ATMOST_ONCE",
+    }
+    with TopologyTester(str(EXAMPLES / "dead_letters.py"), config=config) as tester:
+        tester.run_spouts(100)
+        told = [each.values[-1] for each in tester.received("alarm")]
+        assert told == [["order-50;"], ["order-100;"]]
+        assert len(tester.received("total")) == 98
+        assert len(tester.received("__dead_letters")) == 2
+        assert all("ValueError" in str(each) for each in tester.errors("parse"))

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from flux_texts import WORDS
 
 from heron_core.errors import UsageError
 from heron_core.topology import (
@@ -306,3 +307,10 @@ def test_a_resource_is_looked_for_on_the_search_paths(write: Write, load: Load) 
     write("src/configs/base.yaml", "spouts: [{id: s, className: parts.Lines}]")
     topology = load("includes: [{resource: true, file: /configs/base.yaml}]")
     assert [each.name for each in topology.components] == ["s"]
+
+
+def test_a_stream_of_dead_letters_needs_no_declaration(load: Load) -> None:
+    fields = "{type: FIELDS, args: [word]}"
+    topology = load(WORDS.replace(fields, "{type: SHUFFLE, streamId: errors}"))
+    (letters,) = topology.by_name["count"].inputs
+    assert (letters.component, letters.stream) == ("split", "errors")

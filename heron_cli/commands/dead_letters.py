@@ -1,0 +1,124 @@
+"""`heronpy dead-letters`: the tuples that a topology gave up; look at them, send them again."""
+
+import json
+from typing import Any
+
+import click
+
+from heron_cli.letters_of import folder_of, refuse_replay
+from heron_cli.letters_text import counted, overview, whole_letter
+from heron_cli.options.find_topology import Target, target_options
+from heron_core.errors import HeronError, UsageError
+from heron_core.state_tree import topology_path
+from heron_core.topology import topology_from_json
+from heronpy_compat.connectors.letter_folder import letters, replayed_ids, request_replay
+
+LAST = 20
+Letters = list[dict[str, Any]]
+
+
+@click.command("dead_letters")
+@target_options()
+@click.argument("ids", metavar="[ID]...", nargs=-1)
+@click.option("--folder", metavar="FOLDER", help="Where the letters are, in place of NAME's own.")
+@click.option("-c", "--component", metavar="COMPONENT", help="Only what this one gave up.")
+@click.option(
+    "-l",
+    "--last",
+    type=click.IntRange(min=0),
+    default=LAST,
+    show_default=True,
+    metavar="N",
+    help="List the last N letters.",
+)
+@click.option("--show", is_flag=True, help="Print the letters ID whole: values and traceback.")
+@click.option(
+    "--replay",
+    is_flag=True,
+    help="Send the letters ID again, or without ID all that were not yet, into the component that"
+    " gave them up.",
+)
+@click.option("--again", is_flag=True, help="With --replay: also letters that were sent before.")
+@click.option("--json", "as_json", is_flag=True, help="Print the letters as JSON, one each line.")
+def dead_letters_command(
+    target: Target,
+    ids: tuple[str, ...],
+    folder: str | None,
+    component: str | None,
+    last: int,
+    show: bool,
+    replay: bool,
+    again: bool,
+    as_json: bool,
+) -> None:
+    """List the dead letters of the topology NAME: tuples that it has given up, with the reason.
+
+    A topology keeps them with `-o topology.dead.letter=file:FOLDER`. ID is the beginning of an id,
+    as the list has it. A letter that is sent again goes into the running topology, to the component
+    that gave it up and by the grouping by which it came, once; whatever that has emitted for it
+    before it raised is not taken back.
+
+    \b
+    heronpy dead_letters wordcount
+    heronpy dead_letters wordcount 5f3a --show
+    heronpy dead_letters wordcount --replay
+    heronpy dead_letters wordcount --component parse --json | jq .exception
+    """
+    _check(ids, show, replay, again, as_json)
+    name = target.name() if folder is None or replay else ""
+    where = folder or folder_of(target, name)
+    found = [each for each in letters(where) if component in (None, each["component"])]
+    replayed = replayed_ids(where)
+    chosen = [_with_id(found, each) for each in ids]
+    if replay:
+        _replay(target, name, where, chosen or found, replayed if not again else frozenset())
+    elif as_json:
+        for each in chosen or found:
+            marked = {**each, "replayed": each["id"] in replayed}
+            click.echo(json.dumps(marked, ensure_ascii=False))
+    elif show or ids:
+        for each in chosen:
+            click.echo("\n".join(whole_letter(each, each["id"] in replayed)))
+    else:
+        click.echo("\n".join(overview(found, replayed, last, where)))
+
+
+def _check(ids: tuple[str, ...], show: bool, replay: bool, again: bool, as_json: bool) -> None:
+    """UsageError if the options make no sense together."""
+    if show + replay + as_json > 1:
+        raise UsageError("--show, --replay and --json are three different questions: give one")
+    if show and not ids:
+        raise UsageError("--show needs the ID of a letter, as `heronpy dead-letters NAME` lists it")
+    if again and not replay:
+        raise UsageError("--again has a meaning only with --replay")
+
+
+def _with_id(found: Letters, given: str) -> dict[str, Any]:
+    """The letter whose id begins so; UsageError if there is none, or several."""
+    fitting = [each for each in found if each["id"].startswith(given)]
+    if len(fitting) == 1:
+        return fitting[0]
+    if not fitting:
+        raise UsageError(f"no dead letter has an id that begins with {given!r}")
+    ids = ", ".join(each["id"] for each in fitting[:3])
+    raise UsageError(f"{len(fitting)} dead letters begin with {given!r}: {ids}, …")
+
+
+def _replay(
+    target: Target, name: str, where: str, chosen: Letters, replayed: frozenset[str]
+) -> None:
+    wanted = [each for each in chosen if each["id"] not in replayed]
+    known = len(chosen) - len(wanted)
+    note = f" (sent again before, and not now without --again: {known})" if known else ""
+    if not wanted:
+        raise HeronError(f"{name}: no dead letter to send again{note}")
+    with target.running(name) as topology:
+        spec = topology_from_json(topology.store.get(topology_path(name)) or {})
+        refuse_replay(name, spec, wanted)
+        request_replay(where, _lines(wanted))
+    click.echo(f"{name}: {counted(len(wanted))} sent again{note}")
+
+
+def _lines(wanted: Letters) -> list[bytes]:
+    texts = (json.dumps(each, ensure_ascii=False) for each in wanted)
+    return [text.encode("utf-8", "backslashreplace") for text in texts]

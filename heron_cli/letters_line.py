@@ -1,0 +1,32 @@
+"""What the last lines of a run say about its dead letters."""
+
+from heron_cli.letters_text import counted
+from heron_core.config_names import DEAD_LETTER
+from heron_core.dead_letter_target import FileTarget, target_of, where
+from heron_core.dead_letters import ERRORS
+from heron_core.errors import HeronError
+from heron_core.stats import TopologyStats
+from heron_core.topology import TopologySpec
+from heronpy_compat.connectors.letter_folder import letters_since
+
+
+def letters_line(topology: TopologySpec, stats: TopologyStats, began_ms: int) -> str:
+    """How many tuples were given up and kept, and where they are; empty for none."""
+    target = target_of(topology.config.get(DEAD_LETTER))
+    if target is None:
+        return ""
+    if not isinstance(target, FileTarget):
+        number = _emitted(stats)
+        most = "up to " if stats.checkpoints is not None else ""
+        return f"{most}{counted(number)} in {where(target)}" if number else ""
+    try:
+        number = letters_since(target.folder, began_ms)
+    except (HeronError, OSError) as error:
+        return f"dead letters: {error}"
+    look = f"`heronpy dead-letters {topology.name}` lists them"
+    return f"{counted(number)} in {target.folder}: {look}" if number else ""
+
+
+def _emitted(stats: TopologyStats) -> int:
+    """With checkpoints those that a restore has taken back are among them."""
+    return sum(each.emitted_by_stream.get(ERRORS, 0) for each in stats.components.values())

@@ -1,0 +1,198 @@
+"""Dead letters: the tuples that a component gives up, as tuples of its stream `errors`. Pure.
+
+A component has that stream if somebody reads it: a bolt whose inputs name it, or whatever
+`topology.dead.letter` names, which reads the one of every component. A letter is an ordinary tuple
+of an ordinary stream, so checkpoints, acks and back-pressure hold for it as for any other. What
+reads letters for the setting, and what is behind that, has no stream `errors` by it: a letter that
+cannot be written makes no other one, and counts as a tuple that failed.
+
+With letters in files a topology has a spout besides, from which letters that somebody sends again
+go to the bolt that gave them up. It has a stream for each input of each bolt, grouped as that is,
+and an instance gives such a tuple the component and stream that it came from at first
+(`origin_of`).
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+
+from heron_core.config_names import DEAD_LETTER
+from heron_core.dead_letter_target import (
+    FILE_PREFIX,
+    BoltTarget,
+    FileTarget,
+    KafkaTarget,
+    Target,
+    target_of,
+)
+from heron_core.errors import TopologyError
+from heron_core.topology import (
+    ComponentSpec,
+    GroupingKind,
+    GroupingSpec,
+    InputSpec,
+    StreamSpec,
+    TopologySpec,
+)
+
+ERRORS = "errors"
+"""The stream that every component has."""
+FIELDS = (
+    "id", "component", "instance", "time_ms", "attempt", "exception", "traceback",
+    "source", "stream", "task", "fields", "values",
+)  # fmt: skip
+"""Of a letter: its own id; who gave the tuple up, as component and component[index], when (since
+1970) and after how many attempts; what was raised, in a line, and its traceback; where the tuple
+came from (component, stream, task), the names of its fields, and its values."""
+SINK = "__dead_letters"
+"""The component that writes letters."""
+REPLAYED = "__replayed"
+"""The spout that emits letters again."""
+FILE_SINK = "heronpy_compat.connectors.dead_letters.DeadLetterFiles"
+KAFKA_SINK = "heronpy_compat.connectors.dead_letters.DeadLetterTopic"
+SINKS = (FILE_SINK, KAFKA_SINK)
+REPLAYING_SPOUT = "heronpy_compat.connectors.replayed_letters.ReplayedLetters"
+FOLDER = "file.folder"
+TOPIC = "kafka.topic"
+SERVERS = "kafka.bootstrap.servers"
+_SEPARATOR = ":"
+"""No name of a component has it."""
+
+STREAM = StreamSpec(ERRORS, FIELDS)
+_SHUFFLE = GroupingSpec(GroupingKind.SHUFFLE)
+
+
+def is_system(stream: StreamSpec) -> bool:
+    """Whether it is the stream of letters, rather than one that the component declares."""
+    return stream == STREAM
+
+
+def has_letters(topology: TopologySpec, component: str) -> bool:
+    """Whether what this component gives up becomes a letter: somebody reads them."""
+    is_declared = any(map(is_system, topology.by_name[component].outputs))
+    return is_declared and bool(topology.consumers.get((component, ERRORS)))
+
+
+def with_errors(topology: TopologySpec) -> TopologySpec:
+    """The topology in which each component whose stream `errors` is read has that stream."""
+    read = {each.component for bolt in topology.components for each in bolt.inputs
+            if each.stream == ERRORS}  # fmt: skip
+    return _with_stream(topology, read)
+
+
+def _with_stream(topology: TopologySpec, names: Iterable[str]) -> TopologySpec:
+    wanted = frozenset(names)
+    if not any(each.name in wanted and each.stream(ERRORS) is None for each in topology.components):
+        return topology
+    components = tuple(
+        replace(each, outputs=(*each.outputs, STREAM))
+        if each.name in wanted and each.stream(ERRORS) is None
+        else each
+        for each in topology.components
+    )
+    return replace(topology, components=components)
+
+
+def routed(topology: TopologySpec, absolute: Callable[[str], str]) -> TopologySpec:
+    """The topology with what `topology.dead.letter` adds to it: the streams, who reads them, and
+    the spout that emits letters again. `absolute`: of the path of a folder.
+
+    The same once more changes nothing. TopologyError for a setting that cannot be.
+    """
+    topology = with_errors(topology)
+    for each in topology.components:
+        if DEAD_LETTER in each.config:
+            raise TopologyError(
+                f"config of {each.name}: {DEAD_LETTER} is a setting of the topology; for the"
+                f" letters of one component read its stream: inputs={{{each.name}[{ERRORS!r}]: …}}"
+            )
+    target = target_of(topology.config.get(DEAD_LETTER))
+    if target is None or any(each.class_path in SINKS for each in topology.components):
+        return topology
+    if isinstance(target, FileTarget):
+        target = FileTarget(absolute(target.folder))
+        config = {**topology.config, DEAD_LETTER: FILE_PREFIX + target.folder}
+        topology = _with_replays(replace(topology, config=config), target.folder)
+    senders = _senders(topology, target)
+    topology = _with_stream(topology, senders)
+    inputs = tuple(InputSpec(name, ERRORS, _SHUFFLE) for name in senders)
+    if isinstance(target, BoltTarget):
+        components = tuple(
+            _also_reading(each, inputs) if each.name == target.name else each
+            for each in topology.components
+        )
+    else:
+        components = (*topology.components, _sink(target, inputs))
+    return replace(topology, components=components)
+
+
+def _senders(topology: TopologySpec, target: Target) -> list[str]:
+    """The components whose letters go to the target."""
+    excused: frozenset[str] = frozenset((REPLAYED,))
+    if isinstance(target, BoltTarget):
+        bolt = topology.by_name.get(target.name)
+        if bolt is None or bolt.is_spout:
+            bolts = ", ".join(each.name for each in topology.components if not each.is_spout)
+            raise TopologyError(
+                f"{DEAD_LETTER} is {target.name!r}, which is no bolt of the topology (its bolts:"
+                f" {bolts or 'none'}); a folder is file:{target.name}"
+            )
+        excused |= {target.name} | topology.components_behind(target.name)
+    senders = [each for each in topology.components if each.name not in excused]
+    for each in senders:
+        own = each.stream(ERRORS)
+        if own is not None and not is_system(own):
+            raise TopologyError(
+                f"{each.name} declares a stream {ERRORS!r} of its own, which {DEAD_LETTER} needs"
+                " for the tuples that it gives up: rename that stream"
+            )
+    return [each.name for each in senders]
+
+
+def _also_reading(bolt: ComponentSpec, inputs: tuple[InputSpec, ...]) -> ComponentSpec:
+    known = {(each.component, each.stream) for each in bolt.inputs}
+    new = tuple(each for each in inputs if (each.component, each.stream) not in known)
+    return replace(bolt, inputs=(*bolt.inputs, *new))
+
+
+def _sink(target: FileTarget | KafkaTarget, inputs: tuple[InputSpec, ...]) -> ComponentSpec:
+    if isinstance(target, FileTarget):
+        path, config = FILE_SINK, {FOLDER: target.folder}
+    else:
+        path, config = KAFKA_SINK, {TOPIC: target.topic, SERVERS: target.servers}
+    return ComponentSpec(SINK, False, path, 1, (), inputs, config, keeps_state=True)
+
+
+# --- letters that are emitted again ---------------------------------------------------------------
+
+
+def replay_stream(reader: str, source: str, stream: str) -> str:
+    """The stream by which the bolt `reader` gets again what it read from a stream of `source`."""
+    return _SEPARATOR.join((reader, source, stream))
+
+
+def origin_of(stream: str) -> tuple[str, str]:
+    """(component, stream) of which a tuple of such a stream was at first."""
+    _, source, name = stream.split(_SEPARATOR, 2)
+    return source, name
+
+
+def _with_replays(topology: TopologySpec, folder: str) -> TopologySpec:
+    streams: list[StreamSpec] = []
+    components = []
+    for bolt in topology.components:
+        again = []
+        for each in bolt.inputs:
+            source = topology.by_name.get(each.component)
+            spec = None if source is None else source.stream(each.stream)
+            if spec is None:  # which is told when the topology is checked
+                continue
+            name = replay_stream(bolt.name, each.component, each.stream)
+            streams.append(replace(spec, name=name))
+            again.append(InputSpec(REPLAYED, name, each.grouping))
+        components.append(replace(bolt, inputs=(*bolt.inputs, *again)))
+    if not streams:
+        return topology
+    spout = ComponentSpec(
+        REPLAYED, True, REPLAYING_SPOUT, 1, tuple(streams), (), {FOLDER: folder}, keeps_state=True
+    )
+    return replace(topology, components=(*components, spout))

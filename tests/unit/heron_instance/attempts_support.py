@@ -1,0 +1,189 @@
+"""Bolts that raise where checkpoints are taken, and what their neighbours make of it."""
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import msgpack
+from checkpointed_support import ME, Process
+from instance_support import OTHER, batch
+
+from heron_core.algorithms.event_windows.values import END_OF_TIME
+from heron_core.dead_letters import FIELDS
+from heron_core.wire import messages
+from heron_core.wire.frames import Frames, Kind, parse_header
+from heron_core.wire.packets import encode_barrier
+from heron_instance.events import InputEmpty, Received, SendControl, Turn
+from heronpy_compat import Bolt
+from heronpy_compat.api.state.stateful_component import (
+    StatefulComponent,
+    TwoPhaseStatefulComponent,
+)
+
+REFUSED = "ConnectionRefusedError: it is away"
+
+
+class World:
+    """What is outside of the process, and lives on when an object is made anew."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+        self.refuses: Callable[[Any, int], bool] = lambda value, call: False
+
+    def asked(self, value: Any) -> None:
+        self.calls += 1
+        if self.refuses(value, self.calls):
+            raise ConnectionRefusedError("it is away")
+
+
+class Asking(Bolt, StatefulComponent):
+    """Counts in its state and in an attribute, emits, and raises after all of it."""
+
+    world: ClassVar[World]
+
+    def init_state(self, stateful_state: Any) -> None:
+        self.state = stateful_state
+
+    def initialize(self, config: Any, context: Any) -> None:
+        self.heard: list[str] = []
+        self.seen: list[Any] = list(self.state.get("seen") or [])
+
+    def pre_save(self, checkpoint_id: Any) -> None:
+        self.state.put("seen", self.seen)
+
+    def process(self, tup: Any) -> None:
+        value = tup.values[0]
+        self.seen.append(value)
+        self.state.put(value, (self.state.get(value) or 0) + 1)
+        self.emit([value, "y"])
+        self.world.asked(value)
+
+    def process_tick(self, tup: Any) -> None:
+        self.seen.append("tick")
+        self.emit(["tick", "y"])
+        self.world.asked("tick")
+
+    def on_watermark(self, watermark_ms: int) -> None:
+        self.heard.append(f"mark {watermark_ms}")
+        if watermark_ms < END_OF_TIME:
+            self.seen.append(f"mark {watermark_ms}")
+
+    def on_finish(self) -> None:
+        self.seen.append("end")
+        self.emit(["end", "y"])
+        self.world.asked("end")
+
+
+class Cluster(Process):
+    """The instance, and what its neighbours make of what it says: they go back when it asks."""
+
+    def __init__(self, kind: Any, letters: bool = False, **config: Any) -> None:
+        given = {key.replace("_", "."): each for key, each in config.items()}
+        super().__init__(kind, config=given, letters=letters)
+        self.epoch, self.completed, self.restores = 1, 0, 0
+        self.step_secs = 10.0
+        """How fast time passes."""
+        self.emitted: dict[int, list[Any]] = {}
+        self.letters: dict[int, list[Any]] = {}
+        self.said: list[Any] = []
+        kind.world = World()
+        self.begin(1)
+
+    @property
+    def world(self) -> World:
+        found: World = type(self.component).world
+        return found
+
+    def tuples(self, *values: Any) -> None:
+        """They come, and come again after each restore."""
+        while not self.run([values_batch(values, self.epoch)]):
+            pass
+
+    def one_by_one(self, *values: Any) -> None:
+        """The same in messages of their own."""
+        while not self.run([values_batch([each], self.epoch) for each in values]):
+            pass
+
+    def run(self, frames: list[Frames]) -> bool:
+        """Messages come; whether all of them went well, so that none is to come again."""
+        for each in frames:
+            self._take(self.handle(Received(each)))
+            if not self.settle():
+                return False
+        return True
+
+    def settle(self) -> bool:
+        """Time passes until nothing is under way; whether all of it went well."""
+        for _ in range(1000):
+            self._take(self.handle(Turn()))
+            self._take(self.handle(InputEmpty()))
+            wanted = [each for each in self.said if isinstance(each, messages.RestoreWanted)]
+            if wanted:
+                assert wanted == [messages.RestoreWanted(ME, self.epoch, wanted[0].reason)]
+                self.go_back()
+                return False
+            driver: Any = self.core.driver
+            if not driver.is_trying and not driver.is_void:
+                return True
+            self.now += self.step_secs
+        raise AssertionError("it never ends")
+
+    def _take(self, out: list[Any]) -> None:
+        self.said += [each.message for each in out if isinstance(each, SendControl)]
+        for head, *rest in self.sent:
+            if parse_header(head).kind == Kind.DATA:
+                rows, epoch = msgpack.unpackb(rest[0]), parse_header(head).epoch
+                values = [each[0] for each in rows if len(each) == 2]
+                self.emitted.setdefault(epoch, []).extend(values)
+                letters = [each for each in rows if len(each) == len(FIELDS)]
+                self.letters.setdefault(epoch, []).extend(letters)
+        self.sent.clear()
+
+    def go_back(self) -> None:
+        self.said.clear()
+        self.restores += 1
+        self.epoch += 1
+        self.begin(self.epoch, self.completed)
+
+    @property
+    def name(self) -> str:
+        return str(self.core.instance.context.get_component_id())
+
+    def checkpoint(self) -> None:
+        self.completed += 1
+        self._take(self.handle(Received(encode_barrier(self.epoch, OTHER, ME, self.completed))))
+        self._take(self.handle(Turn()))
+        self.hear(messages.CheckpointCompleted(self.completed, self.epoch))
+
+    @property
+    def of_now(self) -> list[Any]:
+        """What it has emitted since the topology went back last."""
+        return self.emitted.get(self.epoch, [])
+
+    @property
+    def letters_of_now(self) -> list[Any]:
+        """The same of dead letters."""
+        return self.letters.get(self.epoch, [])
+
+    def numbers(self) -> tuple[int, int]:
+        """Processed, and failed for good."""
+        found = self.core.driver.statistics()
+        return self.core.driver.counts()[1], found["failed_for_good"]
+
+
+def values_batch(values: Any, epoch: int) -> Frames:
+    return batch(*([each, "x"] for each in values), epoch=epoch)
+
+
+class Refusing(Bolt):
+    world: ClassVar[World]
+
+    def process(self, tup: Any) -> None:
+        self.fail(tup)
+
+
+class Prepared(Asking, TwoPhaseStatefulComponent):
+    """Whose pre_save means something to others: only the topology can undo what it did."""
+
+
+def said_of_given_up(bolt: Cluster) -> list[Any]:
+    return [each for each in bolt.said if isinstance(each, messages.GivenUp)]
