@@ -1,6 +1,7 @@
 """What lies in the checkpoint folder.
 
     topology.json            whose it is: name, components, parallelism, version of this layout
+    name                     tells it from all other checkpoints, also of this path, for sinks
     query/                   Spark's own checkpoint: which batches were begun, which are done
     tasks/TASK/BATCH         what one task did in one batch, written once and never changed
     ending                   the batch in which bolts finish, once spouts are finished
@@ -18,6 +19,7 @@ the file before anybody sees it.
 import fcntl
 import json
 import os
+import secrets
 import shutil
 import socket
 import struct
@@ -37,6 +39,8 @@ LOCK = "lock"
 BATCHES_KEPT = 3
 """The batch that runs, the one before it (the state it begins with) and one for Spark's sake: its
 log of a batch may be lost with the machine although the batch is done."""
+NAME_BYTES = 8
+"""Of chance: no two checkpoints are called alike."""
 _LENGTH = struct.Struct("<I")
 _NO_LINKS = (1, 38, 95)
 """EPERM, ENOSYS, EOPNOTSUPP: file systems without hard links."""
@@ -115,6 +119,13 @@ class CheckpointDir:
         if not os.path.exists(self._topology_file):
             write_once(self._topology_file, [json.dumps(identity(topology), indent=2).encode()])
         self._check_identity(topology)
+
+    def name(self) -> str:
+        """What no other checkpoint is called; whoever asks first draws it."""
+        path = os.path.join(self.path, "name")
+        if not os.path.exists(path):
+            write_once(path, [secrets.token_hex(NAME_BYTES).encode()])
+        return Path(path).read_text("ascii")
 
     @property
     def _topology_file(self) -> str:

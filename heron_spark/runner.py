@@ -30,10 +30,12 @@ from heron_spark.passed_watermarks import PassedWatermarks, is_watermark
 from heron_spark.printing import Lines, Printed
 from heron_spark.state_snapshot import StateSnapshot
 from heronpy_compat.adapters.construct import construct
+from heronpy_compat.api.incarnation import Incarnation
 from heronpy_compat.api.state.component_state import ComponentState
 from heronpy_compat.user_errors import format_error
 
 NEVER_RAN = -1
+NOT_REPEATED = Incarnation()
 IDLE_WAIT_SECS = 30.0
 """How long a batch waits for a component that works on in threads; Storm's message timeout."""
 LOOK_AGAIN_SECS = 0.001
@@ -59,7 +61,12 @@ class Runner:
     """One task of a topology in this process."""
 
     def __init__(
-        self, plan: Plan, task: int, partition_of: dict[int, LevelPartition], printed: Printed
+        self,
+        plan: Plan,
+        task: int,
+        partition_of: dict[int, LevelPartition],
+        printed: Printed,
+        incarnation: Incarnation = NOT_REPEATED,
     ) -> None:
         instance_plan = plan.packing.instances[task]
         self.task = task
@@ -67,6 +74,7 @@ class Runner:
         self.label = f"{instance_plan.component}[{instance_plan.index}]"
         self.batch = NEVER_RAN
         """The newest batch that this copy of the component has done."""
+        self._incarnation = incarnation
         self._printed = printed
         self._lines = printed.lines = Lines()
         self._log = logging.getLogger(self.label)
@@ -101,6 +109,7 @@ class Runner:
             self._callbacks.soon,
             self._callbacks.later,
             self._construct,
+            incarnation=self._incarnation,
         )
         identity = Identity(self.task, incarnation_number(), os.getpid())
         return InstanceCore(plan.topology, plan.packing, identity, environment, SharedState())

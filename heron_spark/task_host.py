@@ -38,6 +38,7 @@ from heron_spark.rate_controller import RateController, worked_secs
 from heron_spark.row_blocks import hand_over
 from heron_spark.runner import Runner
 from heron_spark.spouts import drive
+from heronpy_compat.api.incarnation import Incarnation
 from heronpy_compat.loading import aliases
 from heronpy_compat.user_errors import format_error
 
@@ -60,6 +61,7 @@ class Host:
         self._plan = plan
         self._slots = job.slots
         self._printed = printed
+        self._incarnation = Incarnation(folder.name(), repeats_batches=True)
         self._partition_of = plan.partition_of(job.slots)
         self._live: dict[int, Runner] = {}
         self._controller = RateController(job.max_batch // len(plan.spout_tasks), job.batch_secs)
@@ -182,7 +184,7 @@ class Host:
         if runner is None or runner.batch != before:
             if runner is not None:
                 runner.close()
-            runner = Runner(self._plan, task, self._partition_of, self._printed)
+            runner = Runner(self._plan, task, self._partition_of, self._printed, self._incarnation)
             if before >= 0:
                 runner.restore(before, self._folder.state(task, before))
             self._live[task] = runner

@@ -17,3 +17,5 @@ class Incarnation:
     born_ms: int = 0
     """When the process began, by its host's clock: a replacement begins later. Hosts' clocks that
     differ by more than that cost a few restarts of the replacement, until it is the younger one."""
+    repeats_batches: bool = False
+    """Whether the engine runs whole batches, and those that fail again: `run` is its checkpoint."""

@@ -8,6 +8,7 @@ sink's table and into `heronpy_commits`; a number that is there is not written a
 
 import sqlite3
 from collections.abc import Callable, Sequence
+from datetime import date
 from hashlib import sha256
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -31,6 +32,7 @@ COLUMNS = "database.columns"
 STATEMENT = "database.statement"
 """Config key: a statement of your own instead of an INSERT, with a placeholder for each value."""
 
+SQLITE_LEAST = -(1 << 63)
 COMMITS = "heronpy_commits"
 _CREATE = f"CREATE TABLE IF NOT EXISTS {COMMITS} (writer VARCHAR(64) PRIMARY KEY, number BIGINT)"
 
@@ -134,11 +136,11 @@ class DatabaseSink(WriteAheadSink):
 
     def row_of(self, tup: "Tuple") -> Any:
         """The values of a row, in the order of the columns; ValueError for one that the database
-        would change."""
+        would change or refuse, as a commit is of all rows or of none."""
         if self._module is sqlite3:
             for name, value in zip(tup.fields, tup.values, strict=True):
-                if value != value:
-                    raise ValueError(f"{name} is NaN, of which sqlite makes NULL")
+                if problem := _problem_of_sqlite(value):
+                    raise ValueError(f"{name}={value!r:.60}: {problem}")
         return list(tup.values)
 
     def commit(self, prepared: Sequence[Any], transaction_id: TransactionId) -> None:
@@ -211,6 +213,24 @@ class DatabaseSink(WriteAheadSink):
         super().close()
         if self._connection is not None:
             self._disconnect()
+
+
+def _problem_of_sqlite(value: Any) -> str:
+    """Why it cannot be stored as it is; empty if it can."""
+    if value != value:
+        return "it is NaN, of which sqlite makes NULL"
+    if value is None or isinstance(value, (float, bytes, date)):
+        return ""
+    if isinstance(value, int):
+        fits = SQLITE_LEAST <= value <= -SQLITE_LEAST - 1
+        return "" if fits else "sqlite has whole numbers of 64 bits"
+    if not isinstance(value, str):
+        return f"sqlite has no type for a {type(value).__name__}: row_of(tup) of a subclass decides"
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return "half a character (a lone surrogate) is no text"
+    return ""
 
 
 def _driver(name: str, module: str) -> Any:

@@ -124,9 +124,26 @@ class DeltaSink(WriteAheadSink):
         any more when they are written."""
         if not self._known:
             self._present()
-        _, problems = self._table_of(transaction)
+        table, problems = self._table_of(transaction)
+        for at, name in enumerate(self._columns):
+            if why := self._unknown_type(table.schema.field(name).type):
+                for position, row in enumerate(transaction):
+                    if position not in problems and row[at] is not None:
+                        problems[position] = f"{name}={row[at]!r}: {why}"
         self.leave_out(problems, self._columns, {at: transaction[at] for at in problems})
         return [row for at, row in enumerate(transaction) if at not in problems]
+
+    def _unknown_type(self, kind: Any) -> str:
+        """Why a table cannot have a column of a type; empty if it can."""
+        is_kind = self._arrow.types
+        if is_kind.is_time(kind) or is_kind.is_duration(kind) or is_kind.is_unsigned_integer(kind):
+            return f"Delta has no {kind}"
+        if isinstance(kind, self._arrow.BaseExtensionType):
+            return f"Delta has no {kind.extension_name}"
+        parts = range(kind.num_fields) if is_kind.is_nested(kind) else ()
+        return next(
+            (found for at in parts if (found := self._unknown_type(kind.field(at).type))), ""
+        )
 
     def commit(self, prepared: Sequence[Any], transaction_id: TransactionId) -> None:
         """Add a version with the rows, unless the table has it."""

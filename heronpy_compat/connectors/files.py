@@ -82,6 +82,8 @@ class FileSink(PartFileSink):
         (value,) = tup.values
         if isinstance(value, (bytes, bytearray)):
             return bytes(value)
+        if _shows_nothing(type(value)):
+            raise ValueError(f"{tup.fields[0]}: a {type(value).__name__} has no text of its own")
         try:
             return str(value).encode()
         except UnicodeEncodeError:
@@ -106,7 +108,10 @@ class FileSink(PartFileSink):
     def _checked_line(self, tup: "Tuple") -> bytes:
         line = self.line_of(tup)
         if b"\n" in line:
-            raise ValueError(f"a text with a line end is no line (set {FORMAT} to json): {line!r}")
+            raise ValueError(
+                f"{', '.join(tup.fields)}: a text with a line end is no line (set {FORMAT} to"
+                f" json): {line!r}"
+            )
         return line
 
     def contents(self, buffer: dict[Any, list[Any]]) -> Mapping[str, Any]:
@@ -117,6 +122,7 @@ class FileSink(PartFileSink):
 
     def begin_batch(self, batch_id: int) -> None:
         """The lines that come now are those of this batch."""
+        super().begin_batch(batch_id)
         self._batch = batch_id, PartTransaction()
 
     def end_batch(self) -> None:
@@ -135,3 +141,9 @@ class FileSink(PartFileSink):
     def __getstate__(self) -> dict[str, Any]:
         """Nothing has to be remembered: between two batches no line waits."""
         return {}
+
+
+def _shows_nothing(kind: type) -> bool:
+    """Whether the text of its values is but a name and an address."""
+    own: tuple[Any, Any] = (kind.__str__, kind.__repr__)
+    return own == (object.__str__, object.__repr__)

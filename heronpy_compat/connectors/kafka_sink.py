@@ -148,8 +148,11 @@ class KafkaSink(WriteAheadSink):
 
     def row_of(self, tup: Any) -> list[bytes | None]:
         """The key and the value of a record."""
-        key = None if self._key_at is None else _as_bytes(tup.values[self._key_at])
-        return [key, _as_bytes(tup.values[self._value_at])]
+        key = None if self._key_at is None else self._bytes_at(tup, self._key_at)
+        return [key, self._bytes_at(tup, self._value_at)]
+
+    def _bytes_at(self, tup: Any, at: int) -> bytes | None:
+        return _as_bytes(tup.values[at], f"{tup.fields[at]}=")
 
     def commit(self, prepared: Sequence[Any], transaction_id: TransactionId) -> None:
         """Write the records in a transaction, unless it was committed before."""
@@ -201,7 +204,7 @@ class KafkaSink(WriteAheadSink):
 
     def process(self, tup: Any) -> None:
         """Hand a record to the producer, or let it wait for its checkpoint."""
-        if self.is_two_phase:
+        if self.is_two_phase or self.is_in_batch:
             super().process(tup)
             return
         key, value = self.row_of(tup)
@@ -246,14 +249,6 @@ class KafkaSink(WriteAheadSink):
         self._producer.flush(CLOSE_SECS)
         self._noting.close()
 
-    def begin_batch(self, batch_id: int) -> None:
-        """Batches mean nothing to it: a repeated one is written again."""
-        self._is_two_phase = False
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Nothing has to be remembered: between two batches no record is under way."""
-        return {}
-
 
 def _of_consumers(settings: dict[str, Any]) -> dict[str, Any]:
     """Those of a producer's settings that say how to reach the brokers."""
@@ -264,7 +259,15 @@ def _of_consumers(settings: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _as_bytes(value: Any) -> bytes | None:
+def _as_bytes(value: Any, name: str = "") -> bytes | None:
+    """Of a record; ValueError, with `name` before it, for what has none."""
     if value is None or isinstance(value, bytes):
         return value
-    return value.encode() if isinstance(value, str) else document_of(value)
+    if not isinstance(value, str):
+        return document_of(value, name)
+    try:
+        return value.encode()
+    except UnicodeEncodeError:
+        raise ValueError(
+            f"{name}{value!r}: half a character (a lone surrogate) is no text"
+        ) from None

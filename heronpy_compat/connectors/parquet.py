@@ -72,6 +72,8 @@ class _Part:
     """(tuple, position of its row); those of one id share a row."""
     ids: list[Id] = field(default_factory=list)
     """Of each row, if there are ids."""
+    values: list[Row] = field(default_factory=list)
+    """Of the tuple of each row, all fields; in a batch, whose tuples are acked at once."""
 
 
 class ParquetSink(PartFileSink):
@@ -228,6 +230,8 @@ class ParquetSink(PartFileSink):
             self._roll_later(self._roll_secs)
         part = self._parts.setdefault(folder, _Part())
         part.rows.append([values[at] for at in self._column_at])
+        if self._batch is not None:
+            part.values.append(list(values))
         self._rows += 1
         return folder, len(part.rows) - 1
 
@@ -334,6 +338,7 @@ class ParquetSink(PartFileSink):
 
     def begin_batch(self, batch_id: int) -> None:
         """The rows that come now are those of this batch."""
+        super().begin_batch(batch_id)
         self._batch = batch_id
         self._clear()
 
@@ -344,7 +349,7 @@ class ParquetSink(PartFileSink):
         tables = {}
         for folder, part in self._parts.items():
             table, problems = self._table_of(part.rows)
-            self._left_out_of_batch(problems)
+            self._left_out_of_batch(problems, part.values)
             if table.num_rows:
                 tables[folder] = file_of(table)
         is_replay = self._last_batch is None or self._batch != self._last_batch + 1
@@ -355,11 +360,12 @@ class ParquetSink(PartFileSink):
         self._last_batch = self._batch
         self._clear()
 
-    def _left_out_of_batch(self, problems: Mapping[int, str]) -> None:
+    def _left_out_of_batch(self, problems: Mapping[int, str], tuples: Sequence[Row]) -> None:
         for problem in problems.values():
             self.delegate.record_error("a row that does not fit its file is left out", problem)
         if problems:
-            self.delegate.give_up(len(problems))
+            rows = [(list(tuples[at]), why) for at, why in problems.items()]
+            self.delegate.give_up_rows(self._fields, rows)
 
     def __getstate__(self) -> dict[str, Any]:
         """Nothing has to be remembered: between two batches no row waits."""

@@ -1,7 +1,7 @@
 """Files that one writer adds to a folder, each whole or not there.
 
     FOLDER/day=2013-01-01/part-sink-00000-00000007-WRITER-0000.parquet the 8th, by rename
-    FOLDER/day=2013-01-01/part-sink-00000-batch-000000012.parquet      of batch 12 (batch engines)
+    FOLDER/day=2013-01-01/part-sink-00000-batch-000000012-RUN.parquet  of batch 12 (batch engines)
     FOLDER/day=2013-01-01/part-sink-00000-00000004-WRITER-0000.parquet of checkpoint 4
     FOLDER/day=2013-01-01/.part-sink-00000-RANDOM.BORN.pending         before that completes
     FOLDER/day=2013-01-01/.part-sink-00000-….parquet.PID.BORN.tmp      being written
@@ -9,6 +9,7 @@
 
 A name has the component, its instance, a number, and the writer, which is one process: of two that
 write, the one that was frozen and the one that replaced it, neither overwrites the other's file.
+RUN is the engine's checkpoint: a batch that is repeated replaces its files, and no other run's.
 BORN is when the process began. A process removes what older ones have left, never what a younger
 one is writing. It may write as long as it has the lock (folder_lock.py). It looks once its file is
 written under a hidden name and before it renames it, and a replacement removes hidden files once it
@@ -45,7 +46,7 @@ BORN = 13
 """Digits of the time in milliseconds at which a process began: until the year 2286."""
 AT = 4
 """Digits of a file's place in its transaction: the names are in the order of the lines."""
-LONGEST = f"{'9' * 8}-{'f' * 16}-{'9' * AT}"
+LONGEST = f"batch-{'9' * 9}-{'f' * 16}"
 PID_MAX = 4_194_304
 """Linux's."""
 PENDING_BYTES = 8
@@ -138,7 +139,8 @@ class PartFiles:
 
     def put_batch(self, batch: int, contents: Mapping[str, Any], is_replay: bool) -> None:
         """Commit the files of a batch, by folder, in place of what an earlier try wrote."""
-        name = f"{self._writer}-batch-{batch:09d}{self._ending}"
+        run = f"-{self._incarnation.run}" if self._incarnation.run else ""
+        name = f"{self._writer}-batch-{batch:09d}{run}{self._ending}"
         for where, data in contents.items():
             self._write(where, name, data)
         if is_replay:
@@ -225,7 +227,7 @@ class PartFiles:
         """The ids in all files of the component, of whichever of its instances."""
         parquet = needed("pyarrow.parquet", PURPOSE)
         pattern = re.compile(
-            rf"part-{re.escape(self._component)}-\d{{5}}-(batch-)?\d+(-[0-9a-f]+-\d+)?\.parquet"
+            rf"part-{re.escape(self._component)}-\d{{5}}-(batch-)?\d+(-[0-9a-f]+(-\d+)?)?\.parquet"
         )
         found = Ids()
         for folder, name in self._names():

@@ -69,6 +69,22 @@ def writers_of(folder: str) -> list[str]:
         return sorted(each.name for each in found if each.is_dir() and each.name[0] != ".")
 
 
+def unwritable(rows: Sequence[Any]) -> dict[int, str]:
+    """Why a segment cannot have some of these rows, by their positions."""
+    pack, problems = packer(), {}
+    try:
+        pack(list(rows))
+    except (TypeError, ValueError, OverflowError):
+        for at, row in enumerate(rows):
+            try:
+                packer()(row)
+            except UnicodeEncodeError:
+                problems[at] = f"{row!r:.200}: half a character (a lone surrogate) is no text"
+            except (TypeError, ValueError, OverflowError) as error:
+                problems[at] = f"{row!r:.200}: {error}"
+    return problems
+
+
 class SegmentLog:
     """The segments of one writer."""
 

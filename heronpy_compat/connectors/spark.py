@@ -18,7 +18,7 @@ from heronpy_compat.api.spout.spout import Spout
 from heronpy_compat.api.state.state import State
 from heronpy_compat.api.state.stateful_component import TwoPhaseStatefulComponent
 from heronpy_compat.connectors.replay_queue import ReplayQueue, give_up
-from heronpy_compat.connectors.segments import MissingSegment, SegmentLog, writers_of
+from heronpy_compat.connectors.segments import MissingSegment, SegmentLog, unwritable, writers_of
 from heronpy_compat.connectors.transactions import TransactionId
 from heronpy_compat.connectors.two_phase import WriteAheadSink
 
@@ -93,6 +93,13 @@ class SparkSink(WriteAheadSink):
     def abort_others(self, prepared: Sequence[Any]) -> None:
         """What is prepared is in the checkpoint; files that a dead process has begun go."""
         self._log.remove_orphans(time.time())
+
+    def pre_commit(self, transaction: list[Any], transaction_id: TransactionId) -> list[Any]:
+        """The rows that a segment can hold: all others are told and counted now."""
+        problems = unwritable(transaction)
+        told = {at: f"{', '.join(self._fields)}: {problems[at]}" for at in problems}
+        self.leave_out(told, self._fields, {at: list(transaction[at]) for at in problems})
+        return [row for at, row in enumerate(transaction) if at not in problems]
 
     def commit(self, prepared: Sequence[Any], transaction_id: TransactionId) -> None:
         """Add a segment with the rows, unless the folder has it."""

@@ -10,7 +10,7 @@ import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import unquote
+from urllib.parse import unquote, urlsplit
 
 from heron_core.errors import ComponentError
 from heron_core.optional_packages import needed
@@ -38,6 +38,10 @@ HIDDEN = (".", "_")
 COMMON_CSV = CsvOptions()
 HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
 _NUMBER = re.compile(r"0|-?[1-9][0-9]{0,8}")
+READABLE_FEATURES = {"timestampNtz", "vacuumProtocolCheck", "v2Checkpoint"}
+"""Of a Delta table: what changes nothing in its data files."""
+COLUMN_MAPPING_VERSION = 2
+"""Of the protocol: its columns may have other names in the files."""
 BATCH_ROWS = 4096
 """Rows turned into Python objects at a time: some hundred kilobytes."""
 
@@ -255,13 +259,17 @@ def _is_hidden(path: str) -> bool:
 
 def _delta_files(path: str) -> list[str]:
     table = needed("deltalake", "reading Delta tables").DeltaTable(path)
-    version = table.protocol().min_reader_version
-    if version > 1:
+    protocol = table.protocol()
+    features = set(protocol.reader_features or ()) - READABLE_FEATURES
+    if features or protocol.min_reader_version == COLUMN_MAPPING_VERSION:
         raise ComponentError(
-            f"Delta table {path} asks for readers of version {version} (deletion vectors or renamed"
-            " columns): write a copy without these features, or read it with Spark"
+            f"Delta table {path} asks for readers of version {protocol.min_reader_version}"
+            f" ({', '.join(sorted(features)) or 'renamed columns'}): write a copy without these"
+            " features, or read it with Spark"
         )
-    return sorted(table.file_uris())
+    # The folder of the table is quoted in them, what is below it stands as it is on the disk.
+    root = urlsplit(table.table_uri).path
+    return sorted(os.path.join(path, each.removeprefix(root)) for each in table.file_uris())
 
 
 def _check_columns(path: str, wanted: Iterable[str], present: Sequence[str]) -> None:

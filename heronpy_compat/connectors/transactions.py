@@ -25,7 +25,8 @@ class TransactionId:
     writer: str
     """A random text, of one life of an instance."""
     number: int
-    """Rises with each transaction of a writer. Under EFFECTIVELY_ONCE it is the checkpoint's."""
+    """Rises with each transaction of a writer. Under EFFECTIVELY_ONCE it is the checkpoint's, on an
+    engine of batches the batch's, from 1 on."""
 
     def __str__(self) -> str:
         return f"{self.number:08d}-{self.writer}"
@@ -96,3 +97,8 @@ class PreparedTransactions:
 def new_writer() -> str:
     """A name that nobody has had."""
     return secrets.token_hex(WRITER_BYTES)
+
+
+def writer_of_batches(run: str, component: str, index: int) -> str:
+    """The name of an instance in all processes of a run: a batch that is repeated has its id."""
+    return sha256(f"{run}.{component}.{index}".encode()).hexdigest()[: 2 * WRITER_BYTES]

@@ -8,7 +8,8 @@ Under EFFECTIVELY_ONCE (docs/CHECKPOINTS.md, "From source to sink"):
     restore ─► commit again                  what the restored state has prepared
                abort_others                  whatever else was left
 
-In the other modes a transaction is committed every so many tuples, and these are acked then.
+In the other modes a transaction is committed every so many tuples, and these are acked then. With
+`--engine spark` a transaction is a batch: a repeated one has the same tuples and the same id.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -26,6 +27,7 @@ from heronpy_compat.connectors.transactions import (
     PreparedTransactions,
     TransactionId,
     new_writer,
+    writer_of_batches,
 )
 
 if TYPE_CHECKING:
@@ -114,6 +116,11 @@ class TwoPhaseSink(Bolt, TwoPhaseStatefulComponent):
         """Whether checkpoints say when to commit."""
         return self._is_two_phase
 
+    @property
+    def is_in_batch(self) -> bool:
+        """Whether the engine repeats whole batches, which say when to commit."""
+        return self._batch_number is not None
+
     def fields_of_inputs(self, context: Any) -> list[str]:
         """The fields of the tuples that come; ComponentError if its inputs have different ones."""
         storm = context.to_storm()
@@ -147,7 +154,7 @@ class TwoPhaseSink(Bolt, TwoPhaseStatefulComponent):
         yet. `fields`: of the tuples; `rows`: their values."""
         for problem in problems.values():
             self.delegate.record_error("a row that does not fit is left out", problem)
-        if self._is_two_phase and problems:
+        if (self._is_two_phase or self.is_in_batch) and problems:
             self.delegate.give_up_rows(fields, [(rows[at], why) for at, why in problems.items()])
         else:
             self._left_out.update(problems)
@@ -177,7 +184,11 @@ class TwoPhaseSink(Bolt, TwoPhaseStatefulComponent):
         self._held: list[Any] = []
         self._left_out: dict[int, str] = {}
         self._window = 0
+        self._batch_number: int | None = None
         self._prepared = PreparedTransactions()
+        incarnation = context.get_incarnation()
+        index = context.get_component_tasks(self._name).index(context.get_task_id())
+        self._batch_writer = writer_of_batches(incarnation.run, self._name, index)
         self.open(config, context)
         if self._is_two_phase:
             saved = self._two_phase_state.get(STATE_KEY)
@@ -188,8 +199,8 @@ class TwoPhaseSink(Bolt, TwoPhaseStatefulComponent):
                 self._tail = saved["tail"]
                 self._prepared.restore(saved["prepared"])
                 self._commit_due()
-        elif run := context.get_incarnation().run:
-            self._tell_of(self.output_of_another_run(run))
+        elif incarnation.run and not incarnation.repeats_batches:
+            self._tell_of(self.output_of_another_run(incarnation.run))
 
     def _tell_of(self, found: str) -> None:
         """Before anything is written: a run that reads the same input again writes it again."""
@@ -206,7 +217,7 @@ class TwoPhaseSink(Bolt, TwoPhaseStatefulComponent):
     def process(self, tup: "Tuple") -> None:
         """Write a tuple."""
         self.write(self._transaction if self._is_begun else self._begun(), tup)
-        if self._is_two_phase:
+        if self._is_two_phase or self.is_in_batch:
             self.ack(tup)
             return
         if not self._held:
@@ -235,6 +246,8 @@ class TwoPhaseSink(Bolt, TwoPhaseStatefulComponent):
 
     def on_finish(self) -> None:
         """The end of the data: commit the rest; ComponentError if that fails."""
+        if self.is_in_batch:
+            return  # the last batch ends, too
         if not self._is_two_phase:
             problem = self._commit_held()
         else:
@@ -251,21 +264,41 @@ class TwoPhaseSink(Bolt, TwoPhaseStatefulComponent):
         if self._is_closed:
             return
         self._is_closed = True
-        problem = self._commit_due() if self._is_two_phase else self._commit_held()
+        problem = ""
+        if not self.is_in_batch:  # what a batch has written is committed at its end, or comes again
+            problem = self._commit_due() if self._is_two_phase else self._commit_held()
         if self._is_begun:
             self._abort_begun()
         if problem:
             raise ComponentError(problem)
 
+    # --- engines of batches: heronpy_compat.api.batch_aware.BatchAware ----------------------------
+
     def begin_batch(self, batch_id: int) -> None:
-        """An engine that repeats batches has no second phase; a sink may define it otherwise."""
-        raise ComponentError(
-            f"{self._name}: {type(self).__name__} commits with checkpoints, which --engine spark"
-            " does not have: use ParquetSink or FileSink there"
-        )
+        """The tuples that come now are those of this batch, which may have come before: the same
+        ones, as what they were made of is in the engine's checkpoint."""
+        if self._is_begun:
+            self._abort_begun()
+        self._batch_number = batch_id
 
     def end_batch(self) -> None:
-        """See `begin_batch`."""
+        """Commit them under the batch's number, unless it is committed; ComponentError if that
+        fails: then the batch comes again."""
+        if not self._is_begun:
+            return
+        assert self._batch_number is not None, "end_batch without begin_batch"
+        transaction_id = TransactionId(self._batch_writer, self._batch_number + 1)
+        problem = _problem_of(partial(self._commit_begun, transaction_id))
+        if problem:
+            self._abort_begun()
+            raise ComponentError(
+                f"{self._name}: cannot commit batch {self._batch_number}: {problem}"
+            )
+        self._transaction, self._is_begun = None, False
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Nothing has to be remembered: between two batches nothing waits."""
+        return {}
 
     # --- checkpoints ------------------------------------------------------------------------------
 

@@ -360,7 +360,7 @@ def test_a_nan_that_sqlite_would_store_as_null_is_refused(tmp_path: Path, mode: 
     rows = [[0, 0.5], [1, math.nan], [2, math.inf]]
     _, errors, failed = write(DatabaseSink, mode, config, rows)
     assert failed == 1
-    assert any("value is NaN, of which sqlite makes NULL" in each for each in errors)
+    assert any("value=nan: it is NaN, of which sqlite makes NULL" in each for each in errors)
     with sqlite3.connect(path) as database:
         found = database.execute("SELECT id, value FROM rows ORDER BY id").fetchall()
     database.close()

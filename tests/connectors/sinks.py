@@ -1,0 +1,224 @@
+"""The sinks that are tried: how each one's store begins, what is read from it without us, and what
+it says that it cannot do."""
+
+import json
+import sqlite3
+from collections.abc import Callable, Mapping
+from contextlib import closing
+from dataclasses import dataclass, field
+from datetime import date, datetime, time
+from decimal import Decimal
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+from uuid import UUID
+
+from deltalake import DeltaTable
+from pyarrow import parquet
+
+from heronpy_compat.connectors.database import DatabaseSink
+from heronpy_compat.connectors.delta import DeltaSink
+from heronpy_compat.connectors.files import FileSink
+from heronpy_compat.connectors.kafka_sink import KafkaSink
+from heronpy_compat.connectors.parquet import ParquetSink
+from heronpy_compat.connectors.segments import SegmentLog, writers_of
+from heronpy_compat.connectors.spark import SparkSink
+from heronpy_compat.connectors.two_phase import TwoPhaseSink
+from tests.connectors.fake_kafka import FakeBroker
+from tests.connectors.samples import Form
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """Where a sink writes."""
+
+    config: Mapping[str, Any]
+    rows: Callable[[], list[Row]]
+    """What a reader of its own sees now, in any order."""
+
+
+@dataclass(frozen=True, slots=True)
+class SinkEntry:
+    """A sink."""
+
+    name: str
+    kind: type[TwoPhaseSink]
+    opened: Callable[[Path, tuple[str, ...]], Store]
+    """Makes an empty store for rows with these fields, in an empty folder."""
+    form: Form = lambda value: value
+    """What a value is read back as where the store has no type for it."""
+    cannot: Mapping[str, str] = field(default_factory=dict)
+    """Property -> why it has it not."""
+    each_line: bool = True
+    """Whether it is killed at each line of a commit, too."""
+
+
+def _visible(folder: Path) -> list[Path]:
+    files = (each for each in folder.rglob("*") if each.is_file())
+    return sorted(each for each in files if not each.name.startswith("."))
+
+
+def _lines(folder: Path) -> list[bytes]:
+    return [line for each in _visible(folder) for line in each.read_bytes().split(b"\n")[:-1]]
+
+
+def _strict(word: str) -> None:
+    raise AssertionError(f"{word} is no JSON")
+
+
+def _json_files(folder: Path, fields: tuple[str, ...]) -> Store:
+    def rows() -> list[Row]:
+        return [json.loads(each, parse_constant=_strict) for each in _lines(folder)]
+
+    return Store({"file.folder": str(folder), "file.format": "json"}, rows)
+
+
+def _text_files(folder: Path, fields: tuple[str, ...]) -> Store:
+    """Its lines are those of the value alone; the id stands before it."""
+
+    def rows() -> list[Row]:
+        found = [each.split(b" ", 1) for each in _lines(folder)]
+        return [dict(zip(fields, (int(number), text), strict=False)) for number, text in found]
+
+    return Store({"file.folder": str(folder), "file.format": "text"}, rows)
+
+
+class IdAndText(FileSink):
+    """Writes the id before the text that `FileSink` makes of a field."""
+
+    def line_of(self, tup: Any) -> bytes:
+        text: Any = SimpleNamespace(values=tup.values[1:], fields=tup.fields[1:])
+        line = super().line_of(text)
+        return b"%d %s" % (tup.values[0], line)
+
+
+def _parquet_files(folder: Path, fields: tuple[str, ...]) -> Store:
+    def rows() -> list[Row]:
+        found: list[Row] = []
+        for each in _visible(folder):
+            with parquet.ParquetFile(each) as file:
+                found += file.read().to_pylist(maps_as_pydicts="strict")
+        return found
+
+    return Store({"parquet.folder": str(folder)}, rows)
+
+
+def _delta_table(folder: Path, fields: tuple[str, ...]) -> Store:
+    path = str(folder / "table")
+
+    def rows() -> list[Row]:
+        if not DeltaTable.is_deltatable(path):
+            return []
+        table = DeltaTable(path).to_pyarrow_table()
+        found: list[Row] = table.to_pylist(maps_as_pydicts="strict")
+        return found
+
+    return Store({"delta.table": path}, rows)
+
+
+def _sqlite_table(folder: Path, fields: tuple[str, ...]) -> Store:
+    path = str(folder / "rows.db")
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute(f"CREATE TABLE rows ({', '.join(fields)})")
+
+    def rows() -> list[Row]:
+        with closing(sqlite3.connect(path)) as connection:
+            cursor = connection.execute("SELECT * FROM rows")
+            names = [each[0] for each in cursor.description]
+            return [dict(zip(names, row, strict=True)) for row in cursor]
+
+    return Store({"database.connect": path, "database.table": "rows"}, rows)
+
+
+class Database(DatabaseSink):
+    """Nothing here is about power cuts."""
+
+    def connect(self) -> Any:
+        connection = super().connect()
+        connection.execute("PRAGMA synchronous = OFF")
+        return connection
+
+
+def _kafka_topic(folder: Path, fields: tuple[str, ...]) -> Store:
+    broker = FakeBroker.installed()
+
+    def rows() -> list[Row]:
+        return [
+            dict(zip(fields, (int(key or b""), value), strict=False))
+            for key, value in broker.records
+        ]
+
+    config = {
+        "kafka.bootstrap.servers": "fake:9092",
+        "kafka.topic": "rows",
+        "kafka.key.position": 0,
+        "kafka.value.position": 1 if len(fields) > 1 else 0,
+    }
+    return Store(config, rows)
+
+
+def _segments(folder: Path, fields: tuple[str, ...]) -> Store:
+    def rows() -> list[Row]:
+        logs = [SegmentLog(str(folder), each) for each in writers_of(str(folder))]
+        return [
+            dict(zip(segment.fields, row, strict=True))
+            for log in logs
+            for segment in map(log.segment, log.numbers())
+            for part in segment.parts
+            for row in log.rows(part)
+        ]
+
+    return Store({"spark.folder": str(folder)}, rows)
+
+
+def as_json(value: Any) -> Any:
+    """What JSON has for a value that it has no type for: its text; a list for a tuple."""
+    if isinstance(value, (date, time, Decimal, UUID)):
+        return str(value)
+    return list(value) if isinstance(value, tuple) else value
+
+
+def as_line(value: Any) -> bytes:
+    """Its text."""
+    return value if isinstance(value, bytes) else str(value).encode()
+
+
+def as_record(value: Any) -> bytes | None:
+    """A text and bytes as they are, none as none, all else as JSON."""
+    if value is None or isinstance(value, bytes):
+        return value
+    return (
+        value.encode()
+        if isinstance(value, str)
+        else json.dumps(as_json(value), ensure_ascii=False).encode()
+    )
+
+
+def as_arrow(value: Any) -> Any:
+    """A list for a tuple and a set."""
+    return list(value) if isinstance(value, (tuple, set)) else value
+
+
+def as_sqlite(value: Any) -> Any:
+    """It has no truth values; dates and times are their text, as the driver writes them."""
+    if isinstance(value, bool):
+        return int(value)
+    if isinstance(value, datetime):
+        return value.isoformat(" ")
+    return value.isoformat() if isinstance(value, date) else value
+
+
+NAMED = "a query names the columns that it reads"
+ONE_RECORD = "a record has one value"
+ONE_VALUE = "a line has one value: JSON has several"
+SINKS = (
+    SinkEntry("FileSink (json)", FileSink, _json_files, as_json),
+    SinkEntry("FileSink (text)", IdAndText, _text_files, as_line, {"schema": ONE_VALUE}),
+    SinkEntry("ParquetSink", ParquetSink, _parquet_files, as_arrow, each_line=False),
+    SinkEntry("DeltaSink", DeltaSink, _delta_table, as_arrow, each_line=False),
+    SinkEntry("DatabaseSink (sqlite)", Database, _sqlite_table, as_sqlite),
+    SinkEntry("KafkaSink", KafkaSink, _kafka_topic, as_record, {"schema": ONE_RECORD}),
+    SinkEntry("SparkSink", SparkSink, _segments, cannot={"schema": NAMED}, each_line=False),
+)

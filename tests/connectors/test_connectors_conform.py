@@ -1,0 +1,67 @@
+"""Every connector that is shipped keeps what goes through it, on each engine, or says that it does
+not: values of each type, none of a value, kills, other schemas, other time zones. What comes of it
+is what docs/CONNECTORS.md says."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.connectors import columns, page
+from tests.connectors.fake_kafka import client_in_memory
+from tests.connectors.sinks import SINKS, SinkEntry
+from tests.connectors.sources import SOURCES, SourceEntry
+
+pytestmark = [
+    # What is killed closes nothing.
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+]
+each_sink = pytest.mark.parametrize("entry", SINKS, ids=lambda each: each.name)
+each_source = pytest.mark.parametrize("entry", SOURCES, ids=lambda each: each.name)
+
+
+@pytest.fixture(autouse=True)
+def no_power_cuts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing here is about the disk's own memory, which takes most of the time."""
+    monkeypatch.setattr(os, "fsync", lambda file: None)
+
+
+@pytest.fixture
+def client() -> Iterator[None]:
+    """Kafka's, in memory."""
+    with client_in_memory():
+        yield
+
+
+@pytest.fixture(scope="module")
+def text() -> str:
+    """Of the page."""
+    return page.PAGE.read_text("utf-8")
+
+
+@each_sink
+@pytest.mark.usefixtures("client")
+def test_what_goes_into_a_sink_comes_out_of_it(entry: SinkEntry, tmp_path: Path, text: str) -> None:
+    said = page.columns_on_page(page.TYPES_OUT, text)[entry.name]
+    assert columns.types_out(entry, tmp_path) == said, page.REMAKE
+
+
+@each_sink
+@pytest.mark.usefixtures("client")
+def test_a_sink_holds_whatever_happens(entry: SinkEntry, tmp_path: Path, text: str) -> None:
+    said = page.columns_on_page(page.TRIALS_OUT, text)[entry.name]
+    assert columns.trials_out(entry, tmp_path) == said, page.REMAKE
+
+
+@each_source
+def test_what_is_in_a_source_comes_out_of_it(entry: SourceEntry, tmp_path: Path, text: str) -> None:
+    said = page.columns_on_page(page.TYPES_IN, text)[entry.name]
+    assert columns.types_in(entry, tmp_path) == said, page.REMAKE
+
+
+@each_source
+def test_a_source_holds_whatever_happens(entry: SourceEntry, tmp_path: Path, text: str) -> None:
+    said = page.columns_on_page(page.TRIALS_IN, text)[entry.name]
+    assert columns.trials_in(entry, tmp_path) == said, page.REMAKE
