@@ -4,8 +4,8 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 import pytest
+from attempts_support import Cluster
 from instance_support import OTHER, SHUFFLE, Made, batch, grouped, make, reads
-from test_attempts import Cluster
 from test_columns import FED, TYPED, acks, columns_message, sent
 
 from heron_core.topology import GroupingKind, StreamSpec
