@@ -127,7 +127,7 @@ def _dropped(topology: str, removed: Iterable[ComponentSpec], allowed: bool) -> 
             f"{topology} has state of {_named(gone)}, which the new code has not: keep the name, "
             "or drop that state by --allow-non-restored"
         )
-    return [f"{name} is no more: its state is dropped" for name in gone]
+    return [f"{name} was removed: its state is dropped" for name in gone]
 
 
 def _check_not_edited(running: TopologySpec, loaded: TopologySpec, replaced: Iterable[str]) -> None:

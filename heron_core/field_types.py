@@ -197,7 +197,7 @@ class _Parser(Generic[Built]):
             return self._struct(depth)
         if name not in _PLAIN:
             known = ", ".join([*_PLAIN, "array<…>", "map<…>", "struct<…>"])
-            raise UnknownType(f"{self._text!r} is no type; the types are {known}")
+            raise UnknownType(f"{self._text!r} is not a type; the types are {known}")
         numbers = self._numbers() if name == "decimal" and self._next == "(" else []
         self._check_decimal(numbers)
         return self._builder.plain(name, numbers)
@@ -206,14 +206,14 @@ class _Parser(Generic[Built]):
         precision, scale = (*numbers, *DECIMAL[len(numbers) :])[:2]
         if len(numbers) > len(DECIMAL) or not scale <= precision <= PRECISION_MAX or not precision:
             raise UnknownType(
-                f"{self._text!r} is no type: decimal(digits in all, digits behind the point) has"
+                f"{self._text!r} is not a type: decimal(digits in all, digits behind the point) has"
                 f" 1 to {PRECISION_MAX} digits"
             )
 
     def expect(self, token: str) -> None:
         """Take that token, "" being the end."""
         if self._take() != token:
-            raise UnknownType(f"{self._text!r} is no type: {token or 'its end'!r} is missing")
+            raise UnknownType(f"{self._text!r} is not a type: {token or 'its end'!r} is missing")
 
     @property
     def _next(self) -> str:
@@ -269,7 +269,9 @@ def _tokens(text: str) -> list[str]:
     while position < len(text):
         match = _TOKEN.match(text, position)
         if match is None:
-            raise UnknownType(f"{text!r} is no type: {text[position:].strip()[:1]!r} is not in any")
+            raise UnknownType(
+                f"{text!r} is not a type: {text[position:].strip()[:1]!r} is not in any"
+            )
         found.append(match[1])
         position = match.end()
     return found[::-1]

@@ -246,13 +246,15 @@ def _check_packing(plan: PackingPlan) -> None:
         *(number for each in every for number in (each.task, each.index)),
     ]
     if not all(type(each) is int and 0 <= each <= TASK_MAX for each in numbers):
-        raise ProtocolError("not a packing plan: a number of a container or task is none")
+        raise ProtocolError(
+            "invalid packing plan: numbers of containers and tasks must be non-negative integers"
+        )
     if not all(type(each) is str for each in (plan.topology, *(x.component for x in every))):
-        raise ProtocolError("not a packing plan: a name is no text")
+        raise ProtocolError("not a packing plan: a name is not text")
     if len({each.task for each in every}) != len(every):
-        raise ProtocolError("not a packing plan: a task stands there twice")
+        raise ProtocolError("not a packing plan: a task occurs twice")
     if len({each.id for each in plan.containers}) != len(plan.containers):
-        raise ProtocolError("not a packing plan: a container stands there twice")
+        raise ProtocolError("not a packing plan: a container occurs twice")
 
 
 def physical_to_json(plan: PhysicalPlan) -> dict[str, Any]:
@@ -340,9 +342,9 @@ def physical_from_json(data: Mapping[str, Any]) -> PhysicalPlan:
     if plan.state not in (TopologyState.RUNNING, TopologyState.PAUSED):
         raise ProtocolError(f"not a physical plan: its state is {reprlib.repr(plan.state):.200}")
     if type(plan.topology) is not str:
-        raise ProtocolError("not a physical plan: its topology's name is no text")
+        raise ProtocolError("not a physical plan: its topology's name is not text")
     if not all(type(address) is str for address in plan.stream_managers.values()):
-        raise ProtocolError("not a physical plan: an address of a stream manager is no text")
+        raise ProtocolError("not a physical plan: an address of a stream manager is not text")
     return plan
 
 

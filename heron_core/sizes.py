@@ -14,7 +14,7 @@ def parse_size(value: object) -> int:
     found = None if isinstance(value, bool) else _SIZE.fullmatch(_text_of(value))
     unit = UNITS[found[2].upper()] if found is not None else 1
     if found is None or (unit == 1 and not found[1].isdecimal()):
-        raise ValueError(f"{shown(value)} is no size")
+        raise ValueError(f"{shown(value)} is not a size")
     return int(found[1]) if unit == 1 else int(float(found[1]) * unit)
 
 

@@ -211,12 +211,12 @@ def _input_problems(
     if source is None:
         names = [known.name for known in topology.components if known is not component]
         hint = choices("components", each.component, names)
-        yield f"{label} reads from {each.component!r}, which is no component; {hint}"
+        yield f"{label} reads from {each.component!r}, which is not a component; {hint}"
         return
     stream = source.stream(each.stream)
     if stream is None:
         hint = choices("streams", each.stream, [known.name for known in source.outputs])
-        yield f"{label} reads {each.stream!r} of {source.name!r}, which is no stream of it; {hint}"
+        yield f"{label} reads {each.stream!r} of {source.name!r}, which is not its stream; {hint}"
         return
     yield from _grouping_problems(f"{label}: input {source.name}:{stream.name}", each, stream)
 
@@ -237,7 +237,7 @@ def _grouping_problems(label: str, each: InputSpec, stream: StreamSpec) -> Itera
     for field in grouping.fields:
         if field not in stream.fields:
             hint = choices("fields", field, stream.fields)
-            yield f"{label} is grouped by {field!r}, which is no field of the stream; {hint}"
+            yield f"{label} is grouped by {field!r}, which is not a field of the stream; {hint}"
     for field in _repeated(grouping.fields):
         yield f"{label} is grouped by {field!r} more than once"
 
@@ -263,7 +263,7 @@ def _config_problems(topology: TopologySpec) -> Iterator[str]:
 
 def _misspelt(given: Config) -> str | None:
     found = config_keys.misspelt(given)
-    return found and f"nobody knows the key {found[0]!r}; did you mean {found[1]!r}?"
+    return found and f"unknown key {found[0]!r}; did you mean {found[1]!r}?"
 
 
 def _complaint(read: Callable[[], None]) -> str | None:

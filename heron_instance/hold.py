@@ -11,8 +11,8 @@ class Hold:
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
         self._since: float | None = float("-inf")
-        """None: it does not last. A new process has been held for ever: it begins slowly, as it is
-        not known yet how fast those are that it sends to."""
+        """None: sending is allowed. A new process slow-starts, because its receivers' rates are
+        unknown, so its hold has lasted for ever."""
 
     def lasts(self, may_send: bool, outbox: Outbox) -> bool:
         """Whether nothing may be sent now. After a long time the outbox begins again slowly."""

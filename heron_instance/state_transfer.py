@@ -1,11 +1,11 @@
-"""State in an update of a topology that takes no checkpoints, an instance's part; all in the main
-thread but for `is_due`.
+"""State migration by an update of a topology without checkpoints: the instance's part, all in the
+main thread but for `is_due`.
 
-When nothing is in flight any more the topology master asks those for their state whose process is
-to end, or whose component is to have other tasks. From then on they rest, so that nothing happens
-that is in no saved state. The next plan says whose states there are: who is to have keys of them
-begins anew with these, and rests until the plan says that all have theirs. It may also be the plan
-before again, if somebody cannot: then all take what they have saved.
+When no tuple is in flight, the master requests the state of every instance that will stop or be
+rescaled; from then on these instances are quiesced, so no change can escape the saved state. The
+next plan names the saved states. An instance that gets keys of them is recreated with its keys, and
+is quiesced until the plan says that all instances have their states. If an instance fails to, the
+next plan is the previous plan again, and all instances restore the states that they have saved.
 """
 
 from collections.abc import Callable, Mapping

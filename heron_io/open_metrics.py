@@ -101,7 +101,7 @@ def _topologies(topologies: Topologies) -> Iterator[Metric]:
         f"{PREFIX}topology_in_flight_tuples", "Deliveries sent and not processed.", labels=labels
     )
     lost = GaugeMetricFamily(
-        f"{PREFIX}topology_lost_tuples", "Deliveries that nobody will replay.", labels=labels
+        f"{PREFIX}topology_lost_tuples", "Deliveries that will not be replayed.", labels=labels
     )
     containers = GaugeMetricFamily(
         f"{PREFIX}topology_containers", "Containers by plan and registered.",

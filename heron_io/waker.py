@@ -26,7 +26,7 @@ class Waker:
             pass
 
     def close(self) -> None:
-        """Give its file descriptors back; nobody may wake it any more. A second call is none."""
+        """Close the file descriptors, after the last `wake`. A second close does nothing."""
         if self._is_open:
             self._is_open = False
             os.close(self.readable)

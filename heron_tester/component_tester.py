@@ -316,7 +316,7 @@ def _what_runs(component: Any, has_inputs: bool) -> tuple[bool, str, dict[str, A
         return not has_inputs, path, {SHELL_COMMAND: list(component)}
     if not isinstance(component, type):
         raise UsageError(
-            f"{component!r} is no component: give its class, or the words of its command"
+            f"{component!r} is not a component: give its class, or the words of its command"
         )
     is_spout = hasattr(component, "next_tuple")
     if not is_spout and not has_inputs:

@@ -11,6 +11,6 @@ def advance_watermark(engine: Engine, component: str, watermark_ms: int) -> None
     for instance in engine.instances(component):
         advance = getattr(instance.users_object, "advance_watermark", None)
         if not callable(advance):
-            raise UsageError(f"{component} is no window bolt: it takes no watermark")
+            raise UsageError(f"{component} is not a window bolt: it takes no watermark")
         engine.cluster.guarded(instance, partial(advance, watermark_ms))
     engine.cluster.settle()

@@ -210,7 +210,7 @@ class BackPressure:
         for origin, task in causes:
             assert origin.announcer in containers, f"{origin} is nobody's"
             assert (origin.queue in containers) == (origin.announcer == self._container)
-            assert task in self._paused_by, f"cause {task} is no task"
+            assert task in self._paused_by, f"cause {task} is not a task"
         for instance, pauses in self._pauses.items():
             expected = {cause for cause in causes if instance in self._paused_by[cause[1]]}
             assert pauses.causes == expected, f"task {instance}: {pauses.causes} != {expected}"

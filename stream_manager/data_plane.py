@@ -210,7 +210,9 @@ class DataPlane:
     def _check_init(self, head: Header, frames: Frames) -> None:
         check_pairs(head, frames)
         if head.source not in self._state.trees:
-            raise ProtocolError(f"roots of task {head.source}, which is no spout of this container")
+            raise ProtocolError(
+                f"roots of task {head.source}, which is not a spout of this container"
+            )
 
     def _init(self, head: Header, frames: Frames, out: Out) -> None:
         self._state.trees[head.source].begin(decode_pairs(head, frames))
@@ -219,7 +221,7 @@ class DataPlane:
         (check_pairs if head.kind == Kind.ACK else check_roots)(head, frames)
         state, owner = self._state, head.destination
         if state.container_of(owner) == state.container and owner not in state.trees:
-            raise ProtocolError(f"acks for task {owner}, which is no spout")
+            raise ProtocolError(f"acks for task {owner}, which is not a spout")
 
     def _ack(self, head: Header, frames: Frames, out: Out) -> None:
         """Acks and fails go to the stream manager that holds the trees of the owning spout."""

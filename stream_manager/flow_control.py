@@ -269,7 +269,7 @@ class FlowControl:
         for task, queue in self._state.queues.items():
             named = task in local
             unsent = task in self._tasks_to_send
-            assert not named or unsent or not self._is_short(queue), f"{task} is no cause"
+            assert not named or unsent or not self._is_short(queue), f"{task} is not a cause"
             if queue.is_fed and not self._drops:
                 has_room = (
                     queue.queued_bytes <= self._high_bytes

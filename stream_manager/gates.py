@@ -1,21 +1,22 @@
-"""Aligned barriers: what comes for an instance waits from the barrier of its source on.
+"""Barrier alignment: input of an instance waits from the barrier of its source on.
 
-Every instance here has a gate in front of its queue. Each source of it, a task that may send to it,
-sends a barrier behind the last tuple that belongs to a checkpoint. From then on what that source
-sends is held back, until the barriers of all sources are there; then the instance gets one barrier,
-in exactly that position of its data, and what was held back follows. So an instance never waits: it
-processes what is in front of the barrier, and back-pressure works on it as always. What is held
-back names no cause of back-pressure, for a source that is paused before its barrier would never
-send it; it has a limit instead, over which the alignment, and so the checkpoint, is given up.
+Every local instance has a gate in front of its queue. Each source, a task that may send to the
+instance, sends a barrier after the last tuple of a checkpoint. The gate blocks the later messages
+of this source until the barriers of all sources have arrived; then the instance gets one barrier in
+exactly this position of its data, and the blocked messages follow. An instance never waits: it
+processes the messages in front of the barrier, and back-pressure works as always. Blocked messages
+name no cause of back-pressure, because a source that is paused before its barrier would never send
+the barrier. They have a limit in bytes; above it the alignment, and with it the checkpoint, is
+aborted.
 
-A barrier of a later checkpoint from a source that has not delivered this one's gives this one up:
-its master died with the order, or did not wait any longer.
+A barrier of a later checkpoint, from a source without a barrier for this checkpoint, aborts this
+alignment: the checkpoint's master died, or stopped waiting.
 
-Behind the gate a barrier may overtake. Between stream managers it comes as fast as data does, but
-what is in front of it in the instance's queue may take a slow instance minutes. So one that has
-waited there for the alignment time-out is handed over with all that is in front of it, and the
-instance, also one that back-pressure holds, is told to take it at once (OvertakeInput): it saves
-its state with the input that it has not processed, and sends the barrier on.
+Behind the gate a barrier may overtake. Between stream managers a barrier is as fast as data, but
+the messages in front of it in the queue may take a slow instance minutes. When a barrier has waited
+in the queue for the alignment time-out, the stream manager hands over the barrier with all messages
+in front of it, and tells the instance to take them at once, paused or not (OvertakeInput): the
+instance saves its state with its unprocessed input, and forwards the barrier.
 """
 
 from collections import deque

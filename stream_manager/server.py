@@ -1,8 +1,8 @@
-"""The stream manager's only I/O: sockets and the clock; the state store is asked by a thread.
+"""The stream manager's sockets and clock; a thread queries the state store.
 
-Local instances connect to one ROUTER over ipc (each with two DEALERs, for data and for control);
-peers and the master over tcp, one DEALER for each direction. Received messages are handed to the
-core, its instructions are carried out at once.
+Local instances connect to one ROUTER over ipc (each with two DEALERs, for data and for control),
+peers and the master over tcp, with one DEALER for each direction. The server passes received
+messages to the core and carries out the core's instructions at once.
 """
 
 import logging
@@ -50,19 +50,19 @@ from stream_manager.options import Options
 log = logging.getLogger("stream_manager")
 
 DRAIN_MESSAGES = 256
-"""Messages taken from one socket before the others get their turn, and before what they led to is
-sent: the more, the more goes into one message."""
+"""Messages read from one socket before the other sockets get their turn and before the resulting
+messages are sent: a higher number merges more messages into one."""
 TIMER_SECS = 0.1
 CLOSE_LINGER_MS = 300
-"""How long the last numbers may take to leave the process: its master is near or gone."""
+"""Time for the final statistics to leave the process: the master is near or gone."""
 INTERNAL_ERROR_LOG_SECS = 60.0
-"""A bug of ours may show with every message: all are counted, one a minute is logged with its
-traceback."""
+"""An internal error may recur with every message: all errors are counted, one a minute is logged
+with its traceback."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServerArguments:
-    """Where a stream manager runs, and who may talk to it."""
+    """The place of a stream manager, its state store, and the keys of its sockets."""
 
     container: int
     socket_path: str
@@ -115,7 +115,7 @@ class Server:
         self._poller.register(supervisor.lifeline, zmq.POLLIN)
         self._watched: set[int] = set()
         self._connected: list[int] = []
-        """Peers with a new connection of which the core has still to hear."""
+        """Peers with a new connection that the core has not been notified of."""
         self._exit: events.Exit | None = None
         self._internal_errors = 0
         self._internal_error_log_at = 0.0
@@ -153,19 +153,19 @@ class Server:
         return self._exit.code
 
     def _tell_last_numbers(self) -> None:
-        """The instances have ended before us: what they said last is for the master."""
+        """Forward the final statistics of the instances, which have ended before, to the master."""
         for message in drain(self._local, DRAIN_MESSAGES):
             self._from_local(message)
         self._to_master(events.ToMaster(self.core.heartbeat()))
         self._master.disconnect(CLOSE_LINGER_MS)
 
     def close(self) -> None:
-        """Let go of sockets and state store."""
+        """Close the sockets and the client of the state store."""
         self._context.destroy(linger=0)
         self._master.close()
 
     def _pause_secs(self, until_timer: float) -> float:
-        """How long to wait for messages at most."""
+        """The longest wait for messages."""
         if self._to_locals.waiting:
             return RETRY_SECS
         return WAIT_SECS if self._master.looks else max(0.0, until_timer)
@@ -213,7 +213,7 @@ class Server:
             self.handle(events.Malformed(str(error)))
 
     def handle(self, event: events.Event) -> None:
-        """Have the core decide about an event, and carry its instructions out in their order."""
+        """Pass an event to the core, and carry out the core's instructions in order."""
         refused: dict[int, int] = {}
         for each in self._decide(event):
             if type(each) is events.ToPeer:
@@ -222,13 +222,13 @@ class Server:
                 self._perform[type(each)](each)
         for container, number in refused.items():
             self.handle(events.PeerBlocked(container, number))
-        # Not at once: what the core decides then is newer than the rest of these instructions.
+        # After the loop: the core's answers are newer than the remaining instructions.
         while self._connected:
             self.handle(events.PeerWritable(self._connected.pop(0)))
 
     def _decide(self, event: events.Event) -> list[events.Instruction]:
-        """What the core decides. An exception is a bug of ours: this event is lost, the rest of
-        the topology goes on."""
+        """The core's instructions. An exception is an internal error: the event is lost, the error
+        counted, and the topology continues."""
         now = time.monotonic()
         try:
             return self.core.handle(event, now)
@@ -236,11 +236,11 @@ class Server:
             self._internal_errors += 1
             if now >= self._internal_error_log_at:
                 self._internal_error_log_at = now + INTERNAL_ERROR_LOG_SECS
-                log.exception("a bug of ours: %s was not handled", type(event).__name__)
+                log.exception("internal error: %s was not handled", type(event).__name__)
             return []
 
     def statistics(self) -> dict[str, int]:
-        """The server's own counters: strangers, cut connections, bugs of ours."""
+        """The server's counters: refused peers, closed connections, internal errors."""
         return {
             "refused": self._authenticator.refused,
             "disconnected": self._authenticator.disconnected,
@@ -260,7 +260,7 @@ class Server:
         self._to_locals.send(identity(channel, task, incarnation), frames)
 
     def _to_peer(self, each: events.ToPeer, refused: dict[int, int]) -> None:
-        """Send, or note the number of the first message that was refused."""
+        """Send, or record the number of the first message that the socket refused."""
         peer = self._peers.get(each.container)
         if each.container not in refused and peer is not None:
             try:
@@ -273,7 +273,7 @@ class Server:
         refused[each.container] = refused.get(each.container) or each.number
 
     def _watch_blocked(self) -> None:
-        """Poll for writability exactly the peers that have something waiting."""
+        """Poll exactly the peers with waiting messages for writability."""
         blocked = {each for each in self.core.blocked_peers() if each in self._peers}
         for container in blocked - self._watched:
             self._poller.register(self._peers[container][1], zmq.POLLOUT)
@@ -307,11 +307,11 @@ class Server:
         peer.close(linger=0)
 
     def _apply_packing(self, each: events.ApplyPacking) -> None:
-        """Our executor starts and ends what has changed here."""
+        """Have the executor start and stop the instances that the plan changes here."""
         try:
             self._supervisor.send({PACKING: packing_to_json(each.packing)})
         except ProtocolError as error:
-            log.error("the executor does not hear of the new plan: %s", error)
+            log.error("the new plan was not sent to the executor: %s", error)
 
     # --- the master ---------------------------------------------------------------------------
 
@@ -340,5 +340,5 @@ def run(
     arguments: ServerArguments,
     supervisor: SupervisorLink,
 ) -> int:
-    """The stream manager of one container until it is told to end; returns the exit code."""
+    """Run the stream manager of one container until an Exit; returns the exit code."""
     return Server(topology, packing, arguments, supervisor).run()

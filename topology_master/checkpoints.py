@@ -131,13 +131,13 @@ class Checkpoints:
 
     @property
     def stored_number(self) -> int:
-        """The newest of which it is stored that it is complete; 0 if there is none."""
+        """The newest checkpoint that is stored as complete; 0 without one."""
         is_storing = self.pending is not None and self.pending.stage is Stage.COMPLETING
         return next((each.number for each in self.completed[is_storing:]), 0)
 
     @property
     def newest(self) -> int:
-        """The one to which the topology goes back; 0: to its start."""
+        """The checkpoint from which the topology is restored; 0: its initial state."""
         return self.numbers()[0]
 
     def with_input(self, number: int) -> tuple[int, ...]:
@@ -299,8 +299,8 @@ class Checkpoints:
         HeronError if it is not retained, or is the newest already."""
         older = self.numbers()[1:]
         if number not in older:
-            known = f"those that are: {', '.join(map(str, older))}" if older else "there is none"
-            raise HeronError(f"checkpoint {number} is no older one that is retained ({known})")
+            known = f"retained: {', '.join(map(str, older))}" if older else "none is retained"
+            raise HeronError(f"checkpoint {number} is not a retained older checkpoint ({known})")
         self.abandon()
         return self._retain([each for each in self.completed if each.number <= number])
 

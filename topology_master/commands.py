@@ -91,7 +91,7 @@ class Commands:
         if life.rescale.update is not None:
             raise HeronError(f"an update of {name} is under way: wait until it is done")
         if life.draining or life.termination.phase is Phase.ENDED:
-            raise HeronError(f"{name} is ending: it goes back to no checkpoint")
+            raise HeronError(f"{name} is ending: no checkpoint can be restored any more")
         if life.effectively_once is None:
             raise HeronError(f"{name} takes no checkpoints: it does not run in EFFECTIVELY_ONCE")
         life.restore_older(life.effectively_once, number, now, out)

@@ -327,7 +327,7 @@ class TopologyMaster:
     def _spout_finished(self, task: int, finished: bool) -> None:
         life = self._life
         if not any(task in spouts_of(self._submitted, packing) for packing in life.packings):
-            raise ProtocolError(f"task {task} is no spout, it cannot finish as one")
+            raise ProtocolError(f"task {task} is not a spout: SpoutFinished is rejected")
         life.termination.spout_finished(task, finished)
 
     def _of_instance(

@@ -205,7 +205,8 @@ class Lifecycle:
         number = self.plan.restore.checkpoint
         self.termination.go_back(self.plan.packing, once.awaited_at_end(number, now))
         if why != SWITCHED and self.plan.epoch > 1 and (why != ANOTHER_TRY or number != before):
-            what = f"the topology goes back to {f'checkpoint {number}' if number else 'its start'}"
+            source = f"from checkpoint {number}" if number else "to its initial state"
+            what = f"the topology is restored {source}"
             self.incidents.record(now, EventKind.RESTORE, what, why)
         self._publish(out)
 
@@ -310,7 +311,7 @@ class Lifecycle:
     def restore_older(self, once: EffectivelyOnce, number: int, now: float, out: Out) -> None:
         """All go back to a checkpoint that is not the newest; HeronError if that cannot be."""
         self._take_steps([once.checkpoints.drop_newer(number)], out)
-        self._go_back(once, "somebody asked for it by `heronpy restore`", now, out)
+        self._go_back(once, "requested by `heronpy restore`", now, out)
 
     def checkpoint_stats(self, now: float) -> CheckpointStats | None:
         """For people; None where none are taken."""

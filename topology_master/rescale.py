@@ -1,26 +1,26 @@
-"""Rescaling a topology that runs: from one packing plan to another, with nothing in flight.
+"""Rescaling a running topology: from one packing plan to another, with no tuple in flight.
 
-Three stages. The added containers come up while data flows; then the spouts pause until all that is
-in flight is processed; then the plan is switched, and when every instance works by the new one the
-spouts go on. Whatever stays where it is keeps its process and its state. Up to the switch an update
-can be given up.
+An update has three stages. The added containers start while data flows; the spouts pause until no
+tuple is in flight; the new plan becomes active, and when every instance works by it the spouts
+resume. An instance that is not moved keeps its process and its state. Until the switch an update
+can be cancelled.
 
-Where no checkpoints are taken those whose processes end, or whose component has other tasks then,
-save their states before the switch, when nothing is in flight any more. The new plan says which
-states there are, and all who are to have keys of them take these before the spouts go on; if one
-cannot, all begin with the same states by the old plan, by an update back to it.
+Where no checkpoints are taken, instances that will stop or whose component is rescaled save their
+states before the switch, when no tuple is in flight. The new plan names the saved states, and each
+instance restores its keys from them before the spouts resume. If an instance fails to, the update
+is rolled back: an update to the old plan, in which all instances start with the same states.
 
-A topology that takes checkpoints takes one in place of the drain, and begins with it by the new
-plan: states are divided among the tasks that there are then, and who keeps his and has done nothing
-since goes on as he is. As long as not all have their state nothing has happened by the new plan: if
-one cannot have it, all begin with the same checkpoint by the old plan, by an update back to it.
+In a topology that takes checkpoints, a checkpoint replaces the drain, and the new plan restores it:
+states are divided among the new tasks; an instance that keeps its keys and has exchanged no message
+since continues as it is. Until all instances have their state no tuple has been processed by the
+new plan: if an instance fails to restore, an update back to the old plan restores the checkpoint.
 
-The wanted plan stands under /packingplans from the first stage on, so a master
-that takes over finds it and goes on. (Heron: UpdateTopologyManager.java, which restarts every
+The target plan is stored under /packingplans from the first stage on, so a master that takes over
+finds the plan and resumes the update. (Heron: UpdateTopologyManager.java, which restarts every
 stream manager.)
 
-`Rescale` sees the master through a `MasterView` and changes nothing in it: what is to be done it
-returns as decisions, which the core carries out in their order.
+`Rescale` reads the master through a `MasterView` and changes nothing in it: it returns decisions,
+which the core carries out in order.
 """
 
 from collections.abc import Mapping, Set
@@ -221,18 +221,20 @@ class Rescale:
                 )
 
     def cancel(self, reason: str, view: MasterView, now: float) -> list[Decision]:
-        """Give an update up, as long as the plan is not switched; HeronError after that."""
+        """Cancel an update before its switch; HeronError after the switch."""
         update, paused = self.update, self.spouts_paused
         if update is None:
             raise HeronError(f"no update of {view.topology.name} is under way")
         if not self.may_cancel:
-            raise HeronError("the plan is switched: the update cannot be given up any more")
+            raise HeronError(
+                "the new plan is already active: the update can no longer be cancelled"
+            )
         self.update, self.reason = None, reason
         added = containers_of(update.target) - containers_of(view.packing)
         for container in added & view.registered:
             self.removed_heard(container, now)
         decisions: list[Decision] = [
-            Log(f"the update is given up: {reason}"),
+            Log(f"update cancelled: {reason}"),
             StorePacking(packing_to_json(view.packing)),
             StoreExecution(),
             Dismiss(frozenset(added)),
@@ -300,7 +302,7 @@ class Rescale:
                 who = names_of(view.packing, spouts)
                 return self.cancel(f"{who} still had tuples in flight after {limit}", view, now)
             waited_for = listed(self.waiting_for(view))
-            decisions = [Log(f"not quiet after {limit} ({waited_for}): going on")]
+            decisions = [Log(f"still draining after {limit} ({waited_for}): proceeding")]
         if self._saves_states:
             update.unsaved = moving(view.packing, update.target)
         if update.unsaved:
@@ -424,11 +426,11 @@ class Rescale:
             reason = f"{listed(self.waiting_for(view))} without state after {limit}"
         if not reason or self.reason or update.before is None:
             return []
-        # To the plan before; from there is no further way back, so it is tried until it holds.
+        # To the previous plan; this rollback has no rollback, so it is retried until it succeeds.
         self.reason = reason
         self.update = Update(update.before, moved=update.moved)
         return [
-            Log(f"the update is given up: {reason}"),
+            Log(f"update aborted, rolling back: {reason}"),
             StorePacking(packing_to_json(update.before)),
             StoreExecution(),
         ]
@@ -471,8 +473,8 @@ class Rescale:
 
 
 def _with_its_code(update: Update, view: MasterView) -> PackingPlan:
-    """The plan that is left. Who starts between the switch and the way back knows the new code
-    alone, so this one has to say what the code was."""
+    """The previous plan with its code attached: a process started between switch and rollback has
+    loaded only the new code."""
     if update.target.changed is None:
         return view.packing
     return replace(view.packing, changed=view.topology)

@@ -68,7 +68,7 @@ class Samples:
         inputs = (each for reader in self._topology.components for each in reader.inputs)
         if not any((each.component, each.stream) == (component, stream) for each in inputs):
             raise HeronError(
-                f"nobody reads {component}.{stream}, so nothing is sent on it that one could see"
+                f"{component}.{stream} has no subscribers, so there is nothing to sample"
             )
         return component, stream
 

@@ -1,1 +1,1 @@
-"""Pure algorithms without any knowledge of topologies."""
+"""Pure algorithms: no I/O, and time is an argument."""

@@ -151,7 +151,7 @@ def contents_of(state: bytes, where: str) -> Contents:
         state, _ = decode_input(state)
         return replace(_contents_of(state), input_messages=messages)
     except (ValueError, TypeError, LookupError, msgpack.UnpackException) as error:
-        raise StateError(f"{where} is no state, or damaged: {error}") from None
+        raise StateError(f"{where} is not a state, or damaged: {error}") from None
 
 
 def _contents_of(state: bytes) -> Contents:

@@ -151,7 +151,7 @@ class _Saved:
                 f"of {_some(gone)}, which {packing.topology} has not ({theirs}): restore it into "
                 "the topology that it is of, or drop that state by --allow-non-restored"
             )
-        return [f"{name} is no more: its state is dropped" for name in gone]
+        return [f"{name} was removed: its state is dropped" for name in gone]
 
     def sources(self, name: str, former: SavedComponent, key_range: KeyRange) -> tuple[Source, ...]:
         """The former tasks whose state a task of a component takes."""

@@ -71,7 +71,9 @@ def decode(data: bytes, backend: str, component: str) -> Snapshot:
     try:
         found = decode_any(data)
     except (ValueError, TypeError, KeyError, IndexError, msgpack.UnpackException) as error:
-        raise StateError(f"{component}: what was saved is no state, or damaged: {error}") from None
+        raise StateError(
+            f"{component}: what was saved is not a state, or damaged: {error}"
+        ) from None
     if found.backend != backend:
         raise StateError(
             f"{component}: its state was saved by the backend {found.backend!r}, and"

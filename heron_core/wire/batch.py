@@ -168,7 +168,7 @@ def check_batch(head: Header, frames: Frames, targets: int = 0) -> None:
     if flags & _MIXED and len(frames[_streams_at(head)]) != head.items * STREAM_BYTES:
         raise ProtocolError(f"streams that are not of {head.items} tuples")
     if flags & _MULTI_ROOT and len(frames[-1]) % PAIR_BYTES:
-        raise ProtocolError(f"extras of {len(frames[-1])} bytes are no list of pairs")
+        raise ProtocolError(f"extras of {len(frames[-1])} bytes are not a list of pairs")
 
 
 def check_fanout(head: Header, frames: Frames, targets: "array[int]") -> None:
@@ -201,7 +201,7 @@ def targets_of(frames: Frames) -> "array[int]":
     """The tasks that a FANOUT message is for, one or more; ProtocolError if it names none."""
     data = frames[1] if len(frames) > 1 else b""
     if not data or len(data) % TASK_BYTES:
-        raise ProtocolError(f"a frame of {len(data)} bytes is no list of task ids")
+        raise ProtocolError(f"a frame of {len(data)} bytes is not a list of task ids")
     targets = array("I")
     targets.frombytes(data)
     return targets

@@ -68,7 +68,7 @@ def read(body: bytes, schema: pa.Schema, rows: int) -> pa.RecordBatch:
         found = pa.ipc.read_record_batch(pa.py_buffer(body), schema)
         found.validate(full=True)
     except (pa.ArrowException, EOFError, OSError, ValueError) as error:
-        raise ProtocolError(f"a body that is no record batch: {first_line(error)}") from None
+        raise ProtocolError(f"a body that is not a record batch: {first_line(error)}") from None
     if found.num_rows != rows:
         raise ProtocolError(f"a record batch of {found.num_rows} rows for {rows} tuples")
     return found
@@ -144,7 +144,7 @@ def _column(name: str, values: Sequence[Any], kind: pa.DataType | None) -> pa.Ar
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
         wanted = "of one type, and none is declared" if kind is None else kind
         raise TypeError(
-            f"the values of field {name!r} are no column ({wanted}): {first_line(error)}"
+            f"the values of field {name!r} are not a column ({wanted}): {first_line(error)}"
         ) from None
 
 

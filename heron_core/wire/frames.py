@@ -1,4 +1,4 @@
-"""The data plane's frames: one multipart message is one batch or one packet of roots.
+"""Frames of the data plane: one multipart message is one batch or one packet of roots.
 
 The first frame is always the header:
 
@@ -8,7 +8,7 @@ The first frame is always the header:
     |  u8   |   u8    |  u8  |  u8   |  u16   |   u16    |  u32  |  u32   |     u32     |  u32  |
     +-------+---------+------+-------+------------+------+-------+--------+-------------+-------+
 
-What follows the header depends on its kind:
+The frames after the header depend on the kind:
 
     DATA, FANOUT             a batch of tuples: heron_core.wire.batch
     INIT, ACK, FAIL,         packets of roots: heron_core.wire.packets
@@ -19,9 +19,9 @@ What follows the header depends on its kind:
     CONTROL                  a message of heron_core.wire.message_codec
     MERGED                   several messages: heron_core.wire.merged
 
-`consumed`: messages that the sending instance has processed since it last said so, on any message
-to its own stream manager. Numbers in arrays are native, which is little endian on every machine
-that this runs on.
+`consumed` is set on any message from an instance to its own stream manager: the number of messages
+processed since the instance's previous report. Numbers in arrays have the native byte order, which
+is little endian on every supported machine.
 """
 
 import struct
@@ -45,15 +45,15 @@ _DESTINATION_AT = 16
 _ITEMS_AT = 20
 _KIND_AT = 2
 NUMBER_BYTES = 8
-"""Of a root or an edge."""
+"""Bytes of a root or an edge."""
 PAIR_BYTES = 2 * NUMBER_BYTES
-"""Of a root and an edge."""
+"""Bytes of a pair of a root and an edge."""
 
 Frames = list[bytes]
 
 
 class Kind(IntEnum):
-    """What a frame is for."""
+    """The kind of a message."""
 
     DATA = 1
     FANOUT = 2
@@ -71,20 +71,20 @@ class Kind(IntEnum):
 
 
 class Flag(IntFlag):
-    """Which optional frames follow the body, and what they mean."""
+    """Flags for the optional frames after the body, and for the meaning of the ids."""
 
     NONE = 0
     TRACKED = 1
     MIXED = 2
     MULTI_ROOT = 4
     BEGINS = 8
-    """The ids are also the beginnings of the trees, as INIT would name them."""
+    """The ids also create their trees, as INIT does."""
     RUNS = 16
     """Neighbours of one root share an edge. Never with FANOUT, nor with a flag but TRACKED, or
     COLUMNS."""
     COLUMNS = 32
-    """The body is an Arrow record batch. Never with FANOUT, MIXED or BEGINS; with TRACKED there are
-    RUNS, and MULTI_ROOT counts runs instead of tuples."""
+    """The body is an Arrow record batch. Never with FANOUT, MIXED or BEGINS; TRACKED implies RUNS,
+    and MULTI_ROOT counts runs instead of tuples."""
 
 
 class Header(NamedTuple):
@@ -109,7 +109,7 @@ def header(
     stream: int = 0,
     flags: int = 0,
 ) -> bytes:
-    """The header's bytes."""
+    """The header as bytes; `consumed` is 0."""
     return HEADER.pack(MAGIC, VERSION, kind, flags, stream, 0, epoch, source, destination, count)
 
 
@@ -119,7 +119,7 @@ def with_consumed(head: bytes, messages: int) -> bytes:
 
 
 def parse_header(data: bytes) -> Header:
-    """The header of a received message; ProtocolError if it is not one of ours."""
+    """Parse a received header; ProtocolError for another length, magic or version."""
     if len(data) != HEADER.size:
         raise ProtocolError(f"a header of {len(data)} bytes instead of {HEADER.size}")
     if not data.startswith(_OURS):
@@ -131,49 +131,49 @@ def parse_header(data: bytes) -> Header:
 
 
 def header_of(frames: Frames) -> Header:
-    """The header of a received message; ProtocolError if it has none of ours."""
+    """The header of a received message; ProtocolError without frames or for an invalid header."""
     if not frames:
         raise ProtocolError("a message without frames")
     return parse_header(frames[0])
 
 
 def destination_of(frames: Frames) -> int:
-    """The destination of a message that is known to be ours, without the rest of its header."""
+    """The destination task in the header of a checked message; reads no other field."""
     destination: int = _DESTINATION.unpack_from(frames[0], _DESTINATION_AT)[0]
     return destination
 
 
 def kind_of(frames: Frames) -> int:
-    """The kind of a message that is known to be ours, without the rest of its header."""
+    """The kind in the header of a checked message; reads no other field."""
     return frames[0][_KIND_AT]
 
 
 def source_of(frames: Frames) -> int:
-    """The source of a message that is known to be ours, without the rest of its header."""
+    """The source task in the header of a checked message; reads no other field."""
     return int.from_bytes(frames[0][_SOURCE_AT:_DESTINATION_AT], "little")
 
 
 def epoch_of(frames: Frames) -> int:
-    """The epoch of a message that is known to be ours, without the rest of its header."""
+    """The epoch in the header of a checked message; reads no other field."""
     return int.from_bytes(frames[0][_EPOCH_AT:_SOURCE_AT], "little")
 
 
 def items_of(frames: Frames) -> int:
-    """The items of a message that is known to be ours, without the rest of its header."""
+    """The number of items in the header of a checked message; reads no other field."""
     return int.from_bytes(frames[0][_ITEMS_AT:], "little")
 
 
 def u64_array(data: bytes) -> "array[int]":
-    """A frame of 64-bit numbers; ProtocolError if it is cut."""
+    """A frame as unsigned 64-bit numbers; ProtocolError if its length is not a multiple of 8."""
     if len(data) % NUMBER_BYTES:
-        raise ProtocolError(f"a frame of {len(data)} bytes is no list of 64-bit numbers")
+        raise ProtocolError(f"a frame of {len(data)} bytes is not a list of 64-bit numbers")
     numbers = array("Q")
     numbers.frombytes(data)
     return numbers
 
 
 def size_of(frames: Frames) -> int:
-    """Bytes of a message, as the limits and water marks count them."""
+    """Size of a message in bytes, as limits and water marks count it."""
     return sum(map(len, frames))
 
 
@@ -185,5 +185,5 @@ TASK_ID_MAX = (1 << 20) - 1
 
 
 def root_owner(root: int) -> int:
-    """The spout task that owns a root: its stream manager holds the tree (design: acks)."""
+    """The spout task of a root; the stream manager of this task holds the tree."""
     return root >> ROOT_COUNTER_BITS

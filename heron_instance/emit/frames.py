@@ -66,7 +66,7 @@ def _table(frame: Any, where: str) -> pa.Table:
         if hasattr(frame, "__arrow_c_stream__") or hasattr(frame, "__arrow_c_array__"):
             return pa.table(frame)
     except (pa.ArrowException, TypeError, ValueError) as error:
-        raise TypeError(f"{where}: the frame is no table: {first_line(error)}") from None
+        raise TypeError(f"{where}: the frame is not a table: {first_line(error)}") from None
     raise TypeError(
         f"{where}: emit_batch takes a RecordBatch, a Table, a DataFrame of pandas or polars, or a "
         f"dict of columns, not a {type(frame).__name__}"

@@ -120,7 +120,7 @@ class RowMaker(ComponentDriver):
         component, names = self._source_of(head)
         stream = names[head.stream]
         if type(values) is not list or head.items != len(values):
-            raise ProtocolError(f"a body that is no list of {head.items} tuples")
+            raise ProtocolError(f"a body that is not a list of {head.items} tuples")
         return component, stream
 
     def _source_of(self, head: Header) -> tuple[str, list[str]]:
@@ -162,4 +162,4 @@ def _with_values(batch: list[list[Any]], make: Callable[[list[Any]], Any]) -> li
     try:
         return list(map(make, batch))
     except TypeError as error:
-        raise ProtocolError(f"a batch with a row that is no list: {error}") from error
+        raise ProtocolError(f"a batch with a row that is not a list: {error}") from error

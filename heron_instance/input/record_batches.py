@@ -79,7 +79,7 @@ class BatchReader:
             found = self.columns(head, batch, component, stream)
             return [Piece(component, stream, head.source, found, every, range(_pairs(batch)))]
         if type(values) is not list or len(values) != head.items:
-            raise ProtocolError(f"a body that is no list of {head.items} tuples")
+            raise ProtocolError(f"a body that is not a list of {head.items} tuples")
         made = [
             Piece(
                 component,

@@ -26,7 +26,7 @@ def dropping_emit(
             return found
         if not warned:
             warned = True
-            warn(f"{component} emits, but declares no outputs: nobody reads it, and it is dropped")
+            warn(f"{component} emits, but declares no outputs: its tuples are dropped")
         return [] if need_task_ids else None
 
     return drop

@@ -126,7 +126,8 @@ def open_file_system(url: str, key: bytes = b"") -> CheckpointFiles:
     protocol = url.partition("://")[0]
     if protocol == "memory":
         raise UsageError(
-            f"{url!r} is no checkpoint store: what is written there is in the memory of the process"
+            f"{url!r} is not a checkpoint store: what is written there is in the memory of the "
+            "process"
             " that writes it, and gone with it; name a folder, or a URL such as hdfs:// or s3://"
         )
     try:
@@ -139,7 +140,7 @@ def open_file_system(url: str, key: bytes = b"") -> CheckpointFiles:
         package = PACKAGES.get(protocol, "")
         raise UsageError(_needs(url, package or f"fsspec's for {protocol}", package)) from None
     except ValueError as error:
-        raise UsageError(f"{url!r} is no checkpoint store: {error}") from None
+        raise UsageError(f"{url!r} is not a checkpoint store: {error}") from None
     except Exception as error:
         raise UsageError(_cannot_be_reached(url, str(error))) from error
     return CheckpointFiles(FsspecAccess(file_system), folder, key)

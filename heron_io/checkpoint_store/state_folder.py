@@ -212,7 +212,8 @@ class StateFolder:
             return json.loads(self.access.read(path))
         except FileNotFoundError:
             raise CheckpointStoreError(
-                f"{self.path} is no savepoint and no completed checkpoint: it has no {DESCRIPTION}"
+                f"{self.path} is neither a savepoint nor a completed checkpoint: it has no "
+                f"{DESCRIPTION}"
             ) from None
         except ValueError as error:
             raise CheckpointStoreError(f"{path} is damaged: {error}") from None

@@ -99,7 +99,7 @@ def decode_value(location: str, data: bytes) -> Any:
 
 def fenced(path: str, guard: str) -> Fenced:
     """The error of a write whose guard is gone."""
-    return Fenced(f"{path} is not written: {guard} is gone, so somebody else writes it now")
+    return Fenced(f"{path} is not written: {guard} is gone, so another process writes it now")
 
 
 def name_in_use(path: str, holder: Any) -> NameInUse:

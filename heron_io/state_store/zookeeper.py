@@ -1,8 +1,8 @@
 """State store in ZooKeeper: kazoo behind a typed wrapper with bounded waits.
 
-kazoo's own calls wait for ever while no server answers; here every call waits OPERATION_TIMEOUT_MS
-at most and then raises StateStoreError, so that a process can go on deciding. A call that timed
-out may still have been carried out. A store is not to be used in a forked child.
+kazoo's own calls wait for ever while no server answers. Here every call waits for at most
+OPERATION_TIMEOUT_MS and then raises StateStoreError, so that a process can continue to decide. The
+server may still carry out a call after its timeout. A store must not be used in a forked child.
 """
 
 import logging
@@ -44,21 +44,21 @@ from heron_io.state_store.protocol import (
 )
 from heron_io.state_store.zookeeper_access import CREDENTIALS_VARIABLE, SASL_VARIABLE, Access
 
-# A dead holder's ephemeral node stands this long; Heron's 30 s delays every take-over, and below
-# a few seconds a pause of the machine looks like a death.
+# A dead holder's ephemeral node lives this long. Heron's 30 s delay every take-over; below a few
+# seconds a pause of the machine looks like a death.
 SESSION_TIMEOUT_MS = 10_000
-CONNECT_TIMEOUT_MS = 5_000  # a person waits for it; a server on the network answers in 100 ms
-OPERATION_TIMEOUT_MS = 10_000  # one session timeout: after that the session is in doubt anyway
+CONNECT_TIMEOUT_MS = 5_000  # a user waits for the connection; a server answers in 100 ms
+OPERATION_TIMEOUT_MS = 10_000  # one session timeout: after it the session is in doubt anyway
 RECONNECT_DELAY_MAX_SECS = 1.0  # kazoo's own limit of an hour would outlast every outage
 RETRY_DELAY_SECS = 0.05
-# A neighbour's create, put or delete of the same node can undo a step of ours; this often in a row
-# means that somebody hammers on the node.
+# Another client's create, put or delete of the same node can undo a step of ours; this many
+# conflicts in a row mean that the node is overloaded.
 ATTEMPTS_MAX = 50
 # ZooKeeper's jute.maxbuffer is 1,048,575 bytes for the whole packet; path and header need a few.
 NODE_BYTES_MAX = 1_000_000
 CLOSE_WAIT_SECS = 0.5
-# A server refuses a client that has seen a newer state than its own. One that is only a little
-# behind the others has caught up by then; servers that lost their data would refuse it for ever.
+# A server refuses a client that has seen a newer state. A server that lags behind the others has
+# caught up after this time; servers that lost their data would refuse the client for ever.
 CATCH_UP_SECS = 2.0
 ANY_VERSION = -1
 
@@ -70,7 +70,7 @@ _STATES = {
 _UNANSWERED = (ConnectionLoss, OperationTimeoutError, SessionExpiredError)
 
 ANYBODY = Access()
-"""Without credentials, in clear."""
+"""Access without credentials, in clear text."""
 
 _log = logging.getLogger(__name__)
 
@@ -124,7 +124,7 @@ class ZooKeeperStore:
             try:
                 self._create(path, data, ephemeral)
                 return
-            except NoNodeError:  # a neighbour's delete took the folder we had just made
+            except NoNodeError:  # another client's delete removed the new folder
                 continue
             except NodeExistsError:
                 interrupted = self._interruptions != interruptions
@@ -145,7 +145,7 @@ class ZooKeeperStore:
                 else:
                     self._overwrite(path, data, *found)
                 return
-            except (NoNodeError, NodeExistsError):  # deleted or created since we looked
+            except (NoNodeError, NodeExistsError):  # deleted or created since the read
                 continue
         raise self._contended(path)
 
@@ -178,7 +178,7 @@ class ZooKeeperStore:
 
     def watch(self, path: str, callback: Watcher) -> Callable[[], None]:
         """See StateStore; kazoo renews the server's watch after each event and reconnection."""
-        self._read(path)  # kazoo's recipe would wait for ever where this raises
+        self._read(path)  # raises where kazoo's recipe would wait for ever
         cancelled = threading.Event()
 
         def changed(data: bytes | None, stat: ZnodeStat | None, event: WatchedEvent | None) -> bool:
@@ -201,7 +201,7 @@ class ZooKeeperStore:
             callback(_STATES[self._client.state])
 
     def close(self) -> None:
-        """See StateStore; ends the session, and with it the own ephemeral nodes."""
+        """See StateStore; ends the session, and with it the session's ephemeral nodes."""
         if self._closed.is_set():
             return
         self._closed.set()
@@ -221,7 +221,7 @@ class ZooKeeperStore:
     def _connect(self, timeout_secs: float) -> None:
         if not self._client.start_async().wait(timeout_secs):
             self._closed.set()
-            # An attempt to a host that swallows packets takes kazoo longer than we may take.
+            # kazoo's attempt to reach a host that drops packets outlasts our timeout.
             stopper = threading.Thread(target=self._stop_client, daemon=True)
             stopper.start()
             stopper.join(CLOSE_WAIT_SECS)
@@ -263,13 +263,13 @@ class ZooKeeperStore:
             self._outage.cancel()
 
     def _forget_zxid(self) -> None:
-        """Be taken by servers whose state is older than what this client has seen: kazoo itself
-        remembers the newest for ever. Servers that still know the session continue it, and those
-        that lost everything say that it is lost, as they do to a new client."""
+        """Let servers with an older state accept this client; kazoo keeps the newest zxid for ever.
+        Servers that know the session continue the session; servers that lost their data report the
+        session as lost, as to a new client."""
         self._client.last_zxid = 0
 
     def _wait(self, path: str, begin: Callable[[], Any]) -> Any:
-        """The answer to `begin()`, asked again after a lost connection until time is up."""
+        """The answer to `begin()`, which is retried after a lost connection until the timeout."""
         deadline = time.monotonic() + self._operation_timeout_secs
         while True:
             self._check_open()
@@ -289,7 +289,7 @@ class ZooKeeperStore:
             except NoAuthError as error:
                 raise StateStoreError(
                     f"ZooKeeper at {self._hosts}: no permission for {path}: set "
-                    f"{CREDENTIALS_VARIABLE} or {SASL_VARIABLE} to the USER:PASSWORD that may"
+                    f"{CREDENTIALS_VARIABLE} or {SASL_VARIABLE} to a permitted USER:PASSWORD"
                 ) from error
             except KazooException as error:
                 self._check_open()
@@ -322,13 +322,13 @@ class ZooKeeperStore:
         self._wait(path, lambda: self._client.delete_async(full, version))
 
     def _settle_existing(self, path: str, data: bytes, ephemeral: bool, interrupted: bool) -> bool:
-        """What became of a create that met a node: True if done, False to try again."""
+        """Settle a create that found an existing node: True if done, False to retry."""
         found = self._read(path)
         if found is None:
             return False
         held, stat = found
         if interrupted and held == data and self._is_mine(stat, ephemeral):
-            return True  # our own request of before the connection broke had arrived
+            return True  # our request had arrived before the connection broke
         if held:
             raise name_in_use(path, self._decode(path, held))
         if not ephemeral:
@@ -350,8 +350,8 @@ class ZooKeeperStore:
     def _put_guarded(
         self, path: str, data: bytes, found: tuple[bytes, ZnodeStat] | None, guard: str
     ) -> None:
-        """One transaction: the guard stands, and the value is what it was when we looked. However
-        late the server gets it, and however often, it changes nothing that another one wrote."""
+        """One transaction: the guard exists, and the value is unchanged since the read. However
+        late and often the server gets the transaction, another writer's value is kept."""
         if found is not None and found[1].ephemeralOwner and not self._is_mine(found[1], True):
             raise name_in_use(path, self._decode(path, found[0]))
         folder = self._full(path).rpartition("/")[0]
@@ -375,9 +375,9 @@ class ZooKeeperStore:
                 self._check_changed(path, each)
 
     def _check_changed(self, path: str, error: KazooException) -> None:
-        """Why a part of a transaction failed, as `_wait` would raise it."""
+        """Raise the failure of a part of a transaction, as `_wait` would."""
         if isinstance(error, BadVersionError | NoNodeError | NodeExistsError):
-            raise NoNodeError from error  # changed since we looked: once more
+            raise NoNodeError from error  # changed since the read: retry
         raise StateStoreError(f"ZooKeeper at {self._hosts}: {path}: {error!r}") from error
 
     def _is_mine(self, stat: ZnodeStat, ephemeral: bool) -> bool:
@@ -386,7 +386,7 @@ class ZooKeeperStore:
         return bool(stat.ephemeralOwner == owner)
 
     def _prune(self, path: str) -> None:
-        """Remove the folders that only led to `path`; two calls a level, and one in most cases."""
+        """Remove the empty parent folders of `path`; two calls a level, and one in most cases."""
         folder = path.rpartition("/")[0]
         while folder:
             found = self._read(folder)
@@ -438,12 +438,12 @@ class ZooKeeperStore:
 
     def _contended(self, path: str) -> StateStoreError:
         return StateStoreError(
-            f"{path} was changed by others {ATTEMPTS_MAX} times meanwhile: try again later"
+            f"{path} was changed by other clients {ATTEMPTS_MAX} times: try again later"
         )
 
 
 def _quieten_kazoo() -> None:
-    """kazoo warns at each failed attempt to connect; session events and errors say it once."""
+    """Silence kazoo's warning at each failed attempt to connect; an error reports it once."""
     logger = logging.getLogger("kazoo")
-    if logger.level == logging.NOTSET:  # whoever set a level wants to see it
+    if logger.level == logging.NOTSET:  # a level set by the user is kept
         logger.setLevel(logging.CRITICAL)

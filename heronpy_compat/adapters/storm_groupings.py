@@ -35,7 +35,7 @@ def custom_grouping(
         raise TopologyError(f"{label}: {_unusable(class_name, error)}") from None
     if missing := [each for each in _METHODS if not hasattr(kind, each)]:
         raise TopologyError(
-            f"{label}: {class_name} is no custom grouping, it has no {' and no '.join(missing)}:"
+            f"{label}: {class_name} is not a custom grouping, it has no {' and no '.join(missing)}:"
             " derive it from ICustomGrouping"
         )
     try:

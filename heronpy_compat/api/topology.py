@@ -224,7 +224,7 @@ class Topology(metaclass=TopologyType):
     def to_spec(cls) -> TopologySpec:
         """The topology as the engine's value."""
         if cls is Topology:
-            raise TopologyError("Topology itself is no topology: define a class derived from it")
+            raise TopologyError("Topology itself is not a topology: define a class derived from it")
         direct_run.used()
         return cls._topology_spec
 
@@ -243,7 +243,7 @@ class Topology(metaclass=TopologyType):
         that is not 0. UsageError if Python was started with something else.
         """
         if cls is Topology:
-            raise TopologyError("Topology itself is no topology: define a class derived from it")
+            raise TopologyError("Topology itself is not a topology: define a class derived from it")
         _submit(cls)
 
 

@@ -208,7 +208,7 @@ class FileSpout(Spout, StatefulComponent):
             return data.decode(self._encoding)
         except UnicodeDecodeError as error:
             raise ComponentError(
-                f"{position.path}: line {position.line} is left out: it is no {error.encoding}"
+                f"{position.path}: line {position.line} is left out: it is not {error.encoding}"
                 f" ({error.reason} at byte {error.start} of it); {ENCODING} names another encoding"
             ) from None
 

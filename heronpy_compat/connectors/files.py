@@ -88,7 +88,7 @@ class FileSink(PartFileSink):
             return str(value).encode()
         except UnicodeEncodeError:
             raise ValueError(
-                f"{tup.fields[0]}={value!r}: half a character (a lone surrogate) is no text"
+                f"{tup.fields[0]}={value!r}: half a character (a lone surrogate) is not text"
             ) from None
 
     def process(self, tup: "Tuple") -> None:
@@ -109,7 +109,7 @@ class FileSink(PartFileSink):
         line = self.line_of(tup)
         if b"\n" in line:
             raise ValueError(
-                f"{', '.join(tup.fields)}: a text with a line end is no line (set {FORMAT} to"
+                f"{', '.join(tup.fields)}: a text with a line end is not a line (set {FORMAT} to"
                 f" json): {line!r}"
             )
         return line

@@ -31,7 +31,7 @@ def document_of(value: Any, name: str = "") -> bytes:
     try:
         return _written(value)
     except UnicodeEncodeError:
-        why = "half a character (a lone surrogate) is no text"
+        why = "half a character (a lone surrogate) is not text"
     except (TypeError, ValueError, RecursionError) as error:
         why = str(error)
     shown = repr(value)
@@ -51,7 +51,7 @@ def _plain(value: Any) -> Any:
         return str(value)
     if isinstance(value, Mapping):
         return dict(value)
-    raise TypeError(f"a {type(value).__name__} is no value of JSON")
+    raise TypeError(f"a {type(value).__name__} is not a value of JSON")
 
 
 def _check_keys(value: Any) -> None:

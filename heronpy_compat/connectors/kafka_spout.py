@@ -73,7 +73,7 @@ _FIELDS: dict[str, Callable[[Any], Any]] = {
 
 def _described(error: ValueError) -> str:
     if isinstance(error, UnicodeDecodeError):
-        return f"it is no UTF-8 ({error.reason} at byte {error.start}; {FORMAT}: bytes takes it)"
+        return f"it is not UTF-8 ({error.reason} at byte {error.start}; {FORMAT}: bytes takes it)"
     return str(error)
 
 

@@ -257,13 +257,15 @@ def _partition_folder(name: str, value: Any) -> str:
         return f"{quote(name, safe='')}={HIVE_NULL}"
     text = str(value)
     if isinstance(value, (bytes, bytearray, list, tuple, dict, set, frozenset)):
-        raise ValueError(f"{name}={_shown(value)}: a {type(value).__name__} is no folder's name")
+        raise ValueError(f"{name}={_shown(value)}: a {type(value).__name__} is not a folder's name")
     if text in ("", HIVE_NULL):
         raise ValueError(f"{name}={text!r}: that folder has the rows without a value")
     try:
         found = f"{quote(name, safe='')}={quote(text, safe=' ')}"
     except UnicodeEncodeError:
-        raise ValueError(f"{name}={_shown(value)}: half a character is no folder's name") from None
+        raise ValueError(
+            f"{name}={_shown(value)}: half a character is not a folder's name"
+        ) from None
     if len(found) > NAME_BYTES_MAX:
         raise ValueError(
             f"{name}={_shown(value)}: its folder's name would have {len(found)} bytes, and"
@@ -282,5 +284,5 @@ def check_id(field: str, value: Any) -> Id:
     if isinstance(value, (int, str, bytes)):
         return value
     raise ComponentError(
-        f"{field}={value!r} is no id: it has to be a whole number, a text or bytes"
+        f"{field}={value!r} is not an id: it has to be a whole number, a text or bytes"
     )

@@ -36,7 +36,7 @@ def _type_called(name: str, text: str) -> Any:
         except (ValueError, UnknownType):
             continue
     raise ComponentError(
-        f"{text!r} for column {name!r} is no type of Arrow or SQL; say int64, double, string,"
+        f"{text!r} for column {name!r} is not a type of Arrow or SQL; say int64, double, string,"
         " date32, timestamp[us], decimal(10,2) or array<string>"
     )
 
@@ -87,7 +87,7 @@ def _problem(arrow: Any, columns: Sequence[str], types: Types, row: Row) -> str:
         try:
             arrow.array([value], types.get(name))
         except _refusals(arrow):
-            return f"{name}={value!r} is no {types.get(name) or 'value that Parquet has'}"
+            return f"{name}={value!r} is not {types.get(name) or 'a value of Parquet'}"
     return ""
 
 

@@ -66,7 +66,7 @@ def _python(
     if not callable(getattr(found, _HOOK[vertex.is_spout], None)):
         kind, other = ("spout", "bolts") if vertex.is_spout else ("bolt", "spouts")
         raise definition.position.wrong(
-            f"{definition.id!r}: {definition.class_name} is no {kind}, it has no method"
+            f"{definition.id!r}: {definition.class_name} is not a {kind}, it has no method"
             f" {_HOOK[vertex.is_spout]}; does it belong to {other}?"
         )
     signature_check.check_component(definition, found)

@@ -29,7 +29,7 @@ def check_ends(stream: StreamDefinition, vertices: Mapping[str, VertexDefinition
             known = [each.id for each in vertices.values() if key == "from" or not each.is_spout]
             kinds = "components" if key == "from" else "bolts"
             raise stream.position.wrong(
-                f"stream {key} {name!r}, which is no component; {choices(kinds, name, known)}"
+                f"stream {key} {name!r}, which is not a component; {choices(kinds, name, known)}"
             )
     if vertices[stream.target].is_spout:
         raise stream.position.wrong(
@@ -61,7 +61,7 @@ def _custom(definition: ObjectDefinition, components: object_definitions.Compone
     for name in _GROUPING_METHODS:
         if not callable(getattr(found, name, None)):
             raise definition.position.wrong(
-                f"{definition.class_name} is no custom grouping: it has no method {name}"
+                f"{definition.class_name} is not a custom grouping: it has no method {name}"
             )
     if not object_definitions.needs_recipe(definition):
         return pickle.dumps(definition.class_name)

@@ -59,10 +59,10 @@ def parse(text: str, file: str, undefined: list[Undefined]) -> Located:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line = mark.line + 1 if mark is not None else 1
-        raise FilePosition(file, line).wrong(f"this is no YAML: {_problem_text(error)}") from None
+        raise FilePosition(file, line).wrong(f"this is not YAML: {_problem_text(error)}") from None
     except yaml.YAMLError as error:
         text = " ".join(str(error).split())
-        raise FilePosition(file, 1).wrong(f"this is no YAML: {text}") from None
+        raise FilePosition(file, 1).wrong(f"this is not YAML: {text}") from None
     except RecursionError:
         raise FilePosition(file, 1).wrong("it is nested too deeply") from None
     finally:

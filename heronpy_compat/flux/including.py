@@ -47,7 +47,7 @@ def _text(file: str) -> str:
     except OSError as error:
         raise UsageError(f"{display_path(file)} cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:
-        raise UsageError(f"{display_path(file)} is no text: save it as UTF-8") from None
+        raise UsageError(f"{display_path(file)} is not text: save it as UTF-8") from None
 
 
 def _path(include: IncludeDefinition, reading: Reading) -> str:

@@ -66,7 +66,7 @@ def _follow(
 def _component(argument: Argument, name: str, components: Components) -> ObjectDefinition:
     if name not in components:
         hint = choices("components", name, components)
-        raise argument.position.wrong(f"reference to {name!r}, which is no component; {hint}")
+        raise argument.position.wrong(f"reference to {name!r}, which is not a component; {hint}")
     return components[name]
 
 

@@ -60,7 +60,7 @@ class Values:
         """One element of a property that is written as a list, `["a", "b"]`, without quotes."""
         text = self.value(name).strip()
         if not (text.startswith("[") and text.endswith("]")):
-            raise NotDefined(f"${{{name}[{index}]}}: {name} is no list, but {text!r}")
+            raise NotDefined(f"${{{name}[{index}]}}: {name} is not a list, but {text!r}")
         elements = [each.strip() for each in text[1:-1].split(",")]
         if index >= len(elements):
             raise NotDefined(f"${{{name}[{index}]}}: {name} has only {len(elements)} elements")

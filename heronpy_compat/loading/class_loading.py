@@ -35,7 +35,7 @@ def load_class(class_path: str) -> type:
             raise ComponentError(_missing(module, found, inside, index))
         found = getattr(found, name)
     if not isinstance(found, type):
-        raise ComponentError(f"{class_path} is no class, but {found!r}")
+        raise ComponentError(f"{class_path} is not a class, but {found!r}")
     return found
 
 

@@ -68,7 +68,8 @@ def run(topology: str) -> NoReturn:
     file = program()
     if file is None:
         raise UsageError(
-            f"topology {topology!r} is complete, but this is no program that could run it: start it"
+            f"topology {topology!r} is complete, but this is not a program that could run it: "
+            "start it"
             " with `heronpy run FILE`"
         )
     words = [

@@ -129,7 +129,7 @@ def _from_python(request: LoadRequest, path: str) -> TopologySpec:
             found = _with_submitted(found, submitted)
         if not found and callable(vars(module).get("main")):
             raise TopologyError(
-                f"{request.file} has a function main() that nobody calls: add at its end"
+                f"{request.file} has a function main() that is never called: add at its end"
                 f" `if __name__ == {MAIN!r}: main()`"
             )
         topology = _picked(request, found).spec(request.environment)

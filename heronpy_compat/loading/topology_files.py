@@ -29,7 +29,8 @@ def checked(file: str) -> str:
         raise UsageError(f"{file} does not exist")
     if not path.endswith((_PYTHON_ENDING, *FLUX_ENDINGS)):
         raise UsageError(
-            f"{file} is no Python file: its name must end with .py (or .yaml, if it is a Flux file)"
+            f"{file} is not a Python file: its name must end with .py (or .yaml, if it is a Flux "
+            "file)"
         )
     return path
 

@@ -33,7 +33,8 @@ def topology_from(
     if hasattr(source, "build_and_submit"):
         return _submitted(source)
     raise UsageError(
-        f"{source!r} is no topology: give a Topology class, a TopologyBuilder, a TopologySpec, or"
+        f"{source!r} is not a topology: give a Topology class, a TopologyBuilder, a TopologySpec, "
+        "or"
         " the path of a Python or Flux file"
     )
 

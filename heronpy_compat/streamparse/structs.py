@@ -103,7 +103,7 @@ class Reader:
         """The next `size` bytes."""
         taken = self._data[self._position : self._position + size]
         if size < 0 or len(taken) < size:
-            raise TopologyError("these bytes are no Storm topology: they end too soon")
+            raise TopologyError("these bytes are not a Storm topology: they end too soon")
         self._position += size
         return taken
 

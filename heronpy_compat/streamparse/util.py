@@ -45,7 +45,7 @@ def _read_config(config_file: Any) -> Any:
             f"there is no {_CONFIG_FILE} here: run this in a streamparse project's directory"
         ) from None
     except ValueError as error:
-        raise UsageError(f"{_CONFIG_FILE} is no JSON: {error}") from None
+        raise UsageError(f"{_CONFIG_FILE} is not JSON: {error}") from None
 
 
 def get_env_config(env_name: str | None = None, config_file: Any = None) -> tuple[str, Any]:

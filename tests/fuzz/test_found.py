@@ -122,7 +122,7 @@ FOUND: dict[str, tuple[str, list[Any]]] = {
         REGISTER_1, _heartbeat(paused={2: ((99,), 1.0, 1.0, 1.0)}), STATS,
     ]),
     "no packing": ("plans", [{"topology": "t", "epoch": 1, "state": "RUNNING"}]),
-    "a name that is no text": ("plans", [world.plan(topology=b"bytes")]),
+    "a name that is not text": ("plans", [world.plan(topology=b"bytes")]),
 }  # fmt: skip
 
 

@@ -84,7 +84,7 @@ def files(place: Place) -> Path:
     [
         ("nowhere.py", "nowhere.py does not exist"),
         ("", "is a directory: name the Python file"),
-        ("plain.txt", "plain.txt is no Python file"),
+        ("plain.txt", "plain.txt is not a Python file"),
         ("broken.py", "broken.py:1: invalid syntax"),
         ("empty.py", "empty.py has no topology"),
         ("raises.py", "raises.py:2: JSONDecodeError"),

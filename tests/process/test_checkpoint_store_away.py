@@ -22,7 +22,7 @@ def test_a_sink_that_dies_while_the_checkpoint_store_is_away_writes_each_line_on
     (place.path / "lines.txt").write_text(TEXT)
     store, there, nowhere = (place.path / name for name in ("store", "there", "nowhere"))
     there.mkdir()
-    nowhere.write_text("a file is no folder: nothing can be read or saved")
+    nowhere.write_text("a file is not a folder: nothing can be read or saved")
     point(store, there)
     settings = (
         f"lines.folder={place.path}",
@@ -63,7 +63,9 @@ def test_a_sink_that_dies_while_the_checkpoint_store_is_away_writes_each_line_on
         assert "put the file back, or go back further by `heronpy restore" in waiting.restore_cure
         refused = place.heronpy("restore", NAME, "--checkpoint", newest)
         assert refused.code == 1
-        assert refused.errors == [line for line in refused.errors if "is no older one" in line]
+        assert refused.errors == [
+            line for line in refused.errors if "is not a retained older" in line
+        ]
 
         damaged.write_bytes(whole)
         running.until(lambda: goes_on_after(newest), "it goes on when the file is put back")

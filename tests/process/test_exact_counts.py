@@ -71,7 +71,7 @@ def test_counts_are_exact_whatever_is_killed(place: Place) -> None:
                     return None
                 return stats.checkpoints.latest
 
-            number = running.until(latest, "the topology goes back")
+            number = running.until(latest, "the topology is restored")
             running.until(lambda: goes_on_after(number), "it goes on")
 
         def epoch() -> int:
@@ -193,7 +193,7 @@ def upgrade(place: Place, running: Running, arguments: Sequence[object]) -> None
     savepoint = place.path / "before the upgrade"
     killed = place.heronpy("kill", "Exact", "--savepoint", savepoint).succeeded()
     assert f"begin with it by --from-savepoint {savepoint}" in killed.out
-    assert "goes back to checkpoint" in running.wait().err
+    assert "is restored from checkpoint" in running.wait().err
     (place.path / "enough").touch()
     place.environment["COUNTERS"] = "3"
     place.heronpy("run", *arguments, "--from-savepoint", savepoint).succeeded()

@@ -444,7 +444,7 @@ class Master:
                     self.cluster.note(f"event: {event.what}: {event.why}")
                 case master_events.Log(text):
                     self.cluster.note(f"master: {text}")
-                    if "going on" in text:
+                    if "proceeding" in text:
                         self.cluster.journal.lossy = True  # something was still in flight
                         self.cluster.journal.undrained = True
 

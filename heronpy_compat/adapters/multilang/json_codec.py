@@ -126,5 +126,5 @@ class JsonCodec:
         self._garbage_bytes += sum(map(len, lines))
         if self._garbage_bytes > GARBAGE_BYTES_MAX:
             raise ProtocolError(
-                f"wrote {GARBAGE_BYTES_MAX} bytes to stdout that are no message, in a row"
+                f"wrote {GARBAGE_BYTES_MAX} bytes to stdout that are not a message, in a row"
             )

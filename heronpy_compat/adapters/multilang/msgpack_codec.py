@@ -56,10 +56,13 @@ class MsgpackCodec:
             self._unpacker.feed(data)
             found = list(self._unpacker)
         except (ValueError, msgpack.UnpackException, RecursionError) as error:
-            raise ProtocolError(f"wrote what is no msgpack ({error!r:.80}): {data!r:.80}") from None
+            raise ProtocolError(
+                f"wrote what is not msgpack ({error!r:.80}): {data!r:.80}"
+            ) from None
         for each in found:
             if not is_message(each):
                 raise ProtocolError(
-                    f"wrote what is no message, {each!r:.40}; does it print to stdout? {data!r:.80}"
+                    f"wrote what is not a message, {each!r:.40}; does it print to stdout? "
+                    f"{data!r:.80}"
                 )
         return list(map(decoded, found))

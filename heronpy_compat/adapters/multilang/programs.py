@@ -18,7 +18,7 @@ _INTERPRETERS = {
 }
 """A script's suffix -> what usually runs it."""
 _REFUSALS = {
-    errno.ENOEXEC: "it is no program and has no #! line",
+    errno.ENOEXEC: "it is not a program and has no #! line",
     errno.ENOENT: "its #! line names a program that does not exist",
 }
 

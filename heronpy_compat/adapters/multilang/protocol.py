@@ -65,7 +65,7 @@ def _check_text(value: str) -> None:
     except UnicodeEncodeError as error:
         data = value.encode("utf-8", "surrogatepass" if _is_half(value) else NO_UTF_8)
         raise ValueError(
-            f"{data!r:.80} is no text in UTF-8 (at character {error.start} of it)"
+            f"{data!r:.80} is not text in UTF-8 (at character {error.start} of it)"
         ) from None
 
 
@@ -136,7 +136,7 @@ def emit_of(message: Message) -> Emit:
     """The emit in `message`; ProtocolError telling what is wrong with it."""
     values, anchors = message.get("tuple"), message.get("anchors")
     if not isinstance(values, (list, tuple)):
-        raise ProtocolError(f"an emit whose tuple is no list, but {values!r:.80}")
+        raise ProtocolError(f"an emit whose tuple is not a list, but {values!r:.80}")
     if anchors is not None and not isinstance(anchors, (list, tuple)):
         anchors = [anchors]
     task = _direct_task(message.get("task"))
@@ -159,5 +159,5 @@ def _direct_task(task: Any) -> int | None:
     if not task:  # Storm's libraries say nothing, null or 0 for "by the groupings"
         return None
     if isinstance(task, bool) or not isinstance(task, int):
-        raise ProtocolError(f"an emit whose task is no task id, but {task!r:.80}")
+        raise ProtocolError(f"an emit whose task is not a task id, but {task!r:.80}")
     return task

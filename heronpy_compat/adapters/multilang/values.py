@@ -18,7 +18,7 @@ def _text(data: Any) -> str:
         return bytes(data).decode("utf-8")
     except UnicodeDecodeError:
         raise TypeError(
-            "bytes that are no UTF-8 text (topology.multilang.serializer: msgpack takes any)"
+            "bytes that are not UTF-8 text (topology.multilang.serializer: msgpack takes any)"
         ) from None
 
 

@@ -223,7 +223,7 @@ class StormComponent(ComponentDefaults):
         """RuntimeError unless `stream` may be emitted to one task (Storm: emitDirect)."""
         if task is not None and stream in self._streams and stream not in self._direct:
             raise RuntimeError(
-                f"{self._name}.{stream} is no direct stream: declare it with "
+                f"{self._name}.{stream} is not a direct stream: declare it with "
                 f"Stream(..., name={stream!r}, direct=True), or emit without direct_task"
             )
 

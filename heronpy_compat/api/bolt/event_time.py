@@ -292,7 +292,7 @@ def field_of(name: str, field: str) -> Callable[[Any], Any]:
         if field not in fields:
             hint = choices("fields", field, fields)
             raise ComponentError(
-                f"bolt {name!r}: {keys.TIMESTAMP_FIELD} is {field!r}, which is no field of"
+                f"bolt {name!r}: {keys.TIMESTAMP_FIELD} is {field!r}, which is not a field of"
                 f" {tup.component}, stream {tup.stream!r}; {hint}"
             )
         return tup.values[fields.index(field)]

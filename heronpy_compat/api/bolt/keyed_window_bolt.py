@@ -217,7 +217,7 @@ class KeyedWindowBolt(EventWindowBolt):
         for name in self.key_fields:
             if name not in fields:
                 raise ComponentError(
-                    f"class {type(self).__name__}: key field {name!r} is no field of"
+                    f"class {type(self).__name__}: key field {name!r} is not a field of"
                     f" {tup.component}, stream {tup.stream!r}; {choices('fields', name, fields)}"
                 )
         return [fields.index(name) for name in self.key_fields]

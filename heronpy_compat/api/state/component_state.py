@@ -141,9 +141,10 @@ class ComponentState(HashMapState):
         return self.named.backend.deferred_snapshot()
 
     def restore(self, snapshot: bytes) -> None:
-        """All of it is what it was at that snapshot; states that were handed out stay in use.
+        """Restore a snapshot in place; state objects already held by user code stay valid.
 
-        What begins with parts of former instances' states takes of each the keys that are its own.
+        A snapshot may consist of parts of previous tasks' states: of each part the keys that this
+        instance owns are restored.
         """
         try:
             parts = decode_parts(snapshot)

@@ -79,7 +79,7 @@ def test_state_that_nobody_takes_any_more_is_dropped_on_purpose_alone() -> None:
         changed_code(RUNNING, fewer, INSTANCES)
     change = changed_code(RUNNING, fewer, INSTANCES, allow_non_restored=True)
     assert (change.removed, change.rewired) == (("count",), ("split",))
-    assert "count is no more: its state is dropped" in change.notes
+    assert "count was removed: its state is dropped" in change.notes
 
 
 def test_a_bolt_does_not_become_a_spout_and_code_is_not_changed_in_place() -> None:

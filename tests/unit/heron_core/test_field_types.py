@@ -67,8 +67,8 @@ def test_values_that_fit_a_type_and_others(
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        ("", "'' is no type; the types are"),
-        ("text", "'text' is no type; the types are"),
+        ("", "'' is not a type; the types are"),
+        ("text", "'text' is not a type; the types are"),
         ("array", "'<' is missing"),
         ("array<int", "'>' is missing"),
         ("int int", "'its end' is missing"),
@@ -103,5 +103,5 @@ def test_types_are_declared_as_texts() -> None:
     )
     with pytest.raises(TypeError, match="words: the type of field 'n' must be a string, not 7"):
         declared_types("words", {"n": 7})
-    with pytest.raises(TypeError, match="words: field 'n': 'nothing' is no type"):
+    with pytest.raises(TypeError, match="words: field 'n': 'nothing' is not a type"):
         declared_types("words", {"n": "nothing"})

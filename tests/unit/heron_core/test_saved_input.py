@@ -82,7 +82,7 @@ def test_input_of_what_is_no_more_is_refused_by_name() -> None:
     with pytest.raises(StateError, match="the stream errors of words"):
         addressed(8, 40, packing(1), topology("default"), saved)
     gone = SavedInput((message(2, 10),), 0, {2: Source("lines", 0, 1, ("default",))})
-    with pytest.raises(StateError, match="input of lines, which is no more"):
+    with pytest.raises(StateError, match="input of lines, which was removed"):
         addressed(8, 40, packing(1), topology("default"), gone)
 
 

@@ -331,14 +331,14 @@ def test_a_value_that_is_not_of_the_declared_type_fails_its_message() -> None:
     made.core.deliver(batch([1], ["two"], roots=[(ROOT, 1), (ROOT, 2)]))
     made.core.flush()
     assert made.words_of(Kind.FAIL) == [ROOT]
-    assert "other.default: the values of field 'value' are no column (int64)" in made.errors[0]
+    assert "other.default: the values of field 'value' are not a column (int64)" in made.errors[0]
 
 
 def test_what_is_no_record_batch_is_dropped() -> None:
     made = make(Columns, reads(SHUFFLE), types=FED.types)
     good = columns_message(range(3))
     for body in (b"", b"\x00" * 64, good[1][:-40]):
-        with pytest.raises(ProtocolError, match="no record batch"):
+        with pytest.raises(ProtocolError, match="not a record batch"):
             made.core.deliver([good[0], body])
     with pytest.raises(ProtocolError, match="1 rows for 3 tuples"):
         made.core.deliver([good[0], columns_message([1])[1]])
@@ -391,8 +391,8 @@ def test_frames_of_any_kind_are_emitted(frame: Any) -> None:
             {"key": ["a"], "number": pa.array([2**63], pa.uint64())},
             "field 'number' is declared as bigint, but the frame has uint64: .*not in range",
         ),
-        ({"key": ["a"], "number": [1, 2]}, "the frame is no table"),
-        ({"key": ["a"], "number": [1, "b"]}, "the frame is no table"),
+        ({"key": ["a"], "number": [1, 2]}, "the frame is not a table"),
+        ({"key": ["a"], "number": [1, "b"]}, "the frame is not a table"),
         ([["a", 1]], "emit_batch takes a RecordBatch, .*not a list"),
     ],
 )

@@ -172,7 +172,7 @@ def test_values_of_several_types_that_no_stream_declares_arrive_as_batches_of_on
     ]  # fmt: skip
     acks(made)
     assert made.words_of(Kind.FAIL) == [ROOT + 6]
-    assert "the values of field 'value' are no column" in made.errors[0]
+    assert "the values of field 'value' are not a column" in made.errors[0]
     assert numbers(made) == (8, 7, 1)
 
 

@@ -214,9 +214,9 @@ def test_stores_are_opened_by_url(tmp_path: Path) -> None:
         ("s3://bucket/states", "needs the package s3fs: pip install 's3fs'"),
         (
             "memory://states",
-            "'memory://states' is no checkpoint store: what is written there is in",
+            "'memory://states' is not a checkpoint store: what is written there is in",
         ),
-        ("cupboard://shelf", "'cupboard://shelf' is no checkpoint store: Protocol not known"),
+        ("cupboard://shelf", "'cupboard://shelf' is not a checkpoint store: Protocol not known"),
     ],
 )
 def test_what_a_url_needs_is_said_in_one_line(

@@ -293,7 +293,7 @@ def test_what_a_start_raises_is_raised():
     ("make", "text"),
     [
         (lambda: ComponentTester(Count), "Count is a bolt: name what it reads"),
-        (lambda: ComponentTester(42), "42 is no component"),
+        (lambda: ComponentTester(42), "42 is not a component"),
         (lambda: ComponentTester(Count, inputs=WORDS).next_tuple(), "only a spout has next_tuple"),
         (lambda: ComponentTester(Numbers).tick(), "only a bolt has tick"),
         (lambda: ComponentTester(Numbers).process([1]), "only a bolt has process"),

@@ -85,7 +85,7 @@ def test_streamparse_s_classes_declare_types_as_well() -> None:
 @pytest.mark.parametrize(
     ("outputs", "complaint"),
     [
-        ({"word": "text"}, "field 'word': 'text' is no type"),
+        ({"word": "text"}, "field 'word': 'text' is not a type"),
         ({"word": 7}, "the type of field 'word' must be a string, not 7"),
         (["a", Stream({"b": "int"})], "declares types for 1 of its 2 fields"),
     ],

@@ -145,7 +145,9 @@ def test_shape_of_spouts_and_bolts() -> None:
 
 
 def test_mistakes_across_components_are_found() -> None:
-    with pytest.raises(TopologyError, match="which is no field of the stream; did you mean 'word'"):
+    with pytest.raises(
+        TopologyError, match="which is not a field of the stream; did you mean 'word'"
+    ):
 
         class Wrong(Topology):
             words = Words.spec()

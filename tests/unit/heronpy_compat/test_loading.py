@@ -54,7 +54,9 @@ def class_paths(file: str, name: str | None = None) -> list[str]:
 
 def test_a_program_whose_main_nobody_calls(write: Write) -> None:
     file = write("silent.py", COMPONENTS + MAIN.partition("if __name__")[0])
-    with pytest.raises(TopologyError, match=r"silent.py has a function main\(\) that nobody calls"):
+    with pytest.raises(
+        TopologyError, match=r"silent.py has a function main\(\) that is never called"
+    ):
         load_topology(file)
 
 
@@ -205,7 +207,8 @@ def test_files_that_cannot_be_used(write: Write, tmp_path: Path) -> None:
         ". is a directory: name the Python file with the topology"
     )
     assert message_of(UsageError, write("notes.txt", "")) == (
-        "notes.txt is no Python file: its name must end with .py (or .yaml, if it is a Flux file)"
+        "notes.txt is not a Python file: its name must end with .py (or .yaml, if it is a Flux "
+        "file)"
     )
     assert message_of(UsageError, write("a.b.py", "")) == (
         "a.b.py cannot be imported: rename it so that only .py has a dot"
@@ -321,7 +324,7 @@ def test_classes_are_found_by_their_dotted_path(write: Write) -> None:
         ("shop.Part", "module shop has no class 'Part'"),
         ("shop.parts.Prat", "module shop.parts has no class 'Prat'; did you mean 'Part'?"),
         ("shop.parts.Part.Inner", "class shop.parts.Part has no class 'Inner'"),
-        ("shop.parts.number", "shop.parts.number is no class, but 7"),
+        ("shop.parts.number", "shop.parts.number is not a class, but 7"),
         ("shop.parts.f.<locals>.Part", "class shop.parts.f.<locals>.Part is defined inside"),
         (
             "shop.broken.Part",

@@ -245,7 +245,7 @@ def test_only_a_program_of_the_user_runs_itself(
     found = direct_run.program()
     assert found == (None if expected is None else expected.format(here=tmp_path))
     if found is None:
-        with pytest.raises(UsageError, match="topology 'T' is complete, but this is no program"):
+        with pytest.raises(UsageError, match="topology 'T' is complete, but this is not a program"):
             direct_run.run("T")
 
 

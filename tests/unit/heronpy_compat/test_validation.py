@@ -179,18 +179,18 @@ def test_names_with_dashes_dots_and_blanks_are_legal() -> None:
         (
             reading("wrods", "default", SHUFFLE),
             (
-                "bolt 'count' reads from 'wrods', which is no component; did you mean 'words'?"
+                "bolt 'count' reads from 'wrods', which is not a component; did you mean 'words'?"
                 " (components: words)"
             ),
         ),
         (
             reading("x", "default", SHUFFLE),
-            "bolt 'count' reads from 'x', which is no component; components: words",
+            "bolt 'count' reads from 'x', which is not a component; components: words",
         ),
         (
             reading("words", "order", SHUFFLE),
             (
-                "bolt 'count' reads 'order' of 'words', which is no stream of it; did you mean"
+                "bolt 'count' reads 'order' of 'words', which is not its stream; did you mean"
                 " 'orders'? (streams: default, orders)"
             ),
         ),
@@ -202,14 +202,15 @@ def test_names_with_dashes_dots_and_blanks_are_legal() -> None:
         (
             reading("words", "default", fields("wrod")),
             (
-                "bolt 'count': input words:default is grouped by 'wrod', which is no field of the"
+                "bolt 'count': input words:default is grouped by 'wrod', which is not a field of "
+                "the"
                 " stream; did you mean 'word'? (fields: word, language)"
             ),
         ),
         (
             reading("words", "default", GroupingSpec(GroupingKind.PARTIAL_KEY, ("x",))),
             (
-                "bolt 'count': input words:default is grouped by 'x', which is no field of the"
+                "bolt 'count': input words:default is grouped by 'x', which is not a field of the"
                 " stream; fields: word, language"
             ),
         ),

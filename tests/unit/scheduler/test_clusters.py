@@ -104,7 +104,7 @@ def test_archives_are_where_workers_see_the_same_folder() -> None:
         ("aurora:\n", "spark: {master: yarn}\naurora:\n",
          "16: spark says nothing here: the scheduler is aurora"),
         ("  role: www", "  cluster: east", "18: the key 'cluster' is given twice"),
-        ("config:\n", "config: [\n", "this is no YAML"),
+        ("config:\n", "config: [\n", "this is not YAML"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_named_with_its_line(old: str, new: str, line: str) -> None:

@@ -104,7 +104,7 @@ def test_a_run_never_begins_behind_what_sinks_have_committed(files: LocalFiles) 
     """Its description could not be written: an older one would write lines twice."""
     checkpoint(files, 6)
     with pytest.raises(
-        HeronError, match=r"/7 is no .* completed checkpoint.*; --fresh starts anew"
+        HeronError, match=r"/7 is neither .* completed checkpoint.*; --fresh starts anew"
     ):
         kept_by(EXACT, pack(EXACT), files, NODE)
 

@@ -163,7 +163,7 @@ def test_state_of_a_component_that_is_no_more_is_dropped_only_on_purpose(world: 
         world.read(after)
     shutil.rmtree(world.url)
     savepoint = world.read(after, allow=True)
-    assert "count is no more: its state is dropped" in savepoint.plan.notes
+    assert "count was removed: its state is dropped" in savepoint.plan.notes
 
 
 def test_what_belongs_to_an_instance_keeps_its_parallelism(world: World) -> None:
@@ -217,7 +217,9 @@ def test_a_later_format_is_for_a_later_version(world: World) -> None:
 
 
 def test_a_folder_that_is_no_savepoint_is_named(world: World) -> None:
-    with pytest.raises(HeronError, match=r"nowhere is no savepoint and no completed checkpoint"):
+    with pytest.raises(
+        HeronError, match=r"nowhere is neither a savepoint nor a completed checkpoint"
+    ):
         world.read(BEFORE, f"{world.path}/nowhere")
 
 

@@ -228,7 +228,7 @@ def test_a_process_that_comes_later_has_all_go_back() -> None:
     made.receive(messages.Restored(FIRST, 99, 2))  # said again
     assert made.core.epoch == 2
     assert made.events == [
-        "the topology goes back to checkpoint 1: another process serves first[0]"
+        "the topology is restored from checkpoint 1: another process serves first[0]"
     ]
 
 
@@ -242,7 +242,7 @@ def test_a_bolt_that_raised_has_all_go_back_once() -> None:
     made.receive(messages.RestoreWanted(FIRST, 1, "it raised too"))  # all go back already
     assert (made.core.epoch, made.restore) == (2, Restore(1))
     why = "last[0]: process: ConnectionRefusedError: it is away"
-    assert made.events == [f"the topology goes back to checkpoint 1: {why}"]
+    assert made.events == [f"the topology is restored from checkpoint 1: {why}"]
 
 
 def test_a_new_stream_manager_has_all_go_back_and_what_was_under_way_is_given_up() -> None:

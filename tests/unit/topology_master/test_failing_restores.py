@@ -40,7 +40,7 @@ def test_no_restore_goes_behind_a_checkpoint_that_sinks_have_committed(trouble: 
     assert restore_failure(made) == ""
     assert [each["number"] for each in made.checkpoints["completed"]] == [2, 1]
     assert [each.partition(":")[0] for each in made.events] == [
-        "the topology goes back to checkpoint 2",
+        "the topology is restored from checkpoint 2",
         "checkpoint 2 cannot be restored",
         "checkpoint 2 is restored",
     ]
@@ -115,8 +115,8 @@ def test_a_person_may_have_the_topology_go_back_further() -> None:
 @pytest.mark.parametrize(
     ("arguments", "refusal"),
     [
-        ({"checkpoint": 2}, "checkpoint 2 is no older one that is retained (those that are: 1)"),
-        ({"checkpoint": 9}, "checkpoint 9 is no older one that is retained (those that are: 1)"),
+        ({"checkpoint": 2}, "checkpoint 2 is not a retained older checkpoint (retained: 1)"),
+        ({"checkpoint": 9}, "checkpoint 9 is not a retained older checkpoint (retained: 1)"),
         ({}, "restore: the number of a checkpoint is missing"),
         ({"checkpoint": "1"}, "restore: the number of a checkpoint is missing"),
     ],

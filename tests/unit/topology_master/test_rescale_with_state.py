@@ -70,7 +70,7 @@ def test_the_spouts_pause_for_a_checkpoint_with_which_all_begin_by_the_new_plan(
     assert plan.restore.members is not None
     assert plan.restore.members.keys() == {SPOUT, FIRST, LAST, NEW}
     assert made.core.update_stage is None
-    assert not any("goes back" in each for each in made.events)
+    assert not any("is restored" in each for each in made.events)
 
 
 def test_an_instance_that_is_removed_leaves_nothing_in_the_numbers() -> None:

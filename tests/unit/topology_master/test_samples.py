@@ -58,7 +58,7 @@ def test_what_nobody_asked_for_is_left_out() -> None:
     [
         ({"component": "splt"}, "no component 'splt'; did you mean 'split'?"),
         ({"stream": "lat"}, "split declares no stream 'lat'; did you mean 'late'?"),
-        ({"stream": "late"}, "nobody reads split.late"),
+        ({"stream": "late"}, "split.late has no subscribers"),
         ({"count": 0}, "count must be a whole number from 1 to 100, not 0"),
         ({"count": "x" * 1000}, "count must be a whole number"),
         ({"secs": 61}, "secs must be a whole number from 1 to 60, not 61"),

@@ -141,7 +141,7 @@ class NoTime(Sums):
 @pytest.mark.parametrize(
     ("bolt", "said"),
     [
-        (OtherColumn, "'prize', which is to be aggregated, is no field of orders"),
+        (OtherColumn, "'prize', which is to be aggregated, is not a field of orders"),
         (NoTime, "timestamps are whole numbers of milliseconds since 1970 or timestamps of Arrow"),
     ],
 )

@@ -197,7 +197,7 @@ def test_a_text_that_is_no_utf8_is_an_error_and_the_others_are_read(cluster: Clu
         cluster.producer.produce("texts", value, partition=1)
     cluster.producer.flush(10)
     with spout_of(cluster, "texts", finish_at_end=True) as spout:
-        with pytest.raises(ComponentError, match=r"texts\[1\]@0 is left out: it is no UTF-8"):
+        with pytest.raises(ComponentError, match=r"texts\[1\]@0 is left out: it is not UTF-8"):
             calls_until(spout, lambda: spout.finished)
         calls_until(spout, lambda: spout.finished)
         assert [each.values for each in spout.emitted] == [["café"]]

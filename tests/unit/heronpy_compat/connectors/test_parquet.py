@@ -129,7 +129,7 @@ def test_an_id_is_written_once(tmp_path: Path) -> None:
 
 def test_an_id_has_to_be_one(tmp_path: Path) -> None:
     with sink_in(tmp_path, id_field="id") as sink:
-        with pytest.raises(ComponentError, match=r"id=None is no id"):
+        with pytest.raises(ComponentError, match=r"id=None is not an id"):
             sink.process([None, JANUARY, 5])
         assert sink.failed == [1]
 
@@ -177,7 +177,7 @@ def test_a_row_that_does_not_fit_fails_alone(tmp_path: Path) -> None:
             sink.process([1, JANUARY, minutes])
         assert (sink.acked, sink.failed) == ([1, 3], [2])
         (problem,) = sink.errors
-        assert "minutes='late' is no int64" in problem.text
+        assert "minutes='late' is not int64" in problem.text
     assert rows_in(tmp_path, "minutes") == [[5], [7]]
 
 
@@ -294,7 +294,11 @@ def test_a_crash_before_the_commit_loses_nothing_and_ids_come_once(tmp_path: Pat
         (Grouping.SHUFFLE, {"parquet.id.field": "id"}, "same id must always come to the same"),
         (Grouping.SHUFFLE, {"parquet.partition.by": ["dya"]}, "no field 'dya' in id, day, minutes"),
         (Grouping.SHUFFLE, {"parquet.partition.by": FIELDS}, "must stay columns"),
-        (Grouping.SHUFFLE, {"parquet.types": {"day": "dat"}}, "'dat' for column 'day' is no type"),
+        (
+            Grouping.SHUFFLE,
+            {"parquet.types": {"day": "dat"}},
+            "'dat' for column 'day' is not a type",
+        ),
         (Grouping.SHUFFLE, {"parquet.folder": None}, "no folder to write into"),
     ],
 )

@@ -106,7 +106,7 @@ def test_partition_values_that_give_one_folder_share_it(tmp_path: Path, mode: st
         ("ü" * 100, "its folder's name would have 606 bytes"),
         ("", "that folder has the rows without a value"),
         ("__HIVE_DEFAULT_PARTITION__", "that folder has the rows without a value"),
-        ("\ud83d", "half a character is no folder's name"),
+        ("\ud83d", "half a character is not a folder's name"),
     ],
     ids=["long", "long-bytes", "empty", "name-of-none", "surrogate"],
 )
@@ -148,9 +148,9 @@ def test_a_component_with_a_name_too_long_for_files_is_refused_at_once(tmp_path:
     [
         (math.nan, "value=nan has no JSON: Out of range float values"),
         ([1.0, -math.inf], "value=[1.0, -inf] has no JSON"),
-        (b"bytes", "value=b'bytes' has no JSON: a bytes is no value of JSON"),
-        ({1, 2}, "a set is no value of JSON"),
-        ("\ud83d", "half a character (a lone surrogate) is no text"),
+        (b"bytes", "value=b'bytes' has no JSON: a bytes is not a value of JSON"),
+        ({1, 2}, "a set is not a value of JSON"),
+        ("\ud83d", "half a character (a lone surrogate) is not text"),
         ({1: "a", "1": "b"}, "two keys are the same text"),
         ({"deep": [{None: 0, "null": 1}]}, "two keys are the same text"),
     ],
@@ -168,7 +168,7 @@ def test_what_has_no_json_is_named_and_never_written(
 
 def lines_in(folder: Path) -> list[Any]:
     def refuse(word: str) -> None:
-        raise AssertionError(f"{word} is no JSON")
+        raise AssertionError(f"{word} is not JSON")
 
     texts = [each.read_text() for each in sorted(folder.glob("part-*"))]
     return [json.loads(line, parse_constant=refuse) for line in "".join(texts).splitlines()]
@@ -233,7 +233,7 @@ def test_an_untyped_row_that_does_not_fit_the_others_is_told_counted_and_not_ack
     rows = [[0, 1], [1, "x"], [2, 3], [3, "\ud83d"]]
     acked, errors, failed = write(kind, mode, target_of(kind, tmp_path), rows)
     assert failed == 2
-    assert any("value='x' is no int64" in each for each in errors)
+    assert any("value='x' is not int64" in each for each in errors)
     assert ids_in(kind, tmp_path) == [0, 2]
     # Where nothing is tracked, ATMOST_ONCE, an ack says that it was emitted.
     assert acked == {"EFFECTIVELY_ONCE": [], "ATLEAST_ONCE": [0, 2]}.get(mode, [0, 1, 2, 3])
@@ -346,7 +346,7 @@ def test_a_row_that_does_not_fit_costs_that_row_on_an_engine_of_batches(tmp_path
         sink.component.end_batch()
         assert sink.metrics()["failed"] == 1
         (problem,) = sink.errors
-        assert "value='x' is no int64" in str(problem)
+        assert "value='x' is not int64" in str(problem)
     assert ids_in(ParquetSink, tmp_path) == [0, 2]
 
 

@@ -277,7 +277,7 @@ def test_lines_are_texts_or_objects(tmp_path: Path) -> None:
     config = {"file.folder": str(tmp_path), "file.lines.per.file": 2}
     with ComponentTester(FileSink, inputs={"rows": ["text"]}, config=config) as sink:
         sink.process(["ä"])
-        with pytest.raises(ValueError, match="no line"):
+        with pytest.raises(ValueError, match="not a line"):
             sink.process(["two\nlines"])
         assert (sink.acked, sink.failed, visible(tmp_path)) == ([], [2], [])
         sink.process([7])

@@ -36,7 +36,7 @@ Write = Callable[[str, str], str]
         ("  - id: count\n    class", "  - class", "an entry of bolts has no id"),
         ("className: parts.Count", "numTasks: 1", "bolt 'count' has no className"),
         # Streams
-        ("to: split,", "to: splitt,", "stream to 'splitt', which is no component; did you mean"),
+        ("to: split,", "to: splitt,", "stream to 'splitt', which is not a component; did you mean"),
         ("from: lines,", "from: line,", "did you mean 'lines'?"),
         ("to: split,", "to: lines,", "stream to 'lines', a spout: only bolts read streams"),
         ("{type: SHUFFLE}", "{type: SHUFLE}", "did you mean 'SHUFFLE'?"),
@@ -45,15 +45,15 @@ Write = Callable[[str, str], str]
         ("{type: SHUFFLE}", "{type: ALL, customClass: {className: x}}", "and only then"),
         (", grouping: {type: SHUFFLE}", "", "stream lines --> split has no grouping"),
         ("{type: SHUFFLE}", "{type: SHUFFLE, streamId: other}", "reads 'other' of 'lines'"),
-        ("{type: SHUFFLE}", "{type: FIELDS, args: [wrod]}", "'wrod', which is no field"),
+        ("{type: SHUFFLE}", "{type: FIELDS, args: [wrod]}", "'wrod', which is not a field"),
         ("{type: SHUFFLE}", "{type: DIRECT}", "must be declared with direct=True"),
         ("args: [word]", "args: [[word]]", "args must be a list of texts, but has a list"),
         # Classes
         ("parts.Count", "parts.Cuont", "module parts has no class 'Cuont'; did you mean 'Count'?"),
         ("parts.Count", "nowhere.Count", "module nowhere not found (for class Count)"),
         ("parts.Count", "com.acme.Count", "Java class com.acme.Count has no equivalent here"),
-        ("parts.Count", "parts.Lines", "parts.Lines is no bolt, it has no method process; does it"),
-        ("parts.Lines", "parts.Split", "parts.Split is no spout, it has no method next_tuple"),
+        ("parts.Count", "parts.Lines", "parts.Lines is not a bolt, it has no method process;"),
+        ("parts.Lines", "parts.Split", "parts.Split is not a spout, it has no method next_tuple"),
         ("parts.Count", "org.apache.storm.testing.TestWordSpout", "is a spout, not a bolt"),
     ],
 )  # fmt: skip
@@ -84,10 +84,10 @@ GOOD = "constructorArgs: [[b], {ref: base}]"
 @pytest.mark.parametrize(
     ("component", "expected"),
     [
-        ("constructorArgs: [{ref: bass}]", "reference to 'bass', which is no component; did you"),
+        ("constructorArgs: [{ref: bass}]", "reference to 'bass', which is not a component; did"),
         ("constructorArgs: [{reflist: [base, other]}]", "reference to 'other'"),
         ("constructorArgs: [[], {ref: f}]", "refer to each other in a loop: f -> f"),
-        ("constructorArgs: [{ref: lines}]", "reference to 'lines', which is no component"),
+        ("constructorArgs: [{ref: lines}]", "reference to 'lines', which is not a component"),
         ("constructorArgs: []", "the constructor of parts.Filter does not take 0 arguments"),
         ("constructorArgs: [1, 2, 3]", "does not take 3 arguments: it is Filter(words, parent"),
         ("factory: of_lenght, factoryArgs: [1]", "has no factory 'of_lenght'; did you mean 'of_l"),
@@ -109,7 +109,7 @@ def test_an_object_that_cannot_be_made(refused: Refused, component: str, expecte
 @pytest.mark.parametrize(
     ("bolt", "expected"),
     [
-        ("constructorArgs: [{ref: other}]", "reference to 'other', which is no component"),
+        ("constructorArgs: [{ref: other}]", "reference to 'other', which is not a component"),
         ("properties: [{name: topik, value: a}]", "no property 'topik'; did you mean 'topic'?"),
         ("configMethods: [{name: withFilters}]", "no configMethod 'withFilters'"),
         ("configMethods: [{name: withFilter}]", "it is with_filter(self, kept)"),
@@ -259,7 +259,7 @@ def test_a_file_that_is_no_text(write: Write, refused: Refused) -> None:
     path = write("a.yaml", "")
     with open(path, "wb") as file:
         file.write(b"name: caf\xe9")
-    with pytest.raises(UsageError, match=r"a\.yaml is no text: save it as UTF-8"):
+    with pytest.raises(UsageError, match=r"a\.yaml is not text: save it as UTF-8"):
         refused("includes:\n  - {file: a.yaml}\n")
 
 

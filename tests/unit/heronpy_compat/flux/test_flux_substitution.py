@@ -62,5 +62,5 @@ def test_what_has_no_value_is_told_with_its_line_and_the_cure() -> None:
 
 def test_an_element_must_be_there() -> None:
     assert "has only 3 elements" in reason("${a.list[3]}")
-    assert "host is no list" in reason("${host[0]}")
+    assert "host is not a list" in reason("${host[0]}")
     assert "${nothing} has no value" in reason("${nothing[0]}")

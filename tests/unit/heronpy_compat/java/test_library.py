@@ -71,7 +71,7 @@ def test_a_line_that_is_no_utf8_is_an_error_and_the_others_are_read(
     file.write_bytes("one\ncafé\nthree\n".encode("latin-1"))
     spout = new_spout(FileSpout, {"library.file.path": str(file)})
     spout.next_tuple()
-    with pytest.raises(ComponentError, match=r"line 2 is left out: it is no utf-8 \(.* at byte 3"):
+    with pytest.raises(ComponentError, match=r"line 2 is left out: it is not utf-8 \(.* at byte 3"):
         spout.next_tuple()
     spout.next_tuple()
     assert [each.values for each in spout.delegate.emitted] == [["one"], ["three"]]

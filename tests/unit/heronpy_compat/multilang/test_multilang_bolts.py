@@ -224,7 +224,7 @@ def test_an_emit_of_bytes_that_are_no_text_fails_what_it_is_anchored_to(bolt: Ma
     assert shell.engine.failed == [given]
     assert [each.values for each in shell.engine.emitted] == [["good"]]
     (error,) = shell.engine.errors
-    assert "b'caf\\xe9' is no text in UTF-8" in error
+    assert "b'caf\\xe9' is not text in UTF-8" in error
 
 
 def test_messages_that_are_wrong_are_reported_and_do_no_harm(bolt: Make) -> None:
@@ -241,7 +241,7 @@ def test_messages_that_are_wrong_are_reported_and_do_no_harm(bolt: Make) -> None
     assert shell.engine.acked == [given]
     assert shell.counts == {"unknown_commands": 1, "unknown_ids": 1}
     assert len(shell.engine.errors) == 2
-    assert "an emit whose tuple is no list, but 'text'" in shell.engine.errors[0]
+    assert "an emit whose tuple is not a list, but 'text'" in shell.engine.errors[0]
     assert "unhashable" in shell.engine.errors[1]
 
 

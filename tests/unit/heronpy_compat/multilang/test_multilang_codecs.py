@@ -92,7 +92,7 @@ def test_a_text_of_an_emit_that_is_no_utf_8_is_told_and_no_other_is_changed(code
     kept, broken = codec.feed(data)
     assert kept == good
     check_text(kept["tuple"])
-    with pytest.raises(ValueError, match=r"b'caf\\xe9' is no text in UTF-8 \(at character 3"):
+    with pytest.raises(ValueError, match=r"b'caf\\xe9' is not text in UTF-8 \(at character 3"):
         check_text(broken["tuple"])
     assert codec.strays == []
 
@@ -103,7 +103,7 @@ def test_too_much_garbage_in_a_row_ends_it_and_a_message_starts_the_count_anew(
     monkeypatch.setattr(json_codec, "GARBAGE_BYTES_MAX", 10)
     codec = JsonCodec()
     codec.feed(b"12345678\n" + framed(ACK) + b"12345678\n")
-    with pytest.raises(ProtocolError, match="that are no message"):
+    with pytest.raises(ProtocolError, match="that are not a message"):
         codec.feed(b"123\n")
 
 

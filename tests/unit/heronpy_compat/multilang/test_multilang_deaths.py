@@ -105,7 +105,9 @@ def test_endless_garbage_ends_the_child(bolt: Make, monkeypatch: pytest.MonkeyPa
     shell = bolt().start()
     given = shell.give(["raw", "x" * 99 + "\n"], ["raw", ("y" * 99 + "\n") * 20], ["hang"])
     shell.engine.until(lambda: shell.engine.failed == [given])
-    assert "was killed: it wrote 1000 bytes to stdout that are no message" in shell.engine.errors[0]
+    assert (
+        "was killed: it wrote 1000 bytes to stdout that are not a message" in shell.engine.errors[0]
+    )
 
 
 def test_a_child_that_closes_its_stdout_is_ended(
@@ -124,7 +126,7 @@ def test_a_broken_msgpack_stream_ends_the_child(bolt: Make) -> None:
     """JSON where msgpack was asked for: one line tells."""
     shell = bolt(topology__multilang__serializer="msgpack")
     shell.config["heronpy.shell.command"] = ["sh", "-c", "echo '{}'; cat > /dev/null"]
-    with pytest.raises(ComponentError, match="wrote what is no message, 123; does it print"):
+    with pytest.raises(ComponentError, match="wrote what is not a message, 123; does it print"):
         shell.start()
 
 

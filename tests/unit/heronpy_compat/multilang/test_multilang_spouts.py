@@ -198,7 +198,7 @@ def test_wrong_emits_are_reported_and_answered(spout: Make) -> None:
     shell = spout().puppet(turns={"next": [turn]}).start()
     shell.component.next_tuple()
     assert shell.engine.logged == [[]]
-    assert "an emit whose tuple is no list, but 5" in shell.engine.errors[0]
+    assert "an emit whose tuple is not a list, but 5" in shell.engine.errors[0]
 
 
 def test_closing_tells_the_last_acks_and_hears_the_last_words(spout: Make) -> None:

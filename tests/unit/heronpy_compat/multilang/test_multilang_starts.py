@@ -109,7 +109,7 @@ def test_a_script_that_is_not_executable(bolt: Make, tmp_path: Path) -> None:
 def test_a_script_that_the_system_refuses(bolt: Make, tmp_path: Path) -> None:
     path = script(tmp_path / "plain", "print('x')\n")
     assert refusal(bolt(), "plain") == (
-        f"words: {path} cannot be run: it is no program and has no #! line"
+        f"words: {path} cannot be run: it is not a program and has no #! line"
     )
     path = script(tmp_path / "lost", "#!/no/such/interpreter\n")
     assert refusal(bolt(), "lost") == (

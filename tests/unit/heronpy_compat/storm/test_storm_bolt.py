@@ -231,7 +231,7 @@ def test_direct_emits(storm: Any) -> None:
     made.feed(["dog", 1])
     assert told == [[3]]
     assert made.emitted() == [(3, [1])]
-    assert "tested.default is no direct stream" in made.errors[0]
+    assert "tested.default is not a direct stream" in made.errors[0]
     assert made.failed() == [0]
 
 

@@ -82,7 +82,7 @@ def test_task_ids_and_direct_emits(storm: Any) -> None:
         found.append(made.user.emit(["a", 1], need_task_ids=True))
         found.append(made.user.emit([1], stream="direct", direct_task=4, need_task_ids=True))
         found.append(made.user.emit([1], stream="direct", direct_task=4))
-        with pytest.raises(RuntimeError, match="is no direct stream"):
+        with pytest.raises(RuntimeError, match="is not a direct stream"):
             made.user.emit(["a", 1], direct_task=4)
         with pytest.raises(TypeError, match="must be either lists or tuples"):
             made.user.emit("ab")

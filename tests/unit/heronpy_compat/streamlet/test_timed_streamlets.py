@@ -116,7 +116,7 @@ def test_early_results_and_a_watermark_of_the_test() -> None:
         assert [each for _, each in elements(tester, "eventwindow-1")] == [1, 2]
         tester.advance_watermark("eventwindow-1", 10_000)
         assert [each for _, each in elements(tester, "eventwindow-1")] == [1, 2, 2]
-        with pytest.raises(UsageError, match="consume-1 is no window bolt"):
+        with pytest.raises(UsageError, match="consume-1 is not a window bolt"):
             tester.advance_watermark("consume-1", 0)
 
 

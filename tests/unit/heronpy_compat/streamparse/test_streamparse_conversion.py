@@ -216,7 +216,7 @@ def test_java_that_only_storm_can_run() -> None:
             f"{__name__}.NoGrouping",
             [],
             (
-                f"{__name__}.NoGrouping is no custom grouping, it has no"
+                f"{__name__}.NoGrouping is not a custom grouping, it has no"
                 " prepare and no choose_tasks: derive it from ICustomGrouping"
             ),
         ),

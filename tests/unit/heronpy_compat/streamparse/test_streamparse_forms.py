@@ -43,7 +43,9 @@ def test_bytes_that_are_no_topology(tmp_path: Any) -> None:
     file = tmp_path / "wrong.bin"
     file.write_bytes(b"\x0d\x00\x01")
     found = topology(words=Words.spec())
-    assert "these bytes are no Storm topology" in message(ValueError, lambda: found.read(str(file)))
+    assert "these bytes are not a Storm topology" in message(
+        ValueError, lambda: found.read(str(file))
+    )
     file.write_bytes(b"hello")
     with file.open("rb") as stream:
         assert message(ValueError, lambda: found.read(stream)) == (

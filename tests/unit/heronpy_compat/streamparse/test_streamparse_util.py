@@ -31,7 +31,7 @@ def test_the_config_is_read_once(write: Write) -> None:
 
 @pytest.mark.parametrize(
     ("text", "message"),
-    [(None, "there is no config.json here: run this in a"), ("{", "config.json is no JSON: Exp")],
+    [(None, "there is no config.json here: run this in a"), ("{", "config.json is not JSON: Exp")],
 )
 def test_a_config_that_cannot_be_read(write: Write, text: str | None, message: str) -> None:
     write("elsewhere.json" if text is None else "config.json", text or "")
