@@ -95,10 +95,10 @@ class SparkSink(WriteAheadSink):
         self._log.remove_orphans(time.time())
 
     def pre_commit(self, transaction: list[Any], transaction_id: TransactionId) -> list[Any]:
-        """The rows that a segment can hold: all others are told and counted now."""
+        """The rows that a segment can hold: all others are described and counted now."""
         problems = unwritable(transaction)
-        told = {at: f"{', '.join(self._fields)}: {problems[at]}" for at in problems}
-        self.leave_out(told, self._fields, {at: list(transaction[at]) for at in problems})
+        described = {at: f"{', '.join(self._fields)}: {problems[at]}" for at in problems}
+        self.leave_out(described, self._fields, {at: list(transaction[at]) for at in problems})
         return [row for at, row in enumerate(transaction) if at not in problems]
 
     def commit(self, prepared: Sequence[Any], transaction_id: TransactionId) -> None:
