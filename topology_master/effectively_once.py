@@ -89,6 +89,13 @@ class EffectivelyOnce:
         what = f"checkpoint {self.restore.checkpoint} cannot be restored"
         return what, f"{message.reason}; {self.cure(topology)}"
 
+    @property
+    def restore_text(self) -> str:
+        """For an event: where the restore that has begun takes the topology."""
+        number = self.restore.checkpoint
+        source = f"from checkpoint {number}" if number else "to its initial state"
+        return f"the topology is restored {source}"
+
     def recovered_text(self) -> tuple[str, str] | None:
         """What has happened, and how: all have their state; None if the first try was enough."""
         tries = self.recovery.take_tries()

@@ -205,9 +205,7 @@ class Lifecycle:
         number = self.plan.restore.checkpoint
         self.termination.go_back(self.plan.packing, once.awaited_at_end(number, now))
         if why != SWITCHED and self.plan.epoch > 1 and (why != ANOTHER_TRY or number != before):
-            source = f"from checkpoint {number}" if number else "to its initial state"
-            what = f"the topology is restored {source}"
-            self.incidents.record(now, EventKind.RESTORE, what, why)
+            self.incidents.record(now, EventKind.RESTORE, once.restore_text, why)
         self._publish(out)
 
     def _go_back(self, once: EffectivelyOnce, why: str, now: float, out: Out) -> None:
