@@ -10,6 +10,7 @@ from typing import Any
 
 from heron_core import config as keys
 from heron_core import config_keys
+from heron_core.dead_letters import ERRORS
 from heron_core.topology import ComponentSpec, Config, TopologySpec
 
 TOPOLOGY_KEYS = frozenset(
@@ -23,8 +24,8 @@ TOPOLOGY_KEYS = frozenset(
         keys.BACKPRESSURE_MODE, keys.BACKPRESSURE_TARGET_MS, keys.HERON_DROP_TUPLES,
         keys.ALIGNED_TIMEOUT_MS, keys.CHECKPOINTS_RETAINED, keys.CHECKPOINT_INTERVAL_SECS,
         keys.CHECKPOINT_PAUSE_MS, keys.CHECKPOINT_STORE, keys.CHECKPOINT_TIMEOUT_SECS,
-        keys.CONSOLE_LOG_LEVEL, keys.ENABLE_MESSAGE_TIMEOUTS, keys.ENVIRONMENT,
-        keys.INITIAL_STATE, keys.INSTANCES_MAX, keys.LIVENESS_TIMEOUT_SECS, keys.LOG_FORMAT,
+        keys.CONSOLE_LOG_LEVEL, keys.DEAD_LETTER, keys.ENABLE_MESSAGE_TIMEOUTS,
+        keys.ENVIRONMENT, keys.INITIAL_STATE, keys.INSTANCES_MAX, keys.LIVENESS_TIMEOUT_SECS, keys.LOG_FORMAT,
         keys.MESSAGE_TIMEOUT_SECS, keys.METRICS_HOST, keys.METRICS_PORT, keys.RELIABILITY_MODE,
         keys.STATE_BACKEND, keys.STATE_FOLDER, keys.STMGRS, keys.STORM_ACKERS, keys.STORM_WORKERS,
         keys.STREAMLET_FUSION, keys.TOPOLOGY_NAME, keys.TRACE_ENDPOINT, keys.TRACE_SAMPLE,
@@ -72,7 +73,7 @@ MODES: Mapping[str, tuple[str, ...]] = {
     keys.REPLAY_MAX: _AT_LEAST,
     keys.TRACE_SAMPLE: _AT_LEAST,
     keys.TRACE_ENDPOINT: _AT_LEAST,
-    keys.BOLT_RETRIES: _EXACTLY,
+    keys.BOLT_RETRIES: (*_AT_LEAST, *_EXACTLY),
     keys.BOLT_RETRY_BACKOFF_MS: _EXACTLY,
     keys.ALIGNED_TIMEOUT_MS: _EXACTLY,
     keys.CHECKPOINTS_RETAINED: _EXACTLY,
@@ -125,6 +126,8 @@ def component_config(config: Config, own: Config) -> dict[str, Any]:
 def idle_keys(topology: TopologySpec, is_query: bool = False) -> Iterator[Idle]:
     """The given keys that have no effect; `is_query`: it becomes a query of Spark."""
     merged = keys.with_defaults(topology.config)
+    if any(each.stream == ERRORS for reader in topology.components for each in reader.inputs):
+        merged = {**merged, keys.DEAD_LETTER: ERRORS}  # a bolt reads letters, whatever is set
     for key, value in topology.config.items():
         why = "" if _says_nothing(key, value) else _idle_everywhere(key, merged, is_query)
         # -w says the same in Storm's words and in ours: named once is enough.
@@ -169,6 +172,9 @@ def _idle_in_mode(key: str, mode: str) -> str:
 
 def _idle_beside(key: str, merged: Config) -> str:
     """By what another key says, or does not say."""
+    is_tracked = keys.reliability(merged) == keys.ATLEAST_ONCE
+    if key == keys.BOLT_RETRIES and is_tracked and merged.get(keys.DEAD_LETTER) is None:
+        return f"in {keys.ATLEAST_ONCE} without {keys.DEAD_LETTER}"
     if key == keys.METRICS_HOST and merged.get(keys.METRICS_PORT) is None:
         return f"without {keys.METRICS_PORT}"
     if key == keys.TRACE_ENDPOINT and not merged.get(keys.TRACE_SAMPLE):

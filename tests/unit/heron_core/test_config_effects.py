@@ -44,7 +44,7 @@ def test_each_key_that_is_read_has_one_place_where_it_is_read() -> None:
     [
         (keys.MAX_SPOUT_PENDING, 5, keys.ATMOST_ONCE, "in ATMOST_ONCE, only in ATLEAST_ONCE"),
         (keys.REPLAY_MAX, 5, keys.EFFECTIVELY_ONCE, "in EFFECTIVELY_ONCE, only in ATLEAST_ONCE"),
-        (keys.BOLT_RETRIES, 5, keys.ATLEAST_ONCE, "in ATLEAST_ONCE, only in EFFECTIVELY_ONCE"),
+        (keys.BOLT_RETRIES, 5, keys.ATLEAST_ONCE, "in ATLEAST_ONCE without topology.dead.letter"),
         (
             keys.CHECKPOINT_INTERVAL_SECS, 5, keys.ATMOST_ONCE,
             "in ATMOST_ONCE, only in ATLEAST_ONCE and EFFECTIVELY_ONCE",
@@ -70,6 +70,7 @@ def test_a_key_with_an_effect_only_elsewhere_says_where(
 def test_a_key_that_has_an_effect_is_not_named() -> None:
     at_least = {keys.RELIABILITY_MODE: keys.ATLEAST_ONCE}
     assert idle({**at_least, keys.MAX_SPOUT_PENDING: 5, keys.MESSAGE_TIMEOUT_SECS: 3}) == set()
+    assert idle({**at_least, keys.BOLT_RETRIES: 5, keys.DEAD_LETTER: "file:/tmp/letters"}) == set()
     assert idle({keys.TRACE_SAMPLE: 0, keys.MAX_SPOUT_PENDING: None}) == set()
     assert idle(at_least, spout={keys.MAX_SPOUT_PENDING: 5, keys.STORM_TASKS: 2}) == set()
 
