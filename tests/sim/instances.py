@@ -151,7 +151,7 @@ class Instance:
     def _is_divided(self) -> bool:
         """Whether the newest plan gives it input of other tasks."""
         plan = self.core.shared.plan
-        restore, packing = plan["restore"], packing_from_json(plan["packing"])
+        restore, packing = plan.get("restore") or {}, packing_from_json(plan["packing"])
         name = packing.instances[self.task].component
         former = restore.get("former", {}).get(name, ())
         is_rescaled = len(former) not in (0, len(packing.tasks_of[name]))
