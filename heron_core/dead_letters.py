@@ -133,7 +133,7 @@ def _senders(topology: TopologySpec, target: Target) -> list[str]:
         if bolt is None or bolt.is_spout:
             bolts = ", ".join(each.name for each in topology.components if not each.is_spout)
             raise TopologyError(
-                f"{DEAD_LETTER} is {target.name!r}, which is no bolt of the topology (its bolts:"
+                f"{DEAD_LETTER} is {target.name!r}, which is not a bolt of the topology (its bolts:"
                 f" {bolts or 'none'}); a folder is file:{target.name}"
             )
         excused |= {target.name} | topology.components_behind(target.name)

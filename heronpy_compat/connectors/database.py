@@ -229,7 +229,7 @@ def _problem_of_sqlite(value: Any) -> str:
     try:
         value.encode()
     except UnicodeEncodeError:
-        return "half a character (a lone surrogate) is no text"
+        return "half a character (a lone surrogate) is not text"
     return ""
 
 

@@ -269,5 +269,5 @@ def _as_bytes(value: Any, name: str = "") -> bytes | None:
         return value.encode()
     except UnicodeEncodeError:
         raise ValueError(
-            f"{name}{value!r}: half a character (a lone surrogate) is no text"
+            f"{name}{value!r}: half a character (a lone surrogate) is not text"
         ) from None

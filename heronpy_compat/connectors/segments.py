@@ -79,7 +79,7 @@ def unwritable(rows: Sequence[Any]) -> dict[int, str]:
             try:
                 packer()(row)
             except UnicodeEncodeError:
-                problems[at] = f"{row!r:.200}: half a character (a lone surrogate) is no text"
+                problems[at] = f"{row!r:.200}: half a character (a lone surrogate) is not text"
             except (TypeError, ValueError, OverflowError) as error:
                 problems[at] = f"{row!r:.200}: {error}"
     return problems

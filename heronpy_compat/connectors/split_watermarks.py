@@ -23,7 +23,9 @@ def event_ms(value: Any) -> int:
     if isinstance(value, datetime):
         aware = value if value.tzinfo is not None else value.replace(tzinfo=UTC)
         return (aware - EPOCH) // MILLISECOND
-    raise ValueError(f"{value!r:.80} is no time: milliseconds since 1970 or a datetime is one")
+    raise ValueError(
+        f"{value!r:.80} is not a time: expected milliseconds since 1970, or a datetime"
+    )
 
 
 class SplitWatermarks:

@@ -131,15 +131,15 @@ class TypedValues:
             return self._checked(value, self._parse)
         if value is None or self._fits(value):
             return value
-        raise ValueError(f"{value!r:.80} is no {self.kind}")
+        raise ValueError(f"{value!r:.80} is not of type {self.kind}")
 
     def _checked(self, text: str, parse: Parse) -> Any:
         try:
             value = parse(text.strip() if not self._is_text else text)
         except (ValueError, KeyError, ArithmeticError):
-            raise ValueError(f"{text!r:.80} is no {self.kind}") from None
+            raise ValueError(f"{text!r:.80} is not of type {self.kind}") from None
         if not self._fits(value):
-            raise ValueError(f"{text!r:.80} is no {self.kind}")
+            raise ValueError(f"{text!r:.80} is not of type {self.kind}")
         return value
 
 

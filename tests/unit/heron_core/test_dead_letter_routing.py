@@ -141,9 +141,11 @@ def test_a_bolt_of_the_topology_gets_the_letters_and_nothing_behind_it_makes_any
 
 
 def test_a_bolt_that_is_none_is_named_with_those_there_are() -> None:
-    with pytest.raises(TopologyError, match=r"'letters', which is no bolt .*split, count.*file:le"):
+    with pytest.raises(
+        TopologyError, match=r"'letters', which is not a bolt .*split, count.*file:le"
+    ):
         made(topology("letters"))
-    with pytest.raises(TopologyError, match="no bolt of the topology"):
+    with pytest.raises(TopologyError, match="not a bolt of the topology"):
         made(topology("words"))
 
 

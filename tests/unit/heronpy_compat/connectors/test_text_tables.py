@@ -69,7 +69,11 @@ def test_a_value_that_is_not_of_its_declared_type_costs_its_row(tmp_path: Path) 
     with alone(TableSpout.of(path, types={"n": "tinyint"})) as spout:
         found, errors = told(spout)
         assert found == [[1, "a"], [3, "c"], [None, "f"]]
-        for each in ("n='x' is no tinyint", "n='300' is no tinyint", "3 columns where 2"):
+        for each in (
+            "n='x' is not of type tinyint",
+            "n='300' is not of type tinyint",
+            "3 columns where 2",
+        ):
             assert each in errors
 
 
@@ -138,7 +142,7 @@ def test_a_json_record_that_does_not_fit_costs_its_row(tmp_path: Path) -> None:
         found, errors = told(spout)
         assert found == [[1, None], [None, None], [None, date(2024, 1, 1)]]
         assert errors.count("a row is left out") == 3
-        assert "n='2' is no int" in errors
+        assert "n='2' is not of type int" in errors
 
 
 PACKED: dict[str, Callable[[bytes], bytes]] = {
@@ -232,5 +236,5 @@ def test_a_source_is_as_far_as_the_slowest_of_its_splits() -> None:
     marks.end("b")
     assert marks.rises_to() == 895
     assert event_ms(datetime(1970, 1, 1)) == event_ms(datetime(1970, 1, 1, tzinfo=UTC)) == 0
-    with pytest.raises(ValueError, match="is no time"):
+    with pytest.raises(ValueError, match="is not a time"):
         event_ms("noon")
