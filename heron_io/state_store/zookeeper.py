@@ -44,11 +44,12 @@ from heron_io.state_store.protocol import (
 )
 from heron_io.state_store.zookeeper_access import CREDENTIALS_VARIABLE, SASL_VARIABLE, Access
 
-# A dead holder's ephemeral node lives this long. Heron's 30 s delay every take-over; below a few
-# seconds a pause of the machine looks like a death.
-SESSION_TIMEOUT_MS = 10_000
+# A dead holder's ephemeral node lives this long, and a lost host's master has a successor after it:
+# Heron's 30 s delay every take-over. Below a few seconds a pause of the machine looks like a death;
+# a living master whose session ran out creates its node again, so that costs a write.
+SESSION_TIMEOUT_MS = 6_000
 CONNECT_TIMEOUT_MS = 5_000  # a user waits for the connection; a server answers in 100 ms
-OPERATION_TIMEOUT_MS = 10_000  # one session timeout: after it the session is in doubt anyway
+OPERATION_TIMEOUT_MS = 10_000  # longer than a session: after it the session is in doubt anyway
 RECONNECT_DELAY_MAX_SECS = 1.0  # kazoo's own limit of an hour would outlast every outage
 RETRY_DELAY_SECS = 0.05
 # Another client's create, put or delete of the same node can undo a step of ours; this many

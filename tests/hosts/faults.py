@@ -316,7 +316,7 @@ def master_cut(trouble: Trouble) -> None:
 
 
 def master_frozen(trouble: Trouble) -> None:
-    """The topology master's host hangs, for less than its session lasts."""
+    """The topology master's host hangs, for less or for longer than its session lasts."""
     freeze(trouble, trouble.master)
 
 
@@ -470,7 +470,7 @@ FAULTS: dict[str, Fault] = {
     "master-cut": Fault(master_cut, TROUBLE_SECS),
     "master-reset": Fault(master_reset, 2 * TROUBLE_SECS),
     "master-frozen": Fault(master_frozen, FROZEN_SECS[1]),
-    "master-lost": Fault(master_lost, 1.0, SESSION_SECS + REPLACED_FLOW_SECS_MAX),
+    "master-lost": Fault(master_lost, 1.0, REPLACED_FLOW_SECS_MAX),
     "master-replaced": Fault(
         master_replaced, SESSION_SECS + REPLACED_SECS + SHORT_DROP_SECS, REPLACED_FLOW_SECS_MAX
     ),
