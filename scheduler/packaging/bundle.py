@@ -26,7 +26,7 @@ OURS = (
     "heron_core", "heron_io", "heronpy_compat", "heron_instance", "stream_manager",
     "topology_master", "scheduler",
 )  # fmt: skip
-DISTRIBUTIONS = ("cloudpickle", "kazoo", "msgpack", "PyYAML", "pyzmq", "setproctitle")
+DISTRIBUTIONS = ("cloudpickle", "kazoo", "msgpack", "msgspec", "PyYAML", "pyzmq", "setproctitle")
 """What a container's processes import; the command line's own needs stay at home."""
 COMPILED = ("cloudpickle", "kazoo", "zmq")
 """Folders of those, whose Python files are compiled before they travel, as ours are."""
