@@ -54,6 +54,8 @@ class Trouble:
     lab: Laboratory
     place: HostsPlace
     chance: random.Random
+    patience: float = 1.0
+    """Limits of time are so many times longer where other work shares the cores."""
     done: list[str] = field(default_factory=list)
     """What was done to whom."""
 
@@ -302,7 +304,8 @@ def host_replaced(trouble: Trouble) -> None:
         old.thaw()
     # A Mesos agent that comes back ends the tasks that it is not to have; here nothing does.
     awake = time.monotonic()
-    until(lambda: not old.pids(), f"the container on {old.name} ends by itself", SUPERSEDED_SECS)
+    secs = SUPERSEDED_SECS * trouble.patience
+    until(lambda: not old.pids(), f"the container on {old.name} ends by itself", secs)
     trouble.note(f"{old.name} woke up, and had ended {time.monotonic() - awake:.1f} s later")
 
 

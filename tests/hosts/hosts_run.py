@@ -48,7 +48,7 @@ class Wishes:
     """So many at least."""
     secs: float | None = None
     patience: float = 1.0
-    """So many times longer than it is to take, until data flows again, is no failure."""
+    """So many times longer than its limit each step may take: other work shares the cores."""
 
     @property
     def load_secs(self) -> float:
@@ -160,11 +160,15 @@ def run(lab: Laboratory, wishes: Wishes) -> Report:
 
 def _run(lab: Laboratory, place: HostsPlace, report: Report) -> None:
     wishes = report.wishes
-    trouble = Trouble(lab, place, random.Random(wishes.seed), report.done)
+    trouble = Trouble(lab, place, random.Random(wishes.seed), wishes.patience, report.done)
     load = wishes.load
     flow = FLOWS[wishes.mode](place.path, load)
     _submit(place, flow)
-    until(lambda: flow.progress() >= flow.needed, "the first ids are through", READY_SECS)
+    until(
+        lambda: flow.progress() >= flow.needed,
+        "the first ids are through",
+        READY_SECS * wishes.patience,
+    )
     for name in wishes.drawn(load, trouble.chance):
         trouble.rest(trouble.chance.uniform(0.5, CALM_SECS))
         assert load.left_secs > 0, f"the last id may be emitted, and {name} would harm nothing"
@@ -175,7 +179,7 @@ def _run(lab: Laboratory, place: HostsPlace, report: Report) -> None:
         trouble.note(str(report.measured[-1]))
     flow.hurry()
     report.wrong += filter(None, (each.wrong(wishes.patience) for each in report.measured))
-    _await_end(place)
+    _await_end(place, END_SECS * wishes.patience)
     report.wrong += flow.differences()
 
 
@@ -197,7 +201,7 @@ def _flows_again(name: str, flow: Flow) -> Measured:
     return Measured(name, time.monotonic() - whole)
 
 
-def _await_end(place: HostsPlace) -> None:
+def _await_end(place: HostsPlace, secs: float) -> None:
     """Until its work is done, and nothing was lost by its own account."""
     over = (TopologyState.ENDED, TopologyState.FAILED)
     path = execution_path(place.name)
@@ -206,7 +210,7 @@ def _await_end(place: HostsPlace) -> None:
         found = place.node(path) or {}
         return found if found.get("state") in over else None
 
-    found = until(state, "the topology ends", END_SECS)
+    found = until(state, "the topology ends", secs)
     assert found["state"] == TopologyState.ENDED, f"it is {found['state']}: {found['reason']}"
     assert not found.get("reason"), f"it ended, and says: {found['reason']}"
 
@@ -217,7 +221,7 @@ def _clean_up(lab: Laboratory, place: HostsPlace, report: Report) -> None:
     if report.good:
         try:
             place.heronpy("kill", place.name, "--cluster", "west").succeeded()
-            place.nothing_is_left(SANDBOXES_GONE_SECS)
+            place.nothing_is_left(SANDBOXES_GONE_SECS * report.wishes.patience)
         except AssertionError as error:
             report.wrong.append(f"at the end: {error}")
     place.close()
