@@ -44,6 +44,10 @@ PENDING_PER_PARTITION = "kafka.pending.per.partition"
 that fails again and again must not let the others run away from it."""
 COMMIT_SECS = "kafka.commit.secs"
 """Config key: the time between two commits (1)."""
+REPEAT_COMMIT_SECS = 5.0
+"""A position that has not changed is committed again after this time, as Java's consumer does: the
+client repeats a commit that brokers did not take at once, maybe behind a later one, and then the
+lower offset would stay. A restart within this time reads these records again."""
 CONSUMER = "kafka.consumer"
 """Config key: further settings of librdkafka's consumer, for example security."""
 
@@ -165,7 +169,7 @@ class KafkaSpout(Spout, TwoPhaseStatefulComponent):
         self._paused: set[PartitionKey] = set()
         self._ended: set[PartitionKey] = set()
         self._mine: list[PartitionKey] = []
-        self._next_commit = 0.0
+        self._next_commit = self._next_repeat = 0.0
 
     # --- checkpoints ----------------------------------------------------------------------------
 
@@ -240,7 +244,7 @@ class KafkaSpout(Spout, TwoPhaseStatefulComponent):
             consumer.assign(self._from_positions(map(_partition_key, partitions)))
 
     def _revoked(self, _: Any, partitions: Any) -> None:
-        self._commit(wait=True)
+        self._commit(wait=True, everything=True)
         self._lost(_, partitions)
 
     def _lost(self, _: Any, partitions: Any) -> None:
@@ -258,8 +262,7 @@ class KafkaSpout(Spout, TwoPhaseStatefulComponent):
     def next_tuple(self) -> None:
         """Emit what failed, or else the next record."""
         self._commit_if_due()
-        if self._failed and (record_id := self._failed.take(time.monotonic())) is not None:
-            self.emit(self._values[record_id], tup_id=record_id)
+        if self._failed and self._emit_failed():
             return
         if not self._subscribed:
             self._subscribe()
@@ -271,6 +274,15 @@ class KafkaSpout(Spout, TwoPhaseStatefulComponent):
             self._take_error(record)
         else:
             self._take(record)
+
+    def _emit_failed(self) -> bool:
+        """Emit a record that failed and is due; whether there was one. One that was read again with
+        its partition may have been acked by its other tuple meanwhile."""
+        while (record_id := self._failed.take(time.monotonic())) is not None:
+            if record_id in self._values:
+                self.emit(self._values[record_id], tup_id=record_id)
+                return True
+        return False
 
     def _take_error(self, record: Any) -> None:
         """Brokers that are away come back: librdkafka tries on; what it cannot mend is fatal."""
@@ -337,12 +349,15 @@ class KafkaSpout(Spout, TwoPhaseStatefulComponent):
         now = time.monotonic()
         if now >= self._next_commit:
             self._next_commit = now + self._commit_secs
-            self._commit(wait=False)
+            repeats = now >= self._next_repeat
+            if repeats:
+                self._next_repeat = now + REPEAT_COMMIT_SECS
+            self._commit(wait=False, everything=repeats)
 
-    def _commit(self, wait: bool) -> None:
-        """With `wait` once more what was asked for before: it may still be under way, and is
+    def _commit(self, wait: bool, everything: bool) -> None:
+        """With `everything` once more what was asked for before: it may still be under way, and is
         refused when the partition has moved."""
-        safe = self._ledger.commits(everything=wait)
+        safe = self._ledger.commits(everything)
         if safe:
             self._commit_positions(safe, wait)
 
@@ -350,10 +365,19 @@ class KafkaSpout(Spout, TwoPhaseStatefulComponent):
         make = kafka().TopicPartition
         offsets = [make(*partition_key, offset) for partition_key, offset in positions.items()]
         try:
-            self._consumer.commit(offsets=offsets, asynchronous=not wait)
+            done = self._consumer.commit(offsets=offsets, asynchronous=not wait)
         except kafka().KafkaException as error:
-            # The records come again, to whoever has their partitions.
-            self.logger.warning("offsets are not committed: %s", error_text(error.args[0]))
+            self._not_committed(error.args[0], offsets)
+            return
+        for each in done or ():
+            if each.error is not None:
+                self._not_committed(each.error, [each])
+
+    def _not_committed(self, error: Any, partitions: Iterable[Any]) -> None:
+        """The records come again, to whoever has their partitions, if nothing else commits them."""
+        self.logger.warning("offsets are not committed: %s", error_text(error))
+        for each in partitions:
+            self._ledger.not_committed(_partition_key(each))
 
     def _committed(self, error: Any, partitions: Any) -> None:
         """librdkafka calls this inside poll()."""
@@ -363,7 +387,7 @@ class KafkaSpout(Spout, TwoPhaseStatefulComponent):
 
     def close(self) -> None:
         """Commit what is acked, leave the group."""
-        self._commit(wait=True)
+        self._commit(wait=True, everything=True)
         self._consumer.close()
 
     def __getstate__(self) -> dict[str, Any]:

@@ -101,8 +101,9 @@ class KafkaBroker:
             each.result(timeout=30)
 
     def produce(self, topic: str, numbers: Iterable[int]) -> None:
-        """Write numbers as text, each into the partition that its remainder names."""
-        producer = confluent_kafka.Producer(self._client())
+        """Write numbers as text, each into the partition that its remainder names, in order: a new
+        topic's first batch may be refused, and without idempotence it comes behind the next one."""
+        producer = confluent_kafka.Producer({**self._client(), "enable.idempotence": True})
         for number in numbers:
             producer.produce(topic, str(number), partition=number % PARTITIONS)
         assert producer.flush(30) == 0
