@@ -37,7 +37,7 @@ LOOK_SECS = 1.0
     default=10.0,
     show_default=True,
     metavar="SECONDS",
-    help="Look at its numbers for so long.",
+    help="Measure the topology for this long.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON for another program.")
 def advise_command(target: Target, seconds: float, as_json: bool) -> None:

@@ -49,16 +49,16 @@ class Settings:
 @click.option("--producers", type=click.IntRange(1), default=2, show_default=True, metavar="N",
               help="sol: instances that emit.")  # fmt: skip
 @click.option("--processors", type=click.IntRange(1), default=2, show_default=True, metavar="N",
-              help="Instances of each stage; of recovery's bolt.")  # fmt: skip
+              help="Instances of each stage, or of recovery's bolt.")  # fmt: skip
 @click.option("--bytes", "size_bytes", type=click.IntRange(1, 1_000_000), default=100,
-              show_default=True, metavar="N", help="sol: of a message.")  # fmt: skip
+              show_default=True, metavar="N", help="sol: size of a message.")  # fmt: skip
 @click.option("--stages", type=click.IntRange(1, 100), default=2, show_default=True, metavar="N",
-              help="sol: stages of processors behind the producers.")  # fmt: skip
+              help="sol: stages of processors after the producers.")  # fmt: skip
 @click.option("-t", "--time", "seconds", type=Seconds(min=1), default=10.0,
-              show_default=True, metavar="SECONDS", help="sol: measure for so long.")  # fmt: skip
+              show_default=True, metavar="SECONDS", help="sol: measure for this long.")  # fmt: skip
 @click.option("--acked", is_flag=True, help="sol: with acks (at least once), and their latency.")
 @click.option("--rounds", type=click.IntRange(1), default=3, show_default=True, metavar="N",
-              help="recovery: kill each kind of process so often.")  # fmt: skip
+              help="recovery: number of kills of each kind of process.")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print JSON for another program.")
 def bench_command(
     what: str,

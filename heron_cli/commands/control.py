@@ -96,7 +96,7 @@ wait_option = click.option(
     default=5.0,
     show_default=True,
     metavar="SECONDS",
-    help="How long tuples in flight may take to be processed.",
+    help="Time limit for tuples in flight.",
 )
 
 
@@ -108,8 +108,10 @@ wait_option = click.option(
     is_flag=False,
     flag_value="",
     metavar="[FOLDER]",
-    help="Take a checkpoint and keep it in FOLDER (default: ~/.heronpy/savepoints/NAME-TIME), then "
-    "end at once; if it cannot be taken, nothing is ended. For EFFECTIVELY_ONCE.",
+    help=(
+        "Take a savepoint in FOLDER (default: ~/.heronpy/savepoints/NAME-TIME), then end at "
+        "once. If the savepoint fails, the topology keeps running. For EFFECTIVELY_ONCE."
+    ),
 )
 @ignored("--timeout", metavar="MS")
 def kill_command(target: Target, wait_secs: float, savepoint: str | None) -> None:

@@ -20,8 +20,10 @@ Letters = list[dict[str, Any]]
 @click.command("dead_letters")
 @target_options()
 @click.argument("ids", metavar="[ID]...", nargs=-1)
-@click.option("--folder", metavar="FOLDER", help="Where the letters are, in place of NAME's own.")
-@click.option("-c", "--component", metavar="COMPONENT", help="Only what this one gave up.")
+@click.option(
+    "--folder", metavar="FOLDER", help=("Folder or topic of the letters; by default NAME's.")
+)
+@click.option("-c", "--component", metavar="COMPONENT", help="Only letters of this component.")
 @click.option(
     "-l",
     "--last",
@@ -31,15 +33,16 @@ Letters = list[dict[str, Any]]
     metavar="N",
     help="List the last N letters.",
 )
-@click.option("--show", is_flag=True, help="Print the letters ID whole: values and traceback.")
+@click.option("--show", is_flag=True, help="Print the letters ID completely: values and traceback.")
 @click.option(
     "--replay",
     is_flag=True,
-    help="Send the letters ID again, or without ID all that were not yet, into the component that"
-    " gave them up.",
+    help="Send the letters ID to their component again; without ID, all letters not yet replayed.",
 )
-@click.option("--again", is_flag=True, help="With --replay: also letters that were sent before.")
-@click.option("--json", "as_json", is_flag=True, help="Print the letters as JSON, one each line.")
+@click.option(
+    "--again", is_flag=True, help=("With --replay: replay letters again that were replayed before.")
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the letters as JSON, one per line.")
 def dead_letters_command(
     target: Target,
     ids: tuple[str, ...],

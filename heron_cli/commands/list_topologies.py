@@ -31,7 +31,9 @@ UNREADABLE = "UNREADABLE"
 
 
 @click.command("list")
-@click.option("--all", "every", is_flag=True, help="Those too that have ended on this machine.")
+@click.option(
+    "--all", "every", is_flag=True, help=("Include topologies that have ended on this machine.")
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON for another program.")
 @with_store_options
 @ignored("--timeout", metavar="MS")

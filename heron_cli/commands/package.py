@@ -35,7 +35,7 @@ package_options = stacked(
         "--output-file",
         metavar="FILE",
         type=click.Path(),
-        help="Name of the archive, ending in .tar.gz; by default the project's.",
+        help="Name of the archive, ending in .tar.gz; by default the project's name.",
     ),
     click.option(
         "-r",
@@ -43,9 +43,9 @@ package_options = stacked(
         multiple=True,
         metavar="FILE...",
         type=click.Path(),
-        help="Take these requirements files instead of requirements.txt and virtualenvs/NAME.txt.",
+        help="Use these requirements files instead of requirements.txt and virtualenvs/NAME.txt.",
     ),
-    click.option("--no-requirements", is_flag=True, help="Take no packages along."),
+    click.option("--no-requirements", is_flag=True, help="Leave packages out of the archive."),
     environment_options,
     ignored("-s", "--simple-jar"),
 )

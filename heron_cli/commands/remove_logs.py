@@ -25,9 +25,9 @@ LOG_PATH_KEY = LOG_KEYS["path"]
     "--remove-all-artifacts",
     "everything",
     is_flag=True,
-    help="With --pattern too: everything that is kept of how its last run ended.",
+    help="Also remove the record of the last run's end, even with --pattern.",
 )
-@click.option("--force", is_flag=True, help="Of a running topology too: its log files are emptied.")
+@click.option("--force", is_flag=True, help="Also empty the log files of a running topology.")
 @ignored("-w", "--remove-worker-logs")
 @ignored("-u", "--user", metavar="USER")
 @ignored("--pool-size", metavar="N")

@@ -20,7 +20,7 @@ PATIENCE_SECS = 60.0
     type=click.IntRange(min=1),
     required=True,
     metavar="NUMBER",
-    help="The checkpoint: an older one that is retained.",
+    help="Number of a retained checkpoint.",
 )
 def restore_command(target: Target, number: int) -> None:
     """Have the topology NAME go back to an older checkpoint than its newest.

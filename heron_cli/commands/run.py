@@ -37,18 +37,21 @@ if TYPE_CHECKING:
     "seconds",
     type=Seconds(),
     metavar="SECONDS",
-    help="Stop after this long; without it, or with 0, when the topology ends.",
+    help="Stop after this long; 0 (the default): run until the topology ends.",
 )
 @click.option(
     "--until-done/--keep-running",
     default=True,
     show_default=True,
-    help="End by itself when all spouts are finished and every tuple is processed.",
+    help="End when all spouts have finished and every tuple is processed.",
 )
 @click.option(
     "--zookeeper",
     metavar="embedded|HOST:PORT[/ROOT]",
-    help="Keep the state in ZooKeeper: one started for this run, or a running one.",
+    help=(
+        "Use ZooKeeper as state store: `embedded` starts one for this run, or the address of "
+        "a running one."
+    ),
 )
 @insecure_option
 @with_spark_options
@@ -60,7 +63,10 @@ if TYPE_CHECKING:
 @click.option(
     "--log-level",
     type=click.Choice(list(keys.LOG_LEVELS)),
-    help="Show what components log, from this level on (default: warning). The logs have it all.",
+    help=(
+        "Show log lines of components from this level (default: warning); log files have all "
+        "levels."
+    ),
 )
 @click.option("--program", is_flag=True, hidden=True)
 @click.argument("arguments", nargs=-1, metavar="[-- ARGUMENTS]...")

@@ -18,7 +18,7 @@ from heron_io.stream_sample import COUNT, COUNT_MAX, SECS, SECS_MAX, WantedSampl
     default=DEFAULT_STREAM,
     show_default=True,
     metavar="STREAM",
-    help="Which of its streams.",
+    help="Stream to sample.",
 )
 @click.option(
     "-c",
@@ -37,7 +37,7 @@ from heron_io.stream_sample import COUNT, COUNT_MAX, SECS, SECS_MAX, WantedSampl
     default=SECS,
     show_default=True,
     metavar="SECONDS",
-    help="Wait for them at most so long.",
+    help="Wait for the tuples for at most this long.",
 )
 def sample_command(target: Target, component: str, stream: str, count: int, seconds: int) -> None:
     """Print the next tuples that COMPONENT of the running topology NAME sends on a stream.

@@ -56,8 +56,10 @@ class Numbers:
 
 @click.command("stats")
 @target_options()
-@click.option("-c", "--component", metavar="COMPONENT", help="The instances of one component too.")
-@click.option("--all", "every", is_flag=True, help="The instances of every component too.")
+@click.option(
+    "-c", "--component", metavar="COMPONENT", help=("Also show the instances of this component.")
+)
+@click.option("--all", "every", is_flag=True, help="Also show the instances of every component.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON for another program.")
 def stats_command(target: Target, component: str | None, every: bool, as_json: bool) -> None:
     """Show the metrics of the topology NAME, or its last ones if it has ended.

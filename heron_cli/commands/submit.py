@@ -64,16 +64,14 @@ sparse_options = stacked(
 @with_source_options
 @with_topology_options
 @with_savepoint_options
-@click.option(
-    "-f", "--force", is_flag=True, help="Kill a topology of the same name first, if one runs."
-)
+@click.option("-f", "--force", is_flag=True, help="Kill a running topology of the same name first.")
 @click.option(
     "-i",
     "--inactive",
     "--deactivated",
     "deactivated",
     is_flag=True,
-    help="Start it inactive; `heronpy activate` starts its spouts.",
+    help="Start the topology inactive; `heronpy activate` starts its spouts.",
 )
 @click.option(
     "--wait",
@@ -82,12 +80,12 @@ sparse_options = stacked(
     default=5.0,
     show_default=True,
     metavar="SECONDS",
-    help="With --force: how long tuples in flight of the old one may take to be processed.",
+    help="With --force: time limit for tuples in flight of the killed topology.",
 )
 @click.option(
     "--wait-for-room",
     is_flag=True,
-    help="Wait while the cluster has no room, and say what is missing.",
+    help="Wait while the cluster lacks resources, and print the missing ones.",
 )
 @click.option("--no-hooks", is_flag=True, help="Do not call the project's pre_submit, post_submit.")
 @zookeeper_option

@@ -39,13 +39,13 @@ class Shown(Protocol):
 pattern_option = click.option(
     "--pattern",
     metavar="REGEX",
-    help="Only logs in whose file name this regular expression has a match.",
+    help="Only logs whose file name matches this regular expression.",
 )
 
 
 @click.command("tail")
 @target_options(override=True)
-@click.option("-f", "--follow", is_flag=True, help="Go on showing new lines until Ctrl-C.")
+@click.option("-f", "--follow", is_flag=True, help="Keep showing new lines until Ctrl-C.")
 @click.option(
     "-l",
     "--num-lines",

@@ -29,27 +29,27 @@ _DEFAULTS = Options()
     default=_DEFAULTS.port,
     show_default=True,
     metavar="N",
-    help="Where to serve; 0 for any port that is free.",
+    help="Port; 0: any free port.",
 )
 @click.option(
     "--host",
     default=_DEFAULTS.host,
     show_default=True,
     metavar="ADDRESS",
-    help="The address to serve on; one that others reach needs TLS and a login.",
+    help="Address to serve on; an address outside loopback needs TLS and a login.",
 )
 @with_login_options
 @click.option(
     "--grafana",
     is_flag=True,
-    help="Print a Grafana dashboard of /metrics as JSON, and serve nothing.",
+    help="Print a Grafana dashboard for /metrics as JSON, and exit.",
 )
 @click.option(
     "--log-format",
     type=click.Choice([TEXT, JSON]),
     default=TEXT,
     show_default=True,
-    help="How its own log looks, on stderr: text, or an object of JSON each line.",
+    help="Format of the service's log on stderr: text, or one JSON object per line.",
 )
 @with_store_options
 def ui_command(

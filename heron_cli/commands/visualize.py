@@ -25,14 +25,14 @@ STDOUT = "-"
     "--format",
     "form",
     type=click.Choice(FORMATS, case_sensitive=False),
-    help="By default what the ending of FILE in -o says, or else svg.",
+    help="Default: by the ending of FILE in -o, else svg.",
 )
 @click.option(
     "-o",
     "--output-file",
     metavar="FILE",
     type=click.Path(),
-    help="Where to write it, - for stdout; by default NAME.FORMAT.",
+    help="Output file, - for stdout; by default NAME.FORMAT.",
 )
 def visualize_command(
     source_options: SourceOptions, form: str | None, output_file: str | None

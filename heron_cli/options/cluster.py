@@ -15,14 +15,14 @@ config_path_option = click.option(
     "--config-path",
     metavar="DIR",
     type=click.Path(),
-    help="Where the clusters' files are, instead of ~/.heronpy/clusters.",
+    help="Folder of the cluster files instead of ~/.heronpy/clusters.",
 )
 cluster_options = stacked(
     click.option(
         "--cluster",
         metavar="NAME",
         shell_complete=complete_cluster,
-        help="The cluster that NAME.yaml in ~/.heronpy/clusters describes.",
+        help="Cluster described by NAME.yaml in ~/.heronpy/clusters.",
     ),
     config_path_option,
 )

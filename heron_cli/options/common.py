@@ -64,7 +64,7 @@ def ignored(*names: str, metavar: str | None = None, multiple: bool = False) -> 
         multiple=multiple,
         expose_value=False,
         callback=remember,
-        help="Of sparse; accepted and ignored.",
+        help="Option of sparse; accepted and ignored.",
     )
 
 
@@ -88,14 +88,14 @@ environment_options = stacked(
         "--environment",
         metavar="ENV",
         shell_complete=complete_environment,
-        help="Which environment of config.json; not needed when it has only one.",
+        help="Environment of config.json; optional if config.json has only one.",
     ),
     click.option(
         "--config",
         "config_file",
         metavar="FILE",
         type=click.Path(),
-        help="Use this instead of the config.json of the current folder.",
+        help="File to use instead of config.json in the current folder.",
     ),
 )
 

@@ -154,12 +154,12 @@ _NAME_OPTION = click.option(
     "--name",
     metavar="NAME",
     shell_complete=complete_running,
-    help="The topology, as the argument NAME.",
+    help="Name of the topology; same as the argument NAME.",
 )
 _OVERRIDE_OPTION = click.option(
     "-N",
     "--override-name",
     metavar="NAME",
     shell_complete=complete_running,
-    help="The name it was submitted under with -N.",
+    help="Name that `submit -N` gave to the topology.",
 )

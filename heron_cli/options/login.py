@@ -104,7 +104,7 @@ _options = stacked(
     click.option(
         "--openid-issuer",
         metavar="URL",
-        help="Accept tokens that this OpenID Connect issuer has signed.",
+        help="Accept tokens signed by this OpenID Connect issuer.",
     ),
     click.option(
         "--openid-audience", metavar="NAME", help="The issuer's name for this service (`aud`)."
@@ -117,12 +117,12 @@ _options = stacked(
     click.option(
         "--openid-reader",
         metavar="CLAIM=VALUE",
-        help="Claim of readers; by default every token that the issuer has signed.",
+        help="Claim of readers; by default every token of the issuer may read.",
     ),
     click.option(
         "--openid-client",
         metavar="ID",
-        help="Send browsers to the issuer, as this client of it.",
+        help="Client ID with which browsers log in at the issuer.",
     ),
     _file("--openid-client-secret-file", "The client's secret; without it PKCE alone."),
     click.option(
@@ -130,7 +130,7 @@ _options = stacked(
         metavar="NAMES",
         default=SCOPES,
         show_default=True,
-        help="What is asked for, so that the token has the claims of --openid-operator.",
+        help="Scopes to request; the ID token must have the claims of --openid-operator.",
     ),
 )
 

@@ -22,8 +22,10 @@ _options = stacked(
     click.option(
         "--from-savepoint",
         metavar="FOLDER",
-        help="Begin with the state in FOLDER: a savepoint of `heronpy kill --savepoint`, or the "
-        "folder of a completed checkpoint. For EFFECTIVELY_ONCE.",
+        help=(
+            "Start from the state in FOLDER: a savepoint of `heronpy kill --savepoint`, or "
+            "the folder of a completed checkpoint. For EFFECTIVELY_ONCE."
+        ),
     ),
     click.option(
         "--allow-non-restored",
@@ -33,13 +35,15 @@ _options = stacked(
     click.option(
         "--trust-savepoint",
         is_flag=True,
-        help="With --from-savepoint: its maker is known. One that you have not made yourself may "
-        "have values that run its maker's code.",
+        help=(
+            "With --from-savepoint: accept a savepoint signed by another key, or unsigned. "
+            "Its pickled values can execute code of its author."
+        ),
     ),
     click.option(
         "--fresh",
         is_flag=True,
-        help="Start anew, without the states that a run of this name has left.",
+        help="Start anew, without the states that the previous run of this name has kept.",
     ),
 )
 

@@ -31,8 +31,7 @@ name_option = click.option(
     "--name",
     metavar="NAME",
     shell_complete=complete_project_topology,
-    help="Which topology: of FILE, or of the project, whose file is topologies/NAME.py. Not "
-    "needed when there is only one.",
+    help="Topology of FILE, or of the project (topologies/NAME.py). Optional if there is only one.",
 )
 flux_options = stacked(
     click.option(
@@ -40,20 +39,20 @@ flux_options = stacked(
         "properties_file",
         metavar="FILE",
         type=click.Path(),
-        help="Of a Flux file: a properties file with the values of its ${NAME}.",
+        help="Flux file: properties file with the values of ${NAME}.",
     ),
     click.option(
         "--property",
         "properties",
         multiple=True,
         metavar="NAME=VALUE",
-        help="Of a Flux file: the value of ${NAME}. Repeatable.",
+        help="Flux file: value of ${NAME}. Repeatable.",
     ),
     click.option(
         "--env-filter",
         "use_environment",
         is_flag=True,
-        help="Of a Flux file: ${ENV-NAME} is the environment variable NAME.",
+        help="Flux file: replace ${ENV-NAME} by the environment variable NAME.",
     ),
 )
 

@@ -30,20 +30,22 @@ _engine = stacked(
     click.option(
         "--checkpoint",
         metavar="DIR",
-        help="--engine spark: where the query goes on after a stop or a crash. Default of submit: "
-        "~/.heronpy/checkpoints/NAME.",
+        help=(
+            "--engine spark: checkpoint folder, from which the query resumes after a stop or "
+            "a crash. Default of submit: ~/.heronpy/checkpoints/NAME."
+        ),
     ),
     click.option(
         "--max-batch",
         type=click.IntRange(min=1),
         metavar="N",
-        help="--engine spark: the most deliveries of all spouts in one batch.",
+        help="--engine spark: maximum deliveries of all spouts in one batch.",
     ),
     click.option(
         "--batch-secs",
         type=Seconds(min_open=True),
         metavar="SECONDS",
-        help="--engine spark: how long a batch should take.",
+        help="--engine spark: target duration of a batch.",
     ),
 )
 _scheduler = stacked(
@@ -57,17 +59,19 @@ _scheduler = stacked(
     click.option(
         "--master",
         metavar="URL",
-        help="Spark's master: local[2], local-cluster[2,1,600], spark://HOST:PORT, yarn, k8s://…",
+        help="Spark master URL: local[2], local-cluster[2,1,600], spark://HOST:PORT, yarn, k8s://…",
     ),
     click.option(
         "--spark-config",
         "spark_config",
         multiple=True,
         metavar="KEY=VALUE",
-        help="A setting of Spark's own, over ours. Repeatable.",
+        help="Setting of Spark; overrides ours. Repeatable.",
     ),
-    click.option("--python", metavar="PATH", help="The Python of Spark's workers."),
-    click.option("--gang", is_flag=True, help="Start all containers at once, or none (barrier)."),
+    click.option("--python", metavar="PATH", help="Python executable of Spark's workers."),
+    click.option(
+        "--gang", is_flag=True, help=("Start the containers together in one barrier stage.")
+    ),
 )
 _OF_THE_ENGINE = ("checkpoint", "max_batch", "batch_secs")
 _OF_BOTH = ("master", "spark_config", "python", "gang")

@@ -28,7 +28,7 @@ def zookeeper_option(command: Command) -> Command:
         "--zookeeper",
         metavar="HOST:PORT[/ROOT]",
         envvar="HERONPY_ZOOKEEPER",
-        help="Find it through this ZooKeeper instead of the files in ~/.heronpy.",
+        help="ZooKeeper to use as state store instead of the files in ~/.heronpy.",
     )(command)
 
 

@@ -70,7 +70,7 @@ _options = stacked(
         "-N",
         "--override-name",
         metavar="NAME",
-        help="Run it under this name instead of its own.",
+        help="Name of the topology instead of its own.",
     ),
     click.option(
         "-o",
@@ -105,7 +105,7 @@ _options = stacked(
     click.option(
         "--log-format",
         type=click.Choice([keys.TEXT, keys.JSON]),
-        help="How the lines of all logs look: text (default), or an object of JSON each.",
+        help="Format of log lines: text (default), or one JSON object per line.",
     ),
     click.option("--dry-run", is_flag=True, help="Print the packing plan and start nothing."),
     click.option(
@@ -120,7 +120,7 @@ _options = stacked(
         type=click.Choice(["raw", "table", JSON_FORM]),
         default="table",
         show_default=True,
-        help="How to print it.",
+        help="Output format.",
     ),
 )
 
