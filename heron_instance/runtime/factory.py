@@ -50,6 +50,7 @@ from heron_instance.runtime.silent import SilentBolt, SilentSpout
 from heron_instance.state import ComponentState
 from heronpy_compat.adapters.component_state import component_state, keeps_state, saves_itself
 from heronpy_compat.adapters.foreign_calls import ForeignCalls, watch_starts, watch_threads
+from heronpy_compat.adapters.shapes import refuse_methods
 from heronpy_compat.api.state.migration import migrate
 from heronpy_compat.loading.class_loading import load_class
 
@@ -379,6 +380,7 @@ def _codec(options: Options, config: dict[str, Any]) -> tuple[Pack, Decode]:
     if path is None or path.endswith(".PythonSerializer"):
         return plain_packer(pack_bytes), unpack
     serializer: Any = load_class(path)()
+    refuse_methods(f"serializer {path}", serializer, ("initialize", "serialize", "deserialize"))
     serializer.initialize(config)
     name = type(serializer).__name__
 

@@ -6,22 +6,28 @@ With hooks each call costs a look at the clock, so nothing of this is on the pat
 from collections.abc import Callable
 from typing import Any
 
+from heronpy_compat.adapters.shapes import refuse_methods
 from heronpy_compat.api.task_hook import (
     BoltAckInfo,
     BoltExecuteInfo,
     BoltFailInfo,
     EmitInfo,
+    ITaskHook,
     SpoutAckInfo,
     SpoutFailInfo,
 )
 
 Call = Callable[..., Any]
+METHODS = tuple(name for name in vars(ITaskHook) if not name.startswith("_"))
+"""Those of a hook that are called."""
 
 
 class TaskHooks:
     """All hooks of one task; their methods are called in order of their registration."""
 
     def __init__(self, hooks: list[Any], task: int, clock: Callable[[], float]) -> None:
+        for each in hooks:
+            refuse_methods(f"task hook {type(each).__name__}", each, METHODS)
         self._hooks = hooks
         self._task = task
         self._clock = clock

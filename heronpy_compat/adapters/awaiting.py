@@ -1,5 +1,6 @@
 """What adapters of all APIs have in common where a user's methods are coroutines or yield."""
 
+import inspect
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any
 
@@ -15,22 +16,74 @@ from heronpy_compat.api.emission import Emission
 if TYPE_CHECKING:
     from heronpy_compat.adapters.coroutines import Coroutines
 
-AWAITED = (
-    "initialize", "process", "process_tick", "on_watermark", "on_finish", "next_tuple", "close",
+CONCURRENT = {True: "next_tuple", False: "process"}
+"""Of a spout (True) and a bolt: the method whose calls are under way while the engine goes on."""
+HOOKS = {
+    True: ("initialize", "ack", "fail", "activate", "deactivate", "close"),
+    False: (
+        "initialize", "init_state", "process_tick", "on_watermark", "on_finish", "begin_batch",
+        "end_batch", "pre_save", "post_save", "pre_restore", "migrate", "close",
+    ),
+}  # fmt: skip
+"""Methods that the engine calls of any class, and which it awaits to their end: as the function of
+that name would, a coroutine holds up what comes behind it. State hooks of spouts are not among
+them: what a user's task emits meanwhile would be in front of a barrier, and not in the state."""
+INNER = (
+    "process_batch", "process_batches", "processWindow", "execute", "process_element", "on_timer",
 )  # fmt: skip
-"""Methods that may be coroutines."""
-AWAITED_OF_SPOUTS = ("initialize", "next_tuple", "close")
-"""Others are called while the topology is paused, and a coroutine of next_tuple would go on."""
+"""The same of methods that bolts of the library call: of batches, windows, elements and timers."""
+LIBRARIES = ("heronpy_compat.", "pystorm.", "streamparse.")
+"""Modules whose classes are bases of users' classes."""
 
 
-def coroutines_of(user: Any) -> "Coroutines | None":
-    """The event loop of a user's object; None if none of its methods is a coroutine."""
-    if not any(is_async(getattr(user, name, None)) for name in AWAITED):
+_DESCRIPTORS = (staticmethod, classmethod, property)
+
+
+def library_has(kind: type, name: str) -> bool:
+    """Whether a class of the library that `kind` is derived from defines a method."""
+    return any(
+        callable(vars(each).get(name)) or isinstance(vars(each).get(name), _DESCRIPTORS)
+        for each in kind.__mro__
+        if each.__module__.startswith(LIBRARIES)
+    )
+
+
+def is_awaited(kind: type, name: str, is_spout: bool) -> bool:
+    """Whether a method may be a coroutine that is run to its end."""
+    return name in HOOKS[is_spout] or (
+        not is_spout and name in INNER and library_has(kind, name)
+    )  # fmt: skip
+
+
+def coroutines_of(user: Any, is_spout: bool) -> "Coroutines | None":
+    """The event loop of a user's object, of which the coroutines of its hooks are functions from
+    here on; None if none of its methods is a coroutine."""
+    awaited = [
+        name
+        for name in (*HOOKS[is_spout], *INNER)
+        if is_async(getattr(user, name, None)) and is_awaited(type(user), name, is_spout)
+    ]
+    if not awaited and not is_async(getattr(user, CONCURRENT[is_spout], None)):
         return None
     # Late: it imports asyncio, and most components have no use for that.
     from heronpy_compat.adapters.coroutines import Coroutines
 
-    return Coroutines()
+    coroutines = Coroutines()
+    for name in awaited:
+        setattr(user, name, coroutines.as_function(getattr(user, name)))
+    return coroutines
+
+
+def run_returned(component: Any, result: Any) -> Any:
+    """What a hook returned, or what its coroutine does: a decorator may hide that it is one, and a
+    method may be replaced by one at run time."""
+    if result is None or not inspect.iscoroutine(result):
+        return result
+    if component.coroutines is None:
+        from heronpy_compat.adapters.coroutines import Coroutines
+
+        component.coroutines = Coroutines()
+    return component.coroutines.run(result)
 
 
 class ShapedBolt:

@@ -6,7 +6,6 @@ while to import.
 """
 
 import asyncio
-import inspect
 import time
 from collections.abc import Callable, Coroutine, Mapping
 from contextvars import Context
@@ -14,6 +13,8 @@ from functools import cached_property, partial
 from typing import Any
 
 from heron_core.config import ASYNC_TIMEOUT_MS
+from heron_core.errors import ComponentError
+from heronpy_compat.adapters.gate import Gate
 
 CLOSE_SECS_MAX = 5.0
 """So long may coroutines that are cancelled go on, as the process ends."""
@@ -30,6 +31,8 @@ class Coroutines:
         """Reports what raised in a task that nobody waits for: what happened, and its text."""
         self._sources: Mapping[int, Callable[[], bool]] = {}
         self._waits = False
+        self.gate = Gate()
+        """Closed while a method is run to its end."""
         self.is_patient = False
         """Whether a spout's next_tuple is run to its end: nothing else is to do."""
 
@@ -42,12 +45,34 @@ class Coroutines:
         return loop
 
     def run(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
-        """Run one to its end; others go on meanwhile."""
-        return self.loop.run_until_complete(coroutine)
+        """Run one to its end; others go on meanwhile, but for next_tuple of a spout."""
+        for source in self._sources:  # or else the loop turns for input that nobody takes
+            self.loop.remove_reader(source)
+        self._sources = {}
+        self.gate.is_closed = True
+        try:
+            return self.loop.run_until_complete(coroutine)
+        finally:
+            self.gate.open()
 
-    def awaited(self, result: Any) -> Any:
-        """What a method returned, or what its coroutine did if it is one."""
-        return self.run(result) if inspect.iscoroutine(result) else result
+    def as_function(self, method: Callable[..., Any]) -> Callable[..., Any]:
+        """A method that is a coroutine, as the function that runs it to its end; within other
+        coroutines of the component it stays one, to be awaited."""
+
+        def run(*arguments: Any, **named: Any) -> Any:
+            coroutine = method(*arguments, **named)
+            if not self.loop.is_running():
+                return self.run(coroutine)
+            if asyncio._get_running_loop() is self.loop:
+                return coroutine
+            coroutine.close()
+            raise ComponentError(
+                f"{method.__qualname__} is `async def`, and a thread of the component calls it,"
+                " where its event loop does not run: write `def`, or call it in the main thread"
+            )
+
+        run.__name__, run.__qualname__ = method.__name__, method.__qualname__
+        return run
 
     def task(
         self, coroutine: Coroutine[Any, Any, Any], context: Context, limit_secs: float | None
@@ -114,14 +139,14 @@ class Coroutines:
         for task in (tasks := asyncio.all_tasks(self.loop)):
             task.cancel()
         if tasks:
-            self.run(asyncio.wait(tasks, timeout=CLOSE_SECS_MAX))
+            self.loop.run_until_complete(asyncio.wait(tasks, timeout=CLOSE_SECS_MAX))
 
     def close(self) -> None:
         """Nothing runs any more."""
         if "loop" not in vars(self) or self.loop.is_closed():
             return
         self.cancel()
-        self.run(self.loop.shutdown_asyncgens())
+        self.loop.run_until_complete(self.loop.shutdown_asyncgens())
         self.loop.close()
 
     def _raised_elsewhere(self, loop: Any, context: dict[str, Any]) -> None:

@@ -17,10 +17,9 @@ from heron_core.component import (
     TupleLoop,
 )
 from heron_core.topology import ComponentSpec
-from heronpy_compat.adapters.awaiting import ShapedBolt, coroutines_of
+from heronpy_compat.adapters.awaiting import ShapedBolt, coroutines_of, run_returned
 from heronpy_compat.adapters.batch_values import Misfit
 from heronpy_compat.adapters.component_state import keyed, provide
-from heronpy_compat.adapters.shapes import is_async
 from heronpy_compat.adapters.spout_steps import ShapedSpout
 from heronpy_compat.api.bolt.batch_bolt import BatchBolt
 from heronpy_compat.api.component.base_component import BaseComponent
@@ -31,6 +30,7 @@ Method = Callable[..., Any]
 class HeronpyComponent(ComponentDefaults):
     """What both kinds have in common; a method that the user's object lacks does nothing."""
 
+    is_spout: bool
     bound: tuple[str, ...]
     """Which of the bindings the user's object may have as attributes of its own."""
 
@@ -39,7 +39,7 @@ class HeronpyComponent(ComponentDefaults):
         self._name = type(user).__name__ if spec is None else spec.name
         self._inputs = () if spec is None else spec.inputs
         self.state: Any = None
-        self.coroutines = coroutines_of(user)
+        self.coroutines = coroutines_of(user, self.is_spout)
         self.users_object = user
         self.driven_object = user
         is_ours = isinstance(user, BaseComponent)
@@ -58,11 +58,11 @@ class HeronpyComponent(ComponentDefaults):
         method = getattr(self.users_object, name, None)
         if not callable(method):
             return _nothing
-        if self.coroutines is not None and is_async(method):
-            run = self.coroutines.run
-            return lambda *arguments: run(method(*arguments))
         found: Method = method
         return found
+
+    def _call(self, name: str, *arguments: Any) -> None:
+        run_returned(self, self._hook(name)(*arguments))
 
     def _ours(self, name: str) -> Method:
         """A method of one of our bolts; a user's of the same name means something else."""
@@ -73,11 +73,11 @@ class HeronpyComponent(ComponentDefaults):
         """The states that its class declares, then that of a StatefulComponent."""
         self.state = state
         provide(self.users_object, state, self._name)
-        self._hook("init_state")(state)
+        self._call("init_state", state)
 
     def initialize(self, config: dict[str, Any], context: Any) -> None:
         """The user's own."""
-        self._hook("initialize")(config, context)
+        self._call("initialize", config, context)
 
     def is_idle(self) -> bool:
         """A component that works on in threads or a child process says it."""
@@ -86,32 +86,32 @@ class HeronpyComponent(ComponentDefaults):
 
     def begin_batch(self, batch_id: int) -> None:
         """Of a BatchAware component."""
-        self._hook("begin_batch")(batch_id)
+        self._call("begin_batch", batch_id)
 
     def end_batch(self) -> None:
         """Of a BatchAware component."""
-        self._hook("end_batch")()
+        self._call("end_batch")
 
     def pre_save(self, checkpoint_id: str) -> None:
         """Of a StatefulComponent."""
-        self._hook("pre_save")(checkpoint_id)
+        self._call("pre_save", checkpoint_id)
 
     def post_save(self, checkpoint_id: str) -> None:
         """Of a TwoPhaseStatefulComponent."""
-        self._hook("post_save")(checkpoint_id)
+        self._call("post_save", checkpoint_id)
 
     def pre_restore(self, checkpoint_id: str) -> None:
         """Of a TwoPhaseStatefulComponent."""
-        self._hook("pre_restore")(checkpoint_id)
+        self._call("pre_restore", checkpoint_id)
 
     def close(self) -> None:
         """heronpy has it for spouts, here bolts may have it as well."""
         if self.coroutines is None:
-            self._hook("close")()
+            self._call("close")
             return
         self.coroutines.cancel()
         try:
-            self._hook("close")()
+            self._call("close")
         finally:
             self.coroutines.close()
 
@@ -119,6 +119,7 @@ class HeronpyComponent(ComponentDefaults):
 class HeronpySpout(ShapedSpout, HeronpyComponent, SpoutDefaults):
     """A spout of heronpy's API, or a plain class with next_tuple()."""
 
+    is_spout = True
     bound = ("emit", "emit_batch")
     _step: Callable[[], None] | None = None
     """Where `next_tuple` yields, or is a coroutine."""
@@ -157,16 +158,17 @@ class HeronpySpout(ShapedSpout, HeronpyComponent, SpoutDefaults):
 
     def activate(self) -> None:
         """The user's own."""
-        self._hook("activate")()
+        self._call("activate")
 
     def deactivate(self) -> None:
         """The user's own."""
-        self._hook("deactivate")()
+        self._call("deactivate")
 
 
 class HeronpyBolt(ShapedBolt, HeronpyComponent, BoltDefaults):
     """A bolt of heronpy's API, or a plain class with process(tup)."""
 
+    is_spout = False
     bound = ("emit", "emit_batch", "ack", "fail")
 
     def __init__(self, *arguments: Any) -> None:
@@ -199,7 +201,7 @@ class HeronpyBolt(ShapedBolt, HeronpyComponent, BoltDefaults):
 
     def process_tick(self, tup: Any) -> None:
         """The user's own."""
-        self._hook("process_tick")(tup)
+        self._call("process_tick", tup)
 
     def source_watermark(self, component: str, task: int, watermark_ms: int) -> None:
         """Of a window bolt."""
@@ -207,7 +209,7 @@ class HeronpyBolt(ShapedBolt, HeronpyComponent, BoltDefaults):
 
     def on_watermark(self, watermark_ms: int) -> None:
         """The user's own."""
-        self._hook("on_watermark")(watermark_ms)
+        self._call("on_watermark", watermark_ms)
 
     def clock_state(self) -> Any:
         """Of a window bolt."""
@@ -215,7 +217,7 @@ class HeronpyBolt(ShapedBolt, HeronpyComponent, BoltDefaults):
 
     def on_finish(self) -> None:
         """The user's own."""
-        self._hook("on_finish")()
+        self._call("on_finish")
 
     def tuple_loop(self) -> TupleLoop:
         """A loop that does no more than this component needs."""

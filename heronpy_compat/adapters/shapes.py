@@ -1,14 +1,15 @@
 """What a user's method is: a function, a generator whose yields are emits, a coroutine, or both."""
 
 import ast
+import functools
 import inspect
 import textwrap
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from heron_core.errors import ComponentError
 from heronpy_compat.api.emission import Emission
-from heronpy_compat.user_errors import display_path
+from heronpy_compat.user_errors import display_path, is_users
 
 Method = Callable[..., Any]
 SendBolt = Callable[[Emission, Any], None]
@@ -17,16 +18,67 @@ SHOWN = 60
 """Characters of a value that was returned."""
 
 
+class MethodShapeError(ComponentError):
+    """A method is a coroutine, or yields, where nothing would run it."""
+
+
 def is_async(method: Any) -> bool:
     """Whether a call of it has to be awaited."""
-    found = inspect.unwrap(method)
+    found = _called(method)
     return inspect.iscoroutinefunction(found) or inspect.isasyncgenfunction(found)
 
 
 def yields(method: Any) -> bool:
     """Whether its yields are emits."""
-    found = inspect.unwrap(method)
+    found = _called(method)
     return inspect.isgeneratorfunction(found) or inspect.isasyncgenfunction(found)
+
+
+def _called(method: Any) -> Any:
+    """The function that a call runs: of an object that is callable, its class's `__call__`."""
+    found = method
+    while isinstance(found, functools.partial):
+        found = found.func
+    found = inspect.unwrap(found)
+    if callable(found) and not inspect.isroutine(found) and not isinstance(found, type):
+        return inspect.unwrap(type(found).__call__)
+    return found
+
+
+def refusal(what: str, method: Any, may_yield: bool = False) -> str | None:
+    """Why the library cannot call a function or method, as one line with its place; None if it
+    can. `what` it is, for people; `may_yield`: its yields are taken as a list of values."""
+    if is_async(method):
+        return (
+            f"{place_of(method)}{what} is `async def`, which nothing waits for: write `def`, and"
+            " run coroutines in it by asyncio.run(…), or use a bolt with `async def process`"
+        )
+    if yields(method) and not may_yield:
+        return (
+            f"{place_of(method)}{what} has a `yield`, so nothing of it would run: `return` values"
+        )
+    return None
+
+
+def refuse_methods(
+    what: str, thing: Any, names: Iterable[str], yielding: Sequence[str] = ()
+) -> None:
+    """MethodShapeError for the first method of an object that the library cannot call; those of
+    `yielding` may be generators."""
+    for name in names:
+        problem = refusal(f"{what}.{name}", getattr(thing, name, None), name in yielding)
+        if problem:
+            raise MethodShapeError(problem)
+
+
+def place_of(method: Any) -> str:
+    """`FILE:LINE: ` of a function of the user's; empty if that cannot be told."""
+    found = _called(method)
+    try:
+        file, (_, line) = inspect.getsourcefile(found), inspect.getsourcelines(found)
+    except (OSError, TypeError):
+        return ""
+    return f"{display_path(file)}:{line}: " if file and is_users(file) else ""
 
 
 def emission_of(value: Any) -> Emission:
@@ -71,6 +123,18 @@ RETURNED = (
     "{1} returns {0}, of which nothing is sent: call self.emit(…), or `yield` it (a coroutine:"
     " write `async def {1}`, and `await` it)"
 )
+
+
+def refuse_coroutine(method: Method, result: Any) -> None:
+    """ComponentError if a call that is over has returned a coroutine, which would not be run: a
+    decorator hides from the engine that the method is one."""
+    if result is not None and inspect.iscoroutine(result):
+        result.close()
+        name = getattr(method, "__name__", "a method")
+        raise ComponentError(
+            f"{place_of(method)}{name} returns a coroutine, which nothing waits for: its decorator"
+            " hides that it is `async def` (functools.wraps does not)"
+        )
 
 
 def returned_at(process: Method) -> str:

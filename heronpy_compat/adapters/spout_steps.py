@@ -87,7 +87,8 @@ class AsyncSteps:
     def step(self) -> None:
         """Go on, and emit what it yields; what it raises is raised."""
         if self._task is None:
-            self._task = self._coroutines.task(self._begun(), copy_context(), None)
+            begun = self._coroutines.gate.passed(self._begun())
+            self._task = self._coroutines.task(begun, copy_context(), None)
         self._coroutines.turn_for(self._task)
         if not self._task.done():
             return

@@ -7,6 +7,7 @@ from typing import Any, cast
 
 from heron_core.errors import ComponentError
 from heron_core.validation import did_you_mean
+from heronpy_compat.adapters.shapes import refuse_methods
 from heronpy_compat.api.component.local_classes import LOCALS, local_class
 from heronpy_compat.api.custom_grouping import ICustomGrouping
 from heronpy_compat.loading.submissions import capture_submissions
@@ -48,6 +49,7 @@ def load_grouping(custom: bytes) -> ICustomGrouping:
         grouping = pickle.loads(custom)
     if isinstance(grouping, str):
         grouping = load_class(grouping)()
+    refuse_methods(f"grouping {type(grouping).__name__}", grouping, ("prepare", "choose_tasks"))
     return cast(ICustomGrouping, grouping)
 
 

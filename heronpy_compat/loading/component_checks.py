@@ -17,34 +17,19 @@ from heron_core.optional_packages import missing
 from heron_core.topology import ComponentSpec, TopologySpec
 from heron_core.validation import did_you_mean
 from heron_core.wire.pickled import Pickled
-from heronpy_compat.adapters.awaiting import AWAITED, AWAITED_OF_SPOUTS
-from heronpy_compat.adapters.shapes import (
-    RETURNED,
-    SHOWN,
-    is_async,
-    returned_at,
-    returns_of,
-    yields,
-)
-from heronpy_compat.api.bolt.batch_bolt import BatchBolt
+from heronpy_compat.adapters.awaiting import LIBRARIES
 from heronpy_compat.api.component.base_component import BaseComponent
-from heronpy_compat.api.state.keyed_state import declared_states
 from heronpy_compat.loading.class_loading import load_class
+from heronpy_compat.loading.shape_checks import (
+    helper_problems,
+    line_of,
+    only_raises,
+    shape_problems,
+)
 from heronpy_compat.user_errors import display_path, install_hint, is_users
 
 HOOKS = ("next_tuple", "process", "processWindow", "process_batch")
 """Methods that a user's class has to define if what it is derived from only raises."""
-CALLED = (
-    "initialize", "next_tuple", "process", "process_tick", "process_batch", "processWindow",
-    "ack", "fail", "activate", "deactivate", "close", "on_timer", "on_watermark", "on_finish",
-    "init_state", "pre_save", "post_save", "pre_restore",
-)  # fmt: skip
-"""Methods that the engine calls: an `async def` or a `yield` in one would run nothing of it."""
-YIELDING = ("process", "next_tuple")
-"""Those whose yields are emits."""
-_DISPLAYS = (ast.List, ast.Tuple, ast.Dict, ast.Set, ast.ListComp, ast.JoinedStr, ast.GeneratorExp)
-"""Values that are never None."""
-_LIBRARIES = ("heronpy_compat.", "pystorm.", "streamparse.")
 _ADAPTERS = "heronpy_compat.adapters."
 """Shell components: their class is ours, and importing it costs time."""
 _RECIPE = "heronpy.flux.recipe"
@@ -56,6 +41,8 @@ def check_components(topology: TopologySpec, runs_here: bool) -> None:
 
     The topology's config is that by which it will run.
     """
+    for problem in helper_problems(topology):
+        raise TopologyError(problem)
     for component in topology.components:
         if component.class_path.startswith(_ADAPTERS):
             continue
@@ -74,7 +61,7 @@ def _problems(spec: ComponentSpec, topology: TopologySpec, runs_here: bool) -> I
     if _RECIPE not in spec.config:
         yield from _constructor_problems(label, kind)
     yield from _hook_problems(label, kind, "next_tuple" if spec.is_spout else "process")
-    yield from _shape_problems(label, kind, spec.is_spout)
+    yield from shape_problems(label, kind, spec.is_spout)
     config = {
         key: value
         for key, value in component_config(topology.config, spec.config).items()
@@ -102,13 +89,13 @@ def _package_problems(label: str, kind: Any) -> Iterator[str]:
 def _constructor_problems(label: str, kind: type) -> Iterator[str]:
     """The engine makes a component of heronpy's API with the keyword `delegate`."""
     made_by = next(each for each in kind.__mro__ if "__init__" in vars(each))
-    if not issubclass(kind, BaseComponent) or made_by.__module__.startswith(_LIBRARIES):
+    if not issubclass(kind, BaseComponent) or made_by.__module__.startswith(LIBRARIES):
         return
     try:
         inspect.signature(kind).bind(delegate=None)
     except TypeError:
         yield (
-            f"{_line_of(vars(made_by)['__init__'], made_by)}{label}: class {made_by.__name__}"
+            f"{line_of(vars(made_by)['__init__'], made_by)}{label}: class {made_by.__name__}"
             " overrides __init__, but the engine makes its objects: put this into"
             " initialize(self, config, context)"
         )
@@ -116,63 +103,21 @@ def _constructor_problems(label: str, kind: type) -> Iterator[str]:
 
 def _hook_problems(label: str, kind: type, needed: str) -> Iterator[str]:
     if not callable(getattr(kind, needed, None)):
-        yield f"{_line_of(kind, kind)}{label}: {_undefined(kind, needed)}"
+        yield f"{line_of(kind, kind)}{label}: {_undefined(kind, needed)}"
         return
     for name in HOOKS:
         owner = next((each for each in kind.__mro__ if name in vars(each)), None)
-        if owner is None or not owner.__module__.startswith(_LIBRARIES):
+        if owner is None or not owner.__module__.startswith(LIBRARIES):
             continue
-        if _only_raises(vars(owner)[name]) and not _may_set(kind, name):
-            yield f"{_line_of(kind, kind)}{label}: {_undefined(kind, name)}"
-
-
-def _shape_problems(label: str, kind: type, is_spout: bool) -> Iterator[str]:
-    """A call of such a method returns at once: its tuple would be acked, and be lost."""
-    for name in CALLED:
-        owner = next((each for each in kind.__mro__ if name in vars(each)), None)
-        if owner is None or owner.__module__.startswith(_LIBRARIES):
-            continue
-        method = inspect.unwrap(getattr(owner, name))
-        where = f"{_line_of(method, owner)}{label}: {name} of class {owner.__name__}"
-        if is_async(method) and not _may_be_async(kind, name, is_spout):
-            yield (
-                f"{where} is `async def`, which nothing waits for: write `def {name}`, and run"
-                " coroutines in it by asyncio.run(…)"
-            )
-        elif yields(method) and name not in YIELDING:
-            yield f"{where} has a `yield`, so nothing of it would run: call self.emit(…) instead"
-        elif name in YIELDING:
-            yield from _value_problems(label, kind, method, name)
-
-
-def _may_be_async(kind: type, name: str, is_spout: bool) -> bool:
-    """Batches and windows are processed by calls that return."""
-    if name != "process":
-        return name in (AWAITED_OF_SPOUTS if is_spout else AWAITED)
-    is_batch = hasattr(kind, "process_batch") or issubclass(kind, BatchBolt)
-    return not is_batch and not hasattr(kind, "processWindow")
-
-
-def _value_problems(label: str, kind: type, method: Any, name: str) -> Iterator[str]:
-    """What is seen at once of a `process` that returns values, or whose keys an await would mix."""
-    for node in returns_of(method):
-        if isinstance(node.value, _DISPLAYS):
-            shown = ast.unparse(node.value)[:SHOWN]
-            yield f"{returned_at(method)}{label}: {RETURNED.format(shown, name)}"
-            return
-    if name == "process" and is_async(method) and (states := declared_states(kind)):
-        yield (
-            f"{_line_of(method, kind)}{label}: process is `async def`, and {', '.join(states)}"
-            " belongs to the key of a tuple, which would be another's after an await: keep it in"
-            " the bolt before or behind this one"
-        )
+        if only_raises(vars(owner)[name]) and not _may_set(kind, name):
+            yield f"{line_of(kind, kind)}{label}: {_undefined(kind, name)}"
 
 
 def _undefined(kind: type, name: str) -> str:
     own = [
         each
         for base in kind.__mro__
-        if not base.__module__.startswith(_LIBRARIES)
+        if not base.__module__.startswith(LIBRARIES)
         for each, value in vars(base).items()
         if callable(value) and not each.startswith("__")
     ]
@@ -181,15 +126,10 @@ def _undefined(kind: type, name: str) -> str:
     return f"class {kind.__name__} defines no {name}{hint}"
 
 
-def _only_raises(method: Any) -> bool:
-    code = getattr(method, "__code__", None)
-    return code is not None and "NotImplementedError" in code.co_names
-
-
 def _may_set(kind: type, name: str) -> bool:
     """Whether its own code mentions the name: it may be set on the object, or never be called."""
     for base in kind.__mro__:
-        if base.__module__.startswith(_LIBRARIES) or base is object:
+        if base.__module__.startswith(LIBRARIES) or base is object:
             continue
         for member in vars(base).values():
             code = getattr(member, "__code__", None)
@@ -244,12 +184,3 @@ def _is_there(package: str) -> bool:
         return package in sys.modules or find_spec(package) is not None
     except (ImportError, ValueError):
         return False
-
-
-def _line_of(thing: Any, owner: type) -> str:
-    """`FILE:LINE: ` of a class or a function; empty if that cannot be told."""
-    try:
-        file, line = inspect.getsourcefile(owner), inspect.getsourcelines(thing)[1]
-    except (OSError, TypeError):
-        return ""
-    return f"{display_path(file)}:{line}: " if file and is_users(file) else ""

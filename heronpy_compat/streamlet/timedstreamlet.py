@@ -23,7 +23,7 @@ from heronpy_compat.streamlet.impl.eventstage import EventStage, Side
 from heronpy_compat.streamlet.impl.eventwindowbolt import EventWindowStreamlet
 from heronpy_compat.streamlet.impl.intervaljoinbolt import IntervalJoinStreamlet
 from heronpy_compat.streamlet.impl.processbolt import ProcessStreamlet
-from heronpy_compat.streamlet.impl.stage import checked_function
+from heronpy_compat.streamlet.impl.stage import checked_function, checked_object
 from heronpy_compat.streamlet.impl.windowjoinbolt import JOINS, WindowJoinStreamlet
 from heronpy_compat.streamlet.keyedprocess import FunctionProcess, KeyedProcess
 from heronpy_compat.streamlet.streamlet import Streamlet
@@ -44,6 +44,7 @@ class TimedStreamlet:
     def __post_init__(self) -> None:
         if self.watermarks is not None and not isinstance(self.watermarks, WatermarkStrategy):
             raise StreamletError(f"watermarks takes a WatermarkStrategy, not {self.watermarks!r}")
+        checked_object("watermarks", self.watermarks, ("partition", "watermark_ms"))
         if self.timestamp_function is not None:
             checked_function("with_event_time", self.timestamp_function)
         checked_ms("lag_ms", self.lag_ms, 0)
@@ -208,11 +209,14 @@ def _checked_process(function: Any, on_timer: Any) -> KeyedProcess:
         )
     if on_timer is not None:
         raise StreamletError("process: a KeyedProcess has an on_timer of its own")
+    calls = ("process_element", "on_timer")
+    checked_object("process", function, ("open", *calls), yielding=calls)
     return function
 
 
 def _checked_window(window: Any) -> Assigner:
     if not all(hasattr(window, name) for name in ("windows", "cell", "merges")):
         raise StreamletError(f"a window is Tumbling, Sliding, Session or Global, not {window!r}")
+    checked_object("window", window, ("windows", "cell", "last_end_ms"))
     found: Assigner = window
     return found

@@ -13,6 +13,7 @@ from typing import Any
 from heron_core import config as keys
 from heron_core.component import BoltBindings, EngineBolt, TupleLoop
 from heron_core.topology import ComponentSpec
+from heronpy_compat.adapters.awaiting import run_returned
 from heronpy_compat.adapters.storm.bolt import StormBolt
 from heronpy_compat.adapters.storm.library import overrides
 
@@ -48,7 +49,7 @@ class StormBatchingBolt(StormBolt):
 
     def tick_user(self, tup: Any) -> None:
         """BatchingBolt.process_tick acks its tick."""
-        self.users_object.process_tick(tup)
+        run_returned(self, self.users_object.process_tick(tup))
 
     def ready(self, storm_conf: dict[str, Any]) -> None:
         """As for every bolt; say so if nothing will ever end a batch."""
@@ -98,7 +99,7 @@ class StormBatchingBolt(StormBolt):
         """Process all batches now; what one raises is reported, and handled as pystorm does."""
         user = self.users_object
         try:
-            user.process_batches()
+            run_returned(self, user.process_batches())
             user._current_tups = []
         except Exception:
             self.bindings.raised("process_batches")

@@ -7,7 +7,7 @@ from typing import Any
 from heron_core import config as keys
 from heron_core.component import BoltBindings, BoltDefaults, EmitOf, EngineBolt, TupleLoop
 from heron_core.topology import DEFAULT_STREAM, ComponentSpec
-from heronpy_compat.adapters.awaiting import ShapedBolt
+from heronpy_compat.adapters.awaiting import ShapedBolt, run_returned
 from heronpy_compat.adapters.component_state import keyed
 from heronpy_compat.adapters.storm.component import StormComponent, stream_name
 from heronpy_compat.adapters.storm.library import module_of, overrides
@@ -134,7 +134,7 @@ class StormBolt(ShapedBolt, StormComponent, BoltDefaults):
         """The end of a finite run: an extension that a user's class may have."""
         on_finish = getattr(self.users_object, "on_finish", None)
         if on_finish is not None:
-            self.awaited(on_finish())
+            run_returned(self, on_finish())
 
     def close(self) -> None:
         """What is under way is cancelled."""
@@ -199,7 +199,7 @@ class StormBolt(ShapedBolt, StormComponent, BoltDefaults):
     def tick_user(self, tup: Any) -> None:
         """A tick, and its ack, which only a user's own `ack` can see."""
         user = self.users_object
-        self.awaited(user.process_tick(tup))
+        run_returned(self, user.process_tick(tup))
         if user.auto_ack and self._has_own_ack:
             user.ack(tup)
 

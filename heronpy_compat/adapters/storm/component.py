@@ -9,7 +9,7 @@ from typing import Any
 from heron_core import config as keys
 from heron_core.component import Bindings, ComponentDefaults
 from heron_core.topology import DEFAULT_STREAM, ComponentSpec
-from heronpy_compat.adapters.awaiting import coroutines_of
+from heronpy_compat.adapters.awaiting import coroutines_of, run_returned
 from heronpy_compat.adapters.component_state import provide
 from heronpy_compat.adapters.reported_metrics import ReportedMetrics
 from heronpy_compat.adapters.storm.handshake import shake_hands, storm_conf_of
@@ -43,7 +43,7 @@ class StormComponent(ComponentDefaults):
         self.main_thread = threading.get_ident()
         self._name = spec.name
         self.state: Any = None
-        self.coroutines = coroutines_of(user)
+        self.coroutines = coroutines_of(user, spec.is_spout)
         self._direct = {each.name for each in spec.outputs if each.direct}
         self._streams = {each.name for each in spec.outputs}
         self._metrics = ReportedMetrics()
@@ -83,15 +83,15 @@ class StormComponent(ComponentDefaults):
 
     def pre_save(self, checkpoint_id: str) -> None:
         """An extension that a user's class may have."""
-        self._hook("pre_save")(checkpoint_id)
+        run_returned(self, self._hook("pre_save")(checkpoint_id))
 
     def post_save(self, checkpoint_id: str) -> None:
         """An extension that a user's class may have."""
-        self._hook("post_save")(checkpoint_id)
+        run_returned(self, self._hook("post_save")(checkpoint_id))
 
     def pre_restore(self, checkpoint_id: str) -> None:
         """An extension that a user's class may have."""
-        self._hook("pre_restore")(checkpoint_id)
+        run_returned(self, self._hook("pre_restore")(checkpoint_id))
 
     def initialize(self, config: dict[str, Any], context: Any) -> None:
         """The handshake, then the user's own `initialize`."""
@@ -107,14 +107,10 @@ class StormComponent(ComponentDefaults):
         self.shadow("raise_exception", self.raise_exception)
         self.shadow("report_metric", self.report_metric)
         self.prepare(storm_conf, storm_context)
-        self.awaited(user.initialize(storm_conf, storm_context))
-        self._hook("init_state")(self.state)
+        run_returned(self, user.initialize(storm_conf, storm_context))
+        run_returned(self, self._hook("init_state")(self.state))
         self.ready(storm_conf)
         _quicken(user)
-
-    def awaited(self, result: Any) -> Any:
-        """What a method returned, or its coroutine did."""
-        return result if self.coroutines is None else self.coroutines.awaited(result)
 
     def prepare(self, storm_conf: dict[str, Any], context: dict[str, Any]) -> None:
         """Before the user's `initialize`: everything that it may call."""

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
+from heronpy_compat.adapters.shapes import refuse_coroutine
 from heronpy_compat.api.bolt.bolt import Bolt
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ class BatchBolt(Bolt):
         """Process one batch."""
         self.current_tuple = tup
         try:
-            self.process_batch(tup.values)
+            refuse_coroutine(self.process_batch, self.process_batch(tup.values))
         finally:
             self.current_tuple = None
 

@@ -18,6 +18,7 @@ from heron_core.algorithms.event_windows.watermarks import WatermarkGenerator
 from heron_core.algorithms.source_watermarks import SourceWatermarks
 from heron_core.errors import ComponentError, TopologyError
 from heron_core.validation import choices
+from heronpy_compat.adapters.shapes import refuse_methods
 from heronpy_compat.api.metrics import CountMetric
 from heronpy_compat.api.topology_context import TopologyContext
 
@@ -133,6 +134,7 @@ class EventClock:
         """`clock` gives seconds since 1970, `timestamp_of` the milliseconds of a tuple, `event_of`
         what the strategy sees of it. Without a strategy events may be behind by the settings' lag.
         """
+        refuse_methods(f"{name}: watermarks", strategy, ("partition", "watermark_ms"))
         self._name = name
         self._settings = settings
         self._clock = clock

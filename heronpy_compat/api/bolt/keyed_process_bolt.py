@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from heron_core import config as keys
@@ -9,6 +10,7 @@ from heron_core.algorithms.clock_state import ClockState
 from heron_core.algorithms.event_windows.strategies import WatermarkStrategy
 from heron_core.errors import ComponentError
 from heron_core.state.timer_service import Timer, TimerService
+from heronpy_compat.adapters.shapes import refuse_coroutine
 from heronpy_compat.api.bolt.bolt import Bolt
 from heronpy_compat.api.bolt.event_time import EventClock, EventTimeSettings, field_of
 from heronpy_compat.api.bolt.timer_runner import TimerRunner, request_timer_ticks, timers_of
@@ -111,11 +113,14 @@ class KeyedProcessBolt(Bolt):
         """A timer is due; `timer.key` is the current key, `timer.domain` says by which time."""
 
     def _due(self, timer: Timer) -> None:
-        self.on_timer(timer.timestamp_ms, timer)
+        refuse_coroutine(self.on_timer, self.on_timer(timer.timestamp_ms, timer))
+
+    def _run_element(self, tup: Any, timestamp_ms: int | None) -> None:
+        refuse_coroutine(self.process_element, self.process_element(tup, timestamp_ms))
 
     def process(self, tup: Any) -> None:
         """Process a tuple, then what is due."""
-        self.runner.process(tup, lambda timestamp_ms: self.process_element(tup, timestamp_ms))
+        self.runner.process(tup, partial(self._run_element, tup))
 
     def process_tick(self, tup: Any) -> None:
         """Time has passed."""

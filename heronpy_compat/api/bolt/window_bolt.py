@@ -23,6 +23,7 @@ from heron_core.algorithms.event_windows.assigners import Assigner, Sliding, Tum
 from heron_core.algorithms.event_windows.operator import WindowOperator
 from heron_core.algorithms.event_windows.values import NO_WATERMARK, Firing, Result
 from heron_core.errors import ComponentError
+from heronpy_compat.adapters.shapes import refuse_coroutine
 from heronpy_compat.api.bolt.bolt import Bolt
 from heronpy_compat.api.bolt.event_time import (
     MILLISECONDS,
@@ -250,7 +251,7 @@ class _WindowBolt(Bolt, StatefulComponent):
         else:
             tuples = [event[2] for event in events]
         if tuples:
-            self.processWindow(WindowContext(start, end), tuples)
+            self._run_user(WindowContext(start, end), tuples)
 
     def _request_ticks(
         self, config: dict[str, Any], context: TopologyContext, slide_secs: int
@@ -274,9 +275,12 @@ class _WindowBolt(Bolt, StatefulComponent):
             raise ComponentError(f"bolt {_name(self, context)!r}: {problem}")
         return keys.whole_number(config, key, 1)
 
+    def _run_user(self, info: WindowContext, tuples: list[Any]) -> None:
+        refuse_coroutine(self.processWindow, self.processWindow(info, tuples))
+
     def _run_window(self, end: int, tuples: list[Any], held: list[Any]) -> None:
         try:
-            self.processWindow(WindowContext(end - self.window_duration, end), tuples)
+            self._run_user(WindowContext(end - self.window_duration, end), tuples)
         except Exception:
             self.current_tuples.clear()
             for tup in held:

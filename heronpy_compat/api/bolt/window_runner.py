@@ -13,6 +13,7 @@ from heron_core.algorithms.event_windows.aggregates import Aggregate
 from heron_core.algorithms.event_windows.operator import WindowOperator
 from heron_core.algorithms.event_windows.values import Dropped, Failed, Late, Output, Result
 from heron_core.errors import ComponentError
+from heronpy_compat.adapters.shapes import refuse_methods
 from heronpy_compat.api.bolt.event_time import EventClock, EventTimeSettings
 
 LATE_FIELD = "late_tuple"
@@ -248,6 +249,8 @@ def checked_aggregate(aggregate: Any, where: str) -> Aggregate:
                 f" add(accumulator, value), merge(left, right) and result(accumulator):"
                 f" {aggregate!r}"
             )
+    names = ("create", "add", "merge", "result", "pack", "unpack")
+    refuse_methods(f"{where}: its aggregate {type(aggregate).__name__}", aggregate, names)
     found: Aggregate = aggregate
     return found
 

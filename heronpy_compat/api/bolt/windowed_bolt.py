@@ -9,6 +9,7 @@ from heron_core.algorithms.clock_state import ClockState
 from heron_core.algorithms.event_windows.storm import Activation, Extent, Step, StormWindows
 from heron_core.errors import ComponentError, TopologyError
 from heron_core.topology import DEFAULT_STREAM
+from heronpy_compat.adapters.shapes import refuse_coroutine
 from heronpy_compat.api.bolt.bolt import Bolt
 from heronpy_compat.api.bolt.event_time import (
     EventClock,
@@ -256,7 +257,7 @@ class WindowedBolt(Bolt, StatefulComponent):
         own = vars(self).get("emit")
         self.emit = _anchored(self.emit, step.items)  # type: ignore[method-assign]
         try:
-            self.execute(TupleWindow(step))
+            refuse_coroutine(self.execute, self.execute(TupleWindow(step)))
         finally:
             if own is None:
                 del self.emit

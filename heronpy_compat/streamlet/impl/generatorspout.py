@@ -7,6 +7,7 @@ from heronpy_compat.streamlet.errors import StreamletError
 from heronpy_compat.streamlet.generator import Generator
 from heronpy_compat.streamlet.impl.contextimpl import ContextImpl
 from heronpy_compat.streamlet.impl.sourcespout import SourceSpout, SourceStreamlet
+from heronpy_compat.streamlet.impl.stage import checked_object
 
 STATE_KEY = "heronpy.generator"
 """Under it the state has the generator's position."""
@@ -53,4 +54,5 @@ class GeneratorStreamlet(SourceStreamlet):
     def __init__(self, generator: Generator) -> None:
         if not isinstance(generator, Generator):
             raise StreamletError(f"a generator must be a Generator, not {generator!r}")
+        checked_object("new_source", generator, ("setup", "get", "position", "seek"))
         super().__init__(generator)

@@ -3,6 +3,8 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from heron_core.errors import ComponentError
+from heronpy_compat.adapters.shapes import refusal, refuse_methods
 from heronpy_compat.api.bolt.bolt import Bolt
 from heronpy_compat.api.component.component_spec import GlobalStreamId
 from heronpy_compat.api.state.stateful_component import StatefulComponent
@@ -127,9 +129,28 @@ def _fused_config(chain: list[StageStreamlet]) -> dict[str, Any]:
     return config
 
 
+YIELDING = ("flat_map", "process")
+"""Operations whose function may be a generator: they take several values."""
+
+
 def checked_function(what: str, function: Any) -> Callable[..., Any]:
-    """`function` if it can be called, RuntimeError otherwise."""
+    """`function` if it can be called, RuntimeError otherwise: no operation waits for a coroutine,
+    and a filter would take one for True."""
     if not callable(function):
         raise StreamletError(f"{what} takes a function, not {function!r}")
+    if problem := refusal(f"the function of {what}", function, what in YIELDING):
+        raise StreamletError(problem)
     found: Callable[..., Any] = function
     return found
+
+
+def checked_object(
+    what: str, thing: Any, names: Sequence[str], yielding: Sequence[str] = ()
+) -> Any:
+    """An object of which an operation calls these methods; RuntimeError if one is a coroutine, or
+    a generator that is not among `yielding`."""
+    try:
+        refuse_methods(f"{what} of {type(thing).__name__}", thing, names, yielding)
+    except ComponentError as error:
+        raise StreamletError(str(error)) from None
+    return thing

@@ -8,7 +8,7 @@ from heronpy_compat.api.state.state import State
 from heronpy_compat.api.state.stateful_component import StatefulComponent
 from heronpy_compat.streamlet.errors import StreamletError
 from heronpy_compat.streamlet.impl.contextimpl import ContextImpl
-from heronpy_compat.streamlet.impl.stage import StageStreamlet
+from heronpy_compat.streamlet.impl.stage import StageStreamlet, checked_object
 from heronpy_compat.streamlet.impl.streamletboltbase import OUTPUT_STREAM, StreamletBoltBase
 from heronpy_compat.streamlet.streamlet import Streamlet
 from heronpy_compat.streamlet.transformoperator import TransformOperator
@@ -53,4 +53,5 @@ class TransformStreamlet(StageStreamlet):
     def __init__(self, transform_operator: Any, parent: Streamlet) -> None:
         if not isinstance(transform_operator, TransformOperator):
             raise StreamletError(f"transform takes a TransformOperator, not {transform_operator!r}")
+        checked_object("transform", transform_operator, ("setup", "transform"))
         super().__init__(parent, config={TransformBolt.OPERATOR: transform_operator})

@@ -62,7 +62,7 @@ def test_a_bolt_without_process_or_with_a_misspelt_one(refused: Refused) -> None
     ("body", "expected"),
     [
         (f"{PROCESS}\ndef process_tick(self, tup): yield", "process_tick of class Count has"),
-        (f"{PROCESS}\nasync def init_state(self, state): pass", "init_state of class Count is"),
+        (f"{PROCESS}\nasync def is_idle(self): pass", "is_idle of class Count is"),
     ],
 )
 def test_a_method_whose_call_would_run_nothing(body: str, expected: str, refused: Refused) -> None:
@@ -79,6 +79,7 @@ def test_a_method_whose_call_would_run_nothing(body: str, expected: str, refused
         "async def process(self, tup): yield 1",
         "def process(self, tup): yield tup",
         f"{PROCESS}\nasync def initialize(self, c, t): pass",
+        f"{PROCESS}\nasync def init_state(self, state): pass",
         "def process(self, tup): return self.emit([1])",
     ],
 )
