@@ -85,6 +85,8 @@ class SpoutDriver(ComponentDriver):
         self._watermark_ms = NO_WATERMARK
         """The highest that the spout has given."""
         self._watermark_due = 0.0
+        self._delivered = outbox.deliveries
+        """At the end of the last turn: what was sent, and what is buffered."""
         self.emitted_ids: EmittedIds | None = None
         """Of a topology that takes checkpoints, which settle them."""
 
@@ -154,6 +156,7 @@ class SpoutDriver(ComponentDriver):
         collector, clock = self.collector, self.clock
         pending, most = collector.pending, self.options.max_spout_pending
         started = now = clock()
+        went_on = self._has_gone_on()
         emitted, calls, step = True, 0, self._step
         while emitted and now < until and not self.finished and len(pending) < most:
             made, emitted = self._some_calls(min(step, most - len(pending)))
@@ -168,7 +171,13 @@ class SpoutDriver(ComponentDriver):
             self._watermark_due = now + WATERMARK_SECS
             self.send_watermark()
         # A call that emits nothing ends a turn, so a second call means that the first one emitted.
-        return calls > 1 or (emitted and calls > 0)
+        return calls > 1 or (emitted and calls > 0) or went_on
+
+    def _has_gone_on(self) -> bool:
+        """Whether a coroutine has emitted since the last turn, while the instance waited."""
+        if self.component.coroutines is None:
+            return False
+        return self._delivered != self.outbox.deliveries
 
     def call_once(self) -> bool:
         """One call of next_tuple, and all that belongs to a turn; whether it emitted."""
@@ -184,6 +193,7 @@ class SpoutDriver(ComponentDriver):
         if self.options.tracked:
             self.collector.stamp_newest_root(now)
         self.outbox.flush()
+        self._delivered = self.outbox.deliveries
         self._count(calls, now - started)
 
     def _some_calls(self, most: int) -> tuple[int, bool]:

@@ -50,13 +50,12 @@ def refusal(what: str, method: Any, may_yield: bool = False) -> str | None:
     can. `what` it is, for people; `may_yield`: its yields are taken as a list of values."""
     if is_async(method):
         return (
-            f"{place_of(method)}{what} is `async def`, which nothing waits for: write `def`, and"
+            f"{location_of(method)}{what} is `async def`, which nothing waits for: write `def`, and"
             " run coroutines in it by asyncio.run(…), or use a bolt with `async def process`"
         )
     if yields(method) and not may_yield:
-        return (
-            f"{place_of(method)}{what} has a `yield`, so nothing of it would run: `return` values"
-        )
+        location = location_of(method)
+        return f"{location}{what} has a `yield`, so nothing of it would run: `return` values"
     return None
 
 
@@ -71,7 +70,7 @@ def refuse_methods(
             raise MethodShapeError(problem)
 
 
-def place_of(method: Any) -> str:
+def location_of(method: Any) -> str:
     """`FILE:LINE: ` of a function of the user's; empty if that cannot be told."""
     found = _called(method)
     try:
@@ -132,8 +131,8 @@ def refuse_coroutine(method: Method, result: Any) -> None:
         result.close()
         name = getattr(method, "__name__", "a method")
         raise ComponentError(
-            f"{place_of(method)}{name} returns a coroutine, which nothing waits for: its decorator"
-            " hides that it is `async def` (functools.wraps does not)"
+            f"{location_of(method)}{name} returns a coroutine, which nothing waits for: its"
+            " decorator hides that it is `async def` (functools.wraps does not)"
         )
 
 

@@ -1,6 +1,6 @@
 """A component that is told where batches begin and end, on engines that repeat whole batches."""
 
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 
 @runtime_checkable
@@ -15,8 +15,8 @@ class BatchAware(Protocol):
     be acked before. An engine without batches never calls either.
     """
 
-    def begin_batch(self, batch_id: int) -> None:
+    def begin_batch(self, batch_id: int) -> Any:
         """Batch `batch_id`, counting from 0, begins."""
 
-    def end_batch(self) -> None:
+    def end_batch(self) -> Any:
         """All tuples of the batch are processed: its effects have to be durable on return."""

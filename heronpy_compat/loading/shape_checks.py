@@ -24,7 +24,7 @@ from heronpy_compat.adapters.shapes import (
     SHOWN,
     MethodShapeError,
     is_async,
-    place_of,
+    location_of,
     refusal,
     returned_at,
     returns_of,
@@ -50,7 +50,7 @@ def shape_problems(label: str, kind: type, is_spout: bool) -> Iterator[str]:
     for name, owner in _own_methods(kind):
         method = inspect.unwrap(getattr(owner, name))
         is_called = name in CALLED or library_has(kind, name)
-        where = f"{place_of(method)}{label}: {name} of class {owner.__name__}"
+        where = f"{location_of(method)}{label}: {name} of class {owner.__name__}"
         if name == CONCURRENT[is_spout]:
             if is_async(method) and (problem := _not_concurrent(kind, is_spout)):
                 yield f"{where} is `async def`{problem}"
@@ -164,7 +164,7 @@ def _value_problems(label: str, kind: type, method: Any, name: str) -> Iterator[
             return
     if name == "process" and is_async(method) and (states := declared_states(kind)):
         yield (
-            f"{place_of(method)}{label}: process is `async def`, and {', '.join(states)}"
+            f"{location_of(method)}{label}: process is `async def`, and {', '.join(states)}"
             " belongs to the key of a tuple, which would be another's after an await: keep it in"
             " the bolt before or behind this one"
         )

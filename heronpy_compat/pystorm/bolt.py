@@ -67,11 +67,11 @@ class Bolt(Component):
         values = tuple(values) if kind is None else kind(*values)
         return Tuple(message["id"], source, stream, message["task"], values)
 
-    def process(self, tup: Any) -> None:
+    def process(self, tup: Any) -> Any:
         """Process one tuple."""
         raise NotImplementedError
 
-    def process_tick(self, tup: Any) -> None:
+    def process_tick(self, tup: Any) -> Any:
         """Called every topology.tick.tuple.freq.secs, if that is set."""
 
     # A bolt's tuples have no id of their own, as in pystorm.
@@ -141,7 +141,7 @@ class BatchingBolt(Bolt):
         """The key of the batch that a tuple belongs to; by default there is one batch."""
         return None
 
-    def process_batch(self, key: Any, tups: list[Any]) -> None:
+    def process_batch(self, key: Any, tups: list[Any]) -> Any:
         """Process the tuples of one batch."""
         raise NotImplementedError
 
@@ -150,7 +150,7 @@ class BatchingBolt(Bolt):
         kwargs["need_task_ids"] = False
         super().emit(tup, **kwargs)
 
-    def process_tick(self, tick_tup: Any) -> None:
+    def process_tick(self, tick_tup: Any) -> Any:
         """Count a tick, and process the batches if it is time."""
         self._tick_counter += 1
         self.ack(tick_tup)
@@ -158,7 +158,7 @@ class BatchingBolt(Bolt):
             self.process_batches()
             self._tick_counter = 0
 
-    def process_batches(self) -> None:
+    def process_batches(self) -> Any:
         """Process every batch, and ack its tuples."""
         for key, batch in self._batches.items():
             self._current_tups = batch
@@ -172,7 +172,7 @@ class BatchingBolt(Bolt):
             self._batches[key] = []
         self._batches = defaultdict(list)
 
-    def process(self, tup: Any) -> None:
+    def process(self, tup: Any) -> Any:
         """Put a tuple into its batch."""
         self._batches[self.group_key(tup)].append(tup)
 
@@ -224,7 +224,7 @@ class TicklessBatchingBolt(BatchingBolt):
         self._batcher = threading.Thread(target=self._batch_entry, name=name, daemon=True)
         self._batcher.start()
 
-    def process_tick(self, tick_tup: Any) -> None:
+    def process_tick(self, tick_tup: Any) -> Any:
         """Ticks mean nothing here."""
         self.ack(tick_tup)
 

@@ -99,7 +99,7 @@ class Component:
         """Whether `tup` is Storm's question if we are alive."""
         return bool(tup.task == -1 and tup.stream == "__heartbeat")
 
-    def initialize(self, storm_conf: dict[str, Any], context: dict[str, Any]) -> None:
+    def initialize(self, storm_conf: dict[str, Any], context: dict[str, Any]) -> Any:
         """Called once before the first tuple; connections are opened here."""
 
     def _setup_component(self, storm_conf: dict[str, Any], context: dict[str, Any]) -> None:

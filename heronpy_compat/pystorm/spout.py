@@ -10,20 +10,20 @@ from heronpy_compat.pystorm.component import Component
 class Spout(Component):
     """A source: `next_tuple` emits, `ack` and `fail` tell what became of tuples with an id."""
 
-    def next_tuple(self) -> None:
+    def next_tuple(self) -> Any:
         """Emit what there is and return at once."""
         raise NotImplementedError
 
-    def ack(self, tup_id: Any) -> None:
+    def ack(self, tup_id: Any) -> Any:
         """The tuple emitted with `tup_id` is processed."""
 
-    def fail(self, tup_id: Any) -> None:
+    def fail(self, tup_id: Any) -> Any:
         """The tuple emitted with `tup_id` failed or took too long."""
 
-    def activate(self) -> None:
+    def activate(self) -> Any:
         """The topology runs (again)."""
 
-    def deactivate(self) -> None:
+    def deactivate(self) -> Any:
         """The topology is paused."""
 
     # A spout has no anchors, as in pystorm.
@@ -73,13 +73,13 @@ class ReliableSpout(Spout):
         self.unacked_tuples: dict[Any, tuple[Any, Any, Any, Any]] = {}
         """tuple id -> (values, stream, direct task, need_task_ids) as they were emitted"""
 
-    def ack(self, tup_id: Any) -> None:
+    def ack(self, tup_id: Any) -> Any:
         """Forget the tuple."""
         self.failed_tuples.pop(tup_id, None)
         if self.unacked_tuples.pop(tup_id, None) is None:
             self.logger.error("Received ack for unknown tuple ID: %r", tup_id)
 
-    def fail(self, tup_id: Any) -> None:
+    def fail(self, tup_id: Any) -> Any:
         """Emit the tuple again; after `max_fails` failures `ack` is called instead."""
         if tup_id not in self.unacked_tuples:
             self.logger.error("Received fail for unknown tuple ID: %r", tup_id)

@@ -37,7 +37,7 @@ class BatchBolt(Bolt):
         finally:
             self.current_tuple = None
 
-    def process_batch(self, batch: "RecordBatch") -> None:
+    def process_batch(self, batch: "RecordBatch") -> Any:
         """Process the rows of one batch, which are of one stream and task: emit what comes of them.
 
         How many there are is up to the load; none of them has to be copied to be kept.

@@ -104,12 +104,12 @@ class KeyedProcessBolt(Bolt):
         """Milliseconds since 1970 of an event; by default those in `timestamp_field`."""
         raise NotImplementedError
 
-    def process_element(self, tup: Any, timestamp_ms: int | None) -> None:
+    def process_element(self, tup: Any, timestamp_ms: int | None) -> Any:
         """Process one tuple, as `process` of other bolts; `timestamp_ms` None without event
         time."""
         raise NotImplementedError
 
-    def on_timer(self, timestamp_ms: int, timer: Timer) -> None:
+    def on_timer(self, timestamp_ms: int, timer: Timer) -> Any:
         """A timer is due; `timer.key` is the current key, `timer.domain` says by which time."""
 
     def _due(self, timer: Timer) -> None:

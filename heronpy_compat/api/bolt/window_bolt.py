@@ -126,7 +126,7 @@ class _WindowBolt(Bolt, StatefulComponent):
         if self._runner is not None:
             self._runner.source_watermark(component, task, watermark_ms)
 
-    def processWindow(self, window_info: Any, tuples: list[Any]) -> None:  # noqa: N802
+    def processWindow(self, window_info: Any, tuples: list[Any]) -> Any:  # noqa: N802
         """Process the tuples of one window; do not ack them.
 
         `window_info` is its WindowContext. What is emitted should be anchored to the tuples it was

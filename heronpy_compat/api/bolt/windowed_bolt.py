@@ -176,7 +176,7 @@ class WindowedBolt(Bolt, StatefulComponent):
         """Milliseconds since 1970 of a tuple, instead of a field (Storm: TimestampExtractor)."""
         raise NotImplementedError
 
-    def execute(self, window: TupleWindow) -> None:
+    def execute(self, window: TupleWindow) -> Any:
         """Process one window; do not ack its tuples. If it raises, all tuples held fail."""
         raise NotImplementedError(f"{type(self).__name__} must define execute(self, window)")
 

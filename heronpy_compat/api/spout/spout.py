@@ -33,16 +33,16 @@ class Spout(BaseSpout):
         """Emit what there is, usually one tuple, and return at once; nothing may block here."""
         raise NotImplementedError(f"{type(self).__name__} must define next_tuple(self)")
 
-    def ack(self, tup_id: Any) -> None:
+    def ack(self, tup_id: Any) -> Any:
         """The tuple emitted with `tup_id` and all that came of it is processed."""
 
-    def fail(self, tup_id: Any) -> None:
+    def fail(self, tup_id: Any) -> Any:
         """The tuple emitted with `tup_id` failed somewhere or took too long; emit it again?"""
 
-    def activate(self) -> None:
+    def activate(self) -> Any:
         """The topology runs (again); `next_tuple` is called from now on."""
 
-    def deactivate(self) -> None:
+    def deactivate(self) -> Any:
         """The topology is paused; `next_tuple` is not called until `activate`."""
 
     def finish(self) -> None:

@@ -13,11 +13,11 @@ class StatefulComponent:
     the newest. Under ATMOST_ONCE it lives in memory, and a new process starts with an empty one.
     """
 
-    def init_state(self, stateful_state: State) -> None:
+    def init_state(self, stateful_state: State) -> Any:
         """Called once before `initialize` with the instance's state, empty or restored; keep it to
         write to it."""
 
-    def pre_save(self, checkpoint_id: Any) -> None:
+    def pre_save(self, checkpoint_id: Any) -> Any:
         """Called before the state is saved: put into it what is not in it yet."""
 
 
@@ -29,9 +29,9 @@ class TwoPhaseStatefulComponent(StatefulComponent):
     that never comes.
     """
 
-    def post_save(self, checkpoint_id: Any) -> None:
+    def post_save(self, checkpoint_id: Any) -> Any:
         """Called when the checkpoint is complete: every instance's state of it is saved."""
 
-    def pre_restore(self, checkpoint_id: Any) -> None:
+    def pre_restore(self, checkpoint_id: Any) -> Any:
         """Called before the state goes back to that of a checkpoint: forget what was prepared
         later."""

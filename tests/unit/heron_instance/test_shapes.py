@@ -117,3 +117,17 @@ def test_a_spout_that_awaits_holds_up_no_call() -> None:
         assert driver.coroutines(may_send=True) is not None
         assert driver.coroutines(may_send=False) is None, "it might emit"
         made.instance.adapter.close()
+
+
+def test_a_spout_that_emits_while_the_instance_waits_is_asked_again_at_once() -> None:
+    """Each tuple took a whole pause of a spout without input, up to 10 ms."""
+    made, driver = spout_of(Waits)
+    assert not driver.turn(made.now + 1)
+    made.component.come.set_result(1)
+    made.component.acked.clear()
+    coroutines = driver.coroutines(may_send=True)
+    coroutines.wait(30.0, {})
+    assert driver.turn(made.now + 1), "it has emitted since the last turn"
+    assert values_of(made) == [["came", 1]]
+    assert not driver.turn(made.now + 1)
+    made.instance.adapter.close()
