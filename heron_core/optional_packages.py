@@ -9,6 +9,7 @@ INSTALLS = {
     "pyarrow": "heronpy-topologies[tables]",
     "confluent_kafka": "heronpy-topologies[kafka]",
     "deltalake": "heronpy-topologies[delta]",
+    "pyiceberg": "heronpy-topologies[iceberg]",
 }
 """What to install for the package that a module belongs to."""
 

@@ -30,6 +30,7 @@ EXTRAS = {
     "deltalake": "delta",
     "PIL": "png",
     "pyarrow": "tables",
+    "pyiceberg": "iceberg",
     "pyspark": "spark",
 }
 """Module -> our extra that installs it."""

@@ -12,7 +12,7 @@ from heronpy_compat.testing import check_two_phase_sink
 from tests.connectors import sink_trials, source_trials
 from tests.connectors.page import CHANGED, KILLED, NULLS, ON_SPARK, ZONES, Column
 from tests.connectors.runs import SPARK
-from tests.connectors.samples import NAMED, NOT_THERE, SAMPLES, Sample
+from tests.connectors.samples import NAMED, NOT_THERE, REFUSED, SAMPLES, Sample
 from tests.connectors.sink_trials import SCHEMA_CHANGES, time_zone
 from tests.connectors.sinks import SinkEntry
 from tests.connectors.sources import SourceEntry
@@ -47,9 +47,18 @@ def _cell(name: str, cannot: Mapping[str, str], trial: Callable[[], str]) -> str
 
 def _everywhere(trial: Trial, sample: Sample, folder: Callable[[], Path]) -> str:
     cases = [(keys.EFFECTIVELY_ONCE, False), (keys.ATLEAST_ONCE, False), (SPARK, False)]
-    if sample.declared is not None:
-        cases.append((keys.EFFECTIVELY_ONCE, True))
-    return _agreed({case: trial(sample, *case, folder()) for case in cases})
+    cells = {case: trial(sample, *case, folder()) for case in cases}
+    if sample.declared is None:
+        return _agreed(cells)
+    return _by_declaration(cells, trial(sample, keys.EFFECTIVELY_ONCE, True, folder()))
+
+
+def _by_declaration(undeclared: Mapping[Any, str], declared: str) -> str:
+    """The one cell of a value without a declared type on all engines and of one with it; where the
+    store has to be told the type, it is refused without."""
+    if declared != REFUSED and _agreed(undeclared) == REFUSED:
+        return f"{declared} if declared"
+    return _agreed({**undeclared, "declared": declared})
 
 
 def types_out(entry: SinkEntry, folder: Path) -> Column:
@@ -94,10 +103,11 @@ def _nulls(entry: SinkEntry, folder: Path) -> str:
     new = _folders(folder)
     for name in NULLED:
         cells = {
-            case: sink_trials.nulls_outcome(entry, NAMED[name], *case, new())
-            for case in ((keys.EFFECTIVELY_ONCE, False), (keys.ATLEAST_ONCE, True), (SPARK, False))
+            engine: sink_trials.nulls_outcome(entry, NAMED[name], engine, False, new())
+            for engine in (keys.EFFECTIVELY_ONCE, SPARK)
         }
-        _agreed(cells)
+        declared = sink_trials.nulls_outcome(entry, NAMED[name], keys.ATLEAST_ONCE, True, new())
+        _by_declaration(cells, declared)
     return "held"
 
 

@@ -8,6 +8,7 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import date, datetime, time
 from decimal import Decimal
+from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -15,10 +16,12 @@ from uuid import UUID
 
 from deltalake import DeltaTable
 from pyarrow import parquet
+from pyiceberg.catalog import load_catalog
 
 from heronpy_compat.connectors.database import DatabaseSink
 from heronpy_compat.connectors.delta import DeltaSink
 from heronpy_compat.connectors.files import FileSink
+from heronpy_compat.connectors.iceberg import IcebergSink
 from heronpy_compat.connectors.kafka_sink import KafkaSink
 from heronpy_compat.connectors.parquet import ParquetSink
 from heronpy_compat.connectors.segments import SegmentLog, writers_of
@@ -116,6 +119,28 @@ def _delta_table(folder: Path, fields: tuple[str, ...]) -> Store:
         return found
 
     return Store({"delta.table": path}, rows)
+
+
+def _iceberg_table(folder: Path, fields: tuple[str, ...]) -> Store:
+    """Which files it has, pyiceberg says; what is in them, another reader."""
+    catalog = {
+        "type": "sql",
+        "uri": f"sqlite:///{folder}/catalog.db",
+        "warehouse": f"file://{folder}/warehouse",
+    }
+
+    loaded = cache(lambda: load_catalog("default", **catalog))
+
+    def rows() -> list[Row]:
+        if not loaded().table_exists("test.rows"):
+            return []
+        found: list[Row] = []
+        for each in loaded().load_table("test.rows").scan().plan_files():
+            with parquet.ParquetFile(each.file.file_path.removeprefix("file://")) as file:
+                found += file.read().to_pylist(maps_as_pydicts="strict")
+        return found
+
+    return Store({"iceberg.table": "test.rows", "iceberg.catalog.properties": catalog}, rows)
 
 
 def _sqlite_table(folder: Path, fields: tuple[str, ...]) -> Store:
@@ -218,6 +243,7 @@ SINKS = (
     SinkEntry("FileSink (text)", IdAndText, _text_files, as_line, {"schema": ONE_VALUE}),
     SinkEntry("ParquetSink", ParquetSink, _parquet_files, as_arrow, each_line=False),
     SinkEntry("DeltaSink", DeltaSink, _delta_table, as_arrow, each_line=False),
+    SinkEntry("IcebergSink", IcebergSink, _iceberg_table, as_arrow, each_line=False),
     SinkEntry("DatabaseSink (sqlite)", Database, _sqlite_table, as_sqlite),
     SinkEntry("KafkaSink", KafkaSink, _kafka_topic, as_record, {"schema": ONE_RECORD}),
     SinkEntry("SparkSink", SparkSink, _segments, cannot={"schema": NAMED}, each_line=False),

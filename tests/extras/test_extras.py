@@ -65,7 +65,7 @@ def test_the_wheel_alone_runs_the_quickstart_and_says_which_extra_is_missing(
     alone.save(GUIDE, "words.py", "totals.py")
     assert totals_of(alone.heronpy("run", "totals.py").succeeded().out) == TOTALS
     some_flights(alone)
-    alone.save(CONNECTORS, "copy_topic.py", "lines_to_delta.py")
+    alone.save(CONNECTORS, "copy_topic.py", "lines_to_delta.py", "lines_to_iceberg.py")
     some_lines(alone)
     alone.heronpy("run", "copy_lines.py").succeeded()
     assert copied(alone) == LINES
@@ -76,6 +76,7 @@ def test_the_wheel_alone_runs_the_quickstart_and_says_which_extra_is_missing(
         ("tables", ("run", "late_flights.py")),
         ("kafka", ("run", "copy_topic.py")),
         ("delta", ("run", "lines_to_delta.py")),
+        ("iceberg", ("run", "lines_to_iceberg.py")),
         ("rocksdb", ("run", "copy_lines.py", *ROCKSDB)),
         ("ui", ("ui", "--port", 0)),
         ("stores", ("run", "copy_lines.py", *in_store("s3://nowhere/states"))),
@@ -149,6 +150,20 @@ def test_state_is_in_rocksdb_and_its_checkpoints_on_any_file_system(installed: I
     both.heronpy("run", "copy_lines.py", *ROCKSDB, *store).succeeded()
     assert copied(both) == LINES
     assert (both.work / "states").is_dir()
+
+
+def test_lines_become_an_iceberg_table(installed: Installed) -> None:
+    iceberg = installed("iceberg")
+    some_lines(iceberg)
+    iceberg.save(CONNECTORS, "lines_to_iceberg.py")
+    iceberg.heronpy("run", "lines_to_iceberg.py").succeeded()
+    look = (
+        "import json; from lines_to_iceberg import CATALOG; from pyiceberg.catalog import"
+        " load_catalog; table = load_catalog('default', **CATALOG).load_table('texts.lines');"
+        " print(json.dumps(table.scan().to_arrow()['line'].to_pylist()))"
+    )
+    lines = json.loads(iceberg.run("python", "-c", look).succeeded().out)
+    assert sorted(lines) == sorted(LINES.splitlines())
 
 
 def test_lines_become_a_delta_table(installed: Installed) -> None:

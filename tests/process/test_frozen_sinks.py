@@ -98,8 +98,18 @@ def settings(kind: str, folder: Path) -> dict[str, Any]:
         "file": {"file.folder": target, "file.bytes.per.file": 1},
         "parquet": {"parquet.folder": target, "parquet.rows.per.file": 1},
         "delta": {"delta.table": target},
+        "iceberg": {"iceberg.table": "x.rows", "iceberg.catalog.properties": catalog_in(folder)},
     }
     return found[kind]
+
+
+def catalog_in(folder: Path) -> dict[str, str]:
+    """An Iceberg catalog."""
+    return {
+        "type": "sql",
+        "uri": f"sqlite:///{folder}/catalog.db",
+        "warehouse": f"file://{folder}/out",
+    }
 
 
 def ids_in(kind: str, folder: Path) -> list[int]:
@@ -116,6 +126,12 @@ def ids_in(kind: str, folder: Path) -> list[int]:
         from deltalake import DeltaTable
 
         table = DeltaTable(str(folder / "out")).to_pyarrow_table()
+    elif kind == "iceberg":
+        from pyiceberg.catalog import load_catalog
+
+        catalog = load_catalog("default", **catalog_in(folder))
+        table = catalog.load_table("x.rows").scan().to_arrow()
+        catalog.close()
     else:
         table = dataset.dataset(folder / "out", format="parquet").to_table()
     return sorted(table.column("id").to_pylist())
@@ -156,7 +172,7 @@ def test_a_frozen_sink_is_replaced_and_wakes_up(kind: str, start: Start, tmp_pat
     assert ids_in(kind, tmp_path) == [1, 2, 3, 4, 5]
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", [*KINDS, "iceberg"])
 def test_a_sink_that_is_frozen_before_a_commit_repeats_it_without_effect(
     kind: str, start: Start, tmp_path: Path
 ) -> None:

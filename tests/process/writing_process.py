@@ -30,6 +30,7 @@ SINKS = {
     "file": ("files", "FileSink"),
     "parquet": ("parquet", "ParquetSink"),
     "delta": ("delta", "DeltaSink"),
+    "iceberg": ("iceberg", "IcebergSink"),
     "database": ("database", "DatabaseSink"),
 }
 

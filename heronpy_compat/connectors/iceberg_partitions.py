@@ -1,0 +1,90 @@
+"""How an Iceberg table is divided: what a config says of a new one, which rows have no place."""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote_plus
+
+NAME_BYTES_MAX = 255
+"""Of a folder's name on common file systems."""
+_TERM = re.compile(r"(year|month|day|hour|bucket|truncate)\((?:\s*(\d+)\s*,)?\s*([^()]+?)\s*\)")
+_SIZED = ("bucket", "truncate")
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """One part of a new table's division."""
+
+    field: str
+    transform: str
+    """As Iceberg writes it: identity, day, bucket[16]."""
+
+
+@dataclass(frozen=True, slots=True)
+class Division:
+    """One part of a table's division."""
+
+    name: str
+    """Of the folders."""
+    field: str
+    transform: Any
+    kind: Any
+    """Iceberg's type of the field."""
+
+
+def term_of(text: str) -> Term:
+    """What `day`, `day(time)`, `bucket(16, id)` or `truncate(3, name)` say; ValueError."""
+    if "(" not in text:
+        return Term(text, "identity")
+    found = _TERM.fullmatch(text.strip())
+    if found is None or (found[1] in _SIZED) != (found[2] is not None):
+        raise ValueError(
+            f"{text!r} is not a field, year(field), month(field), day(field), hour(field),"
+            " bucket(16, field) or truncate(3, field)"
+        )
+    size = f"[{found[2]}]" if found[2] else ""
+    return Term(found[3], f"{found[1]}{size}")
+
+
+def divisions_of(table: Any) -> list[Division]:
+    """Those of a table that is there."""
+    schema = table.schema()
+    return [
+        Division(
+            each.name,
+            str(schema.find_column_name(each.source_id)),
+            each.transform,
+            schema.find_type(each.source_id),
+        )
+        for each in table.spec().fields
+    ]
+
+
+def unwritable(divisions: Iterable[Division]) -> str:
+    """Why rows cannot be divided so; empty if they can."""
+    for each in divisions:
+        try:
+            each.transform.pyarrow_transform(each.kind)
+        except Exception as error:  # a class for each reason: not installed, not known, not a type
+            return f"is divided by {each.transform} of {each.field!r}: {error}".splitlines()[0]
+    return ""
+
+
+def misplaced(divisions: Sequence[Division], fields: Sequence[str], row: Sequence[Any]) -> str:
+    """Why a row has no partition; empty if it has one."""
+    for each in divisions:
+        first, *others = each.field.split(".")
+        value = row[fields.index(first)] if first in fields else None
+        for name in others:
+            value = value.get(name) if isinstance(value, dict) else None
+        if value != value:
+            return f"{each.field}={value!r}: it equals no value, so no partition has it"
+        if isinstance(value, (str, bytes)) and str(each.transform) == "identity":
+            taken = len(quote_plus(value)) + len(quote_plus(each.name)) + 1
+            if taken > NAME_BYTES_MAX:
+                return (
+                    f"{each.field}={value!r:.60}: the name of its partition would have {taken}"
+                    f" bytes, and a folder has {NAME_BYTES_MAX}"
+                )
+    return ""
