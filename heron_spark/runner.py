@@ -210,8 +210,8 @@ class Runner:
         self._unacked.clear()
         self.driver.record_error(
             "tuples get no ack",
-            f"{', '.join(gave_up)} gave up tuples of the batch before, and nobody knows of which of"
-            f" the {number} that this spout had emitted in it: none of these is acked",
+            f"{', '.join(gave_up)} gave up tuples of the previous batch. The spout tuples behind"
+            f" them are unknown, so the {number} tuples that this spout emitted in it get no ack",
         )
 
     @property

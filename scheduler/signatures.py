@@ -103,7 +103,7 @@ class Trust:
         components = ", ".join(sorted({names[task] for task in self._pickled}))
         raise UsageError(
             f"{folder.path} is not signed by your key ({KEY_FILE}), and the state of {components} "
-            f"may have values that run its maker's code: {OPTION} if you know who made it"
+            f"may have values that execute code of its author: {OPTION} if you know who made it"
         )
 
     def _is_signed(self, folder: StateFolder, description: Any) -> bool:

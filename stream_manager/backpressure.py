@@ -208,7 +208,7 @@ class BackPressure:
         assert all(self._causes.values()), "a queue that names nothing has an entry"
         causes = set(self._all())
         for origin, task in causes:
-            assert origin.announcer in containers, f"{origin} is nobody's"
+            assert origin.announcer in containers, f"{origin} has no container"
             assert (origin.queue in containers) == (origin.announcer == self._container)
             assert task in self._paused_by, f"cause {task} is not a task"
         for instance, pauses in self._pauses.items():

@@ -344,7 +344,7 @@ class Checkpoints:
             assert self.pending.number == self.latest, "an older one is under way"
             assert self.pending.left <= tasks, "a checkpoint waits for a stranger"
             complete = self.pending.stage is Stage.COMPLETING
-            assert complete is not bool(self.pending.left), "complete, and waits for somebody"
+            assert complete is not bool(self.pending.left), "a complete checkpoint waits for tasks"
 
 
 def _add_input(pending: Pending, message: messages.CheckpointStored) -> None:

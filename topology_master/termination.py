@@ -215,7 +215,7 @@ class Termination:
 
     def validate(self, tasks: Set[int]) -> None:
         """AssertionError if something holds that never may; `tasks`: all that may have a say."""
-        assert self._finished <= self._spouts, "a finished spout is none"
+        assert self._finished <= self._spouts, "a finished task is not a spout"
         assert self.finishing <= tasks, "a bolt that is not there is to finish"
         assert not self.finishing or self.phase is Phase.FINISHING, "bolts finish before their time"
         assert self.awaited is None or self.phase in (Phase.SAVING, Phase.COMMITTING), (

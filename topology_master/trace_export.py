@@ -72,7 +72,7 @@ class TraceExport:
         self._hand_over(self._buffer.ready(now), packing)
         if self._dropped and now >= self._logged_at + LOGGED_EVERY_SECS:
             self._logged_at = now
-            log.warning("%d spans were dropped: nobody takes them", self._dropped)
+            log.warning("%d spans were dropped: the collector did not accept them", self._dropped)
 
     def _hand_over(self, spans: list[Span], packing: PackingPlan) -> None:
         exported = [_exported(each, packing) for each in spans]

@@ -129,7 +129,7 @@ def submit_command(
     """
     if cluster is not None and spark.is_given:
         raise UsageError(
-            "--cluster says who runs the containers: leave out --scheduler, --engine, --master"
+            "--cluster selects the scheduler: leave out --scheduler, --engine, --master"
         )
     source = _above(cluster, resolve(source_options))
     if deactivated:

@@ -261,9 +261,9 @@ class SpoutDriver(ComponentDriver):
         if number:
             self.record_error(
                 "tuples get no ack",
-                f"{', '.join(gave_up)} gave up tuples that checkpoint {checkpoint} covers, and"
-                f" nobody knows of which of the {number} that this spout had emitted for it: none"
-                " of these is acked",
+                f"{', '.join(gave_up)} gave up tuples that checkpoint {checkpoint} covers. The"
+                f" spout tuples behind them are unknown, so the {number} tuples that this spout"
+                " emitted for the checkpoint get no ack",
             )
 
     def go_back(self) -> None:

@@ -190,6 +190,6 @@ class Struct:
         while code := data.number("!b"):
             field = known.get(data.number("!h"))
             if field is None or field.type.code != code:
-                raise TopologyError(f"these bytes are no {cls.__name__} of Storm's interface")
+                raise TopologyError(f"these bytes are not a {cls.__name__} of Storm's interface")
             found[field.name] = field.type.read(data)
         return cls(**found)

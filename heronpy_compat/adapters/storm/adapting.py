@@ -32,4 +32,4 @@ def adapt(user: Any, spec: ComponentSpec, bindings: Any) -> EngineSpout | Engine
 
 def _mismatch(spec: ComponentSpec, kind: type, wanted: str) -> str:
     name = f"{kind.__module__}.{kind.__qualname__}"
-    return f"component {spec.name!r} is a {wanted}, but its class {name} is none"
+    return f"component {spec.name!r} is a {wanted}, but its class {name} is not"

@@ -108,7 +108,7 @@ class AuroraBackend:
         if self._cluster.store_url.startswith("zk://") or one_machine:
             return None
         return (
-            f"the state in {self._cluster.store_url} is seen by this machine alone: use state: "
+            f"the state in {self._cluster.store_url} is visible only on this machine: use state: "
             f"zk://HOST:PORT/ROOT in {self._cluster.file}, or aurora: one_machine: true if there "
             "is no other"
         )

@@ -77,6 +77,6 @@ class StateWatch:
         try:
             client.ask("cancel", {"reason": reason})
         except HeronError as error:  # then it undoes the update when its own patience ends
-            log.warning("nobody heard that: %s", error)
+            log.warning("the topology master was not notified: %s", error)
         finally:
             client.close()

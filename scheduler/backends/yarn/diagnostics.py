@@ -13,7 +13,7 @@ TOO_LARGE = frozenset({EXCEEDED_VIRTUAL, EXCEEDED_PHYSICAL})
 TAKEN_AWAY: Mapping[int, str] = {
     -100: "its node is lost",
     -101: "its node's disks have failed",
-    -102: "the scheduler took it for somebody else (pre-emption)",
+    -102: "another application got the container (pre-emption)",
     -105: "the application master stopped it",
     -106: "the resource manager killed it",
     -108: "the node manager's scheduler killed it",

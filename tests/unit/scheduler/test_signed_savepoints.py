@@ -66,7 +66,9 @@ def test_a_strangers_savepoint_is_refused_before_a_value_is_opened(
     world: World, key: bytes
 ) -> None:
     url = taken(world, key)
-    with pytest.raises(UsageError, match="of count may have values that run its maker's code"):
+    with pytest.raises(
+        UsageError, match="of count may have values that execute code of its author"
+    ):
         read(url, Trust(KEY))
     with pytest.raises(UsageError, match="--trust-savepoint if you know who made it"):
         read(url, Trust())

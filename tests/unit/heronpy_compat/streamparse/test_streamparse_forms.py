@@ -49,7 +49,7 @@ def test_bytes_that_are_no_topology(tmp_path: Any) -> None:
     file.write_bytes(b"hello")
     with file.open("rb") as stream:
         assert message(ValueError, lambda: found.read(stream)) == (
-            "these bytes are no StormTopology of Storm's interface"
+            "these bytes are not a StormTopology of Storm's interface"
         )
 
 
