@@ -42,7 +42,7 @@ from heron_core.state.file_snapshot import StateBytes, as_bytes
 from heron_core.wire.frames import Frames
 from heron_instance.emit.dead_letters import Fault, fault_of
 from heron_instance.input.bolt import BoltDriver
-from heron_instance.input.raised import UserCodeRaised, line_of
+from heron_instance.input.raised import Abandoned, UserCodeRaised, line_of
 from heron_instance.input.undoable import Totals
 from heron_instance.runtime.factory import Instance
 from heronpy_compat.api.state.stateful_component import TwoPhaseStatefulComponent
@@ -269,6 +269,8 @@ class Attempts:
             self._leave_out(unit)
             return None
         raised = self._attempt(unit)
+        if isinstance(raised, Abandoned):
+            return None  # the main loop has other things to do first
         if raised is None:
             if unit.has_run_tuples:
                 self._given_up_in_a_row = 0

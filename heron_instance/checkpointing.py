@@ -142,7 +142,7 @@ class Checkpointing:
 
     def attach(self, driver: ComponentDriver) -> None:
         """A driver that is new learns what it has to do for checkpoints."""
-        driver.barrier, driver.overtaken = self._barrier, lambda: self._host.shared.is_overtaken
+        driver.barrier = self._barrier
         if isinstance(driver, BoltDriver):
             user = self._host.instance.adapter.users_object
             # A class of pystorm that wants its process to end has it ended, and all go back.

@@ -84,8 +84,8 @@ class ControlCore:
             driver.options.metrics_interval_secs, may_rest=isinstance(driver, BoltDriver)
         )
         self._predecessor = identity.predecessor
-        self._driver = driver
         self._shared = shared
+        self._driver = self._interrupting(driver)
         self._calls = calls
         self._user_metrics = user_metrics
         self._addresses: Mapping[str, str] | None = None
@@ -94,8 +94,14 @@ class ControlCore:
     def attach(self, driver: ComponentDriver, metrics: Mapping[str, tuple[Any, float]]) -> None:
         """From the main thread: another driver runs the component from now on, and these are the
         metrics that user code has registered."""
-        self._driver = driver
+        self._driver = self._interrupting(driver)
         self._user_metrics.follow(metrics)
+
+    def _interrupting(self, driver: ComponentDriver) -> ComponentDriver:
+        """The same, which looks amid a message whether there is something to do first."""
+        shared = self._shared
+        driver.overtaken, driver.abandoned = lambda: shared.is_overtaken, shared.abandons
+        return driver
 
     def connected(self) -> Out:
         """The first message of a connection says who this is."""

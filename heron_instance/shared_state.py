@@ -63,13 +63,22 @@ class SharedState:
         return epoch == self.epoch and checkpoint > self.barrier_taken and not self.held
 
     @property
+    def _goes_back(self) -> bool:
+        return self.takes_checkpoints and self.reset_epoch < self.epoch
+
+    @property
     def _allows_sending(self) -> bool:
-        if self.takes_checkpoints and self.reset_epoch < self.epoch:
+        if self._goes_back:
             # A send that is held in the middle of a call has to return, so that the main thread can
             # drop all of that; its messages carry the epoch before, and nobody takes them.
             return True
         is_held_up = self.paused and not self._is_barrier_wanted
         return self.stopping or (self.epoch > 0 and not is_held_up and not self.held)
+
+    def abandons(self) -> bool:
+        """Whether the rest of a message, and all input behind it, counts for nothing here: the
+        topology goes back to a checkpoint, or the process ends."""
+        return self.stopping or self._goes_back
 
     def want_barrier(self, epoch: int, checkpoint: int) -> None:
         """From the control thread: send the barrier of a checkpoint, whatever holds it up."""

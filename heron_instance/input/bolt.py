@@ -275,11 +275,18 @@ class BoltDriver(DividingCalls):
 
     def _between(self, before: float, now: float) -> int:
         """Between some tuples: do what is due; how many to run before the next look, 0 to stop."""
-        if now >= self.due:
+        is_slow, is_due = now - before > SLOW_SECS, now >= self.due
+        if is_due:
             self.look_up(now)
-            if self.overtaken() and not self._takes_batches:
-                return 0
-        return 1 if now - before > SLOW_SECS else LOOK_UP_EVERY
+        if (is_slow or is_due) and self._is_cut():
+            return 0
+        return 1 if is_slow else LOOK_UP_EVERY
+
+    def _is_cut(self) -> bool:
+        """Whether the message under way ends here, for now or for good. A message of batches does
+        so only for good: where it is cut is no number of tuples."""
+        is_in_parts = not self._takes_batches and not self._is_attempt
+        return self.abandoned() or (is_in_parts and self.overtaken())
 
     def _count(
         self, rows: list[EngineTuple], anchor_states: list[AnchorState], started: float

@@ -68,7 +68,10 @@ class ComponentDriver:
         """Takes a barrier; None in a topology that takes no checkpoints."""
         self.overtaken: Callable[[], bool] = _never
         """Whether a barrier is to be taken before the input that is left: then a message is cut
-        between two of its tuples."""
+        between two of its tuples, and the rest is processed later."""
+        self.abandoned: Callable[[], bool] = _never
+        """Whether the input that is left counts for nothing: the topology goes back, or this
+        process ends. Then a message is cut as well, also between two of its batches."""
         self._void_sent = self._void_processed = 0
         """Deliveries of before the topology went back to a checkpoint: they count for nobody."""
         self.is_void = False

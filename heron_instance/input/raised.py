@@ -22,6 +22,14 @@ class UserCodeRaised(BaseException):
         """What the tuple, or the call, is known by when it comes again."""
 
 
+class Abandoned(UserCodeRaised):
+    """Nothing was raised: the topology goes back, or the process ends, and so the calls that are
+    left are not made."""
+
+    def __init__(self) -> None:
+        super().__init__("a message", "its rest counts for nothing any more")
+
+
 def line_of(error: BaseException | None) -> str:
     """An exception in one line."""
     text: Any = "" if error is None else " ".join(str(error).split())

@@ -16,7 +16,7 @@ from heron_instance.emit.dead_letters import Fault, key_of
 from heron_instance.input.anchors import AnchorState
 from heron_instance.input.bolt_rows import RowMaker
 from heron_instance.input.input_counts import InputCounts
-from heron_instance.input.raised import UserCodeRaised, line_of
+from heron_instance.input.raised import Abandoned, UserCodeRaised, line_of
 from heron_instance.input.tick_schedule import NEVER, TickSchedule
 from heron_instance.input.tuples import EngineTuple
 
@@ -51,6 +51,8 @@ class UndoableCalls(RowMaker):
     processed, whichever."""
     is_trying = False
     """Something is under way that may raise and be tried again."""
+    _is_attempt = False
+    """The tuples under way count all together, or not at all."""
     _inputs: InputCounts
     _messages: int
     _busy: bool
@@ -88,7 +90,8 @@ class UndoableCalls(RowMaker):
     def run_rows(self, frames: Frames, first: int, last: int | None) -> int:
         """As `deliver`, of some of the tuples of a DATA message: from the one at `first` on, up to
         the one before `last`. Nothing else happens between them, and what they emit is not sent.
-        Returns how many the message has; UserCodeRaised says by which one it was raised."""
+        Returns how many the message has; UserCodeRaised says by which one it was raised, Abandoned
+        that the rest counts for nothing any more."""
         head = header_of(frames)
         batch = decode_batch(head, frames)
         started = self.clock()
@@ -107,13 +110,15 @@ class UndoableCalls(RowMaker):
         self.due = NEVER
         self._messages += 1
         self._busy, self._busy_since = True, started
+        self._is_attempt = True
         try:
-            self._run_rows(some, started)
+            if self._run_rows(some, started):
+                raise Abandoned
         except UserCodeRaised as raised:
             _put_at(raised, first, positions)
             raise
         finally:
-            self._busy = False
+            self._busy = self._is_attempt = False
         self._count(some, [], started)
         self._count_items(head, batch, some, is_last=last is None or last >= items)
         return items

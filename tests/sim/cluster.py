@@ -92,7 +92,7 @@ class Cluster:
         self.journal = self.habits.journal = Journal(self.topology)
         overtakes = config.get(keys.ALIGNED_TIMEOUT_MS, -1) >= 0
         self.journal.is_run_again = overtakes or self.habits.raising is not None
-        self.naps = overtakes and napping(self)
+        self.naps = napping(self)
         self.chance = Random(f"deployment {seed}")
         self.stored_packing = json.dumps(packing_to_json(first))
         self.stored_execution: dict[str, Any] = {}

@@ -98,25 +98,34 @@ def checkpoint_config(seed: int) -> dict[str, Any]:
         keys.CHECKPOINTS_RETAINED: rng.choice((1, 3, 3)),
         keys.ALIGNED_TIMEOUT_MS: overtaking.choice((0, 0, 2, 20, -1)),
         keys.LINGER_MS: overtaking.choice((0, 2)),  # how often a bolt looks up in a message
+        **(LARGE_BATCHES if _naps(seed) else {}),
     }
 
 
 NAPPING_SHARE = 0.5
-"""Of the runs in which barriers may overtake: some of the bolts' calls take long."""
-NAPS_SHARE = 0.4
+"""Of the runs: some of the bolts' calls take long."""
+NAPS_SHARES = (0.4, 1.0)
 """Of their calls."""
-NAP_SECS = 0.004
+NAPS_SECS = (0.004, 0.02)
+LARGE_BATCHES = {keys.BATCH_TUPLES: 512, keys.BATCH_BYTES: 65536}
+"""There: messages that are long in work."""
+
+
+def _naps(seed: int) -> bool:
+    return Random(f"naps {seed}").random() < NAPPING_SHARE
 
 
 def napping(cluster: "Cluster") -> bool:
-    """Whether bolts take their time in this run, so that barriers find them amid a message."""
-    rng = Random(f"naps {cluster.seed}")
-    if rng.random() >= NAPPING_SHARE:
+    """Whether bolts take their time in this run, so that barriers, restores and new plans find them
+    amid a message."""
+    if not _naps(cluster.seed):
         return False
+    rng = Random(f"each nap {cluster.seed}")
+    share, secs = rng.choice(NAPS_SHARES), rng.choice(NAPS_SECS)
 
     def nap() -> None:
-        if not cluster.journal.calm and rng.random() < NAPS_SHARE:
-            cluster.habits.running.nap(NAP_SECS)
+        if not cluster.journal.calm and rng.random() < share:
+            cluster.habits.running.nap(secs)
 
     cluster.habits.nap = nap
     return True

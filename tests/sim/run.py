@@ -7,8 +7,9 @@ from sim.effectively_once import check_counts
 from sim.faults import Faults
 from sim.topologies import SimSpout
 
-CALM_ROUNDS_MAX = 12_000
-"""A run takes some 400 rounds; one that is not done so long after the last fault never is."""
+CALM_ROUNDS_MAX = 20_000
+"""A run takes some 400 rounds; one that is not done so long after the last fault never is. Ten
+seconds: what a process had in hand that was replaced fails by its timeout, after six to eight."""
 LAST_ROUNDS = 10
 STORY_LINES = 30
 

@@ -215,6 +215,7 @@ class SimBolt(Bolt):
 
     def process(self, tup: Any) -> None:
         habits, journal, rng = self.emitter.habits, self.emitter.journal, self.emitter.rng
+        habits.may_nap()
         self.receive(tup)
         if not journal.calm:
             roll = rng.random()

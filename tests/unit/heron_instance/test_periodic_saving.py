@@ -10,23 +10,25 @@ from random import Random
 from typing import Any
 
 import pytest
-from instance_support import SHUFFLE, SOURCE, packing, reads, topology_of
+from instance_support import SHUFFLE, SOURCE, batch, packing, reads, topology_of
 
 from heron_core import config as keys
 from heron_core.errors import StateError
 from heron_core.plans import PhysicalPlan, TopologyState, physical_to_json
 from heron_core.topology import StreamSpec
 from heron_core.wire import messages
-from heron_core.wire.frames import Kind
-from heron_core.wire.packets import encode_roots
+from heron_core.wire.frames import ROOT_COUNTER_BITS, Kind, header_of
+from heron_core.wire.packets import decode_pairs, encode_roots
 from heron_instance.control_core import Identity
 from heron_instance.core import InstanceCore
 from heron_instance.events import (
     ControlReceived,
     Event,
+    Finish,
     InputEmpty,
     Received,
     SaveState,
+    Stopped,
     Timer,
     Turn,
 )
@@ -249,3 +251,47 @@ def test_who_keeps_no_state_or_gets_its_tuples_again_saves_none(kind: type, tmp_
     bolt.wait()
     assert bolt.core.saving is None
     assert not LocalFiles(str(tmp_path)).runs("t")
+
+
+class SlowSink(Bolt, StatefulComponent):
+    """Takes a second for each tuple, and is told to stop in one of them."""
+
+    told: Any = None
+
+    def init_state(self, stateful_state: Any) -> None:
+        self.state = stateful_state
+
+    def process(self, tup: Any) -> None:
+        (value,) = tup.values
+        self.state.put("at", value)
+        self.ack(tup)
+        type(self).told(value)
+
+
+def test_a_slow_bolt_that_stops_amid_a_message_saves_and_acks_what_it_has_processed(
+    tmp_path: Path,
+) -> None:
+    bolt = Process(SlowSink, tmp_path)
+    heard: list[Any] = []
+
+    def told(value: int) -> None:
+        bolt.now += 1.0
+        if value == 10:
+            heard.extend(bolt.core.handle(Stopped(), bolt.now))
+
+    SlowSink.told = told
+    roots = [((3 << ROOT_COUNTER_BITS) + at, at + 1) for at in range(60)]
+    found = bolt.core.handle(Received(batch(*([each] for each in range(60)), roots=roots)), 100.0)
+    assert list(found) == [Finish()]
+    last, saving = bolt.component.state.get("at"), bolt.core.saving
+    assert 10 <= last < 13
+    assert saving is not None
+    saved = saving.last()
+    assert saved is not None
+    bolt.newest.write(*saved)
+    bolt.core.driver.flush()
+    heads = ((header_of(each), each) for each in bolt.sent)
+    acks = [decode_pairs(head, each) for head, each in heads if head.kind == Kind.ACK]
+    acked = {root for pairs in acks for root in pairs[::2]}
+    assert acked == {root for root, _ in roots[: last + 1]}, "the others come again"
+    assert Process(SlowSink, tmp_path).component.state.get("at") == last
