@@ -101,7 +101,12 @@ class SimulatedControlPlane:
         """A stream manager and its instances, in the place of those that were there."""
         number = next(self._numbers)
         register = messages.RegisterStreamManager(
-            container, number, f"tcp://10.0.{container}.1:{number}", f"host-{container}", 1, 0
+            container=container,
+            incarnation=number,
+            address=f"tcp://10.0.{container}.1:{number}",
+            host=f"host-{container}",
+            pid=1,
+            epoch=0,
         )
         options = ManagerOptions.of(self.topology.config)
         self.managers[container] = StreamManager(self.topology, self.packing, register, options)

@@ -191,7 +191,12 @@ class ControlCore:
         who, predecessor = self.identity, self._predecessor
         self._predecessor = ""  # said once: whoever hears it reports it
         return messages.RegisterInstance(
-            who.task, who.incarnation, who.pid, predecessor, who.born_ms, who.next_try_ms
+            task=who.task,
+            incarnation=who.incarnation,
+            pid=who.pid,
+            predecessor=predecessor,
+            born_ms=who.born_ms,
+            next_try_ms=who.next_try_ms,
         )
 
     def traces(self) -> Out:

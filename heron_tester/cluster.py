@@ -84,7 +84,9 @@ class Cluster:
         self._numbers = count(1).__next__
         # What arrives is processed in the order of its age: no message waits to be merged.
         self._options = replace(Options.of(shared.topology.config), pipelined_bytes=0)
-        identity = messages.RegisterStreamManager(CONTAINER, 1, ADDRESS, ADDRESS, 0, 0)
+        identity = messages.RegisterStreamManager(
+            container=CONTAINER, incarnation=1, address=ADDRESS, host=ADDRESS, pid=0, epoch=0
+        )
         self._manager = stream_manager.StreamManager(
             shared.topology, shared.packing, identity, self._options
         )
@@ -132,7 +134,9 @@ class Cluster:
         return Instance(self.shared, self, task, self._numbers(), rng)
 
     def _greet(self, instance: Instance) -> None:
-        hello = messages.RegisterInstance(instance.task, instance.incarnation, 0)
+        hello = messages.RegisterInstance(
+            task=instance.task, incarnation=instance.incarnation, pid=0
+        )
         self._handle(events.FromInstanceControl(instance.task, instance.incarnation, hello))
 
     # --- what instances do --------------------------------------------------------------------

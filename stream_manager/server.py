@@ -330,7 +330,13 @@ class Server:
 def _registration(container: int, address: str, predecessor: str) -> messages.RegisterStreamManager:
     incarnation, host = random.getrandbits(63), socket.gethostname()
     return messages.RegisterStreamManager(
-        container, incarnation, address, host, os.getpid(), epoch=0, predecessor=predecessor
+        container=container,
+        incarnation=incarnation,
+        address=address,
+        host=host,
+        pid=os.getpid(),
+        epoch=0,
+        predecessor=predecessor,
     )
 
 

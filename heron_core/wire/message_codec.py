@@ -1,25 +1,22 @@
 """Messages of the control plane as bytes: a msgpack array of the class name, then the fields.
 
-A registration says first which engine is speaking: its protocol and its version stand before the
-other fields, in every protocol, and so does the text of what refuses it (RegistrationRejected,
-Superseded). So two engines that do not understand each other can still say so.
+A registration names its engine first: its protocol and its version stand before the other fields, in
+every protocol, and so does the text of what refuses it (RegistrationRejected, Superseded). So two
+engines that do not understand each other can still say so.
 """
 
-import dataclasses
-import reprlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable
 from itertools import chain
-from typing import Any, get_args, get_type_hints
+from typing import Any, get_args
 
-import msgpack
+import msgspec
 
 from heron_core.errors import OtherProtocol, ProtocolError
 from heron_core.version import PROTOCOL, other_engine
 from heron_core.wire import messages
-from heron_core.wire.messages import Json, Message, PauseStatistics
+from heron_core.wire.messages import Message
 
-WHOLE_NUMBER_MAX = (1 << 63) - 1
-_NESTED = frozenset((dict, tuple))
+_NESTED = frozenset((dict, list, tuple))
 NESTING_MAX = 16
 """Ours nest 8 deep. What nests 1,000 deep can be decoded, but not when another message wraps it."""
 ERROR_CHARACTERS = 200
@@ -31,61 +28,38 @@ UNKNOWN = "0.1 or older"
 VERSION_CHARACTERS = 40
 """Of the version of a stranger, in a line for people."""
 
-_CLASSES: dict[str, type] = {kind.__name__: kind for kind in get_args(Message)}
-_REGISTRATIONS = frozenset(
-    kind.__name__ for kind in (messages.RegisterInstance, messages.RegisterStreamManager)
+_PLAIN = (str, int, float)
+_REGISTRATIONS = {
+    messages.RegisterInstance.__name__: "an instance",
+    messages.RegisterStreamManager.__name__: "a stream manager",
+}
+
+
+class _Head(msgspec.Struct, frozen=True, array_like=True):
+    """How a registration of any protocol begins; of its other fields nothing is known."""
+
+    name: str
+    protocol: int
+    version: str | int
+
+
+def _plain(value: object) -> Any:
+    """A value of a subclass, such as numpy's numbers among a user's metrics, as its own kind."""
+    for kind in _PLAIN:
+        if isinstance(value, kind):
+            return kind(value)
+    raise TypeError(f"a control message takes no {type(value).__name__}")
+
+
+_encoder = msgspec.msgpack.Encoder(enc_hook=_plain)
+_decoder = msgspec.msgpack.Decoder(Message)
+_head_decoder = msgspec.msgpack.Decoder(_Head)
+_OPEN = frozenset(
+    kind
+    for kind in get_args(Message)
+    if any("Any" in str(hint) for hint in kind.__annotations__.values())
 )
-_FIELDS = {
-    name: tuple(each.name for each in dataclasses.fields(kind)) for name, kind in _CLASSES.items()
-}
-
-
-def _is_whole(value: object) -> bool:
-    return type(value) is int and 0 <= value <= WHOLE_NUMBER_MAX
-
-
-def _are_whole(value: object) -> bool:
-    return type(value) is tuple and all(map(_is_whole, value))
-
-
-def _are_texts(value: object) -> bool:
-    return type(value) is tuple and all(type(each) is str for each in value)
-
-
-def _is_json(value: object) -> bool:
-    return type(value) is dict and all(type(key) is str for key in value)
-
-
-def _is_paused(value: object) -> bool:
-    if type(value) is not tuple or len(value) != len(PauseStatistics._fields):
-        return False
-    causes, *numbers = value
-    return _are_whole(causes) and all(type(each) in (float, int) for each in numbers)
-
-
-def _by_number(is_value: Callable[[object], bool]) -> Callable[[object], bool]:
-    def check(value: object) -> bool:
-        return type(value) is dict and all(
-            _is_whole(key) and is_value(each) for key, each in value.items()
-        )
-
-    return check
-
-
-_CHECKS: dict[Any, Callable[[object], bool]] = {
-    int: _is_whole,
-    bool: lambda value: type(value) is bool,
-    str: lambda value: type(value) is str,
-    Json: _is_json,
-    tuple[int, ...]: _are_whole,
-    tuple[str, ...]: _are_texts,
-    Mapping[int, Json]: _by_number(_is_json),
-    Mapping[int, PauseStatistics]: _by_number(_is_paused),
-}
-_FIELD_CHECKS = {
-    name: tuple((field, _CHECKS[kind]) for field, kind in get_type_hints(each).items())
-    for name, each in _CLASSES.items()
-}
+"""Those with a field of any JSON."""
 
 
 def _parts(value: Any) -> Iterable[Any]:
@@ -105,12 +79,7 @@ def _nests_too_deep(value: tuple[Any, ...]) -> bool:
 
 def encode(message: Message) -> bytes:
     """A message as bytes."""
-    name = type(message).__name__
-    fields = [getattr(message, field) for field in _FIELDS[name]]
-    if name in _REGISTRATIONS:
-        fields = [fields[-1], fields[-2], *fields[:-2]]
-    data: bytes = msgpack.packb([name, *fields])
-    return data
+    return _encoder.encode(message)
 
 
 class Encoder:
@@ -127,18 +96,18 @@ class Encoder:
         return self._data
 
 
-def _of_this_protocol(name: str, fields: list[Any]) -> list[Any]:
-    """The fields of a registration in their usual order; OtherProtocol for one that another engine
-    has sent, of whose other fields nothing is known."""
-    protocol, version, *others = fields
-    if type(protocol) is type(version) is int:
+def _check_protocol(data: bytes) -> None:
+    """OtherProtocol for a registration that another engine has sent."""
+    try:
+        head = _head_decoder.decode(data)
+    except (msgspec.DecodeError, RecursionError):
+        return
+    protocol, version = head.protocol, head.version
+    if isinstance(version, int):
         protocol, version = BEFORE_REGISTRATIONS_SAID_IT, UNKNOWN
-    if type(protocol) is not int or type(version) is not str:
-        raise ProtocolError("a registration without an engine")
-    if protocol != PROTOCOL:
-        who = "an instance" if name == messages.RegisterInstance.__name__ else "a stream manager"
+    if head.name in _REGISTRATIONS and protocol != PROTOCOL:
+        who = _REGISTRATIONS[head.name]
         raise OtherProtocol(other_engine(who, version[:VERSION_CHARACTERS], protocol))
-    return [*others, version, protocol]
 
 
 def decode(data: bytes) -> Any:
@@ -147,21 +116,14 @@ def decode(data: bytes) -> Any:
     What is inside of a Json field is for the receiver to check.
     """
     try:
-        name, *fields = msgpack.unpackb(data, use_list=False, strict_map_key=False)
-        if name in _REGISTRATIONS:
-            fields = _of_this_protocol(name, fields)
-        message: Message = _CLASSES[name](*fields)
-    except OtherProtocol:
-        raise
-    except Exception as error:
-        reason = repr(error)[:ERROR_CHARACTERS]
+        message = _decoder.decode(data)
+    except Exception as error:  # DecodeError, but also of Unicode and of recursion
+        _check_protocol(data)
+        reason = str(error)[:ERROR_CHARACTERS]
         raise ProtocolError(f"not a control message: {reason}") from error
-    if _nests_too_deep(tuple(fields)):
+    if isinstance(message, messages.Registration) and message.protocol != PROTOCOL:
+        _check_protocol(data)
+    if type(message) in _OPEN and _nests_too_deep(msgspec.structs.astuple(message)):
+        name = type(message).__name__
         raise ProtocolError(f"not a control message: {name} nests more than {NESTING_MAX} deep")
-    if len(fields) != len(_FIELD_CHECKS[name]):
-        raise ProtocolError(f"not a control message: {name} with {len(fields)} fields")
-    for (field, is_valid), value in zip(_FIELD_CHECKS[name], fields, strict=True):
-        if not is_valid(value):
-            found = reprlib.repr(value)[:ERROR_CHARACTERS]
-            raise ProtocolError(f"not a control message: the {field} of {name} is {found}")
     return message

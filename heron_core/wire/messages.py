@@ -1,15 +1,20 @@
-"""Messages of the control plane: frozen dataclasses; message_codec.py makes bytes of them.
+"""Messages of the control plane: typed structs; message_codec.py makes bytes of them.
 
-The unions at the end say who says what to whom.
+A message is an array of its class's name and its fields, in the order in which they stand here. The
+unions at the end list the messages of each direction.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import Enum
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
+
+from msgspec import Meta, Struct
 
 from heron_core.version import PROTOCOL, VERSION
 
+WHOLE_NUMBER_MAX = (1 << 63) - 1
+Whole = Annotated[int, Meta(ge=0, le=WHOLE_NUMBER_MAX)]
+"""Ids, counters and sizes: none is negative, and each fits into eight bytes with a sign."""
 Json = Mapping[str, Any]
 
 
@@ -26,291 +31,266 @@ class RestoreTrouble(Enum):
     """The component does not take it."""
 
 
-@dataclass(frozen=True, slots=True)
-class RegisterInstance:
+class Registration(Struct, frozen=True, array_like=True):
+    """What each registration begins with, in every protocol, so that engines that do not
+    understand each other can still say so."""
+
+    protocol: int = PROTOCOL
+    version: str = VERSION
+    """Of the engine that the process runs."""
+
+
+class RegisterInstance(Registration, frozen=True, array_like=True, tag=True, kw_only=True):
     """An instance's first word to its stream manager, on its control socket."""
 
-    task: int
-    incarnation: int
-    pid: int
+    task: Whole
+    incarnation: Whole
+    pid: Whole
     predecessor: str = ""
     """How the process ended that this one replaces; empty for the first one, and when it is said
     again."""
-    born_ms: int = 0
+    born_ms: Whole = 0
     """When the process began, by its host's monotonic clock. Of two processes of a task the later
     one stays, whichever registers last: one that was stopped may wake up again."""
-    next_try_ms: int = 0
+    next_try_ms: Whole = 0
     """If the process ends at once, the next one waits so long; 0 if it does not."""
-    version: str = VERSION
-    """Of the engine that the process runs."""
-    protocol: int = PROTOCOL
 
 
-@dataclass(frozen=True, slots=True)
-class InstanceHeartbeat:
+class InstanceHeartbeat(Struct, frozen=True, array_like=True, tag=True):
     """An instance lives; `metrics` is its cumulative snapshot (heron_instance.runtime.metrics)."""
 
-    task: int
+    task: Whole
     metrics: Json
 
 
-@dataclass(frozen=True, slots=True)
-class QuiescenceReport:
+class QuiescenceReport(Struct, frozen=True, array_like=True, tag=True):
     """Answer to QuiescenceProbe: deliveries sent, processed, and whether all is done."""
 
-    task: int
-    wave: int
-    sent: int
-    processed: int
+    task: Whole
+    wave: Whole
+    sent: Whole
+    processed: Whole
     idle: bool
-    epoch: int
+    epoch: Whole
     """Of the plan that it works by: what it emits from now on is routed so."""
     held: bool = False
     """Nothing is left to do here but for tuples that wait: a bolt has neither acked nor failed them
     (an open window has them), or a spout waits for their outcome, and is not idle because of it."""
 
 
-@dataclass(frozen=True, slots=True)
-class SpoutFinished:
+class SpoutFinished(Struct, frozen=True, array_like=True, tag=True):
     """The spout of this task has nothing more to emit (`finished`), or has again."""
 
-    task: int
+    task: Whole
     finished: bool
 
 
-@dataclass(frozen=True, slots=True)
-class BoltFinished:
+class BoltFinished(Struct, frozen=True, array_like=True, tag=True):
     """The bolt's on_finish has run and what it emitted is on its way."""
 
-    task: int
+    task: Whole
 
 
-@dataclass(frozen=True, slots=True)
-class TraceReport:
+class TraceReport(Struct, frozen=True, array_like=True, tag=True):
     """What an instance has executed of the tuple trees that are traced (heron_core.traces)."""
 
-    task: int
+    task: Whole
     report: Json
 
 
-@dataclass(frozen=True, slots=True)
-class SampleTuples:
+class SampleTuples(Struct, frozen=True, array_like=True, tag=True):
     """From the master, on to the instances of `tasks`: report the next `count` tuples that you send
     on a stream, as long as they come within so many seconds."""
 
-    sample: int
-    tasks: tuple[int, ...]
+    sample: Whole
+    tasks: tuple[Whole, ...]
     stream: str
-    count: int
-    secs: int
+    count: Whole
+    secs: Whole
 
 
-@dataclass(frozen=True, slots=True)
-class TuplesSampled:
+class TuplesSampled(Struct, frozen=True, array_like=True, tag=True):
     """Some of the tuples that SampleTuples has asked an instance for."""
 
-    task: int
-    sample: int
+    task: Whole
+    sample: Whole
     tuples: Json
 
 
-@dataclass(frozen=True, slots=True)
-class InstanceFailed:
+class InstanceFailed(Struct, frozen=True, array_like=True, tag=True):
     """User code could not be loaded or initialised; the process is about to exit."""
 
-    task: int
+    task: Whole
     error: str
-    next_try_ms: int = 0
+    next_try_ms: Whole = 0
     """The next process waits so long; 0 if that is not known."""
 
 
-@dataclass(frozen=True, slots=True)
-class InstanceReplaced:
+class InstanceReplaced(Struct, frozen=True, array_like=True, tag=True):
     """From a stream manager: another process serves the task, because the one before ended."""
 
-    task: int
+    task: Whole
     reason: str
     """How it ended."""
-    lost: int
+    lost: Whole
     """Deliveries that it had been handed and had not reported as processed, and that nobody will
     replay."""
-    failed: int
+    failed: Whole
     """Tracked tuples whose deliveries it had been handed: they have failed at their spouts."""
-    next_try_ms: int = 0
+    next_try_ms: Whole = 0
     """If the process that serves the task now ends at once, the next one waits so long."""
 
 
-@dataclass(frozen=True, slots=True)
-class TriggerCheckpoint:
+class TriggerCheckpoint(Struct, frozen=True, array_like=True, tag=True):
     """From the master, on to the spouts: save your state, and send a barrier behind your last
     tuple. Only for processes that work by the plan of this epoch."""
 
-    checkpoint: int
-    epoch: int
-    tasks: tuple[int, ...] = ()
+    checkpoint: Whole
+    epoch: Whole
+    tasks: tuple[Whole, ...] = ()
     """Where no checkpoints are taken: who is to save its state for the update of that number."""
-    aligned: tuple[int, ...] = ()
+    aligned: tuple[Whole, ...] = ()
     """Tasks whose input no barrier of the checkpoint overtakes: their state is to be divided."""
 
 
-@dataclass(frozen=True, slots=True)
-class OvertakeInput:
+class OvertakeInput(Struct, frozen=True, array_like=True, tag=True):
     """From a stream manager: the barrier of a checkpoint has waited too long behind the input of
     the task. It has been handed over with all that was in front of it, and is to be taken at once;
     what is in front of it and not processed is saved with the state. For processes of the plan of
     this epoch."""
 
-    checkpoint: int
-    epoch: int
+    checkpoint: Whole
+    epoch: Whole
 
 
-@dataclass(frozen=True, slots=True)
-class CheckpointStored:
+class CheckpointStored(Struct, frozen=True, array_like=True, tag=True):
     """An instance's state of a checkpoint is in the checkpoint store."""
 
-    task: int
-    checkpoint: int
-    size_bytes: int
+    task: Whole
+    checkpoint: Whole
+    size_bytes: Whole
     """0 if it keeps none."""
-    aligned_ms: int = 0
+    aligned_ms: Whole = 0
     """From the first barrier of its sources to the last one; its stream manager fills it in."""
-    input_messages: int = 0
+    input_messages: Whole = 0
     """Input that the barrier has overtaken, and that is saved with the state."""
-    input_bytes: int = 0
+    input_bytes: Whole = 0
 
 
-@dataclass(frozen=True, slots=True)
-class GivenUp:
+class GivenUp(Struct, frozen=True, array_like=True, tag=True):
     """A bolt has given up tuples since the last completed checkpoint, and this one covers them:
     said before CheckpointStored."""
 
-    task: int
-    checkpoint: int
+    task: Whole
+    checkpoint: Whole
     component: str
 
 
-@dataclass(frozen=True, slots=True)
-class CheckpointFailed:
+class CheckpointFailed(Struct, frozen=True, array_like=True, tag=True):
     """An instance's state could not be saved, or its sources were not aligned; `reason` says why in
     one line."""
 
-    task: int
-    checkpoint: int
+    task: Whole
+    checkpoint: Whole
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class CheckpointCompleted:
+class CheckpointCompleted(Struct, frozen=True, array_like=True, tag=True):
     """From the master, on to the instances: all states of the checkpoint are stored, and from now
     on it is the one that the topology goes back to. For processes of the plan of this epoch."""
 
-    checkpoint: int
-    epoch: int
+    checkpoint: Whole
+    epoch: Whole
     gave_up: tuple[str, ...] = ()
     """The bolts that have given up tuples which it covers: no spout in front of them gets an ack
     for what it has emitted for this checkpoint."""
 
 
-@dataclass(frozen=True, slots=True)
-class Restored:
+class Restored(Struct, frozen=True, array_like=True, tag=True):
     """An instance's process has the state that the plan of this epoch begins with."""
 
-    task: int
-    incarnation: int
-    epoch: int
+    task: Whole
+    incarnation: Whole
+    epoch: Whole
     """0: it came when the others had gone on already, and has no state."""
 
 
-@dataclass(frozen=True, slots=True)
-class RestoreFailed:
+class RestoreFailed(Struct, frozen=True, array_like=True, tag=True):
     """An instance cannot have the state that the plan of this epoch begins with."""
 
-    task: int
-    epoch: int
+    task: Whole
+    epoch: Whole
     reason: str
     trouble: str = RestoreTrouble.AWAY.value
     """A RestoreTrouble."""
 
 
-@dataclass(frozen=True, slots=True)
-class RestoreWanted:
+class RestoreWanted(Struct, frozen=True, array_like=True, tag=True):
     """A bolt raised by the plan of this epoch: all are to go back, which undoes what it has done
     before, and it tries again."""
 
-    task: int
-    epoch: int
+    task: Whole
+    epoch: Whole
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(Struct, frozen=True, array_like=True, tag=True):
     """The physical plan (plans.physical_to_json), to stream managers and on to instances."""
 
     plan: Json
 
 
-@dataclass(frozen=True, slots=True)
-class Pause:
+class Pause(Struct, frozen=True, array_like=True, tag=True):
     """Back-pressure: the instance takes no input and emits nothing while `on`."""
 
     on: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Resync:
+class Resync(Struct, frozen=True, array_like=True, tag=True):
     """The stream manager is new and does not know the instance yet: say RegisterInstance again."""
 
 
-@dataclass(frozen=True, slots=True)
-class QuiescenceProbe:
+class QuiescenceProbe(Struct, frozen=True, array_like=True, tag=True):
     """Asks every instance for QuiescenceReport; waves are numbered."""
 
-    wave: int
+    wave: Whole
 
 
-@dataclass(frozen=True, slots=True)
-class FinishBolts:
+class FinishBolts(Struct, frozen=True, array_like=True, tag=True):
     """Run on_finish in these tasks."""
 
-    tasks: tuple[int, ...]
+    tasks: tuple[Whole, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Superseded:
+class Superseded(Struct, frozen=True, array_like=True, tag=True):
     """End: another process has taken this one's place; `reason` says so in one line."""
 
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class BackPressureCause:
+class BackPressureCause(Struct, frozen=True, array_like=True, tag=True):
     """Between stream managers: the queue towards `task` passed its high or its low water mark."""
 
-    task: int
+    task: Whole
     on: bool
 
 
-@dataclass(frozen=True, slots=True)
-class RegisterStreamManager:
+class RegisterStreamManager(Registration, frozen=True, array_like=True, tag=True, kw_only=True):
     """A stream manager offers itself to the topology master."""
 
-    container: int
-    incarnation: int
+    container: Whole
+    incarnation: Whole
     address: str
     host: str
-    pid: int
-    epoch: int
+    pid: Whole
+    epoch: Whole
     """Of the plan that it has, 0 for none: a master that took over may know an older one."""
     predecessor: str = ""
     """How the stream manager ended that this one replaces; empty for the first one, and when it is
     said again."""
-    version: str = VERSION
-    """Of the engine that the process runs."""
-    protocol: int = PROTOCOL
 
 
-@dataclass(frozen=True, slots=True)
-class RegistrationRejected:
+class RegistrationRejected(Struct, frozen=True, array_like=True, tag=True):
     """The master does not take this stream manager, and why (it names the one it has)."""
 
     reason: str
@@ -319,7 +299,7 @@ class RegistrationRejected:
 class PauseStatistics(NamedTuple):
     """One instance's pauses by back-pressure; on the wire an array in this order."""
 
-    causes: tuple[int, ...]
+    causes: tuple[Whole, ...]
     """The tasks that pause it now; empty if it runs."""
     paused_secs: float
     """In all, since its stream manager runs."""
@@ -329,44 +309,38 @@ class PauseStatistics(NamedTuple):
     """PauseStatistics seconds of all since it was first seen, 0 to 1."""
 
 
-@dataclass(frozen=True, slots=True)
-class Heartbeat:
+class Heartbeat(Struct, frozen=True, array_like=True, tag=True):
     """A stream manager lives: its own counters and the newest snapshot of its instances."""
 
-    container: int
+    container: Whole
     metrics: Json
-    instances: Mapping[int, Json]
-    paused: Mapping[int, PauseStatistics]
-    """task id -> its pauses, for those that ever had any (plain tuples when decoded)"""
+    instances: Mapping[Whole, Json]
+    paused: Mapping[Whole, PauseStatistics]
+    """task id -> its pauses, for those that ever had any"""
 
 
-@dataclass(frozen=True, slots=True)
-class Ping:
+class Ping(Struct, frozen=True, array_like=True, tag=True):
     """Somebody else offers itself for your container: answer by Pong if you live."""
 
 
-@dataclass(frozen=True, slots=True)
-class Pong:
+class Pong(Struct, frozen=True, array_like=True, tag=True):
     """The answer of a stream manager that lives."""
 
-    container: int
+    container: Whole
 
 
-@dataclass(frozen=True, slots=True)
-class HeartbeatAck:
+class HeartbeatAck(Struct, frozen=True, array_like=True, tag=True):
     """The master lives."""
 
 
-@dataclass(frozen=True, slots=True)
-class Command:
+class Command(Struct, frozen=True, array_like=True, tag=True):
     """From the command line to the master: activate, deactivate, drain, stats, update, cancel."""
 
     name: str
     arguments: Json
 
 
-@dataclass(frozen=True, slots=True)
-class Reply:
+class Reply(Struct, frozen=True, array_like=True, tag=True):
     """The master's answer to a Command."""
 
     ok: bool

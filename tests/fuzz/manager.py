@@ -63,7 +63,9 @@ def _beginning(mode: str) -> list[Any]:
             "control",
             task,
             100 + task,
-            message_codec.encode(messages.RegisterInstance(task, 100 + task, 1)),
+            message_codec.encode(
+                messages.RegisterInstance(task=task, incarnation=100 + task, pid=1)
+            ),
         )
         for task in LOCAL
     ]
@@ -132,7 +134,9 @@ class Fake:
         self.topology = world.topology(**config)
         known = Options.of(self.topology.config)
         options = replace(known, window_bytes=WINDOW_BYTES, pipelined_bytes=PIPELINED_BYTES)
-        register = messages.RegisterStreamManager(1, 5, "tcp://127.0.0.1:1", "here", 7, 0)
+        register = messages.RegisterStreamManager(
+            container=1, incarnation=5, address="tcp://127.0.0.1:1", host="here", pid=7, epoch=0
+        )
         self.core = StreamManager(self.topology, world.PACKING, register, options)
         self.now = 0.0
         self.full = False
@@ -249,7 +253,7 @@ def _still_works(fake: Fake) -> None:
         plan = _plan(fake.mode, max(core.epoch + 1, world.EPOCH))
         fake.handle(events.FromMaster(plan))
     for task in LOCAL:
-        hello = messages.RegisterInstance(task, INCARNATION, 1)
+        hello = messages.RegisterInstance(task=task, incarnation=INCARNATION, pid=1)
         fake.handle(events.FromInstanceControl(task, INCARNATION, hello))
         _consume(fake, task)
     for task in LOCAL:  # a registration may have failed roots, of which a spout was notified

@@ -103,7 +103,12 @@ def _still_works(fake: Fake) -> None:
     """New stream managers get their places, and `stats` shows them."""
     for container in (1, 2):
         register = messages.RegisterStreamManager(
-            container, 9, f"tcp://127.0.0.1:{container}", "new", 1, 0
+            container=container,
+            incarnation=9,
+            address=f"tcp://127.0.0.1:{container}",
+            host="new",
+            pid=1,
+            epoch=0,
         )
         fake.receive(b"new-%d" % container, message_codec.encode(register))
     fake.passes(1.0)

@@ -16,10 +16,19 @@ from heron_core.wire.values import pack_fields, packer, unpack
 from . import world
 from .targets import TARGETS
 
-HELLO_3 = ("control", 3, 103, message_codec.encode(messages.RegisterInstance(3, 103, 1)))
+HELLO_3 = (
+    "control",
+    3,
+    103,
+    message_codec.encode(messages.RegisterInstance(task=3, incarnation=103, pid=1)),
+)
 REGISTER_1 = (
     b"one",
-    message_codec.encode(messages.RegisterStreamManager(1, 5, "tcp://127.0.0.1:1", "here", 7, 0)),
+    message_codec.encode(
+        messages.RegisterStreamManager(
+            container=1, incarnation=5, address="tcp://127.0.0.1:1", host="here", pid=7, epoch=0
+        )
+    ),
 )
 
 
@@ -53,13 +62,13 @@ FOUND: dict[str, tuple[str, list[Any]]] = {
     "lost batch with broken ids": ("manager", [
         HELLO_3,
         ("instance", 2, 102, [header(Kind.DATA, 3, 2, 3, 10, 0, 5), b"", b"M", b""]),
-        ("control", 3, 104, message_codec.encode(messages.RegisterInstance(3, 104, 1))),
+        ("control", 3, 104, message_codec.encode(messages.RegisterInstance(task=3, incarnation=104, pid=1))),
     ]),
     "report of a task that is elsewhere": ("manager", [
         ("instance", 6, 106, [b"H\x01\x09\x00\x00\x00\x05\x00" + bytes(16)]),
     ]),
     "registration for another task": ("manager", [
-        ("control", 2, 102, message_codec.encode(messages.RegisterInstance(127, 102, 2))),
+        ("control", 2, 102, message_codec.encode(messages.RegisterInstance(task=127, incarnation=102, pid=2))),
     ]),
     # Nobody could ever have lifted it: the spout would have been paused for good.
     "cause named by a stranger": ("manager", [

@@ -292,8 +292,8 @@ def control_messages() -> tuple[messages.Message, ...]:
     """One or two of each class."""
     snapshots = {task: snapshot(task) for task in (SPOUT, SPLIT, EVERY)}
     return (
-        *(messages.RegisterInstance(task, 100 + task, task) for task in (SPOUT, SPLIT, EVERY)),
-        messages.RegisterInstance(SPLIT, 200, 7, "was killed"),
+        *(messages.RegisterInstance(task=task, incarnation=100 + task, pid=task) for task in (SPOUT, SPLIT, EVERY)),
+        messages.RegisterInstance(task=SPLIT, incarnation=200, pid=7, predecessor="was killed"),
         *(messages.InstanceHeartbeat(task, snapshots[task]) for task in (SPOUT, SPLIT)),
         messages.QuiescenceReport(SPOUT, 1, 10, 0, True, 1),
         messages.QuiescenceReport(SPLIT, 1, 10, 10, True, 1),
@@ -314,8 +314,8 @@ def control_messages() -> tuple[messages.Message, ...]:
         messages.FinishBolts((SPLIT, EVERY)),
         messages.Superseded("somebody else came"),
         messages.BackPressureCause(SPLIT + SIBLING, True),
-        messages.RegisterStreamManager(1, 5, "tcp://127.0.0.1:1", "here", 7, 0),
-        messages.RegisterStreamManager(2, 6, "tcp://127.0.0.1:2", "here", 8, 0),
+        messages.RegisterStreamManager(container=1, incarnation=5, address="tcp://127.0.0.1:1", host="here", pid=7, epoch=0),
+        messages.RegisterStreamManager(container=2, incarnation=6, address="tcp://127.0.0.1:2", host="here", pid=8, epoch=0),
         messages.RegistrationRejected("no"),
         messages.Ping(),
         messages.Pong(1),

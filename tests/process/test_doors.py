@@ -212,7 +212,7 @@ def test_garbage_to_the_master_is_dropped_counted_and_told_of_once(topology: Top
         for data in [
             b"garbage",
             b"",
-            message_codec.encode(messages.RegisterInstance(1, 1, 1)),
+            message_codec.encode(messages.RegisterInstance(task=1, incarnation=1, pid=1)),
         ] * TRIES:
             client.send(data)
         until(lambda: topology.stats()["master"]["malformed"] == 3 * TRIES, "they are counted")
@@ -237,7 +237,14 @@ def test_an_oversized_frame_cuts_its_connection_and_nothing_else(topology: Topol
 
 def _refused(topology: Topology, container: int) -> str:
     """Why the master does not take a stream manager for this container."""
-    register = messages.RegisterStreamManager(container, 7, "tcp://127.0.0.1:1", "elsewhere", 1, 0)
+    register = messages.RegisterStreamManager(
+        container=container,
+        incarnation=7,
+        address="tcp://127.0.0.1:1",
+        host="elsewhere",
+        pid=1,
+        epoch=0,
+    )
     with dealer(topology.master_address, topology.keys) as client:
         client.send(message_codec.encode(register))
         assert client.poll(ANSWER_MS), "no answer"

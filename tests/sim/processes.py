@@ -80,7 +80,12 @@ class Manager:
         self.incarnation = cluster.number()
         self.address = f"sim://{container}/{self.incarnation}"
         register = messages.RegisterStreamManager(
-            container, self.incarnation, self.address, "here", 1, 0
+            container=container,
+            incarnation=self.incarnation,
+            address=self.address,
+            host="here",
+            pid=1,
+            epoch=0,
         )
         options = replace(
             manager_options.Options.of(cluster.topology.config),

@@ -108,7 +108,7 @@ def running(kind: type, **config: Any) -> Process:
 
 def test_a_connection_begins_with_who_this_is() -> None:
     out = Process(Middle).handle(Connected())
-    assert out == [SendControl(messages.RegisterInstance(SOURCE, 77, 5))]
+    assert out == [SendControl(messages.RegisterInstance(task=SOURCE, incarnation=77, pid=5))]
 
 
 def test_before_the_first_plan_a_bolt_takes_no_input() -> None:
@@ -254,7 +254,7 @@ def test_a_spout_says_when_it_finishes_and_when_it_goes_on() -> None:
     out = process.handle(InputEmpty())
     assert out[0] == SendControl(messages.SpoutFinished(SOURCE, True))
     assert process.hear(messages.Resync())[0] == SendControl(
-        messages.RegisterInstance(SOURCE, 77, 5)
+        messages.RegisterInstance(task=SOURCE, incarnation=77, pid=5)
     )
     process.component.script = lambda: None
     process.handle(Turn())

@@ -113,7 +113,15 @@ class Manager:
             pipelined_bytes=pipelined_bytes,
             at_once_bytes=0,
         )
-        self.identity = messages.RegisterStreamManager(1, 77, "tcp://1", "here", 1, 0, predecessor)
+        self.identity = messages.RegisterStreamManager(
+            container=1,
+            incarnation=77,
+            address="tcp://1",
+            host="here",
+            pid=1,
+            epoch=0,
+            predecessor=predecessor,
+        )
         self.core = StreamManager(topology, packing, self.identity, options)
         self.packing = packing
         self.now = 0.0
@@ -135,7 +143,9 @@ class Manager:
 
     def hello(self, task: int, incarnation: int = 1) -> list[events.Instruction]:
         """A process says Hello."""
-        return self.control(task, messages.RegisterInstance(task, incarnation, 1), incarnation)
+        return self.control(
+            task, messages.RegisterInstance(task=task, incarnation=incarnation, pid=1), incarnation
+        )
 
     def control(self, task: int, message: object, incarnation: int = 1) -> list[events.Instruction]:
         """A process says something on its control connection."""

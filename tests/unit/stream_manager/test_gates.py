@@ -146,7 +146,7 @@ def without_plan(**changed: Any) -> Manager:
     options = replace(options, **changed)
     made.core = StreamManager(topology, PACKED, made.identity, options)
     for task in (1, 3):
-        register = messages.RegisterInstance(task, 70 + task, 5)
+        register = messages.RegisterInstance(task=task, incarnation=70 + task, pid=5)
         made.handle(events.FromInstanceControl(task, 70 + task, register))
     return made
 
@@ -281,7 +281,11 @@ def test_a_new_master_is_told_again_who_has_its_state(
     out = manager.handle(events.MasterConnected())
     assert events.ToMaster(restored) in out
     # Of a process that was replaced nobody hears any more.
-    manager.handle(events.FromInstanceControl(3, 99, messages.RegisterInstance(3, 99, 6, "died")))
+    manager.handle(
+        events.FromInstanceControl(
+            3, 99, messages.RegisterInstance(task=3, incarnation=99, pid=6, predecessor="died")
+        )
+    )
     assert events.ToMaster(restored) not in manager.handle(events.MasterConnected())
 
 

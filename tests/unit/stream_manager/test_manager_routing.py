@@ -104,8 +104,8 @@ def test_an_older_plan_is_not_taken() -> None:
 def test_a_process_that_wakes_up_does_not_take_the_place_of_its_successor() -> None:
     # It was stopped and replaced; then the stream manager that knew so died, and both register.
     made = manager(introduced=False)
-    later = messages.RegisterInstance(NEAR, 2, 12, born_ms=2000)
-    earlier = messages.RegisterInstance(NEAR, 1, 11, born_ms=1000)
+    later = messages.RegisterInstance(task=NEAR, incarnation=2, pid=12, born_ms=2000)
+    earlier = messages.RegisterInstance(task=NEAR, incarnation=1, pid=11, born_ms=1000)
     made.control(NEAR, later, 2)
     (refusal,) = of_type(events.ToLocalControl, made.control(NEAR, earlier, 1))
     assert (refusal.incarnation, type(refusal.message)) == (1, messages.Superseded)

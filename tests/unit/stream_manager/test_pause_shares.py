@@ -67,7 +67,9 @@ def packed(topology: TopologySpec, *containers: str) -> PackingPlan:
     return PackingPlan("test", plans)
 
 
-REGISTERED = events.FromInstanceControl(1, 9, messages.RegisterInstance(1, 9, 78))
+REGISTERED = events.FromInstanceControl(
+    1, 9, messages.RegisterInstance(task=1, incarnation=9, pid=78)
+)
 CHAIN = topology_of(spout="", middle="spout", last="middle")
 TOGETHER = packed(CHAIN, "spout middle last")
 
@@ -117,7 +119,9 @@ def test_share_of_a_task_that_nobody_serves() -> None:
 
 
 def manager_of(packing: PackingPlan, container: int = 1, **options: object) -> StreamManager:
-    identity = messages.RegisterStreamManager(container, 5, "tcp://here:1", "here", 77, 0)
+    identity = messages.RegisterStreamManager(
+        container=container, incarnation=5, address="tcp://here:1", host="here", pid=77, epoch=0
+    )
     config = {f"topology.{key.replace('_', '.')}": value for key, value in options.items()}
     return StreamManager(CHAIN, packing, identity, Options.of(config))
 

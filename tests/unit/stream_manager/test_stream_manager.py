@@ -177,7 +177,9 @@ def test_the_master_hears_how_a_process_ended_and_what_it_took_along() -> None:
     made.data(batch(NEAR))
     made.consumed(NEAR, 1)
     made.data(batch(NEAR, roots=[(SPOUT << 44) + 1]))
-    hello = messages.RegisterInstance(NEAR, 2, 1, "was killed by signal 9 (SIGKILL)")
+    hello = messages.RegisterInstance(
+        task=NEAR, incarnation=2, pid=1, predecessor="was killed by signal 9 (SIGKILL)"
+    )
     made.now += 10.0
     made.handle(events.Timer())
     assert not to_master(made.control(NEAR, hello, 2)), "there is no master yet"

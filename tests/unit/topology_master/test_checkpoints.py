@@ -58,7 +58,9 @@ class Made:
     def _registration(self, container: int, address: str = "") -> messages.RegisterStreamManager:
         where = address or f"tcp://{container}"
         epoch = self.stored_plan.get("epoch", 0)
-        return messages.RegisterStreamManager(container, 1, where, "host", 7, epoch)
+        return messages.RegisterStreamManager(
+            container=container, incarnation=1, address=where, host="host", pid=7, epoch=epoch
+        )
 
     def receive(self, *received: Any, sender: bytes = b"1") -> None:
         for message in received:

@@ -79,7 +79,13 @@ class Made:
     def register(self, container: int, predecessor: str = "", process: int = 1) -> None:
         """A stream manager comes."""
         who = messages.RegisterStreamManager(
-            container, process, f"tcp://{container}-{process}", "here", 70, 0, predecessor
+            container=container,
+            incarnation=process,
+            address=f"tcp://{container}-{process}",
+            host="here",
+            pid=70,
+            epoch=0,
+            predecessor=predecessor,
         )
         self.handle(events.Received(b"%d-%d" % (container, process), who))
 

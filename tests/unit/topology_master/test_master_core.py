@@ -96,7 +96,12 @@ class Made:
         """A stream manager offers itself."""
         address = f"tcp://{container}-{process}"
         who = messages.RegisterStreamManager(
-            container, process, address, f"host{process}", 70 + process, 0
+            container=container,
+            incarnation=process,
+            address=address,
+            host=f"host{process}",
+            pid=70 + process,
+            epoch=0,
         )
         return self.receive(who, sender or b"%d-%d" % (container, process))
 

@@ -152,7 +152,9 @@ def test_the_way_back_waits_for_a_container_that_was_removed() -> None:
     # If nobody has ended it yet it hears nothing any more: that is why it registers again.
     made.receive(messages.Heartbeat(2, {"waiting_bytes": {}}, {}, {}), sender=b"2")
     assert not sent(made.wait(), messages.HeartbeatAck)
-    register = messages.RegisterStreamManager(2, 5, "tcp://2b", "host", 9, 0)
+    register = messages.RegisterStreamManager(
+        container=2, incarnation=5, address="tcp://2b", host="host", pid=9, epoch=0
+    )
     made.receive(register, sender=b"2")
     made.wait(0.1)
     assert physical_from_json(made.stored_plan).packing == PACKED
