@@ -9,7 +9,6 @@ each instance idle, then each with new numbers all the time. Percentages are of 
 
 import os
 import time
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -21,6 +20,7 @@ from benchmarks.memory import memory_mib
 from benchmarks.simulated_control_plane import MANAGERS, MASTER, Meter, SimulatedControlPlane
 from benchmarks.titles import COMMAND, by_role, roles
 from benchmarks.topologies.idle import BOLTS_VARIABLE
+from heron_core.records import replace
 from heronpy_compat.loading.load import load_topology
 
 INSTANCES = 200

@@ -5,12 +5,12 @@ python -m benchmarks.engine_spark --count 10000000 --columns
 
 import json
 from collections import Counter
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from benchmarks import workload
 from benchmarks.spark_batches import BATCH_SENTENCES, MASTER, Clock
+from heron_core.records import replace
 from heron_spark.options import SparkOptions
 from heron_spark.run import run_on_spark
 from heronpy_compat.loading.load import load_topology

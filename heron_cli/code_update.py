@@ -2,7 +2,7 @@
 
 import os
 import socket
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from heron_cli.configure import ORIGINAL_NAME, config_layer
@@ -12,6 +12,7 @@ from heron_cli.resolve_source import resolve
 from heron_cli.running_topology import RunningTopology
 from heron_core.dead_letters import routed
 from heron_core.errors import TopologyError, UsageError
+from heron_core.records import replace
 from heron_core.storm_settings import settled
 from heron_core.topology import TopologySpec
 from heron_core.validation import check, check_native

@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import click
@@ -15,6 +14,7 @@ from heron_core.dead_letter_target import FileTarget, target_of
 from heron_core.dead_letters import routed
 from heron_core.errors import TopologyError, UsageError
 from heron_core.plans import PackingPlan
+from heron_core.records import replace
 from heron_core.storm_settings import settled
 from heron_core.topology import Config, TopologySpec
 from heron_core.validation import check, check_native

@@ -5,7 +5,7 @@ import select
 import signal
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from types import FrameType
 from typing import Any
 
@@ -23,6 +23,7 @@ from heron_cli.run_result import (
 from heron_core.errors import HeronError, StateStoreError
 from heron_core.exit_codes import INCOMPLETE
 from heron_core.plans import TopologyState
+from heron_core.records import replace
 from heron_core.state_tree import execution_path
 from heron_core.stats import TopologyStats
 from heron_io.console import READ_BYTES, ConsoleReader, Stream, open_pipe

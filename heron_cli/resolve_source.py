@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from heron_cli.environment import Environment, environment_of
@@ -10,6 +10,7 @@ from heron_cli.options.common import note_ignored
 from heron_cli.options.source import SourceOptions
 from heron_cli.project import CONFIG_FILE, Project, project_here, project_of_file, required
 from heron_core.errors import UsageError
+from heron_core.records import replace
 from heronpy_compat.loading.load_request import LoadRequest
 
 ARCHIVE_ENDINGS = (".tar.gz", ".tgz")

@@ -7,17 +7,18 @@ are replaced by new ones, with new task ids. Nobody else is touched.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
 
 from heron_core.errors import TopologyError, UsageError
+from heron_core.records import replace
 from heron_core.topology import ComponentSpec, InputSpec, TopologySpec
 
 NAMED_MAX = 5
 """Of components or keys, so many are named in one line."""
 
 
-@dataclass(frozen=True, slots=True)
-class CodeChange:
+class CodeChange(Struct, frozen=True):
     """What is to be done, by the names of components."""
 
     topology: TopologySpec

@@ -5,8 +5,9 @@ has the keys that have none anywhere.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from heron_core import config as keys
 from heron_core import config_keys
@@ -107,8 +108,7 @@ SPARK_IDLE = frozenset(
 """Keys without an effect in a query of Spark, which has no containers, queues and trees."""
 
 
-@dataclass(frozen=True, slots=True)
-class Idle:
+class Idle(Struct, frozen=True):
     """A key that is given where it has no effect."""
 
     key: str

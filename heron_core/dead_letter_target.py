@@ -1,6 +1,6 @@
 """Where a topology's dead letters go: what `topology.dead.letter` says, read. Pure."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from heron_core.config_names import DEAD_LETTER
 from heron_core.errors import TopologyError, shown
@@ -10,23 +10,20 @@ KAFKA_PREFIX = "kafka:"
 CHOICES = "file:FOLDER, kafka:TOPIC@HOST:PORT or the name of a bolt of the topology"
 
 
-@dataclass(frozen=True, slots=True)
-class FileTarget:
+class FileTarget(Struct, frozen=True):
     """A folder with files of JSON lines."""
 
     folder: str
 
 
-@dataclass(frozen=True, slots=True)
-class KafkaTarget:
+class KafkaTarget(Struct, frozen=True):
     """A topic with a record of JSON for each letter."""
 
     topic: str
     servers: str
 
 
-@dataclass(frozen=True, slots=True)
-class BoltTarget:
+class BoltTarget(Struct, frozen=True):
     """A bolt of the topology, which reads the stream `errors` of the others."""
 
     name: str

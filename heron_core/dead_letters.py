@@ -13,7 +13,6 @@ and an instance gives such a tuple the component and stream that it came from at
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 
 from heron_core.config_names import DEAD_LETTER
 from heron_core.dead_letter_target import (
@@ -25,6 +24,7 @@ from heron_core.dead_letter_target import (
     target_of,
 )
 from heron_core.errors import TopologyError
+from heron_core.records import replace
 from heron_core.topology import (
     ComponentSpec,
     GroupingKind,

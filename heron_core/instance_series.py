@@ -1,13 +1,13 @@
 """The series that are kept of each instance: one table for Heron's names, metrics and history."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from heron_core.stats import InstanceStats
 
 
-@dataclass(frozen=True, slots=True)
-class Series:
+class Series(Struct, frozen=True):
     """One number of an instance."""
 
     read: Callable[[InstanceStats], float]

@@ -5,11 +5,13 @@ not begun. Only whoever carries it out changes its state, along NEXT_STATES.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
+from msgspec import Struct, field
+
 from heron_core.errors import ProtocolError
+from heron_core.records import replace
 
 
 class Kind(StrEnum):
@@ -61,8 +63,7 @@ AT, BEGUN = "at", "begun"
 that it has come."""
 
 
-@dataclass(frozen=True, slots=True)
-class Requester:
+class Requester(Struct, frozen=True):
     """Who asked."""
 
     user: str
@@ -73,8 +74,7 @@ class Requester:
         return f"{self.user} on {self.host} (pid {self.pid})"
 
 
-@dataclass(frozen=True, slots=True)
-class Operation:
+class Operation(Struct, frozen=True):
     """A request, and what became of it."""
 
     kind: Kind

@@ -6,9 +6,10 @@ Task ids start at 1 and are global to the topology, component indexes start at 0
 
 import reprlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
+
+from msgspec import Struct, field
 
 from heron_core import config as keys
 from heron_core.errors import ProtocolError
@@ -23,8 +24,7 @@ MIB = 1024 * 1024
 GIB = 1024 * MIB
 
 
-@dataclass(frozen=True, slots=True)
-class Resource:
+class Resource(Struct, frozen=True):
     """What a container or an instance may use: cores, bytes of memory, bytes of disk."""
 
     cpu: float
@@ -39,8 +39,7 @@ class Resource:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class InstancePlan:
+class InstancePlan(Struct, frozen=True):
     """One instance: its task id, its component, its index among the component's instances."""
 
     task: int
@@ -49,8 +48,7 @@ class InstancePlan:
     resource: Resource
 
 
-@dataclass(frozen=True, slots=True)
-class ContainerPlan:
+class ContainerPlan(Struct, frozen=True):
     """One container: the instances in it and what it needs in all, padding included."""
 
     id: int
@@ -58,8 +56,7 @@ class ContainerPlan:
     resource: Resource
 
 
-@dataclass(frozen=True)
-class PackingPlan:
+class PackingPlan(Struct, frozen=True, dict=True):
     """Which instance runs in which container; the packing's result."""
 
     topology: str
@@ -133,8 +130,7 @@ def initial_state(config: Mapping[str, Any]) -> str:
     return TopologyState.PAUSED if paused else TopologyState.RUNNING
 
 
-@dataclass(frozen=True, slots=True)
-class Restore:
+class Restore(Struct, frozen=True):
     """The states with which a topology that takes checkpoints begins to run by a plan."""
 
     checkpoint: int
@@ -151,8 +147,7 @@ class Restore:
     """The tasks of then whose states have input that they had not processed."""
 
 
-@dataclass(frozen=True, slots=True)
-class MovedStates:
+class MovedStates(Struct, frozen=True):
     """States that an update moves where no checkpoints are taken; stands in the plan as long as not
     all who are to begin with some of them have done so."""
 
@@ -164,8 +159,7 @@ class MovedStates:
     """component -> the tasks that it had then, in order, of those components that have any."""
 
 
-@dataclass(frozen=True)
-class PhysicalPlan:
+class PhysicalPlan(Struct, frozen=True, dict=True):
     """A packing plan with the stream managers' addresses, the topology's state and its epoch."""
 
     topology: str

@@ -4,11 +4,12 @@ Names are those of the JSON (`heronpy stats --json`), except where a field says 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
+
+from msgspec import Struct, field
 
 from heron_core.topology_events import TopologyEvent
-from heron_core.typed_json import KEY, REST, from_json, to_json
+from heron_core.typed_json import from_json, to_json
 
 WHERE = "stats"
 """What errors call the whole."""
@@ -16,8 +17,7 @@ EVERY_COMPONENT = "*"
 """Instead of a component's name: the instances of all of them."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LatencyStats:
+class LatencyStats(Struct, frozen=True, kw_only=True):
     """One kind of duration over all tuples of a component, in milliseconds; None without any."""
 
     mean_ms: float | None
@@ -27,8 +27,7 @@ class LatencyStats:
     """The histogram of a sample (heron_core.algorithms.histogram): bucket -> durations in it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ComponentLatencies:
+class ComponentLatencies(Struct, frozen=True, kw_only=True):
     """What is measured of a component's tuples."""
 
     execute: LatencyStats
@@ -39,8 +38,7 @@ class ComponentLatencies:
     """From a spout's emit until all that came of the tuple is acked."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClockStats:
+class ClockStats(Struct, frozen=True, kw_only=True):
     """How far an instance is in event time; of several, that of the one behind all others."""
 
     instance: str
@@ -60,8 +58,7 @@ class ClockStats:
     """Sources that are left out because they are silent."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HotKeyStats:
+class HotKeyStats(Struct, frozen=True, kw_only=True):
     """A frequent key of a component's input."""
 
     key: str
@@ -70,8 +67,7 @@ class HotKeyStats:
     """Of the component's input, 0 to 1, as far as a sample shows."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ComponentStats:
+class ComponentStats(Struct, frozen=True, kw_only=True):
     """One component: the sum over its instances, those included that an update or a crash ended."""
 
     type: str
@@ -130,8 +126,7 @@ class ComponentStats:
     """Of its input that is grouped by fields, the most frequent first; by a sample of it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class InstanceStats:
+class InstanceStats(Struct, frozen=True, kw_only=True):
     """One instance; its counters are those of its present process."""
 
     instance: str
@@ -198,8 +193,7 @@ class InstanceStats:
         return self.instance.rpartition("[")[0]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PauseStats:
+class PauseStats(Struct, frozen=True, kw_only=True):
     """One instance's pauses by back-pressure."""
 
     instance: str
@@ -216,10 +210,10 @@ class PauseStats:
     """The instances of `causes`, component[index]."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StreamManagerStats:
+class StreamManagerStats(Struct, frozen=True, kw_only=True):
     """One stream manager; its counters are those of its present process."""
 
+    rest: ClassVar[str] = "counters"
     waiting_bytes: Mapping[int, int]
     """task id -> what it holds for the instance or has handed to it."""
     waiting_tuples: Mapping[int, int] = field(default_factory=dict)
@@ -237,12 +231,11 @@ class StreamManagerStats:
     """container -> what it has sent its stream manager."""
     dropped: int = 0
     """Deliveries that found a queue full, in mode drop."""
-    counters: Mapping[str, Any] = field(default_factory=dict, metadata={REST: True})
+    counters: Mapping[str, Any] = field(default_factory=dict)
     """Its other counters and sizes, by name (stream_manager.core)."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RegisteredStats:
+class RegisteredStats(Struct, frozen=True, kw_only=True):
     """A stream manager that is registered with the topology master."""
 
     host: str
@@ -253,8 +246,7 @@ class RegisteredStats:
     """Of the engine that its container runs."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UpdateStats:
+class UpdateStats(Struct, frozen=True, kw_only=True):
     """The update that is under way, or how the last one ended."""
 
     number: int
@@ -264,14 +256,13 @@ class UpdateStats:
     """Why the last one was given up; empty if it was not."""
     uncounted: int
     """See heron_core.algorithms.termination.TerminationDetector."""
-    stage: str | None = field(metadata={KEY: "step"})
+    stage: str | None = field(name="step")
     """containers, drain or instances; None if none is under way."""
     waiting_for: tuple[str, ...]
     """The containers or instances that the stage waits for."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CheckpointStats:
+class CheckpointStats(Struct, frozen=True, kw_only=True):
     """The checkpoints of a topology that runs effectively once."""
 
     completed: int
@@ -309,8 +300,7 @@ class CheckpointStats:
     without those where that took less than a millisecond."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TopologyStats:
+class TopologyStats(Struct, frozen=True, kw_only=True):
     """All numbers of a running topology."""
 
     topology: str
@@ -320,7 +310,7 @@ class TopologyStats:
     """Of the physical plan; 0 while there is none."""
     phase: str
     """How far the end of a finite topology has come."""
-    drained: bool = field(metadata={KEY: "quiet"})
+    drained: bool = field(name="quiet")
     """Whether nothing is in flight, as far as anybody asked."""
     lost: int
     """Deliveries that were sent, are not processed, and that nobody will replay."""
@@ -374,8 +364,7 @@ class TopologyStats:
         return from_json(kind, data, WHERE)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QueryStats(TopologyStats):
+class QueryStats(TopologyStats, frozen=True, kw_only=True):
     """All numbers of a topology that runs as a query of Spark."""
 
     batch: int | None

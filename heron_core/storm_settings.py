@@ -7,7 +7,6 @@ component's, for that one.
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from heron_core.config import (
@@ -21,6 +20,7 @@ from heron_core.config import (
     whole_number,
 )
 from heron_core.errors import TopologyError, shown
+from heron_core.records import replace
 from heron_core.topology import ComponentSpec, Config, TopologySpec
 
 CORE_PERCENT = 100

@@ -2,14 +2,14 @@
 
 from collections import Counter, deque
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 STEPS_MAX = 200
 """Of a core that does nothing but probe, four seconds; of any other one, its last big change."""
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(Struct, frozen=True):
     """One event that had effects."""
 
     now: float

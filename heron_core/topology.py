@@ -8,12 +8,14 @@ Those are opened in the instance alone: nobody else has the user's modules on it
 import base64
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import cached_property
 from typing import Any
 
+from msgspec import Struct, field
+
 from heron_core.config import SAME_IN_OTHER_WORDS
+from heron_core.records import replace
 from heron_core.wire.pickled import Pickled
 
 Config = Mapping[str, Any]
@@ -37,8 +39,7 @@ class GroupingKind(Enum):
     CUSTOM = "custom"
 
 
-@dataclass(frozen=True, slots=True)
-class GroupingSpec:
+class GroupingSpec(Struct, frozen=True):
     """One grouping; `fields` for FIELDS and PARTIAL_KEY, `custom` (cloudpickle) for CUSTOM."""
 
     kind: GroupingKind
@@ -46,8 +47,7 @@ class GroupingSpec:
     custom: bytes | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class StreamSpec:
+class StreamSpec(Struct, frozen=True):
     """One output stream with its field names; `direct` streams are only emitted to one task."""
 
     name: str
@@ -57,8 +57,7 @@ class StreamSpec:
     """Of the fields, as SQL writes them (field_types.py); empty where none are declared."""
 
 
-@dataclass(frozen=True, slots=True)
-class InputSpec:
+class InputSpec(Struct, frozen=True):
     """One subscription of a bolt: which stream of which component, and how it is grouped."""
 
     component: str
@@ -66,8 +65,7 @@ class InputSpec:
     grouping: GroupingSpec
 
 
-@dataclass(frozen=True, slots=True)
-class ComponentSpec:
+class ComponentSpec(Struct, frozen=True):
     """One spout or bolt: the dotted path of its class, its parallelism, streams and config."""
 
     name: str
@@ -106,8 +104,7 @@ class ComponentSpec:
         return next((stream for stream in self.outputs if stream.name == name), None)
 
 
-@dataclass(frozen=True)
-class TopologySpec:
+class TopologySpec(Struct, frozen=True, dict=True):
     """A whole topology. `search_paths` are put on sys.path where its classes are imported."""
 
     name: str

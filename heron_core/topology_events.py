@@ -4,9 +4,10 @@ The topology master makes the events; the live view, `stats`, the summary of a r
 topology's `events.log` show them.
 """
 
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+
+from msgspec import Struct
 
 EVENTS_MAX = 100
 """So many events the topology master keeps, and `stats` tells; events.log has more of them."""
@@ -52,8 +53,7 @@ BAD_KINDS = frozenset({EventKind.CRASH, EventKind.START_FAILED, EventKind.DOWN, 
 """What a view shows in red."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TopologyEvent:
+class TopologyEvent(Struct, frozen=True, kw_only=True):
     """One thing that happened."""
 
     at: float

@@ -1,22 +1,24 @@
-"""Frozen dataclasses to JSON values and back, checked field by field.
+"""Structs to JSON values and back, checked field by field.
 
-A field's key is its name, or the one in its metadata under KEY. A field that has a default may be
-absent, and is left out when it is None. A field with REST in its metadata gets the keys that no
-other field has; where there is none such keys are ignored, so that an older reader understands a
-newer writer.
+A field's key is its name, or the one that `msgspec.field(name=…)` gives it. A field with a
+default may be absent, and is left out when it is None. The field that a class names in `rest` gets
+the keys of no other field; where a class has none, such keys are ignored, so that an older reader
+understands a newer writer.
 """
 
-import dataclasses
 import reprlib
 from collections.abc import Callable, Mapping
 from functools import cache, partial
 from types import NoneType, UnionType
-from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, TypeVar, Union, get_args, get_origin
+
+from msgspec import Struct
+from msgspec.structs import FieldInfo, fields
 
 from heron_core.errors import ProtocolError
 
-KEY = "json key"
-REST = "the rest"
+REST = "rest"
+"""The class variable that names the field for all other keys."""
 
 T = TypeVar("T")
 Reader = Callable[[Any, str], Any]
@@ -24,8 +26,8 @@ Reader = Callable[[Any, str], Any]
 
 
 def to_json(value: Any) -> Any:
-    """Dataclasses, mappings, tuples and scalars as JSON values."""
-    if dataclasses.is_dataclass(value):
+    """Structs, mappings, tuples and scalars as JSON values."""
+    if isinstance(value, Struct):
         return _fields_to_json(value)
     if isinstance(value, Mapping):
         return {key: to_json(each) for key, each in value.items()}
@@ -34,32 +36,33 @@ def to_json(value: Any) -> Any:
     return value
 
 
-def _fields_to_json(value: Any) -> dict[str, Any]:
+@cache
+def _fields(kind: type[Struct]) -> tuple[FieldInfo, ...]:
+    return fields(kind)
+
+
+def _rest(kind: type[Struct]) -> str | None:
+    return getattr(kind, REST, None)
+
+
+def _fields_to_json(value: Struct) -> dict[str, Any]:
     data: dict[str, Any] = {}
-    for each in dataclasses.fields(value):
+    rest = _rest(type(value))
+    for each in _fields(type(value)):
         found = getattr(value, each.name)
-        if REST in each.metadata:
+        if each.name == rest:
             data.update(found)
-        elif found is not None or not _may_be_absent(each):
-            data[_key(each)] = to_json(found)
+        elif found is not None or each.required:
+            data[each.encode_name] = to_json(found)
     return data
 
 
 def from_json(kind: type[T], data: Any, where: str) -> T:
-    """The dataclass `kind` out of JSON values; ProtocolError naming the field that is wrong, which
+    """The struct `kind` out of JSON values; ProtocolError naming the field that is wrong, which
     stands in what `where` calls it."""
     hint: Any = kind
     found: T = _reader(hint)(data, where)
     return found
-
-
-def _key(each: "dataclasses.Field[Any]") -> str:
-    return str(each.metadata.get(KEY, each.name))
-
-
-def _may_be_absent(each: "dataclasses.Field[Any]") -> bool:
-    no_default = each.default is dataclasses.MISSING
-    return not (no_default and each.default_factory is dataclasses.MISSING)
 
 
 @cache
@@ -67,8 +70,6 @@ def _reader(hint: Any) -> Reader:
     """How a value of this type is read."""
     if hint is Any:
         return lambda value, where: value
-    if dataclasses.is_dataclass(hint):
-        return _dataclass_reader(hint)
     origin, arguments = get_origin(hint), get_args(hint)
     if origin in (Union, UnionType):
         (only,) = [each for each in arguments if each is not NoneType]
@@ -77,6 +78,8 @@ def _reader(hint: Any) -> Reader:
         return partial(_read_sequence, _reader(arguments[0]))
     if origin is not None and issubclass(origin, Mapping):
         return partial(_read_mapping, arguments[0] is int, _reader(arguments[1]))
+    if issubclass(hint, Struct):
+        return _struct_reader(hint)
     return partial(_read_scalar, (int, float) if hint is float else (hint,))
 
 
@@ -133,16 +136,11 @@ def _text(key: Any, where: str) -> str:
     return key
 
 
-def _dataclass_reader(kind: Any) -> Reader:
-    hints = get_type_hints(kind)
-    fields = dataclasses.fields(kind)
-    readers = {
-        _key(each): (each.name, *_with_kinds(_reader(hints[each.name])))
-        for each in fields
-        if REST not in each.metadata
-    }
-    required = {_key(each) for each in fields if not _may_be_absent(each)}
-    rest = next((each.name for each in fields if REST in each.metadata), None)
+def _struct_reader(kind: type[Struct]) -> Reader:
+    rest = _rest(kind)
+    known = [each for each in _fields(kind) if each.name != rest]
+    readers = {each.encode_name: (each.name, *_with_kinds(_reader(each.type))) for each in known}
+    required = {each.encode_name for each in known if each.required}
 
     def read(value: Any, where: str) -> Any:
         if not isinstance(value, Mapping):

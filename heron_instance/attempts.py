@@ -29,15 +29,17 @@ RESTORE    others with a second phase, those that work on in threads or child pr
 import copy
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Protocol
 from zlib import crc32
+
+from msgspec import Struct
 
 from heron_core.algorithms.retries import RetryPolicy, pause_secs
 from heron_core.algorithms.source_watermarks import SourceWatermarks
 from heron_core.component import EngineComponent
 from heron_core.config import MEMORY
+from heron_core.records import replace
 from heron_core.state.file_snapshot import StateBytes, as_bytes
 from heron_core.wire.frames import Frames
 from heron_instance.emit.dead_letters import Fault, fault_of
@@ -90,8 +92,7 @@ class Host(Protocol):
         """Another object of the user's class, with this state, in place of the one there is."""
 
 
-@dataclass(slots=True)
-class Call:
+class Call(Struct):
     """One call of user code that is about no single tuple: a tick, a watermark, on_finish."""
 
     run: Callable[[BoltDriver], object]
@@ -126,8 +127,7 @@ class Call:
         return True
 
 
-@dataclass(slots=True)
-class Rows:
+class Rows(Struct):
     """The tuples of a message, some of them at a time."""
 
     frames: Frames
@@ -188,8 +188,7 @@ class Rows:
 Unit = Call | Rows
 
 
-@dataclass(frozen=True, slots=True)
-class Mark:
+class Mark(Struct, frozen=True):
     """How all was before an attempt."""
 
     state: StateBytes | None

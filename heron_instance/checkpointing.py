@@ -5,9 +5,10 @@ component and its driver, and does the rest: it is what `Host` names.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol
+
+from msgspec import Struct
 
 from heron_core.errors import HeronError, StateError
 from heron_core.plans import PackingPlan
@@ -81,8 +82,7 @@ class Host(Protocol):
         """Another object of the user's class, with this state, in place of the one there is."""
 
 
-@dataclass(frozen=True, slots=True)
-class Saved:
+class Saved(Struct, frozen=True):
     """What an instance had exchanged with others when it saved its newest state."""
 
     checkpoint: int

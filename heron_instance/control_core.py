@@ -6,9 +6,10 @@ happen in the main thread becomes a pending call. Of the driver it uses only wha
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
+
+from msgspec import Struct
 
 from heron_core.plans import TopologyState
 from heron_core.traces import report_of
@@ -31,8 +32,7 @@ from heron_instance.shared_state import SharedState
 Out = list[Instruction]
 
 
-@dataclass(frozen=True, slots=True)
-class Identity:
+class Identity(Struct, frozen=True):
     """Which process this is."""
 
     task: int
@@ -47,8 +47,7 @@ class Identity:
     """If this process ends at once, the next one waits so long."""
 
 
-@dataclass(frozen=True, slots=True)
-class MainThreadCalls:
+class MainThreadCalls(Struct, frozen=True):
     """What the control thread asks of the main thread; each takes the name of the cause."""
 
     take_plan: Callable[[str], None]

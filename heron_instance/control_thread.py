@@ -12,13 +12,13 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any
 
 import zmq
 
 from heron_core.errors import ProtocolError
 from heron_core.exit_codes import ExitCode
+from heron_core.records import replace
 from heron_core.traces import dated
 from heron_core.wire import message_codec, messages
 from heron_instance.core import InstanceCore

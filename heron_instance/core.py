@@ -13,12 +13,12 @@ code on each tuple of a message and hands what it emits to `send`, one call for 
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from heron_core.errors import ProtocolError
 from heron_core.plans import PackingPlan, packing_from_json
+from heron_core.records import replace
 from heron_core.story import Story
 from heron_core.topology import TopologySpec
 from heron_core.wire import messages

@@ -6,8 +6,9 @@ starts (gather, TaskGroup, to_thread) have as well.
 
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from heron_core.errors import ComponentError
 from heron_core.topology import DEFAULT_STREAM
@@ -16,8 +17,7 @@ from heron_instance.in_flight import InFlight, Taken
 from heronpy_compat.adapters.foreign_calls import ForeignCalls
 
 
-@dataclass(slots=True, eq=False)
-class Attempt:
+class Attempt(Struct, eq=False):
     """One call of `process`: of a tuple that is tried again there are several."""
 
     taken: Taken

@@ -4,7 +4,7 @@ The main thread brings the events of the main loop and gets its instructions; th
 has events and instructions of its own. `Stopped` may come from any thread.
 """
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from heron_core.state.file_snapshot import StateBytes
 from heron_core.wire.frames import Frames
@@ -13,49 +13,42 @@ from heron_core.wire.messages import FromInstance, ToInstance
 # --- of the main thread ---------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Turn:
+class Turn(Struct, frozen=True):
     """The main loop begins, or a wait is over."""
 
 
-@dataclass(slots=True)
-class Received:
+class Received(Struct):
     """A message of the data connection. Not frozen: one is made for each batch, and making a
     frozen one takes three times as long."""
 
     frames: Frames
 
 
-@dataclass(frozen=True, slots=True)
-class InputEmpty:
+class InputEmpty(Struct, frozen=True):
     """There is no message to receive."""
 
 
 # --- of any thread --------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Stopped:
+class Stopped(Struct, frozen=True):
     """The process is to end after the call of user code that is under way (SIGTERM)."""
 
 
 # --- of the control thread ------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Connected:
+class Connected(Struct, frozen=True):
     """The control connection is made."""
 
 
-@dataclass(frozen=True, slots=True)
-class ControlReceived:
+class ControlReceived(Struct, frozen=True):
     """A message of the stream manager on the control connection."""
 
     message: ToInstance
 
 
-@dataclass(frozen=True, slots=True)
-class Timer:
+class Timer(Struct, frozen=True):
     """Time has passed; comes at `InstanceCore.next_heartbeat` or before."""
 
 
@@ -65,13 +58,11 @@ Event = Turn | Received | InputEmpty | Stopped | Connected | ControlReceived | T
 # --- instructions ---------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Receive:
+class Receive(Struct, frozen=True):
     """Main thread: the next event is Received, or InputEmpty if nothing is there."""
 
 
-@dataclass(frozen=True, slots=True)
-class Wait:
+class Wait(Struct, frozen=True):
     """Main thread: the next event is Turn, as soon as `Wake` was asked for or at `until`."""
 
     until: float
@@ -79,39 +70,33 @@ class Wait:
     """Or as soon as there is a message to receive. Not while back-pressure holds a bolt."""
 
 
-@dataclass(frozen=True, slots=True)
-class Finish:
+class Finish(Struct, frozen=True):
     """Main thread: the main loop is over; close the component, then the process ends."""
 
 
-@dataclass(frozen=True, slots=True)
-class SendControl:
+class SendControl(Struct, frozen=True):
     """Send a message on the control connection."""
 
     message: FromInstance
 
 
-@dataclass(frozen=True, slots=True)
-class Wake:
+class Wake(Struct, frozen=True):
     """`SharedState` changed: end the main thread's wait, and its wait in `admit` if it may send."""
 
 
-@dataclass(frozen=True, slots=True)
-class Exit:
+class Exit(Struct, frozen=True):
     """End the process at once, from the control thread: another one has replaced it."""
 
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class ReportLongCall:
+class ReportLongCall(Struct, frozen=True):
     """A call of user code has not returned for so long: log it, and where it is."""
 
     secs: float
 
 
-@dataclass(frozen=True, slots=True)
-class SaveState:
+class SaveState(Struct, frozen=True):
     """Main thread: have the state of a checkpoint written to the store by another thread, which
     then says CheckpointStored or CheckpointFailed."""
 
@@ -121,8 +106,7 @@ class SaveState:
     """Where no checkpoints are taken: it is for an update of that number, and not our newest."""
 
 
-@dataclass(frozen=True, slots=True)
-class Log:
+class Log(Struct, frozen=True):
     """One line for the log, as a warning."""
 
     text: str

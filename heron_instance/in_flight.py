@@ -14,14 +14,15 @@ and what runs again behind it. Pure: no clock, no user code. Two drivers use it:
 (async_bolt.py) and that of bolts that ack later than they return (later_acks.py).
 """
 
+import dataclasses
 from collections import deque
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
+from msgspec import Struct, field
 
-@dataclass(slots=True, eq=False)
-class Group:
+
+class Group(Struct, eq=False):
     """Tuples that are released together, and what is emitted then."""
 
     members: list["Taken"]
@@ -31,14 +32,14 @@ class Group:
     """How many of the members are not settled."""
 
 
-@dataclass(slots=True, eq=False)
+@dataclasses.dataclass(slots=True, eq=False)
 class Taken:
     """A tuple that is not released."""
 
     tup: Any
     number: int
     """In the order in which tuples were taken."""
-    group: Group = field(init=False)
+    group: Group = dataclasses.field(init=False)
     is_settled: bool = False
     has_failed: bool = False
     """What was emitted for it is dropped."""
@@ -47,8 +48,7 @@ class Taken:
         self.group = Group([self])
 
 
-@dataclass(frozen=True, slots=True)
-class Released:
+class Released(Struct, frozen=True):
     """What is to be sent and settled now, in this order."""
 
     emits: tuple[Any, ...]

@@ -8,8 +8,9 @@ emitted before the barrier, or as in flight, with nothing: it runs again after a
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from heron_core.errors import ComponentError
 from heron_core.topology import DEFAULT_STREAM
@@ -25,8 +26,7 @@ MANY = 100_000
 forgets to ack, and each of its restores would process all of them again."""
 
 
-@dataclass(frozen=True, slots=True)
-class Withheld:
+class Withheld(Struct, frozen=True):
     """An emit that is not sent yet."""
 
     route: Route

@@ -2,15 +2,15 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from heron_core import config as keys
 from heron_core.algorithms.retries import RetryPolicy
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
+class Options(Struct, frozen=True):
     """Knobs of one instance; defaults and their reasons stand in heron_core.config."""
 
     tracked: bool

@@ -11,11 +11,11 @@ import signal
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import zmq
+from msgspec import Struct
 
 from heron_core import config as keys
 from heron_core.errors import HeronError
@@ -65,8 +65,7 @@ _TURN = Turn()
 _INPUT_EMPTY = InputEmpty()
 
 
-@dataclass(frozen=True, slots=True)
-class InstanceArguments:
+class InstanceArguments(Struct, frozen=True):
     """Which instance a process is, and where its stream manager listens."""
 
     task: int

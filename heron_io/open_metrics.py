@@ -9,8 +9,8 @@ as those of any process that Prometheus scrapes do.
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
+from msgspec import Struct
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
 
@@ -34,8 +34,7 @@ NATIVE_SINCE = 2
 """Version of OpenMetrics that has native histograms."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExposedTopology:
+class ExposedTopology(Struct, frozen=True, kw_only=True):
     """What is told of a topology."""
 
     name: str

@@ -16,9 +16,9 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, NoReturn
 
+from msgspec import Struct
 from setproctitle import setproctitle
 
 from heron_core.exit_codes import ExitCode
@@ -36,8 +36,7 @@ PR_SET_PDEATHSIG = 1
 HEARTBEAT_THREAD_SECS = 1.0
 
 
-@dataclass(slots=True)
-class SupervisorLink:
+class SupervisorLink(Struct):
     """A child's connection with its supervisor: a lifeline to read, a status pipe to report on."""
 
     lifeline: int
@@ -141,8 +140,7 @@ def start_heartbeat_thread(
     return stop
 
 
-@dataclass(frozen=True, slots=True)
-class Child:
+class Child(Struct, frozen=True):
     """A forked child and our end of its lifeline: closing it tells the child that we are gone."""
 
     pid: int

@@ -8,10 +8,10 @@ they lie in a folder that only its owner may enter.
 
 import logging
 import struct
-from dataclasses import dataclass
 from typing import Any
 
 import zmq
+from msgspec import Struct
 from zmq.utils import z85
 
 log = logging.getLogger("security")
@@ -34,8 +34,7 @@ def monitored_event(frames: list[bytes]) -> int:
     return event
 
 
-@dataclass(frozen=True, slots=True)
-class Keys:
+class Keys(Struct, frozen=True):
     """A topology's CURVE key pair, each 40 characters of Z85, and the key of its states."""
 
     public: str

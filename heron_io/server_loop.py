@@ -15,11 +15,11 @@ import math
 import signal
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from types import FrameType
 from typing import Any
 
 import zmq
+from msgspec import Struct
 
 from heron_core.exit_codes import ExitCode
 from heron_io.processes import SupervisorLink
@@ -28,8 +28,7 @@ from heron_io.transport import drain, tcp_router
 from heron_io.waker import Waker
 
 
-@dataclass(frozen=True, slots=True)
-class End:
+class End(Struct, frozen=True):
     """Why a server ends, and with which exit code."""
 
     reason: str

@@ -5,8 +5,10 @@ Its master asks the instances; who wants to see them looks again and again what 
 
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from heron_core.topology import DEFAULT_STREAM
 
@@ -21,8 +23,7 @@ Ask = Callable[[str, dict[str, Any]], dict[str, Any]]
 """Command and arguments -> the master's answer; HeronError if it refuses."""
 
 
-@dataclass(frozen=True, slots=True)
-class WantedSample:
+class WantedSample(Struct, frozen=True):
     """What somebody wants to see."""
 
     component: str

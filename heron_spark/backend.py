@@ -7,12 +7,13 @@ is started again if it dies.
 import os
 import shutil
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from heron_core import config as keys
 from heron_core.errors import UsageError
 from heron_core.exit_codes import FINAL_CODES, ExitCode
+from heron_core.records import replace
 from heron_core.state_tree import scheduler_path
 from heron_core.stats import QueryStats
 from heron_core.topology import TopologySpec

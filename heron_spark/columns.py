@@ -5,10 +5,10 @@ are. Rows of a DataFrame that only BatchBolts read are emitted as the record bat
 made of them, with the DataFrame's own types; whoever reads tuples gets tuples, as ever.
 """
 
-from dataclasses import replace
 from typing import Any
 
 from heron_core.field_types import UnknownType, fits_of
+from heron_core.records import replace
 from heron_core.topology import DEFAULT_STREAM, ComponentSpec, TopologySpec
 from heron_core.wire.pickled import opened
 from heronpy_compat.api.bolt.batch_bolt import BatchBolt

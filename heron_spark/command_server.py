@@ -11,13 +11,14 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import zmq
 
 from heron_core.errors import ProtocolError, StateStoreError
 from heron_core.plans import PackingPlan, TopologyState, initial_state
+from heron_core.records import replace
 from heron_core.state_tree import execution_path, master_path
 from heron_core.stats import QueryStats
 from heron_core.topology import TopologySpec

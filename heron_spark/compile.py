@@ -6,7 +6,7 @@ runs, all of its input is there.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -14,6 +14,7 @@ from heron_core import config as keys
 from heron_core.config_effects import SPARK_IDLE, idle_keys
 from heron_core.errors import TopologyError
 from heron_core.plans import ContainerPlan, InstancePlan, PackingPlan, Resource
+from heron_core.records import replace
 from heron_core.topology import ComponentSpec, TopologySpec
 from heronpy_compat.connectors import frames
 

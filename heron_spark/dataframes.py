@@ -8,10 +8,10 @@ import shutil
 import tempfile
 import uuid
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from heron_core.errors import TopologyError, UsageError
+from heron_core.records import replace
 from heron_core.topology import (
     DEFAULT_STREAM,
     ComponentSpec,

@@ -8,13 +8,13 @@ import base64
 import pickle
 import re
 import sys
-from dataclasses import replace
 from types import ModuleType
 from typing import Any
 
 import cloudpickle
 
 from heron_core.errors import TopologyError
+from heron_core.records import replace
 from heron_core.topology import ComponentSpec, TopologySpec
 from heronpy_compat.api.component.local_classes import LOCALS
 from heronpy_compat.loading.class_loading import load_class

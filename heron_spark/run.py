@@ -9,10 +9,10 @@ import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from heron_core.errors import HeronError
+from heron_core.records import replace
 from heron_core.topology import TopologySpec
 from heron_io.atomic_files import remove
 from heron_spark.checkpoint_dir import CheckpointDir

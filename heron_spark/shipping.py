@@ -2,8 +2,8 @@
 
 import shutil
 import sys
-from dataclasses import replace
 
+from heron_core.records import replace
 from heron_core.topology import TopologySpec
 from heron_spark.options import Archive, SparkOptions
 from heron_spark.session import is_one_machine

@@ -17,12 +17,12 @@ import sys
 import threading
 import time
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from typing import Any
 
 from heron_core import config as keys
 from heron_core.errors import HeronError
 from heron_core.exit_codes import ExitCode
+from heron_core.records import replace
 from heron_core.wire.frames import Frames, destination_of
 from heron_core.wire.packets import watermark_of
 from heron_io.imports import put_on_search_path

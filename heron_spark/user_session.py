@@ -4,7 +4,6 @@ import os
 import sys
 import time
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlparse
@@ -12,6 +11,7 @@ from urllib.parse import unquote, urlparse
 from heron_core import validation
 from heron_core.dead_letters import routed
 from heron_core.errors import TopologyError, UsageError
+from heron_core.records import replace
 from heron_core.storm_settings import settled
 from heron_core.topology import TopologySpec
 from heron_spark.columns import with_columns

@@ -9,7 +9,7 @@ import heapq
 import threading
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import count
 from random import Random
@@ -27,6 +27,7 @@ from heron_core.plans import (
     TopologyState,
     physical_to_json,
 )
+from heron_core.records import replace
 from heron_core.topology import TopologySpec
 from heron_core.wire import messages
 from heron_core.wire.frames import Frames, Kind, kind_of

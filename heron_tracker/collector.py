@@ -5,8 +5,8 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 
+from heron_core.records import replace
 from heron_tracker.core import Tracker
 from heron_tracker.options import Options
 from heron_tracker.problems import Problem

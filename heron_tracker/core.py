@@ -5,8 +5,9 @@ so their number changes nothing for a master, and none of them waits for one.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
+from heron_core.records import replace
 from heron_tracker.options import Options
 from heron_tracker.problems import Problem, problems
 from heron_tracker.snapshot import TopologySnapshot

@@ -3,12 +3,13 @@
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import zmq
 
 from heron_core.errors import HeronError, StateStoreError
+from heron_core.records import replace
 from heron_core.state_tree import (
     execution_path,
     keys_path,

@@ -5,11 +5,11 @@ import os
 import socket
 import ssl
 from collections.abc import Callable
-from dataclasses import replace
 
 import uvicorn
 
 from heron_core.errors import HeronError, UsageError
+from heron_core.records import replace
 from heron_io.state_store.opening import open_store
 from heron_tracker.access import check_options
 from heron_tracker.application import Application, application

@@ -9,7 +9,7 @@ numbers of that time are not used.
 
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from heron_core import config as keys
 from heron_core.algorithms.autoscale.autoscaler import Autoscaler, Decision, Finding
@@ -19,6 +19,7 @@ from heron_core.config_effects import component_config
 from heron_core.errors import HeronError
 from heron_core.operations import Kind
 from heron_core.plans import packing_from_json, packing_to_json
+from heron_core.records import replace
 from heron_core.state_tree import packing_path
 from heron_core.stats import EVERY_COMPONENT
 from heron_core.topology import TopologySpec

@@ -9,7 +9,6 @@ ended or a person has killed it.
 import logging
 import os
 import shutil
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -18,6 +17,7 @@ from heron_core.algorithms.backoff import UNLIMITED
 from heron_core.config import log_format
 from heron_core.exit_codes import ExitCode
 from heron_core.plans import TopologyState
+from heron_core.records import replace
 from heron_core.state_tree import scheduler_path
 from heron_io.logs import log_to
 from heron_io.processes import Child, SupervisorLink, fork_child, started_at

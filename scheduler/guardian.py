@@ -15,13 +15,14 @@ import os
 import select
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from typing import Any
 
+from msgspec import Struct
 from setproctitle import setproctitle
 
 from heron_core.errors import HeronError
 from heron_core.exit_codes import ExitCode
+from heron_core.records import replace
 from heron_core.state_tree import scheduler_path
 from heron_io.polling import wait_until
 from heron_io.processes import SupervisorLink, started_at
@@ -46,8 +47,7 @@ recognised by their stream managers' and masters' successors, and end then."""
 PREDECESSOR = "ended with its scheduler, which was killed"
 
 
-@dataclass(frozen=True, slots=True)
-class Guarded:
+class Guarded(Struct, frozen=True):
     """The scheduler that is guarded."""
 
     submission: Submission

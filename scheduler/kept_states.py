@@ -8,12 +8,14 @@ own stays there, and a mark says up to which number it is of runs that are over.
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from typing import Any
+
+from msgspec import Struct
 
 from heron_core import config as keys
 from heron_core.errors import HeronError, UsageError
 from heron_core.plans import PackingPlan
+from heron_core.records import replace
 from heron_core.state.description import (
     Description,
     contents_of,
@@ -35,8 +37,7 @@ OWN_RUN = "own"
 """Key of that node: the run whose instances save states by themselves in a folder."""
 
 
-@dataclass(frozen=True, slots=True)
-class Kept:
+class Kept(Struct, frozen=True):
     """What a run has left."""
 
     where: str

@@ -2,12 +2,14 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from typing import Any
+
+from msgspec import Struct
 
 from heron_core.errors import HeronError
 from heron_core.operations import AT, BEGUN, CHANGES, Kind, Operation
 from heron_core.plans import packing_from_json, packing_to_json
+from heron_core.records import replace
 from heron_core.state_tree import topology_path
 from heron_core.topology import topology_from_json
 from scheduler.container.engines import engine_from_json
@@ -21,8 +23,7 @@ WANTED, PACKING, ENGINE = "wanted", "packing", "engine"
 an upgrade."""
 
 
-@dataclass(frozen=True, slots=True)
-class OperationKinds:
+class OperationKinds(Struct, frozen=True):
     """What the requests of one topology mean."""
 
     steps: OperationSteps

@@ -13,7 +13,8 @@ import socket
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from heron_core.config import OFF, autoscale_mode, log_format, with_defaults
 from heron_core.errors import HeronError, StateStoreError
@@ -57,8 +58,7 @@ class Killed(Exception):
     """The topology is to end now; says why."""
 
 
-@dataclass(frozen=True, slots=True)
-class ChildContainers:
+class ChildContainers(Struct, frozen=True):
     """The containers of a scheduler process of ours, our parent."""
 
     store: StateStore

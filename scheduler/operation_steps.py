@@ -7,8 +7,9 @@ is done already.
 
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Protocol
+
+from msgspec import Struct, field
 
 from heron_core.errors import HeronError
 from heron_core.operations import Kind, Operation
@@ -69,8 +70,7 @@ UPDATE_STEPS = {
 WAITING_FOR_MASTER = "waiting for the topology master"
 
 
-@dataclass(frozen=True, slots=True)
-class Progress:
+class Progress(Struct, frozen=True):
     """How far an operation is after one step."""
 
     text: str = ""
@@ -124,8 +124,7 @@ class Containers(Protocol):
         """Have a container end in order, whether anybody serves it or not; it comes back."""
 
 
-@dataclass(frozen=True, slots=True)
-class OperationSteps:
+class OperationSteps(Struct, frozen=True):
     """The operations on one topology."""
 
     store: StateStore

@@ -5,8 +5,9 @@ import logging
 import os
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from heron_core.config_names import DEAD_LETTER
 from heron_core.errors import HeronError, ProtocolError
@@ -31,8 +32,7 @@ STATES_OF_CODES: dict[int, str] = {
 ENDED_STATES = (TopologyState.ENDED, TopologyState.FAILED, TopologyState.KILLED)
 
 
-@dataclass(frozen=True, slots=True)
-class LastNumbers:
+class LastNumbers(Struct, frozen=True):
     """What the topology master said when it ended."""
 
     stats: TopologyStats

@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from msgspec import Struct
+
 from heron_core.errors import HeronError, NameInUse
 from heron_core.state_tree import keys_path, scheduler_path, topology_path
 from heron_core.topology import topology_to_json
@@ -34,8 +36,7 @@ def is_of(scheduler: Mapping[str, Any], node: Any) -> bool:
     return isinstance(node, dict) and all(node.get(x) == scheduler[x] for x in IDENTITY)
 
 
-@dataclass(frozen=True, slots=True)
-class Announcement:
+class Announcement(Struct, frozen=True):
     """What a scheduler's processes write into the state store for others to find them."""
 
     name: str

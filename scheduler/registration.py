@@ -5,12 +5,12 @@ import os
 import shutil
 import socket
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any
 
 from heron_core import config as keys
 from heron_core.errors import HeronError, NameInUse
 from heron_core.plans import TopologyState, packing_from_json, packing_to_json
+from heron_core.records import replace
 from heron_core.state.description import description_of
 from heron_core.state_tree import (
     checkpoints_path,

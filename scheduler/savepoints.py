@@ -8,12 +8,14 @@ its own: the states are put into its store before its master starts.
 import hashlib
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from typing import Any
+
+from msgspec import Struct, field
 
 from heron_core import config as keys
 from heron_core.errors import HeronError, UsageError
 from heron_core.plans import PackingPlan
+from heron_core.records import replace
 from heron_core.state.description import (
     Contents,
     Description,
@@ -68,8 +70,7 @@ def absolute_url(given: str) -> str:
 # --- taking one -------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Taking:
+class Taking(Struct, frozen=True):
     """A savepoint that is being written from a completed checkpoint."""
 
     topology: TopologySpec
@@ -148,8 +149,7 @@ def _remove(folder: StateFolder, tasks: list[int]) -> None:
 # --- beginning with one -----------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Savepoint:
+class Savepoint(Struct, frozen=True):
     """A folder that was read and fits: what a topology begins with."""
 
     folder: StateFolder

@@ -16,8 +16,9 @@ import os
 import secrets
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from heron_core.errors import HeronError, UsageError
 from heron_core.state.description import opens_pickles
@@ -73,8 +74,7 @@ def sign(folder: StateFolder, key: bytes, description: Any, digests: Mapping[int
         raise wrong(f"{path} cannot be written", error) from error
 
 
-@dataclass(slots=True)
-class Trust:
+class Trust(Struct):
     """Whose savepoints a user begins with."""
 
     key: bytes = b""

@@ -1,7 +1,8 @@
 """What is submitted: a topology with its packing plan, and where it is to be known and logged."""
 
 import math
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from heron_core.plans import PackingPlan
 from heron_core.topology import TopologySpec
@@ -11,8 +12,7 @@ from scheduler.savepoints import Savepoint
 from scheduler.user_folder import Home
 
 
-@dataclass(frozen=True, slots=True)
-class Submission:
+class Submission(Struct, frozen=True):
     """A topology to run. Which back end runs it is said beside it."""
 
     topology: TopologySpec

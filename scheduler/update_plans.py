@@ -5,7 +5,7 @@ Whoever starts and ends containers runs those of both: added ones come before th
 ones go after it.
 """
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from heron_core.errors import HeronError
 from heron_core.plans import PackingPlan, packing_from_json, physical_from_json
@@ -13,8 +13,7 @@ from heron_core.state_tree import packing_path, physical_path
 from heron_io.state_store.protocol import StateStore
 
 
-@dataclass(frozen=True, slots=True)
-class Packings:
+class Packings(Struct, frozen=True):
     """Both plans."""
 
     current: PackingPlan

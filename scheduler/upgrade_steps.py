@@ -7,11 +7,13 @@ back to what it ran before, and with that the upgrade ends.
 """
 
 from collections.abc import Generator, Mapping
-from dataclasses import dataclass, replace
 from typing import Any
+
+from msgspec import Struct
 
 from heron_core.errors import HeronError
 from heron_core.plans import MASTER_CONTAINER, TopologyState
+from heron_core.records import replace
 from heron_core.stats import TopologyStats
 from scheduler.container.engines import OTHERS, Choice, Engine, engine_from_json, engine_to_json
 from scheduler.operation_steps import ANSWER_SECS, OperationSteps, Progress, Service, Steps
@@ -22,8 +24,7 @@ UPGRADED, REPLACING = "upgraded", "replacing"
 """In the result: the containers that are done, and which one is under way, with what it was."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Replacing:
+class _Replacing(Struct, frozen=True):
     """A container that is being replaced."""
 
     container: int
@@ -42,8 +43,7 @@ class _Replacing:
         return _Replacing(value["container"], (host, pid), engine_from_json(value["ran"]))
 
 
-@dataclass(frozen=True, slots=True)
-class Upgrade:
+class Upgrade(Struct, frozen=True):
     """One upgrade of one topology."""
 
     steps: OperationSteps

@@ -4,13 +4,13 @@ import os
 import shutil
 import stat
 from contextlib import suppress
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from heron_io.private_files import make_private_folders
 
 
-@dataclass(frozen=True, slots=True)
-class Home:
+class Home(Struct, frozen=True):
     """The user's folder, HERONPY_HOME or ~/.heronpy."""
 
     path: str

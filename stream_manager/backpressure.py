@@ -10,8 +10,9 @@ itself. Who feeds the cycle from outside is, wherever it does, so the cycle drai
 """
 
 from collections.abc import Iterable, Set
-from dataclasses import dataclass, field
 from typing import NamedTuple
+
+from msgspec import Struct, field
 
 from heron_core.config import STAGE
 from heron_core.plans import PackingPlan
@@ -36,8 +37,7 @@ Cause = tuple[Origin, int]
 """The queue, and the task that it names."""
 
 
-@dataclass(slots=True)
-class Pauses:
+class Pauses(Struct):
     """The pauses of one local instance."""
 
     causes: set[Cause] = field(default_factory=set)

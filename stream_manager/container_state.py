@@ -5,7 +5,7 @@ packing plan, and change in place when the topology is scaled: what stays keeps 
 and its connection.
 """
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from heron_core.plans import MASTER_CONTAINER, InstancePlan, PackingPlan
 from heron_core.story import Story
@@ -29,8 +29,7 @@ COUNTERS = (
 """The last three are of links: messages sent again, received twice, received too early."""
 
 
-@dataclass(frozen=True, slots=True)
-class PackingChange:
+class PackingChange(Struct, frozen=True):
     """What a new packing plan means here."""
 
     removed: frozenset[int]

@@ -2,11 +2,11 @@
 
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any, assert_never
 
 from heron_core.errors import ProtocolError
 from heron_core.exit_codes import ExitCode, describe_end
+from heron_core.records import replace
 from heron_core.wire import messages
 from heron_core.wire.batch import roots_of
 from heron_core.wire.frames import Frames, Kind, header_of

@@ -5,7 +5,8 @@ same.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from heron_core.plans import PackingPlan
 from heron_core.wire.frames import Frames
@@ -13,8 +14,7 @@ from heron_core.wire.merged import merge
 from heron_core.wire.messages import FromStreamManager, ToInstance
 
 
-@dataclass(slots=True)
-class FromInstance:
+class FromInstance(Struct):
     """A data-plane message of a local instance's process `incarnation`."""
 
     task: int
@@ -22,15 +22,13 @@ class FromInstance:
     frames: Frames
 
 
-@dataclass(slots=True)
-class FromPeer:
+class FromPeer(Struct):
     """A message of another stream manager: a link frame, and usually more behind it."""
 
     frames: Frames
 
 
-@dataclass(frozen=True, slots=True)
-class FromInstanceControl:
+class FromInstanceControl(Struct, frozen=True):
     """A control message of a local instance's process `incarnation`."""
 
     task: int
@@ -38,22 +36,19 @@ class FromInstanceControl:
     message: object
 
 
-@dataclass(frozen=True, slots=True)
-class FromMaster:
+class FromMaster(Struct, frozen=True):
     """A control message of the topology master."""
 
     message: object
 
 
-@dataclass(frozen=True, slots=True)
-class Malformed:
+class Malformed(Struct, frozen=True):
     """Bytes came that are no message; `reason` says why."""
 
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class OtherEngine:
+class OtherEngine(Struct, frozen=True):
     """An instance of another protocol registers; `reason` says that, and the cure."""
 
     task: int
@@ -61,38 +56,32 @@ class OtherEngine:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class MasterConnected:
+class MasterConnected(Struct, frozen=True):
     """A connection to a topology master was opened; it is to be told who we are."""
 
 
-@dataclass(frozen=True, slots=True)
-class MasterReplaced:
+class MasterReplaced(Struct, frozen=True):
     """The connection to the topology master broke, and another master is in the state store."""
 
 
-@dataclass(frozen=True, slots=True)
-class PeerBlocked:
+class PeerBlocked(Struct, frozen=True):
     """A peer's socket took no more, from the message with this number on; 0: a link frame alone."""
 
     container: int
     number: int
 
 
-@dataclass(frozen=True, slots=True)
-class PeerWritable:
+class PeerWritable(Struct, frozen=True):
     """A peer's socket takes messages again."""
 
     container: int
 
 
-@dataclass(frozen=True, slots=True)
-class Timer:
+class Timer(Struct, frozen=True):
     """Time has passed; comes several times a second."""
 
 
-@dataclass(frozen=True, slots=True)
-class InputTaken:
+class InputTaken(Struct, frozen=True):
     """All that had arrived is taken: now what it led to leaves, merged by receiver."""
 
 
@@ -111,8 +100,7 @@ ControlEvent = (
 Event = FromInstance | FromPeer | InputTaken | ControlEvent
 
 
-@dataclass(slots=True)
-class ToLocal:
+class ToLocal(Struct):
     """Put a data-plane message on the way to a local instance's process."""
 
     task: int
@@ -120,8 +108,7 @@ class ToLocal:
     frames: Frames
 
 
-@dataclass(slots=True)
-class ToPeer:
+class ToPeer(Struct):
     """Try to send some messages as one to another stream manager; PeerBlocked if its socket is
     full."""
 
@@ -141,8 +128,7 @@ class ToPeer:
         return [self.link, *merge([frames for _, frames in self.waiting])]
 
 
-@dataclass(frozen=True, slots=True)
-class ToLocalControl:
+class ToLocalControl(Struct, frozen=True):
     """Send a control message to a local instance."""
 
     task: int
@@ -150,41 +136,35 @@ class ToLocalControl:
     message: ToInstance
 
 
-@dataclass(frozen=True, slots=True)
-class ToMaster:
+class ToMaster(Struct, frozen=True):
     """Send a message to the topology master."""
 
     message: FromStreamManager
 
 
-@dataclass(frozen=True, slots=True)
-class ConnectPeers:
+class ConnectPeers(Struct, frozen=True):
     """These are the peers' addresses now (container -> address); drop other connections."""
 
     addresses: Mapping[int, str]
 
 
-@dataclass(frozen=True, slots=True)
-class ApplyPacking:
+class ApplyPacking(Struct, frozen=True):
     """The topology is scaled: let the executor run this container's instances by `packing`."""
 
     packing: PackingPlan
 
 
-@dataclass(frozen=True, slots=True)
-class FindMaster:
+class FindMaster(Struct, frozen=True):
     """The master is silent: look its address up again and connect."""
 
 
-@dataclass(frozen=True, slots=True)
-class Log:
+class Log(Struct, frozen=True):
     """One line for the log."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Exit:
+class Exit(Struct, frozen=True):
     """End this process, with a reason for the log."""
 
     reason: str

@@ -21,7 +21,8 @@ instance saves its state with its unprocessed input, and forwards the barrier.
 
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from heron_core.errors import ProtocolError
 from heron_core.wire.frames import Frames, Header, items_of, size_of, source_of
@@ -39,8 +40,7 @@ Passed = tuple[int, Frames]
 """What goes on to the instance: (DATA, a batch), or (number, the last barrier of a checkpoint)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Waiting:
+class Waiting(Struct, frozen=True):
     """An aligned barrier in the queue of an instance."""
 
     barrier: Frames

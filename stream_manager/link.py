@@ -40,9 +40,10 @@ while). The receiver takes messages of the highest generation seen, and refuses 
 """
 
 from collections import deque
-from dataclasses import dataclass
 from enum import Enum, auto
 from itertools import islice
+
+from msgspec import Struct
 
 from heron_core.errors import ProtocolError
 from heron_core.wire.frames import Frames
@@ -64,8 +65,7 @@ AGAIN_SECS = 0.5
 """Between two rewinds to the same message: what was sent again takes its time to arrive."""
 
 
-@dataclass(frozen=True, slots=True)
-class Numbered:
+class Numbered(Struct, frozen=True):
     """A message that has its number on the link."""
 
     number: int

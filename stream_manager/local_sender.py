@@ -7,9 +7,9 @@ other: what goes there waits a moment instead of being lost. One that stays away
 import logging
 import time
 from collections import deque
-from dataclasses import dataclass, field
 
 import zmq
+from msgspec import Struct, field
 
 from heron_core.wire.frames import Frames
 
@@ -22,8 +22,7 @@ GIVE_UP_SECS = 2.0
 accounted for when its successor registers."""
 
 
-@dataclass(slots=True)
-class PendingSends:
+class PendingSends(Struct):
     """Messages for a connection that is not there, in order; the window bounds their bytes."""
 
     give_up_at: float

@@ -1,8 +1,9 @@
 """Every knob of a stream manager, read once from the topology's config."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from heron_core import config as keys
 from stream_manager.link import LINK_BYTES_MAX
@@ -11,8 +12,7 @@ BUFFER_BYTES_MAX = 2 * 1024 * 1024
 """What an instance may have buffered beside its last tuple (emit.output_buffers: 1 MiB)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
+class Options(Struct, frozen=True):
     """Knobs of one stream manager."""
 
     message_timeout_secs: float | None

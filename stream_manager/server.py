@@ -13,14 +13,15 @@ import socket
 import struct
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from typing import Any
 
 import zmq
+from msgspec import Struct
 
 from heron_core.errors import OtherProtocol, ProtocolError
 from heron_core.exit_codes import ExitCode
 from heron_core.plans import PackingPlan, packing_to_json
+from heron_core.records import replace
 from heron_core.supervision import PACKING
 from heron_core.topology import TopologySpec
 from heron_core.wire import message_codec, messages
@@ -60,8 +61,7 @@ INTERNAL_ERROR_LOG_SECS = 60.0
 with its traceback."""
 
 
-@dataclass(frozen=True, slots=True)
-class ServerArguments:
+class ServerArguments(Struct, frozen=True):
     """The place of a stream manager, its state store, and the keys of its sockets."""
 
     container: int

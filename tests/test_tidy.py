@@ -253,6 +253,22 @@ def test_names_are_the_terms_of_the_field(package: str) -> None:
     assert not wrong, wrong
 
 
+# --- records ------------------------------------------------------------------------------------
+
+
+def test_records_are_copied_by_the_function_for_both_kinds() -> None:
+    """`dataclasses.replace` raises for a struct, and mypy does not see it."""
+    wrong = [
+        at(path, node)
+        for path in modules(*PACKAGES, "tests", "benchmarks")
+        if path != ROOT / "heron_core" / "records.py"
+        for node in nodes(path)
+        if isinstance(node, ast.ImportFrom) and node.module in ("dataclasses", "msgspec.structs")
+        if "replace" in (each.name for each in node.names)
+    ]
+    assert not wrong, f"import replace from heron_core.records: {wrong}"
+
+
 # --- tests --------------------------------------------------------------------------------------
 
 

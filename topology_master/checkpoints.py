@@ -7,12 +7,14 @@ one comes after the interval.
 """
 
 from collections.abc import Callable, Mapping, Set
-from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any
 
+from msgspec import Struct, field
+
 from heron_core.errors import HeronError
 from heron_core.plans import PackingPlan
+from heron_core.records import replace
 from heron_core.stats import CheckpointStats
 from heron_core.typed_json import from_json, to_json
 from heron_core.wire import messages
@@ -45,8 +47,7 @@ class Stage(Enum):
     """All states are stored; that it is complete is being stored."""
 
 
-@dataclass(frozen=True, slots=True)
-class Completed:
+class Completed(Struct, frozen=True):
     """A checkpoint to which the topology can go back."""
 
     number: int
@@ -57,7 +58,7 @@ class Completed:
     size_bytes: int
     at_end: str = ""
     """The phase of the end in which it was taken (termination.Phase); empty before that."""
-    former: Mapping[str, tuple[int, ...]] = field(default_factory=dict, hash=False)
+    former: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     """component -> its tasks of then, of those that have had others since (Restore.former)"""
     gave_up: tuple[str, ...] = ()
     """The bolts that have given up tuples which it covers and none before it."""
@@ -68,8 +69,7 @@ class Completed:
     input_bytes: int = 0
 
 
-@dataclass(slots=True)
-class Pending:
+class Pending(Struct):
     """The checkpoint that is under way."""
 
     number: int
@@ -258,7 +258,8 @@ class Checkpoints:
 
     def _retain(self, completed: list[Completed]) -> Step:
         retained = completed[: self._options.checkpoints_retained]
-        self._garbage.update(each.number for each in {*completed, *self.completed} - {*retained})
+        known = {each.number for each in (*completed, *self.completed)}
+        self._garbage.update(known - {each.number for each in retained})
         self.completed = retained
         return StoreCheckpoints(self.to_json())
 

@@ -1,47 +1,40 @@
 """What an update decides (rescale.py) and the lifecycle carries out (lifecycle.py), in order."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from heron_core.plans import PackingPlan
 from topology_master.events import Log, StorePacking
 
 
-@dataclass(frozen=True, slots=True)
-class PublishPlan:
+class PublishPlan(Struct, frozen=True):
     """Store the physical plan and send it to all stream managers."""
 
 
-@dataclass(frozen=True, slots=True)
-class SwitchPlan:
+class SwitchPlan(Struct, frozen=True):
     """Run by another packing plan, whose stream managers are all registered."""
 
     packing: PackingPlan
 
 
-@dataclass(frozen=True, slots=True)
-class Dismiss:
+class Dismiss(Struct, frozen=True):
     """Forget the stream managers of containers that are not to be."""
 
     containers: frozenset[int]
 
 
-@dataclass(frozen=True, slots=True)
-class StoreExecution:
+class StoreExecution(Struct, frozen=True):
     """Store the execution state, with how far the update is."""
 
 
-@dataclass(frozen=True, slots=True)
-class RestartProbes:
+class RestartProbes(Struct, frozen=True):
     """Find out anew whether anything is in flight."""
 
 
-@dataclass(frozen=True, slots=True)
-class RequestCheckpoint:
+class RequestCheckpoint(Struct, frozen=True):
     """Take a checkpoint as soon as one can be taken."""
 
 
-@dataclass(frozen=True, slots=True)
-class SaveStates:
+class SaveStates(Struct, frozen=True):
     """Ask these tasks to save their states, by the update's number."""
 
     number: int

@@ -1,10 +1,10 @@
 """What a topology master has in a topology that runs effectively once: checkpoints and recovery."""
 
 from collections.abc import Set
-from dataclasses import replace
 from functools import partial
 
 from heron_core.plans import PackingPlan, PhysicalPlan, Restore, instance_name
+from heron_core.records import replace
 from heron_core.stats import CheckpointStats
 from heron_core.wire.messages import (
     CheckpointCompleted,

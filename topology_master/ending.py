@@ -1,13 +1,12 @@
 """What a topology's end comes to: done, or failed because it lost what it may not lose. Pure."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from heron_core.plans import TopologyState
 from topology_master.options import Options
 
 
-@dataclass(frozen=True, slots=True)
-class End:
+class End(Struct, frozen=True):
     """The last state of a topology, and why."""
 
     state: str

@@ -1,7 +1,8 @@
 """What can happen to the topology master, and what it can decide to do (core.py joins them)."""
 
-from dataclasses import dataclass, field
 from typing import Any, assert_never
+
+from msgspec import Struct, field
 
 from heron_core.topology_events import TopologyEvent, event_text
 from heron_core.traces import Execution
@@ -17,31 +18,27 @@ ABOUT = ("container", "task", "name")
 """Fields of messages that say what they are about."""
 
 
-@dataclass(frozen=True, slots=True)
-class Received:
+class Received(Struct, frozen=True):
     """A message of the connection `sender` (opaque bytes of the transport)."""
 
     sender: bytes
     message: FromStreamManager | Command
 
 
-@dataclass(frozen=True, slots=True)
-class Malformed:
+class Malformed(Struct, frozen=True):
     """Bytes came that are no message; `reason` says why."""
 
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class OtherEngine:
+class OtherEngine(Struct, frozen=True):
     """A stream manager of another protocol offers itself; `reason` says that, and the cure."""
 
     sender: bytes
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class Timer:
+class Timer(Struct, frozen=True):
     """Time has passed; comes many times a second."""
 
     stored: bool = True
@@ -51,31 +48,27 @@ class Timer:
 Event = Received | Malformed | OtherEngine | Timer
 
 
-@dataclass(frozen=True, slots=True)
-class Send:
+class Send(Struct, frozen=True):
     """Send a message to a connection."""
 
     receiver: bytes
     message: ToStreamManager | Reply
 
 
-@dataclass(frozen=True, slots=True)
-class StorePlan:
+class StorePlan(Struct, frozen=True):
     """Write the physical plan to the state store."""
 
     plan: dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class StorePacking:
+class StorePacking(Struct, frozen=True):
     """Write the packing plan that is to be to the state store, and have the
     containers adapted to it."""
 
     packing: dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class StoreState:
+class StoreState(Struct, frozen=True):
     """Write the topology's execution state to the state store."""
 
     state: str
@@ -85,22 +78,19 @@ class StoreState:
     """What a master that takes over has to know of an update (rescale.py)."""
 
 
-@dataclass(frozen=True, slots=True)
-class StoreStatistics:
+class StoreStatistics(Struct, frozen=True):
     """Write down what a master that takes over has to know of the numbers."""
 
     statistics: dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class StoreCheckpoints:
+class StoreCheckpoints(Struct, frozen=True):
     """Write to the state store which checkpoints are complete, and the highest number."""
 
     checkpoints: dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class DescribeCheckpoint:
+class DescribeCheckpoint(Struct, frozen=True):
     """Write into the checkpoint store what is in a checkpoint, whose states are all there."""
 
     checkpoint: int
@@ -110,30 +100,26 @@ class DescribeCheckpoint:
     """The phase of the end in which it was taken; empty before that."""
 
 
-@dataclass(frozen=True, slots=True)
-class DiscardCheckpoint:
+class DiscardCheckpoint(Struct, frozen=True):
     """Remove a checkpoint's states from the checkpoint store: nobody will go back to it."""
 
     checkpoint: int
 
 
-@dataclass(frozen=True, slots=True)
-class ExportTrace:
+class ExportTrace(Struct, frozen=True):
     """Spans are to be made of this and exported, if traces are wanted."""
 
     task: int
     executions: tuple[Execution, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class WriteEvent:
+class WriteEvent(Struct, frozen=True):
     """Something happened that people want to know: a line for events.log."""
 
     event: TopologyEvent
 
 
-@dataclass(frozen=True, slots=True)
-class Log:
+class Log(Struct, frozen=True):
     """One line for the log."""
 
     text: str

@@ -4,8 +4,9 @@ A stream manager is its process: whatever connection its packets come by, the ne
 the answers. It opens a session; one that this master does not know begins with nothing received.
 """
 
-from dataclasses import dataclass
 from typing import Generic, TypeVar
+
+from msgspec import Struct
 
 from heron_core.wire.numbered_link import LinkHeader, NumberedLink, Packet
 
@@ -27,15 +28,13 @@ def is_manager(sender: bytes) -> bool:
     return sender.startswith(PREFIX)
 
 
-@dataclass(slots=True)
-class _End(Generic[T]):
+class _End(Struct, Generic[T]):
     link: NumberedLink[T]
     connection: bytes
     heard_at: float
 
 
-@dataclass(frozen=True, slots=True)
-class Arrived(Generic[T]):
+class Arrived(Struct, Generic[T], frozen=True):
     """What a packet leads to."""
 
     sender: bytes

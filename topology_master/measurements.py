@@ -2,12 +2,14 @@
 
 import reprlib
 from collections.abc import Iterable, Mapping, Set
-from dataclasses import dataclass, replace
 from typing import Any
+
+from msgspec import Struct
 
 from heron_core.algorithms.rollup import Queue, RollUp, are_numbers, check_snapshot
 from heron_core.errors import ProtocolError
 from heron_core.plans import PackingPlan, instance_name
+from heron_core.records import replace
 from heron_core.stats import ComponentStats, InstanceStats, PauseStats, StreamManagerStats
 from heron_core.topology import TopologySpec
 from heron_core.typed_json import from_json, to_json
@@ -28,8 +30,7 @@ OPTIONAL = (
 """What a stream manager may say by task or by container: numbers whose sums fit into a message."""
 
 
-@dataclass(slots=True)
-class Losses:
+class Losses(Struct):
     """What processes took along that were replaced."""
 
     instances: int = 0

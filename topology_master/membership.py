@@ -7,16 +7,17 @@ does, the candidate is rejected; if not, the candidate takes over.
 """
 
 from collections.abc import Set
-from dataclasses import dataclass, replace
 
+from msgspec import Struct
+
+from heron_core.records import replace
 from heron_core.wire import messages
 from topology_master import events
 
 Out = list[events.Instruction]
 
 
-@dataclass(frozen=True, slots=True)
-class RegisteredStreamManager:
+class RegisteredStreamManager(Struct, frozen=True):
     """A stream manager and how it is reached."""
 
     sender: bytes

@@ -5,13 +5,13 @@ start, or when it registers. In the second case nothing tells of its end but its
 """
 
 from collections.abc import Set
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from heron_core.algorithms.backoff import STABLE_SECS
 
 
-@dataclass(slots=True)
-class _Try:
+class _Try(Struct):
     pause_secs: float
     """How long the next process waits."""
     stable_at: float

@@ -1,16 +1,16 @@
 """Every knob of the topology master, read once from the topology's config."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from heron_core import config as keys
 from heron_core.plans import PhysicalPlan, TopologyState, initial_state
 from heron_core.report_interval import idle_report_secs
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
+class Options(Struct, frozen=True):
     """Knobs of the topology master."""
 
     initial_state: str

@@ -13,10 +13,10 @@ and try again, without end, until the store is back or a person has decided othe
 """
 
 from collections.abc import Set
-from dataclasses import replace
 from enum import Enum
 
 from heron_core.plans import Restore
+from heron_core.records import replace
 from heron_core.wire.messages import Restored, RestoreFailed, RestoreTrouble
 
 TRIES = 3

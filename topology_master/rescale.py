@@ -24,7 +24,6 @@ which the core carries out in order.
 """
 
 from collections.abc import Mapping, Set
-from dataclasses import replace
 from math import inf
 from typing import Any, assert_never
 
@@ -37,6 +36,7 @@ from heron_core.plans import (
     packing_from_json,
     packing_to_json,
 )
+from heron_core.records import replace
 from heron_core.wire.messages import (
     CheckpointFailed,
     CheckpointStored,

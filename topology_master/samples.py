@@ -2,8 +2,9 @@
 
 import reprlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from heron_core.errors import HeronError, ProtocolError
 from heron_core.plans import PackingPlan, instance_name
@@ -22,8 +23,7 @@ VALUE_CHARACTERS_MAX = 1000
 """Instances cut their values earlier (heron_instance.emit.stream_sample)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Sample:
+class Sample(Struct, frozen=True):
     """One that somebody has asked for."""
 
     request: SampleTuples

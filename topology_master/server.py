@@ -6,8 +6,9 @@ import random
 import socket
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from typing import Any
+
+from msgspec import Struct
 
 from heron_core.ended_topology import over_text
 from heron_core.errors import NameInUse, OtherProtocol, ProtocolError, StateStoreError
@@ -19,6 +20,7 @@ from heron_core.plans import (
     packing_from_json,
     physical_from_json,
 )
+from heron_core.records import replace
 from heron_core.state.description import description_of
 from heron_core.state_tree import (
     checkpoints_path,
@@ -72,8 +74,7 @@ ANSWER_SECS = 1.0
 """For which the answer to a command waits until its effect is stored; whoever asked has three."""
 
 
-@dataclass(frozen=True, slots=True)
-class ServerArguments:
+class ServerArguments(Struct, frozen=True):
     """What a topology master has to know of its surroundings."""
 
     store_url: str

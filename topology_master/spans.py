@@ -1,9 +1,10 @@
 """The spans of a traced tuple tree, made of what instances have reported of it."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any, NamedTuple
+
+from msgspec import Struct
 
 from heron_core.traces import EXPIRED, FAILED, NO_TASK, RAISED, Execution
 
@@ -15,8 +16,7 @@ class Executed(NamedTuple):
     what: Execution
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(Struct, frozen=True):
     """One part of a trace, as OpenTelemetry has it."""
 
     task: int

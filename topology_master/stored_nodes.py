@@ -10,8 +10,9 @@ finds its fence gone and is refused by the state store itself, however late it a
 
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from heron_core.errors import Fenced, NameInUse, StateStoreError
 from heron_core.state_tree import fence_path, fences_path, master_path, topology_path
@@ -80,8 +81,7 @@ class MasterNode:
         return [each for each in self._store.children(self._fences) if each != self._token]
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(Struct, frozen=True):
     """Of one round of the thread."""
 
     written: dict[str, Any] = field(default_factory=dict)

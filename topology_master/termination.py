@@ -10,8 +10,9 @@ all components, before the next step.
 """
 
 from collections.abc import Set
-from dataclasses import dataclass
 from enum import Enum
+
+from msgspec import Struct
 
 from heron_core.algorithms.termination import TerminationDetector, finish_order
 from heron_core.plans import PackingPlan
@@ -39,25 +40,21 @@ AT_END = frozenset({Phase.SAVING, Phase.COMMITTING})
 """Those in which a checkpoint is taken; it is remembered with it in which one."""
 
 
-@dataclass(frozen=True, slots=True)
-class Finish:
+class Finish(Struct, frozen=True):
     """These tasks are to run on_finish."""
 
     tasks: frozenset[int]
 
 
-@dataclass(frozen=True, slots=True)
-class Save:
+class Save(Struct, frozen=True):
     """A checkpoint is to be taken now; it goes on when that is complete."""
 
 
-@dataclass(frozen=True, slots=True)
-class StopTicks:
+class StopTicks(Struct, frozen=True):
     """No bolt is to have a tick any more."""
 
 
-@dataclass(frozen=True, slots=True)
-class Ended:
+class Ended(Struct, frozen=True):
     """The topology has come to its end, with so many deliveries lost."""
 
     lost: int

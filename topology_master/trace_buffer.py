@@ -1,7 +1,8 @@
 """Traced trees whose instances have not all reported yet. Pure: the clock is an argument."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from heron_core.traces import NO_TASK, Execution
 from topology_master.spans import Executed, Span, spans_of
@@ -12,8 +13,7 @@ EXECUTIONS_MAX = 1000
 """Of one tree: a tuple that becomes more leaves the rest out."""
 
 
-@dataclass(slots=True)
-class Tree:
+class Tree(Struct):
     """What has come of one."""
 
     complete_at: float

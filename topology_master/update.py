@@ -1,8 +1,9 @@
 """What an update consists of, what it sees of the topology master, and what it is checked by."""
 
 from collections.abc import Set
-from dataclasses import dataclass, field
 from enum import Enum
+
+from msgspec import Struct, field
 
 from heron_core.algorithms.termination import TerminationDetector
 from heron_core.errors import HeronError
@@ -25,8 +26,7 @@ class UpdateStage(Enum):
     INSTANCES = "instances"
 
 
-@dataclass(slots=True)
-class Update:
+class Update(Struct):
     """One that is under way."""
 
     target: PackingPlan
@@ -53,8 +53,7 @@ class Update:
     """Why an instance cannot begin by the new plan."""
 
 
-@dataclass(frozen=True, slots=True)
-class CheckpointView:
+class CheckpointView(Struct, frozen=True):
     """What an update has to know of checkpoints."""
 
     is_held: bool
@@ -73,8 +72,7 @@ class CheckpointView:
     """The tasks for whose state all wait."""
 
 
-@dataclass(frozen=True, slots=True)
-class MasterView:
+class MasterView(Struct, frozen=True):
     """What an update has to know of the topology master; to be read only."""
 
     topology: TopologySpec

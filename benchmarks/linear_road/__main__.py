@@ -19,7 +19,6 @@ import sys
 import tempfile
 from collections import defaultdict
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from pathlib import Path
 from statistics import quantiles
 
@@ -28,6 +27,7 @@ from benchmarks.linear_road.generator import Settings
 from benchmarks.linear_road.records import ANSWER_SECS_MAX, REPORT_SECS
 from benchmarks.linear_road.run import Plan, Usage, answers_folder, run
 from benchmarks.measure import BenchmarkError
+from heron_core.records import replace
 
 REPORTS_PER_SECOND = 1_700
 """Of an expressway at the end of the original's three hours."""

@@ -2,7 +2,6 @@
 
 import sqlite3
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from pathlib import Path
 
 from benchmarks.linear_road.generator import Settings, history, records
@@ -14,6 +13,7 @@ from benchmarks.linear_road.records import (
     Record,
 )
 from benchmarks.linear_road.source import expressway_file
+from heron_core.records import replace
 
 HISTORY_FILE = "history.db"
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
@@ -21,6 +20,7 @@ from heron_cli.resolve_source import resolve
 from heron_core import config as keys
 from heron_core.errors import UsageError
 from heron_core.exit_codes import INCOMPLETE
+from heron_core.records import replace
 from heron_core.topology import TopologySpec
 
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@
 import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import click
@@ -27,6 +27,7 @@ from heron_cli.stats_text import (
 )
 from heron_cli.terminal import stdout_width
 from heron_core.errors import HeronError, UsageError
+from heron_core.records import replace
 from heron_core.stats import EVERY_COMPONENT, InstanceStats, TopologyStats
 from heron_core.typed_json import to_json
 from heron_io.master_client import NoAnswer

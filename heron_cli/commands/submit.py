@@ -2,7 +2,7 @@
 
 import os
 import signal
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import click
@@ -34,6 +34,7 @@ from heron_cli.options.topology import DryRun, TopologyOptions, with_topology_op
 from heron_cli.resolve_source import Source, resolve
 from heron_core.errors import HeronError, UsageError
 from heron_core.plans import TopologyState
+from heron_core.records import replace
 from heron_core.state_tree import execution_path
 from heron_core.stats import CheckpointStats, QueryStats, TopologyStats
 from heron_core.topology import TopologySpec

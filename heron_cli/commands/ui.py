@@ -3,7 +3,6 @@
 import json
 import os
 from collections.abc import Callable
-from dataclasses import replace
 
 import click
 
@@ -11,6 +10,7 @@ from heron_cli.options.find_topology import StoreOptions, with_store_options
 from heron_cli.options.login import LoginOptions, with_login_options
 from heron_core.config import JSON, TEXT
 from heron_core.errors import HeronError
+from heron_core.records import replace
 from heron_io.logs import log_json_to_stderr
 from heron_tracker.grafana import dashboard
 from heron_tracker.options import Options

@@ -2,7 +2,6 @@
 
 import os
 import sys
-from dataclasses import replace
 
 import click
 
@@ -13,6 +12,7 @@ from heron_cli.options.source import SourceOptions, with_source_options
 from heron_cli.options.topology import TopologyOptions
 from heron_cli.resolve_source import resolve
 from heron_core.errors import HeronError, UsageError
+from heron_core.records import replace
 from heron_graph.render import FORMATS, render
 
 STDOUT = "-"

@@ -2,7 +2,7 @@
 
 import functools
 import os
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -11,6 +11,7 @@ from heron_cli.options.common import Function, stacked
 from heron_core import config as keys
 from heron_core.errors import UsageError
 from heron_core.plans import PackingPlan
+from heron_core.records import replace
 from heron_core.topology import TopologySpec
 
 if TYPE_CHECKING:

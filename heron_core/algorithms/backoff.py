@@ -7,7 +7,8 @@ that has never been up, because whoever starts a topology that cannot run is to 
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 UNLIMITED = -1
 """As a limit: a process is restarted for ever."""
@@ -33,8 +34,7 @@ def middle() -> float:
     return 0.5
 
 
-@dataclass(slots=True)
-class RestartPolicy:
+class RestartPolicy(Struct):
     """The restarts of one process; more than `limit` in a row without a stable run are too many."""
 
     limit: int

@@ -1,8 +1,9 @@
 """What processes had counted that have ended: sums, so that a component's numbers never fall."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from heron_core.algorithms.histogram import merged
 from heron_core.algorithms.user_metrics import summed
@@ -20,8 +21,7 @@ BY_STREAM = ("emitted", "inputs")
 """What a snapshot counts by stream; `inputs` only that of a bolt."""
 
 
-@dataclass(slots=True)
-class Counted:
+class Counted(Struct):
     """The sum of the snapshots of some processes."""
 
     processes: int = 0

@@ -3,7 +3,7 @@
 Pure: whoever tries counts, and keeps the time.
 """
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 PAUSE_SECS_MAX = 30.0
 """Flink's exponential-delay restarts end at a minute; half of it is what a person waits to see that
@@ -17,8 +17,7 @@ def pause_secs(first_secs: float, failures: int) -> float:
     return min(PAUSE_SECS_MAX, first_secs * 2.0 ** min(failures - 1, DOUBLINGS_MAX))
 
 
-@dataclass(frozen=True, slots=True)
-class RetryPolicy:
+class RetryPolicy(Struct, frozen=True):
     """When a call of user code that raised is made again, and when it is given up."""
 
     retries: int

@@ -5,14 +5,13 @@ what others say meanwhile. Whoever watches others for their silence must not cou
 may have stood still as well, or have spoken all the while.
 """
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 NOTABLE_SECS = 2.0
 """Worth a line in the log; a busy machine has shorter ones all the time."""
 
 
-@dataclass(slots=True)
-class Standstill:
+class Standstill(Struct):
     """The time that one process did not see."""
 
     expected_secs: float

@@ -7,7 +7,8 @@ are needed because one reads the instances at different moments.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from heron_core.topology import TopologySpec
 from heron_core.wire.messages import QuiescenceReport
@@ -17,8 +18,7 @@ PATIENCE_DOUBLINGS_MAX = 5
 need longer to answer, each answer would otherwise come too late for ever. From 2 s up to 64 s."""
 
 
-@dataclass(slots=True)
-class TerminationDetector:
+class TerminationDetector(Struct):
     """Rounds of probes over all tasks; `drained` once nothing is in flight any more."""
 
     tasks: frozenset[int]

@@ -5,14 +5,15 @@ a savepoint's also names the states. Nothing here opens a value: no user code is
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from typing import Any
 
 import msgpack
+from msgspec import Struct
 
 from heron_core import config as keys
 from heron_core.errors import ProtocolError, StateError
 from heron_core.plans import PackingPlan
+from heron_core.records import replace
 from heron_core.state.file_snapshot import FileSnapshot
 from heron_core.state.keys import KEY_GROUPS
 from heron_core.state.memory import MEMORY
@@ -33,8 +34,7 @@ _NOT_SHOWN = (Kind.DEADLINES, Kind.WATERMARK)
 """They belong to other states."""
 
 
-@dataclass(frozen=True, slots=True)
-class SavedState:
+class SavedState(Struct, frozen=True):
     """A state by its name."""
 
     name: str
@@ -42,8 +42,7 @@ class SavedState:
     kind: str
 
 
-@dataclass(frozen=True, slots=True)
-class SavedComponent:
+class SavedComponent(Struct, frozen=True):
     """A component as it was."""
 
     tasks: tuple[int, ...]
@@ -52,8 +51,7 @@ class SavedComponent:
     """Of a savepoint: those that hold something."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Description:
+class Description(Struct, frozen=True, kw_only=True):
     """What is in a folder of states."""
 
     topology: str
@@ -101,8 +99,7 @@ def description_of(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Contents:
+class Contents(Struct, frozen=True):
     """What one state holds."""
 
     backend: str

@@ -15,8 +15,9 @@ that others process now, and the sources say theirs again.
 
 from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from heron_core.algorithms.hashing import slot, stable_hash
 from heron_core.errors import HeronError, StateError
@@ -35,16 +36,14 @@ _STREAMS_AT = 2
 """Which frame of an untracked batch says the stream of each tuple."""
 
 
-@dataclass(frozen=True, slots=True)
-class FormerInput:
+class FormerInput(Struct, frozen=True):
     """What a former task had not processed."""
 
     key_range: KeyRange
     saved: SavedInput
 
 
-@dataclass(frozen=True, slots=True)
-class _Rule:
+class _Rule(Struct, frozen=True):
     """Which task is to have a tuple of one stream."""
 
     spec: StreamSpec

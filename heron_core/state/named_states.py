@@ -1,10 +1,11 @@
 """All states of one component's instance, by name: where user code gets at them."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from heron_core.errors import StateError
+from heron_core.records import replace
 from heron_core.state.current_key import CurrentKey
 from heron_core.state.protocol import Kind, StateBackend, Table, TableId
 from heron_core.state.states import ListState, MapState, ReducingState, ValueState

@@ -10,10 +10,10 @@ can open all keys. The key decides: hash ranges, as fields grouping routes (keys
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import IntEnum
 
 import msgpack
+from msgspec import Struct
 
 from heron_core.errors import StateError
 from heron_core.state.file_snapshot import FileSnapshot
@@ -25,8 +25,7 @@ _LENGTH_BYTES = 4
 _START = len(_MAGIC) + _LENGTH_BYTES
 
 
-@dataclass(frozen=True, slots=True)
-class KeyRange:
+class KeyRange(Struct, frozen=True):
     """The keys of one task of so many of a component."""
 
     index: int
@@ -50,8 +49,7 @@ class PlainEntries(IntEnum):
     """It is this very task's."""
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(Struct, frozen=True):
     """The state of a former task."""
 
     key_range: KeyRange
@@ -59,8 +57,7 @@ class Part:
     plain: PlainEntries = PlainEntries.REFUSED
 
 
-@dataclass(frozen=True, slots=True)
-class Parts:
+class Parts(Struct, frozen=True):
     """What a task begins with."""
 
     key_range: KeyRange

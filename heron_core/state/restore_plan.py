@@ -6,10 +6,12 @@ the user drops it on purpose.
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
 
 from heron_core.errors import HeronError, StateError
 from heron_core.plans import PackingPlan
+from heron_core.records import replace
 from heron_core.state.description import Contents, Description, SavedComponent
 from heron_core.state.parts import KeyRange, not_divisible
 
@@ -17,16 +19,14 @@ NAMED_MAX = 5
 """Of components that differ, so many are named."""
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
+class Source(Struct, frozen=True):
     """A former task whose state a new one takes, whole or some keys of it."""
 
     task: int
     key_range: KeyRange
 
 
-@dataclass(frozen=True, slots=True)
-class Share:
+class Share(Struct, frozen=True):
     """What a new task begins with."""
 
     key_range: KeyRange
@@ -41,8 +41,7 @@ class Share:
         return len(self.sources) == 1 and self.sources[0].key_range == self.key_range
 
 
-@dataclass(frozen=True, slots=True)
-class RestorePlan:
+class RestorePlan(Struct, frozen=True):
     """With what every task begins."""
 
     shares: Mapping[int, Share]
@@ -116,8 +115,7 @@ def plan_restore(
     return RestorePlan(shares, tuple(notes))
 
 
-@dataclass(frozen=True, slots=True)
-class _Saved:
+class _Saved(Struct, frozen=True):
     where: str
     description: Description
     contents: Mapping[int, Contents]

@@ -12,11 +12,11 @@ and its index, for its task may have another number by then.
 
 from array import array
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
 import msgpack
+from msgspec import Struct
 
 from heron_core.errors import StateError
 from heron_core.plans import PackingPlan
@@ -35,8 +35,7 @@ INPUT_BYTES_MAX = 64 * 1024 * 1024
 kept in memory until the next one. Back-pressure holds a queue far below, at some megabytes."""
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
+class Source(Struct, frozen=True):
     """A task that has sent some of it."""
 
     component: str
@@ -47,8 +46,7 @@ class Source:
     """Of its component; messages have a position in it."""
 
 
-@dataclass(frozen=True, slots=True)
-class SavedInput:
+class SavedInput(Struct, frozen=True):
     """Messages in the order in which they are to be processed."""
 
     messages: tuple[Frames, ...] = ()

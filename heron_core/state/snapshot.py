@@ -12,10 +12,10 @@ win. Entries stand in no order of keys: their hashes are computed only when task
 every snapshot.
 """
 
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import msgpack
+from msgspec import Struct
 
 from heron_core.errors import StateError
 from heron_core.state.codec import StateCodec
@@ -38,8 +38,7 @@ class Changes(NamedTuple):
     removed_subs: list[Any] | None
 
 
-@dataclass(frozen=True, slots=True)
-class Chunk:
+class Chunk(Struct, frozen=True):
     """Part of a snapshot."""
 
     data: bytes
@@ -47,8 +46,7 @@ class Chunk:
     """Name of the file that has it; empty for one that stands in the snapshot's bytes."""
 
 
-@dataclass(frozen=True, slots=True)
-class Snapshot:
+class Snapshot(Struct, frozen=True):
     """The state of one task."""
 
     backend: str

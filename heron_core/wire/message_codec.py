@@ -1,8 +1,8 @@
 """Messages of the control plane as bytes: a msgpack array of the class name, then the fields.
 
-A registration names its engine first: its protocol and its version stand before the other fields, in
-every protocol, and so does the text of what refuses it (RegistrationRejected, Superseded). So two
-engines that do not understand each other can still say so.
+A registration names its engine first: its protocol and its version stand before the other fields,
+in every protocol, and so does the text of what refuses it (RegistrationRejected, Superseded). So
+two engines that do not understand each other can still say so.
 """
 
 from collections.abc import Iterable
@@ -50,6 +50,9 @@ def _plain(value: object) -> Any:
             return kind(value)
     raise TypeError(f"a control message takes no {type(value).__name__}")
 
+
+_UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError, TypeError, ValueError)
+"""Errors of msgspec for bytes that are not what they have to be."""
 
 _encoder = msgspec.msgpack.Encoder(enc_hook=_plain)
 _decoder = msgspec.msgpack.Decoder(Message)
@@ -100,7 +103,7 @@ def _check_protocol(data: bytes) -> None:
     """OtherProtocol for a registration that another engine has sent."""
     try:
         head = _head_decoder.decode(data)
-    except (msgspec.DecodeError, RecursionError):
+    except _UNREADABLE:
         return
     protocol, version = head.protocol, head.version
     if isinstance(version, int):
@@ -117,7 +120,7 @@ def decode(data: bytes) -> Any:
     """
     try:
         message = _decoder.decode(data)
-    except Exception as error:  # DecodeError, but also of Unicode and of recursion
+    except _UNREADABLE as error:
         _check_protocol(data)
         reason = str(error)[:ERROR_CHARACTERS]
         raise ProtocolError(f"not a control message: {reason}") from error

@@ -23,8 +23,9 @@ A `session` is one numbering of both directions. An end that has forgotten its s
 
 import struct
 from collections import deque
-from dataclasses import dataclass
 from typing import Generic, TypeVar
+
+from msgspec import Struct
 
 from heron_core.errors import ProtocolError
 
@@ -40,8 +41,7 @@ _MESSAGE, _RESEND, _KNOWN_FLAGS = 1, 2, 3
 _HEADER = struct.Struct("<BQQQQ")
 
 
-@dataclass(frozen=True, slots=True)
-class LinkHeader:
+class LinkHeader(Struct, frozen=True):
     """What stands beside a message, or alone."""
 
     incarnation: int
@@ -74,16 +74,14 @@ def decode_header(data: bytes) -> LinkHeader:
     return LinkHeader(incarnation, session, number, received, is_numbered, resend)
 
 
-@dataclass(frozen=True, slots=True)
-class Packet(Generic[T]):
+class Packet(Struct, Generic[T], frozen=True):
     """What passes over a connection."""
 
     header: LinkHeader
     message: T | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Taken(Generic[T]):
+class Taken(Struct, Generic[T], frozen=True):
     """What a packet that has arrived leads to."""
 
     message: T | None

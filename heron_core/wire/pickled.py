@@ -5,14 +5,14 @@ on their paths, so they must not open what refers to them.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from heron_core.errors import ComponentError, TopologyError
 
 
-@dataclass(frozen=True, slots=True)
-class Pickled:
+class Pickled(Struct, frozen=True):
     """A config value that came as cloudpickle bytes and is not opened yet."""
 
     data: bytes

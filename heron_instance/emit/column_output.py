@@ -5,10 +5,10 @@ is never much larger than SLICE_BYTES. A slice is a run: its rows share one root
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
+from msgspec import Struct
 
 from heron_core.errors import ComponentError
 from heron_core.wire.batch import encode_columns
@@ -86,8 +86,7 @@ class ColumnBuffer(OutputBuffer):
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Emission:
+class Emission(Struct, frozen=True):
     """What one emit of a batch comes to."""
 
     rows: int

@@ -2,9 +2,10 @@
 
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol
 from zlib import crc32
+
+from msgspec import Struct
 
 from heron_core.dead_letters import ERRORS
 from heron_instance.input.anchors import SharedAnchorState
@@ -22,8 +23,7 @@ FAILED = "failed by the component"
 NO_LETTER = "a tuple that is given up makes no dead letter"
 
 
-@dataclass(frozen=True, slots=True)
-class Fault:
+class Fault(Struct, frozen=True):
     """Why a tuple is given up."""
 
     exception: str
@@ -44,8 +44,7 @@ def present_fault() -> Fault:
     return fault_of(sys.exc_info()[1])
 
 
-@dataclass(frozen=True, slots=True)
-class Origin:
+class Origin(Struct, frozen=True):
     """Where a tuple came from."""
 
     source: str

@@ -10,13 +10,14 @@ user code raises for, are divided in halves, down to the row that is at fault (d
 
 from array import array
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from itertools import accumulate, groupby
 from typing import Any, TypeGuard
 
 import pyarrow as pa
+from msgspec import Struct
 
 from heron_core.errors import ProtocolError
+from heron_core.records import replace
 from heron_core.topology import StreamSpec, TopologySpec
 from heron_core.wire.batch import COLUMNS, Batch
 from heron_core.wire.columns import of_rows, read, rows_of, schema_of
@@ -26,8 +27,7 @@ from heron_instance.input.tuples import EngineTuple
 from heronpy_compat.adapters.batch_values import Misfit
 
 
-@dataclass(frozen=True, slots=True)
-class Piece:
+class Piece(Struct, frozen=True):
     """Neighbours of one stream in a message, and whose anchors they have."""
 
     component: str

@@ -9,14 +9,14 @@ theirs.
 Of the ticks that fall due while one waits or runs, one is kept (Storm would queue them all).
 """
 
-from dataclasses import dataclass
 from math import floor
+
+from msgspec import Struct
 
 NEVER = float("inf")
 
 
-@dataclass(slots=True)
-class TickSchedule:
+class TickSchedule(Struct):
     """The ticks of one bolt; `interval_secs` None: it has none."""
 
     interval_secs: float | None

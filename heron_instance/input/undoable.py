@@ -4,8 +4,9 @@ heron_instance/attempts.py says when that is.
 """
 
 import sys
-from dataclasses import dataclass
 from typing import Any, NoReturn
+
+from msgspec import Struct
 
 from heron_core.algorithms.source_watermarks import SourceWatermarks
 from heron_core.errors import ProtocolError
@@ -21,8 +22,7 @@ from heron_instance.input.tick_schedule import NEVER, TickSchedule
 from heron_instance.input.tuples import EngineTuple
 
 
-@dataclass(frozen=True, slots=True)
-class Totals:
+class Totals(Struct, frozen=True):
     """What a bolt counts of its tuples."""
 
     executed: int

@@ -4,9 +4,10 @@ import logging
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from random import Random
 from typing import Any, Protocol
+
+from msgspec import Struct, field
 
 from heron_core.component import EngineBolt, EngineSpout
 from heron_core.topology import ComponentSpec
@@ -57,8 +58,7 @@ class NewestState(Protocol):
         cannot be had."""
 
 
-@dataclass(frozen=True, slots=True)
-class Environment:
+class Environment(Struct, frozen=True):
     """The services of one instance."""
 
     clock: Clock

@@ -3,11 +3,12 @@
 import os
 from array import array
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain, count
 from random import Random
 from typing import TYPE_CHECKING, Any, cast
+
+from msgspec import Struct
 
 from heron_core import config as keys
 from heron_core.component import EngineBolt, EngineComponent, EngineSpout
@@ -15,6 +16,7 @@ from heron_core.config_effects import component_config
 from heron_core.errors import ComponentError
 from heron_core.native import plain_packer
 from heron_core.plans import PackingPlan
+from heron_core.records import replace
 from heron_core.topology import ComponentSpec, TopologySpec
 from heron_core.wire.frames import ROOT_COUNTER_BITS
 from heron_core.wire.pickled import opened
@@ -61,8 +63,7 @@ EDGES_DRAWN = 4096
 """Random edges drawn at a time: one call of the generator for each would cost more."""
 
 
-@dataclass(frozen=True, slots=True)
-class Instance:
+class Instance(Struct, frozen=True):
     """A component ready to run."""
 
     driver: ComponentDriver
@@ -118,8 +119,7 @@ def topology_by(submitted: TopologySpec, packing: PackingPlan, task: int) -> Top
     return found.with_class(ours, submitted.by_name[ours].class_path)
 
 
-@dataclass(frozen=True, slots=True)
-class _Setting:
+class _Setting(Struct, frozen=True):
     """What the parts of one instance are made of, before there is a component."""
 
     spec: ComponentSpec

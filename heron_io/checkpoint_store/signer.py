@@ -9,7 +9,8 @@ content (file_snapshot.py), so their names are enough: a large state is not read
 import hashlib
 import hmac
 import json
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from heron_core.state.file_snapshot import FileSnapshot
 
@@ -24,8 +25,7 @@ def digest_of_state(state: bytes) -> str:
     return hashlib.sha256(hashlib.sha256(state).digest() + listed).hexdigest()
 
 
-@dataclass(frozen=True, slots=True)
-class Signer:
+class Signer(Struct, frozen=True):
     """Signs the states of one checkpoint."""
 
     key: bytes

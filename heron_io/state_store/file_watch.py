@@ -4,8 +4,9 @@ import logging
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from heron_core.errors import StateStoreError
 from heron_io.state_store.protocol import Watcher, decode_value
@@ -23,8 +24,7 @@ Signer = Callable[[str], Signature | None]
 _log = logging.getLogger(__name__)
 
 
-@dataclass(slots=True)
-class _Watch:
+class _Watch(Struct):
     path: str
     location: str
     callback: Watcher

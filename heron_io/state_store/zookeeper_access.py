@@ -5,8 +5,9 @@ All of it comes from environment variables: options and URLs show up in `ps` and
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from heron_core.errors import UsageError
 
@@ -33,8 +34,7 @@ PRIVATE_VARIABLES = (CREDENTIALS_VARIABLE, SASL_VARIABLE)
 SASL_EXTRA = "heronpy-topologies[sasl]"
 
 
-@dataclass(frozen=True, slots=True)
-class Access:
+class Access(Struct, frozen=True):
     """What is used of it."""
 
     credentials: str | None = None

@@ -1,12 +1,13 @@
 """From a complete definition to the topology; problems are text with the line they come from."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from heron_core import config as keys
 from heron_core.config import CPU_MAP, RAM_MAP
 from heron_core.plans import MIB
+from heron_core.records import replace
 from heron_core.storm_settings import with_entries
 from heron_core.topology import (
     DEFAULT_STREAM,

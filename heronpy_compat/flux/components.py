@@ -1,10 +1,10 @@
 """From the definition of a spout or bolt to the component of a topology."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 from heron_core.errors import TopologyError
+from heron_core.records import replace
 from heron_core.topology import DEFAULT_STREAM, ComponentSpec, StreamSpec
 from heronpy_compat.api.component.base_component import BaseComponent
 from heronpy_compat.api.stream import Stream

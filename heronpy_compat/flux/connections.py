@@ -2,9 +2,9 @@
 
 import pickle
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any
 
+from heron_core.records import replace
 from heron_core.topology import GroupingKind, GroupingSpec, InputSpec, StreamSpec
 from heron_core.validation import choices
 from heronpy_compat.components import java

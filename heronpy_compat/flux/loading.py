@@ -2,9 +2,9 @@
 
 import os
 from collections.abc import Mapping
-from dataclasses import replace
 
 from heron_core.errors import TopologyError, UsageError
+from heron_core.records import replace
 from heron_core.topology import TopologySpec
 from heron_core.validation import choices
 from heron_io.imports import put_on_search_path

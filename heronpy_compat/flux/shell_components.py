@@ -6,9 +6,9 @@ class: it runs in the instance's own process, many times faster.
 
 import os
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
+from heron_core.records import replace
 from heron_core.topology import DEFAULT_STREAM, StreamSpec
 from heron_core.validation import choices
 from heronpy_compat.components.java import NO_OUTPUTS

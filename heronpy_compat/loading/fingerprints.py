@@ -9,11 +9,11 @@ files that code reads when it runs do not.
 import hashlib
 import inspect
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 from heron_core.errors import ComponentError
+from heron_core.records import replace
 from heron_core.topology import ComponentSpec
 from heronpy_compat.adapters.construct import is_storm_like
 from heronpy_compat.api.state.keyed_state import declared_states

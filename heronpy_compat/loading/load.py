@@ -8,11 +8,12 @@ in the imported module and with the arguments that `python FILE NAME` would give
 
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
 from heron_core.errors import TopologyError
+from heron_core.records import replace
 from heron_core.topology import ComponentSpec, TopologySpec
 from heron_core.validation import choices
 from heron_io.imports import put_on_search_path

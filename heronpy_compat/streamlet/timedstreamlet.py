@@ -8,7 +8,7 @@ Neither of these adds a stage; `aggregate`, `reduce` and the joins do.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from heron_core.algorithms.event_windows.aggregates import Aggregate, Reduce
@@ -17,6 +17,7 @@ from heron_core.algorithms.event_windows.interval_join import IntervalJoin
 from heron_core.algorithms.event_windows.strategies import WatermarkStrategy
 from heron_core.algorithms.event_windows.triggers import AT_WATERMARK, Trigger
 from heron_core.errors import ComponentError
+from heron_core.records import replace
 from heronpy_compat.api.bolt.window_runner import checked_aggregate
 from heronpy_compat.streamlet.errors import StreamletError
 from heronpy_compat.streamlet.impl.eventstage import EventStage, Side

@@ -14,9 +14,10 @@
 import os
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct, field
 
 from heron_core.errors import TopologyError, UsageError
 from heron_core.plans import MIB, PackingPlan
@@ -41,8 +42,7 @@ PACKING_KEYS = {
 """Key below `packing` -> key of a topology's config."""
 
 
-@dataclass(frozen=True, slots=True)
-class Archives:
+class Archives(Struct, frozen=True):
     """Where archives are put, and how workers get them."""
 
     folder: str
@@ -54,8 +54,7 @@ class Archives:
     limit_bytes: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Cluster:
+class Cluster(Struct, frozen=True):
     """What a cluster's file says."""
 
     name: str

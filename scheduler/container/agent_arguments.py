@@ -4,7 +4,8 @@ import argparse
 import os
 import shutil
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from heron_core.errors import HeronError
 from scheduler.addresses import own_address
@@ -14,8 +15,7 @@ from scheduler.socket_folders import sockets_in
 SOCKETS = "sockets"
 
 
-@dataclass(frozen=True, slots=True)
-class AgentArguments:
+class AgentArguments(Struct, frozen=True):
     """What an agent was started with."""
 
     own: argparse.Namespace

@@ -8,6 +8,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
+from msgspec import Struct
+
 from heron_core.algorithms.standstill import Standstill
 from heron_core.story import Story
 from scheduler.container.grace import CONTAINER_GRACE_SECS
@@ -35,8 +37,7 @@ TRANSITIONS: Mapping[Phase, frozenset[Phase]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class ContainerEnd:
+class ContainerEnd(Struct, frozen=True):
     """How a container ended."""
 
     code: int
@@ -51,35 +52,30 @@ class ContainerEnd:
 # Events
 
 
-@dataclass(frozen=True, slots=True)
-class Heartbeat:
+class Heartbeat(Struct, frozen=True):
     """The container has said anything at all."""
 
 
-@dataclass(frozen=True, slots=True)
-class StopRequested:
+class StopRequested(Struct, frozen=True):
     """The container is to end in order."""
 
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class KillRequested:
+class KillRequested(Struct, frozen=True):
     """The container is to end at once."""
 
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class Ended:
+class Ended(Struct, frozen=True):
     """The process has ended."""
 
     code: int
     reason: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Timer:
+class Timer(Struct, frozen=True):
     """Time has passed."""
 
 
@@ -88,13 +84,11 @@ Event = Heartbeat | StopRequested | KillRequested | Ended | Timer
 # Instructions
 
 
-@dataclass(frozen=True, slots=True)
-class Terminate:
+class Terminate(Struct, frozen=True):
     """SIGTERM to the process."""
 
 
-@dataclass(frozen=True, slots=True)
-class Kill:
+class Kill(Struct, frozen=True):
     """SIGKILL to the process."""
 
 

@@ -8,8 +8,10 @@ beside the topology's sockets, is looked at each time a container starts.
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from heron_core.errors import ProtocolError
 from heron_io.private_files import private
@@ -22,8 +24,7 @@ OURS = "heron_core"
 """A folder of a search path that holds this holds an engine."""
 
 
-@dataclass(frozen=True, slots=True)
-class Engine:
+class Engine(Struct, frozen=True):
     """An engine that is installed on this machine."""
 
     python: str
@@ -63,8 +64,7 @@ def engine_from_json(value: Any) -> Engine | None:
     return engine
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(Struct, frozen=True):
     """What a container is to run by."""
 
     engine: Engine | None = None

@@ -11,13 +11,15 @@ import logging
 import os
 import traceback
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
 
 import heron_instance.server
 from heron_core import config as keys
 from heron_core.errors import HeronError, TopologyStopped
 from heron_core.exit_codes import ExitCode
 from heron_core.plans import MASTER_CONTAINER, InstancePlan, PackingPlan, packing_from_json
+from heron_core.records import replace
 from heron_core.supervision import PACKING
 from heron_core.topology import ComponentSpec, TopologySpec
 from heron_io.imports import forget_ours, put_on_search_path
@@ -39,8 +41,7 @@ GC_ALLOCATIONS, GC_GENERATIONS = 20_000, (20, 20)
 through them again and again (20 % of a bolt's time, measured), for cycles that are not there."""
 
 
-@dataclass(frozen=True, slots=True)
-class ContainerSpec:
+class ContainerSpec(Struct, frozen=True):
     """A container to run: of which topology, by which plan, and where its files lie."""
 
     topology: TopologySpec

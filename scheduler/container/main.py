@@ -14,9 +14,9 @@ import shutil
 import stat
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 
+from msgspec import Struct
 from setproctitle import setproctitle
 
 from heron_core.ended_topology import over_text
@@ -43,8 +43,7 @@ STORE_RETRY_SECS = 1.0
 """Between two tries to reach a state store that is away."""
 
 
-@dataclass(frozen=True, slots=True)
-class StoredTopology:
+class StoredTopology(Struct, frozen=True):
     """What the state store has of a topology."""
 
     topology: TopologySpec

@@ -1,8 +1,9 @@
 """What a supervisor knows of one process: where it is in its life. Pure."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import Enum
+
+from msgspec import Struct
 
 from heron_core.algorithms.backoff import RestartPolicy
 from scheduler.container.supervisor_events import ProcessSpec
@@ -31,8 +32,7 @@ TRANSITIONS: Mapping[Phase, frozenset[Phase]] = {
 """One that was STOPPING and has ended is forgotten, or never started again because all end."""
 
 
-@dataclass(slots=True)
-class ProcessState:
+class ProcessState(Struct):
     """A process that is wanted, or that has still to end."""
 
     spec: ProcessSpec
@@ -64,8 +64,7 @@ class ProcessState:
         self.phase = phase
 
 
-@dataclass(frozen=True, slots=True)
-class ProcessStatistics:
+class ProcessStatistics(Struct, frozen=True):
     """What is known of one process."""
 
     name: str

@@ -13,8 +13,9 @@ import selectors
 import signal
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from heron_core.errors import HeronError, ProtocolError
 from heron_core.exit_codes import ExitCode
@@ -37,8 +38,7 @@ MEASURE_SECS = 2.0
 PlanMessage = Mapping[str, Any]
 
 
-@dataclass(slots=True)
-class _Process:
+class _Process(Struct):
     """A child, and our end of its status pipe."""
 
     child: Child

@@ -1,15 +1,15 @@
 """What can happen to a supervisor's processes, and what it may do about it."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from heron_io.processes import SupervisorLink
 
 
-@dataclass(frozen=True, slots=True)
-class ProcessSpec:
+class ProcessSpec(Struct, frozen=True):
     """A process to run: its name, what it runs, how long it gets to end in order."""
 
     name: str
@@ -28,8 +28,7 @@ class ProcessSpec:
     next timer: two hundred of those would wake their supervisor fifty times a second."""
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(Struct, frozen=True):
     """How a supervisor ends: the exit code for its own process, and why."""
 
     code: int
@@ -39,68 +38,59 @@ class Outcome:
 # Events
 
 
-@dataclass(frozen=True, slots=True)
-class Started:
+class Started(Struct, frozen=True):
     """A process has been forked."""
 
     name: str
     pid: int
 
 
-@dataclass(frozen=True, slots=True)
-class Heartbeat:
+class Heartbeat(Struct, frozen=True):
     """A process has said anything at all."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class CameUp:
+class CameUp(Struct, frozen=True):
     """A process has said that it does what it is for."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class PlanChanged:
+class PlanChanged(Struct, frozen=True):
     """A process says that the plan has changed."""
 
     message: Mapping[str, Any] | None
     """What it says about the new plan."""
 
 
-@dataclass(frozen=True, slots=True)
-class ProtocolBroken:
+class ProtocolBroken(Struct, frozen=True):
     """A process wrote on its status pipe what no process of ours sends."""
 
     name: str
     error: str
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryMeasured:
+class MemoryMeasured(Struct, frozen=True):
     """A process and what it has started use so much memory now."""
 
     name: str
     used_bytes: int
 
 
-@dataclass(frozen=True, slots=True)
-class SpecsChanged:
+class SpecsChanged(Struct, frozen=True):
     """The processes that are wanted from now on, told apart by their names."""
 
     specs: Sequence[ProcessSpec]
 
 
-@dataclass(frozen=True, slots=True)
-class SpecsUnknown:
+class SpecsUnknown(Struct, frozen=True):
     """Which processes are wanted cannot be learnt now."""
 
     error: str
 
 
-@dataclass(frozen=True, slots=True)
-class Ended:
+class Ended(Struct, frozen=True):
     """A process has ended, with a code or minus the number of a signal."""
 
     name: str
@@ -109,15 +99,13 @@ class Ended:
     """What it said about that."""
 
 
-@dataclass(frozen=True, slots=True)
-class Stop:
+class Stop(Struct, frozen=True):
     """Everything is to end; the first outcome counts."""
 
     outcome: Outcome
 
 
-@dataclass(frozen=True, slots=True)
-class Timer:
+class Timer(Struct, frozen=True):
     """Time has passed."""
 
 
@@ -129,8 +117,7 @@ Event = (
 # Instructions
 
 
-@dataclass(frozen=True, slots=True)
-class Start:
+class Start(Struct, frozen=True):
     """Fork a process, and say Started."""
 
     spec: ProcessSpec
@@ -142,37 +129,32 @@ class Start:
     """How long the next one would wait; 0 for few times."""
 
 
-@dataclass(frozen=True, slots=True)
-class Terminate:
+class Terminate(Struct, frozen=True):
     """SIGTERM to a process."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class Kill:
+class Kill(Struct, frozen=True):
     """SIGKILL to a process."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class ReadSpecs:
+class ReadSpecs(Struct, frozen=True):
     """Find out which processes are wanted, and say SpecsChanged or SpecsUnknown."""
 
     message: Mapping[str, Any] | None
 
 
-@dataclass(frozen=True, slots=True)
-class Log:
+class Log(Struct, frozen=True):
     """A line for the log."""
 
     text: str
     warning: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Exit:
+class Exit(Struct, frozen=True):
     """No process is left: end."""
 
     outcome: Outcome
@@ -184,10 +166,10 @@ Instruction = Start | Terminate | Kill | ReadSpecs | Log | Exit
 def brief(item: Event | Instruction) -> str:
     """An event or instruction in a few words, for a story."""
     words = [type(item).__name__]
-    for each in fields(item):
-        match getattr(item, each.name):
-            case ProcessSpec(name):
-                words.append(name)
+    for name in item.__struct_fields__:
+        match getattr(item, name):
+            case ProcessSpec(process):
+                words.append(process)
             case Outcome(code, reason):
                 words.append(f"{code} {reason}")
             case str() | int() as word if word != "":

@@ -19,8 +19,9 @@ import sys
 import tarfile
 import tempfile
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from heron_core.errors import HeronError, UsageError
 from heron_core.validation import choices
@@ -54,8 +55,7 @@ SKIPPED_ENDINGS = (".pyc", ".pyo", ".tar.gz", ".tgz", ".egg-info")
 VIRTUALENV_MARK = "pyvenv.cfg"
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(Struct, frozen=True):
     """A topology in an archive: its name, its file in the project, which one if it has several."""
 
     name: str
@@ -63,8 +63,7 @@ class Entry:
     inside: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Manifest:
+class Manifest(Struct, frozen=True):
     """What an archive says about itself."""
 
     project: str
@@ -111,8 +110,7 @@ def manifest_from_json(data: Any) -> Manifest:
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class Unpacked:
+class Unpacked(Struct, frozen=True):
     """An archive on this machine."""
 
     path: str

@@ -16,8 +16,9 @@ import shutil
 import tempfile
 import zipfile
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from heron_core.errors import HeronError
 from scheduler.packaging.archive import Entry, Manifest, this_python, unpacked, write_archive
@@ -40,8 +41,7 @@ RUNTIME_LEVEL = 1
 long for a tenth less."""
 
 
-@dataclass(frozen=True, slots=True)
-class RuntimeSpec:
+class RuntimeSpec(Struct, frozen=True):
     """What a runtime has."""
 
     name: str
@@ -55,8 +55,7 @@ class RuntimeSpec:
 CONTAINER_RUNTIME = RuntimeSpec(RUNTIME, OURS, DISTRIBUTIONS)
 
 
-@dataclass(frozen=True, slots=True)
-class Bundle:
+class Bundle(Struct, frozen=True):
     """Archives on the machine of the scheduler."""
 
     runtime: str
@@ -66,8 +65,7 @@ class Bundle:
     """Which Python the runtime's compiled parts are for."""
 
 
-@dataclass(frozen=True, slots=True)
-class Installed:
+class Installed(Struct, frozen=True):
     """A bundle, unpacked on a machine of a container."""
 
     runtime: str

@@ -2,8 +2,8 @@
 
 import os
 from collections.abc import Iterable
-from dataclasses import replace
 
+from heron_core.records import replace
 from heron_core.topology import TopologySpec
 
 Relocated = tuple[tuple[str, str], ...]

@@ -14,7 +14,8 @@ import logging
 import os
 import tempfile
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from heron_core.errors import HeronError, StateStoreError, UsageError
 from heron_core.plans import MIB
@@ -38,8 +39,7 @@ UNPACKED = "new-code"
 DIGEST_CHARACTERS = 32
 
 
-@dataclass(frozen=True, slots=True)
-class StoredCode:
+class StoredCode(Struct, frozen=True):
     """The archive of a folder with code."""
 
     root: str

@@ -6,10 +6,10 @@ after any other update. Whoever is not concerned stays where and what it is.
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from heron_core.code_change import CodeChange
 from heron_core.plans import ContainerPlan, PackingPlan
+from heron_core.records import replace
 from scheduler.packing import FIRST_FIT_DECREASING, algorithm_name, first_fit, round_robin
 from scheduler.packing.resources import Placed
 

@@ -8,9 +8,10 @@ instances need; here they are the exact sum. Ties follow the declaration.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from math import ceil
 from typing import Any
+
+from msgspec import Struct, field
 
 from heron_core.config import whole_number
 from heron_core.errors import TopologyError
@@ -33,8 +34,7 @@ _ORDERS: Mapping[str, Callable[[Resource], tuple[float, float]]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class _Limits:
+class _Limits(Struct, frozen=True):
     """What one container may hold: instances, and resources of which padding takes a part."""
 
     capacity: Resource
@@ -53,8 +53,7 @@ class _Limits:
         )
 
 
-@dataclass(slots=True)
-class _Container:
+class _Container(Struct):
     """A container while it is being filled."""
 
     used: Resource

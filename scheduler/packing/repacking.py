@@ -9,11 +9,11 @@ evenly over so many.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 
 from heron_core.config import check_instances
 from heron_core.errors import TopologyError
 from heron_core.plans import PackingPlan
+from heron_core.records import replace
 from heron_core.storm_settings import check_limits
 from heron_core.topology import TopologySpec
 from scheduler.packing import first_fit, round_robin

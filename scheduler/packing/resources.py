@@ -7,8 +7,9 @@ set topology.container.ram.padding to get the memory back.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, TypeVar
+
+from msgspec import Struct
 
 from heron_core import config as keys
 from heron_core.errors import TopologyError, shown
@@ -84,8 +85,7 @@ def component_cores(topology: TopologySpec, key: str) -> dict[str, float]:
     return _component_map(topology, key, "cores", _cores)
 
 
-@dataclass(frozen=True, slots=True)
-class Placed:
+class Placed(Struct, frozen=True):
     """An instance that has its place, before its size is known."""
 
     component: str

@@ -8,8 +8,9 @@ fewer instances than the others. New here: the diskmap counts, and ties follow t
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from heron_core.config import (
     EFFECTIVELY_ONCE,
@@ -30,8 +31,7 @@ CPU_PADDING = 1.0
 DISK_PADDING_BYTES = 12 * GIB  # logs and core dumps, says Heron
 
 
-@dataclass(frozen=True, slots=True)
-class _Measure:
+class _Measure(Struct, frozen=True):
     """One kind of resource: the keys that set it, and what they say. Cores or bytes."""
 
     key: str
@@ -188,8 +188,7 @@ def _ram_padding(config: Mapping[str, Any]) -> int:
     return sum(defaults[key] if amount is None else amount for key, amount in amounts.items())
 
 
-@dataclass(frozen=True, slots=True)
-class _Disk:
+class _Disk(Struct, frozen=True):
     """Disk is the same for all containers: what is set, or what the fullest one needs."""
 
     wanted: Mapping[str, int]

@@ -16,8 +16,8 @@ code has to be replaced.
 import argparse
 import random
 import sys
-from dataclasses import replace
 
+from heron_core.records import replace
 from tests.chaos.chaos_run import Report, Wishes, run
 from tests.chaos.exact_run import INSTANCES, PAIR_SHARE, ExactReport, run_exact
 

@@ -7,9 +7,11 @@ another version, so what `heronpy update --code` replaces is compared with what 
 import random
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
+
+from heron_core.records import replace
 
 CHANGED_MAX = 3
 """So many classes are changed at once."""

@@ -4,7 +4,6 @@ Around the core stands what stream_manager/server.py does with bytes and with in
 """
 
 from array import array
-from dataclasses import replace
 from random import Random
 from typing import Any
 
@@ -12,6 +11,7 @@ from heron_core import config as keys
 from heron_core import story
 from heron_core.errors import ProtocolError
 from heron_core.plans import EPOCH_MAX
+from heron_core.records import replace
 from heron_core.wire import message_codec, messages
 from heron_core.wire.batch import check_batch
 from heron_core.wire.frames import (

@@ -16,12 +16,14 @@ from heron_core.wire.values import pack_fields, packer, unpack
 from . import world
 from .targets import TARGETS
 
-HELLO_3 = (
-    "control",
-    3,
-    103,
-    message_codec.encode(messages.RegisterInstance(task=3, incarnation=103, pid=1)),
-)
+
+def registration(task: int, incarnation: int, pid: int) -> bytes:
+    """An instance's, as it travels."""
+    message = messages.RegisterInstance(task=task, incarnation=incarnation, pid=pid)
+    return message_codec.encode(message)
+
+
+HELLO_3 = ("control", 3, 103, registration(3, 103, 1))
 REGISTER_1 = (
     b"one",
     message_codec.encode(
@@ -62,13 +64,13 @@ FOUND: dict[str, tuple[str, list[Any]]] = {
     "lost batch with broken ids": ("manager", [
         HELLO_3,
         ("instance", 2, 102, [header(Kind.DATA, 3, 2, 3, 10, 0, 5), b"", b"M", b""]),
-        ("control", 3, 104, message_codec.encode(messages.RegisterInstance(task=3, incarnation=104, pid=1))),
+        ("control", 3, 104, registration(3, 104, 1)),
     ]),
     "report of a task that is elsewhere": ("manager", [
         ("instance", 6, 106, [b"H\x01\x09\x00\x00\x00\x05\x00" + bytes(16)]),
     ]),
     "registration for another task": ("manager", [
-        ("control", 2, 102, message_codec.encode(messages.RegisterInstance(task=127, incarnation=102, pid=2))),
+        ("control", 2, 102, registration(127, 102, 2)),
     ]),
     # Nobody could ever have lifted it: the spout would have been paused for good.
     "cause named by a stranger": ("manager", [

@@ -4,7 +4,7 @@ import datetime
 import decimal
 import logging
 from array import array
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from itertools import count
 from random import Random
@@ -287,13 +287,28 @@ def snapshot(task: int) -> dict[str, Any]:
     return {**found, "user": {}, "at": process.now, "incarnation": 100 + task, "pid": task}
 
 
+def registrations() -> Iterator[messages.RegisterInstance | messages.RegisterStreamManager]:
+    """Of each instance, of one that comes again, and of two stream managers."""
+    for task in (SPOUT, SPLIT, EVERY):
+        yield messages.RegisterInstance(task=task, incarnation=100 + task, pid=task)
+    yield messages.RegisterInstance(task=SPLIT, incarnation=200, pid=7, predecessor="was killed")
+    for container, incarnation, pid in ((1, 5, 7), (2, 6, 8)):
+        yield messages.RegisterStreamManager(
+            container=container,
+            incarnation=incarnation,
+            address=f"tcp://127.0.0.1:{container}",
+            host="here",
+            pid=pid,
+            epoch=0,
+        )
+
+
 @cache
 def control_messages() -> tuple[messages.Message, ...]:
     """One or two of each class."""
     snapshots = {task: snapshot(task) for task in (SPOUT, SPLIT, EVERY)}
     return (
-        *(messages.RegisterInstance(task=task, incarnation=100 + task, pid=task) for task in (SPOUT, SPLIT, EVERY)),
-        messages.RegisterInstance(task=SPLIT, incarnation=200, pid=7, predecessor="was killed"),
+        *registrations(),
         *(messages.InstanceHeartbeat(task, snapshots[task]) for task in (SPOUT, SPLIT)),
         messages.QuiescenceReport(SPOUT, 1, 10, 0, True, 1),
         messages.QuiescenceReport(SPLIT, 1, 10, 10, True, 1),
@@ -314,8 +329,6 @@ def control_messages() -> tuple[messages.Message, ...]:
         messages.FinishBolts((SPLIT, EVERY)),
         messages.Superseded("somebody else came"),
         messages.BackPressureCause(SPLIT + SIBLING, True),
-        messages.RegisterStreamManager(container=1, incarnation=5, address="tcp://127.0.0.1:1", host="here", pid=7, epoch=0),
-        messages.RegisterStreamManager(container=2, incarnation=6, address="tcp://127.0.0.1:2", host="here", pid=8, epoch=0),
         messages.RegistrationRejected("no"),
         messages.Ping(),
         messages.Pong(1),

@@ -5,12 +5,12 @@ many tuples come of an ident is a matter of the topology alone, so the counts ar
 """
 
 from collections import Counter
-from dataclasses import replace
 from random import Random
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
 from heron_core import config as keys
+from heron_core.records import replace
 from heron_core.state.in_flight_table import own_keys
 from heron_core.state.parts import KeyRange
 from heron_core.topology import ComponentSpec, GroupingKind, TopologySpec

@@ -4,10 +4,10 @@ Each moves what the class before it has saved by `migrate`; so if that were left
 done to a state that is new already, the counts at the end would not be exact.
 """
 
-from dataclasses import replace
 from random import Random
 from typing import Any
 
+from heron_core.records import replace
 from heron_core.topology import ComponentSpec, TopologySpec
 from sim.at_least_once import KeyedBolt, SavingBolt
 from sim.checkers import require

@@ -6,11 +6,12 @@ sockets, the master's router. An instance's stands in instances.py.
 
 import json
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from heron_core.plans import packing_from_json, physical_from_json
+from heron_core.records import replace
 from heron_core.wire import messages
 from heron_core.wire.frames import Frames, Kind, parse_header
 from heron_core.wire.merged import split

@@ -1,8 +1,8 @@
 """Makes a topology that goes wrong smaller, as long as it goes wrong."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 
+from heron_core.records import replace
 from random_topologies import Node
 
 TRIES_MAX = 60

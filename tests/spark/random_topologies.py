@@ -9,13 +9,14 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from functools import reduce
 from itertools import pairwise
 from pathlib import Path
 from random import Random
 from typing import Any
 
+from heron_core.records import replace
 from heron_core.topology import TopologySpec
 from heronpy_compat import Grouping, TopologyBuilder
 from heronpy_compat.api.topology import Topology, TopologyType

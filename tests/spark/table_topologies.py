@@ -4,13 +4,13 @@ import json
 import os
 import signal
 import threading
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pyarrow as arrow
 from pyarrow import parquet
 
+from heron_core.records import replace
 from heron_core.topology import TopologySpec
 from heronpy_compat import Bolt, Grouping, Topology
 from heronpy_compat.api.topology import TopologyType

@@ -2,12 +2,12 @@
 
 import time
 from collections import defaultdict
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from heron_cli.run_result import late_lines, shortfall_line
+from heron_core.records import replace
 from heron_spark.compile import one_container
 from heron_spark.metrics import QueryMetrics
 from heron_tester.sources import topology_of

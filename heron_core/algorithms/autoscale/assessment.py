@@ -2,11 +2,13 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
 
 from heron_core.algorithms.autoscale.flow import Demand, demands
 from heron_core.algorithms.autoscale.options import Options
 from heron_core.algorithms.autoscale.readings import Load, Readings
+from heron_core.records import replace
 from heron_core.topology import TopologySpec
 
 GROWTH_MAX = 4
@@ -21,8 +23,7 @@ ROUNDING = 1e-6
 """A need of 4.0000001 instances is one of 4."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Assessment:
+class Assessment(Struct, frozen=True, kw_only=True):
     """One bolt, by the rates of a window."""
 
     component: str

@@ -12,12 +12,14 @@ there the time that a bolt needs for its work is partly that in which it waits f
 
 from collections import deque
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
 from enum import Enum
+
+from msgspec import Struct
 
 from heron_core.algorithms.autoscale.assessment import Assessment, Threshold, assess
 from heron_core.algorithms.autoscale.options import Options, Policy
 from heron_core.algorithms.autoscale.readings import Load, Readings, Window
+from heron_core.records import replace
 from heron_core.topology import TopologySpec
 
 COOLDOWN_SECS_MAX = 3600.0
@@ -48,8 +50,7 @@ NEXT_PHASES: Mapping[Phase, frozenset[Phase]] = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Decision:
+class Decision(Struct, frozen=True, kw_only=True):
     """What is to be changed."""
 
     parallelism: Mapping[str, int]
@@ -58,16 +59,14 @@ class Decision:
     why: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class Finding(Struct, frozen=True, kw_only=True):
     """What is to be known and changes nothing."""
 
     component: str
     why: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class Outcome(Struct, frozen=True, kw_only=True):
     """What one look has come to."""
 
     decision: Decision | None = None
@@ -78,8 +77,7 @@ class Outcome:
 NOTHING = Outcome()
 
 
-@dataclass(slots=True)
-class _Grown:
+class _Grown(Struct):
     """A bolt that got more instances, before that."""
 
     instances: int

@@ -6,7 +6,8 @@ known even if another one in front of it cannot keep up now, and one decision sc
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from heron_core.algorithms.autoscale.readings import HotKey, Load
 from heron_core.topology import ComponentSpec, GroupingKind, InputSpec, TopologySpec
@@ -21,8 +22,7 @@ PARTIAL_CHOICES = 2
 """Instances that share a key where streams are grouped by partial key."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Demand:
+class Demand(Struct, frozen=True, kw_only=True):
     """What a bolt would get in a second, if nobody held anybody back."""
 
     shared: float

@@ -1,9 +1,10 @@
 """The settings of autoscaling, read once from a topology's config (topology.autoscale.*)."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
+
+from msgspec import Struct, field
 
 from heron_core import config as keys
 from heron_core.errors import TopologyError, shown
@@ -35,8 +36,7 @@ class Policy(StrEnum):
     SIGMOD 2013)."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
+class Options(Struct, frozen=True, kw_only=True):
     """Settings of autoscaling."""
 
     mode: Mode = Mode.OFF

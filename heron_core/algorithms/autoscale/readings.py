@@ -6,8 +6,9 @@ another plan, an instance that was replaced, a topology that is paused or is bei
 
 from collections import deque
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from itertools import pairwise
+
+from msgspec import Struct, field
 
 from heron_core.stats import InstanceStats, TopologyStats
 
@@ -17,8 +18,7 @@ THROTTLED_MAX = 0.95
 """Whoever is held nearly always says only that far more is wanted."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
+class Reading(Struct, frozen=True, kw_only=True):
     """One instance's counters since its start."""
 
     component: str
@@ -33,8 +33,7 @@ class Reading:
     """A spout that may emit no more before something is acked."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HotKey:
+class HotKey(Struct, frozen=True, kw_only=True):
     """The most frequent key of a component's input."""
 
     key: str
@@ -42,8 +41,7 @@ class HotKey:
     """Of all of its input."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Readings:
+class Readings(Struct, frozen=True, kw_only=True):
     """All instances at one moment."""
 
     tasks: Mapping[int, Reading]
@@ -58,8 +56,7 @@ class Readings:
     several machines, or nobody knows."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Load:
+class Load(Struct, frozen=True, kw_only=True):
     """One component over a window."""
 
     instances: int

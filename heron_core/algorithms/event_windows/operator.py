@@ -6,7 +6,6 @@ windows of keys. With an aggregate that adds up, an event costs nothing once it 
 """
 
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import replace
 from typing import Any, Protocol
 
 from heron_core.algorithms.event_windows.aggregates import Aggregate
@@ -27,6 +26,7 @@ from heron_core.algorithms.event_windows.values import (
     TimeWindow,
 )
 from heron_core.errors import ComponentError
+from heron_core.records import replace
 
 WINDOWS_MAX = 1_000_000
 """Open windows of all keys of one operator: about 400 MB of small accumulators. More is a watermark

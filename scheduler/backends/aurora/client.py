@@ -8,8 +8,9 @@ import re
 import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from heron_core.errors import HeronError
 from scheduler.backends.aurora.render import JobKey
@@ -35,8 +36,7 @@ class TimedOut(HeronError):
     """The client did not come back in time; what it asked for may still happen."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Complaint:
+class _Complaint(Struct, frozen=True):
     """What Aurora says when something is wrong, and our line about it."""
 
     pattern: re.Pattern[str]
@@ -86,8 +86,7 @@ _COMPLAINTS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Instance:
+class Instance(Struct, frozen=True):
     """One instance that Aurora knows as active."""
 
     number: int
@@ -95,8 +94,7 @@ class Instance:
     host: str
 
 
-@dataclass(frozen=True, slots=True)
-class AuroraClient:
+class AuroraClient(Struct, frozen=True):
     """Does things to one job."""
 
     command: tuple[str, ...]

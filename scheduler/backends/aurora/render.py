@@ -12,7 +12,8 @@ them through the state store, so nothing else has to know them before they run.
 import re
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from heron_core.errors import UsageError
 from heron_core.plans import PackingPlan, Resource
@@ -29,8 +30,7 @@ PREFERRED, PREEMPTIBLE = "preferred", "preemptible"
 _IDENTIFIER = re.compile(r"[\w.-]+", re.ASCII)
 
 
-@dataclass(frozen=True, slots=True)
-class JobKey:
+class JobKey(Struct, frozen=True):
     """How Aurora names a job."""
 
     cluster: str
@@ -42,8 +42,7 @@ class JobKey:
         return f"{self.cluster}/{self.role}/{self.environment}/{self.name}"
 
 
-@dataclass(frozen=True, slots=True)
-class Fetched:
+class Fetched(Struct, frozen=True):
     """An archive that every container needs."""
 
     file: str
@@ -52,8 +51,7 @@ class Fetched:
     """Where it is unpacked, below the sandbox."""
 
 
-@dataclass(frozen=True, slots=True)
-class AuroraOptions:
+class AuroraOptions(Struct, frozen=True):
     """What the cluster's file says about jobs."""
 
     tier: str | None = None
@@ -66,8 +64,7 @@ class AuroraOptions:
     """Command line with {uri} and {file}."""
 
 
-@dataclass(frozen=True, slots=True)
-class JobSpec:
+class JobSpec(Struct, frozen=True):
     """What every container of a topology is started with."""
 
     store_url: str

@@ -12,9 +12,10 @@ import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
-from dataclasses import dataclass
 from enum import Enum
 from typing import Any
+
+from msgspec import Struct
 
 from heron_core.algorithms.backoff import STABLE_SECS, RestartPolicy
 from heron_core.errors import HeronError
@@ -27,8 +28,7 @@ from scheduler.socket_folders import sockets_folder
 from scheduler.user_folder import Home
 
 
-@dataclass(frozen=True, slots=True)
-class TaskSpec:
+class TaskSpec(Struct, frozen=True):
     """What every task of an application is to run."""
 
     topology: str
@@ -48,8 +48,7 @@ class TaskSpec:
     """Set if tasks run on the scheduler's machine."""
 
 
-@dataclass(frozen=True, slots=True)
-class LocalTask:
+class LocalTask(Struct, frozen=True):
     """Folders of the scheduler that tasks on its machine share."""
 
     logs: str

@@ -15,6 +15,8 @@ import socket
 from dataclasses import dataclass, field
 from typing import Any
 
+from msgspec import Struct
+
 LINE_BYTES_MAX = 16384
 """A reason has at most 4 KiB (heron_io.processes), some JSON around it and its escapes."""
 CONNECT_SECS = 10.0
@@ -32,8 +34,7 @@ def _line(data: dict[str, Any]) -> bytes:
     return (json.dumps(data) + "\n").encode()
 
 
-@dataclass(slots=True)
-class JsonLineSocket:
+class JsonLineSocket(Struct):
     """Whole lines of a socket, as JSON objects."""
 
     sock: socket.socket
@@ -68,8 +69,7 @@ class JsonLineSocket:
             pass
 
 
-@dataclass(slots=True)
-class _Connection:
+class _Connection(Struct):
     """One connection at the driver."""
 
     channel: JsonLineSocket
@@ -77,8 +77,7 @@ class _Connection:
     container: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class TaskMessage:
+class TaskMessage(Struct, frozen=True):
     """What a task said; `data` is None when its connection has ended."""
 
     container: int

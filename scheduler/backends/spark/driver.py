@@ -13,8 +13,10 @@ import shutil
 import signal
 import tempfile
 import time
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from heron_core import config as keys
 from heron_core.algorithms.backoff import UNLIMITED, RestartPolicy
@@ -22,6 +24,7 @@ from heron_core.config import log_format
 from heron_core.errors import HeronError
 from heron_core.exit_codes import ExitCode
 from heron_core.plans import PackingPlan
+from heron_core.records import replace
 from heron_core.state_tree import scheduler_path
 from heron_io.java import find_java
 from heron_io.logs import log_to
@@ -69,8 +72,7 @@ SENT_VARIABLES = (*ACCESS_VARIABLES, "HERONPY_STREAMPARSE")
 spark.executorEnv.NAME."""
 
 
-@dataclass(frozen=True, slots=True)
-class DriverSpec:
+class DriverSpec(Struct, frozen=True):
     """What a driver runs."""
 
     submission: "Submission"
@@ -81,8 +83,7 @@ class DriverSpec:
     """Of this machine, as the workers see it."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Outcome:
+class _Outcome(Struct, frozen=True):
     code: int
     reason: str
 

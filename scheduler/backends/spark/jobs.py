@@ -9,10 +9,12 @@ import threading
 import time
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from msgspec import Struct, field
+
+from heron_core.records import replace
 from heron_io.waker import Waker
 from scheduler.backends.spark import container_task
 from scheduler.backends.spark.session import failures, lost_executors, reason_of, text_of
@@ -99,8 +101,7 @@ class Job:
             self._context.cancelJobGroup(self.group)
 
 
-@dataclass
-class Jobs:
+class Jobs(Struct):
     """All jobs of an application."""
 
     context: "SparkContext"

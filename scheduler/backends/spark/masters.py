@@ -1,8 +1,9 @@
 """Spark's masters: what the word after --master means for a topology. Pure."""
 
 import re
-from dataclasses import dataclass
 from enum import Enum
+
+from msgspec import Struct
 
 from heron_core.errors import UsageError
 
@@ -29,8 +30,7 @@ class Kind(Enum):
 STARTED_BY_US = frozenset({Kind.LOCAL, Kind.LOCAL_CLUSTER})
 
 
-@dataclass(frozen=True, slots=True)
-class Master:
+class Master(Struct, frozen=True):
     """A master, parsed."""
 
     kind: Kind

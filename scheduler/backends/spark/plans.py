@@ -4,9 +4,10 @@ Containers of both packing plans run: added ones have to be there before the swi
 until after it. If the update is undone both plans are the old one again, and what was added goes.
 """
 
-from dataclasses import dataclass, replace
+from msgspec import Struct
 
 from heron_core.plans import PackingPlan
+from heron_core.records import replace
 from scheduler.update_plans import Packings
 
 
@@ -17,8 +18,7 @@ def joined(packings: Packings) -> PackingPlan:
     return replace(packings.wanted, containers=(*packings.wanted.containers, *leaving))
 
 
-@dataclass(frozen=True, slots=True)
-class Difference:
+class Difference(Struct, frozen=True):
     """What has to be done."""
 
     start: frozenset[int]

@@ -8,7 +8,8 @@ itself a slot is a core, whatever the plan says: a laptop is not refused for its
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from heron_core.errors import UsageError
 from heron_core.plans import MIB, PackingPlan
@@ -51,8 +52,7 @@ ALWAYS: Mapping[str, str] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class DriverOptions:
+class DriverOptions(Struct, frozen=True):
     """What the command line says about Spark."""
 
     master: str = "local[*]"

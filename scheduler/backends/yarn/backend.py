@@ -7,12 +7,12 @@ import tempfile
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from heron_core import config as keys
 from heron_core.errors import HeronError, NameInUse
 from heron_core.plans import MASTER_CONTAINER, MIB, PackingPlan
+from heron_core.records import replace
 from heron_core.state_tree import master_path
 from heron_io.master_client import MasterClient
 from heron_io.state_store.opening import open_store

@@ -5,8 +5,9 @@ import re
 import urllib.request
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from heron_core.errors import HeronError, UsageError
 from scheduler.backends.yarn import render
@@ -29,8 +30,7 @@ VERSION_SECS = 3.0
 """The web server of a resource manager that has just answered."""
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
+class Report(Struct, frozen=True):
     """What the resource manager says about an application."""
 
     state: str
@@ -46,8 +46,7 @@ class Report:
         return self.state in ENDED
 
 
-@dataclass(frozen=True, slots=True)
-class Node:
+class Node(Struct, frozen=True):
     """What a node manager has."""
 
     total: Room

@@ -13,10 +13,11 @@ is published asks them to (yarn.requests), and they have GRACE_SECS before YARN 
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from heron_core.algorithms.backoff import RestartPolicy, middle
 from heron_core.exit_codes import ExitCode
+from heron_core.records import replace
 from heron_core.story import Story
 from scheduler.backends.yarn.diagnostics import TAKEN_AWAY, TOO_LARGE
 from scheduler.backends.yarn.events import (

@@ -2,7 +2,8 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from heron_core.plans import MIB, ContainerPlan
 
@@ -32,8 +33,7 @@ _STAMP = re.compile(r"^\[[\d :.+-]+\]")
 _EMPTY_WORDS = ("Exception from container-submission.", "Container id:", "Exit code:", "For more")
 
 
-@dataclass(frozen=True, slots=True)
-class Process:
+class Process(Struct, frozen=True):
     """A row of the dump."""
 
     pid: int
@@ -105,8 +105,7 @@ def _largest(tree: list[Process], page_bytes: int) -> str:
     return f"; the largest process is {command!r} with {largest.pages * page_bytes / MIB:.0f} MB"
 
 
-@dataclass(frozen=True, slots=True)
-class Room:
+class Room(Struct, frozen=True):
     """Memory in MB and virtual cores."""
 
     memory_mb: int

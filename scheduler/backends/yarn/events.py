@@ -1,12 +1,12 @@
 """What can happen to an application on YARN, and what its master may do about it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import Enum
 
+from msgspec import Struct
 
-@dataclass(frozen=True, slots=True)
-class Ask:
+
+class Ask(Struct, frozen=True):
     """How large a container has to be."""
 
     memory_mb: int
@@ -28,8 +28,7 @@ class Ask:
         return f"{self.memory_mb} MB, {self.vcores} vcores"
 
 
-@dataclass(frozen=True, slots=True)
-class Grant:
+class Grant(Struct, frozen=True):
     """A container of YARN's, which belongs to a container of the packing plan."""
 
     id: str
@@ -54,44 +53,38 @@ class Status(Enum):
 # Events
 
 
-@dataclass(frozen=True, slots=True)
-class Registered:
+class Registered(Struct, frozen=True):
     """The resource manager knows this attempt; containers of earlier ones still run."""
 
     previous: tuple[Grant, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Recovered:
+class Recovered(Struct, frozen=True):
     """The resource manager learnt later that a container of an earlier attempt still runs."""
 
     grant: Grant
 
 
-@dataclass(frozen=True, slots=True)
-class Allocated:
+class Allocated(Struct, frozen=True):
     """The resource manager gives a container."""
 
     grant: Grant
 
 
-@dataclass(frozen=True, slots=True)
-class Started:
+class Started(Struct, frozen=True):
     """A node manager took the order to start a container."""
 
     id: str
 
 
-@dataclass(frozen=True, slots=True)
-class NotStarted:
+class NotStarted(Struct, frozen=True):
     """A node manager refused it."""
 
     id: str
     why: str
 
 
-@dataclass(frozen=True, slots=True)
-class Completed:
+class Completed(Struct, frozen=True):
     """A container has ended; `status` is its exit code, or YARN's reason below zero."""
 
     id: str
@@ -100,8 +93,7 @@ class Completed:
     """What is worth saying of YARN's diagnostics, in one line."""
 
 
-@dataclass(frozen=True, slots=True)
-class PlanChanged:
+class PlanChanged(Struct, frozen=True):
     """The containers that have to run from now on."""
 
     asks: Mapping[int, Ask]
@@ -109,53 +101,46 @@ class PlanChanged:
     """Whether the topology runs by the plan; else it is being scaled to it."""
 
 
-@dataclass(frozen=True, slots=True)
-class RoomWanted:
+class RoomWanted(Struct, frozen=True):
     """An update is about to need containers that run to be so large."""
 
     asks: Mapping[int, Ask]
 
 
-@dataclass(frozen=True, slots=True)
-class Resized:
+class Resized(Struct, frozen=True):
     """A container that runs has another size now."""
 
     id: str
     size: Ask
 
 
-@dataclass(frozen=True, slots=True)
-class NotResized:
+class NotResized(Struct, frozen=True):
     """YARN does not give a container that runs another size."""
 
     id: str
     why: str
 
 
-@dataclass(frozen=True, slots=True)
-class MasterEnded:
+class MasterEnded(Struct, frozen=True):
     """The process of container 0, which runs beside the application master, has ended."""
 
     code: int
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class RestartRequested:
+class RestartRequested(Struct, frozen=True):
     """Somebody wants containers started again."""
 
     numbers: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class EndRequested:
+class EndRequested(Struct, frozen=True):
     """Somebody wants the application to end."""
 
     why: str
 
 
-@dataclass(frozen=True, slots=True)
-class Tick:
+class Tick(Struct, frozen=True):
     """Time has passed."""
 
 
@@ -167,37 +152,32 @@ Event = (
 # Instructions
 
 
-@dataclass(frozen=True, slots=True)
-class AskFor:
+class AskFor(Struct, frozen=True):
     """Ask the resource manager for a container."""
 
     number: int
     ask: Ask
 
 
-@dataclass(frozen=True, slots=True)
-class TakeBack:
+class TakeBack(Struct, frozen=True):
     """Ask no more for it."""
 
     number: int
 
 
-@dataclass(frozen=True, slots=True)
-class Start:
+class Start(Struct, frozen=True):
     """Have a container's node manager start our process in it."""
 
     grant: Grant
 
 
-@dataclass(frozen=True, slots=True)
-class Release:
+class Release(Struct, frozen=True):
     """Give a container back; YARN kills what runs in it."""
 
     id: str
 
 
-@dataclass(frozen=True, slots=True)
-class Resize:
+class Resize(Struct, frozen=True):
     """Ask for another size of a container that runs; what was asked of it before is void."""
 
     id: str
@@ -205,30 +185,25 @@ class Resize:
     grows: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Publish:
+class Publish(Struct, frozen=True):
     """Write into the state store which container of YARN's is whose."""
 
 
-@dataclass(frozen=True, slots=True)
-class StartMaster:
+class StartMaster(Struct, frozen=True):
     """Start container 0."""
 
 
-@dataclass(frozen=True, slots=True)
-class EndMaster:
+class EndMaster(Struct, frozen=True):
     """End container 0 in order."""
 
 
-@dataclass(frozen=True, slots=True)
-class Log:
+class Log(Struct, frozen=True):
     """A line for the log."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Unregister:
+class Unregister(Struct, frozen=True):
     """Log the resource manager that the application has ended, and leave."""
 
     status: Status

@@ -8,8 +8,9 @@ import re
 import urllib.request
 from collections import deque
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from heron_core.errors import HeronError
 from scheduler.backends.yarn.requests import containers_of
@@ -24,8 +25,7 @@ _LENGTH = re.compile(rb"^LogLength:(\d+)$", re.MULTILINE)
 _BEGIN = b"LogContents:\n"
 
 
-@dataclass(eq=False, slots=True)
-class NodeLog:
+class NodeLog(Struct, eq=False):
     """One log file of a container, and how far it was read."""
 
     file: str

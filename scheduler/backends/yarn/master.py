@@ -16,13 +16,13 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from glob import glob
 from typing import Any
 
 from heron_core.errors import HeronError, StateStoreError
 from heron_core.exit_codes import ExitCode
 from heron_core.plans import MASTER_CONTAINER, ContainerPlan, TopologyState
+from heron_core.records import replace
 from heron_core.state_tree import execution_path, scheduler_path
 from heron_io.state_store.opening import open_store
 from heron_io.state_store.protocol import StateStore

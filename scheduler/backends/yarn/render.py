@@ -5,8 +5,9 @@ import math
 import re
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from heron_core.errors import UsageError
 from heron_core.plans import MASTER_CONTAINER, MIB, PackingPlan
@@ -30,8 +31,7 @@ ARCHIVE, FILE = "ARCHIVE", "FILE"
 """LocalResourceType: YARN unpacks an archive."""
 
 
-@dataclass(frozen=True, slots=True)
-class YarnOptions:
+class YarnOptions(Struct, frozen=True):
     """What the cluster's file says about applications."""
 
     queue: str = QUEUE
@@ -42,8 +42,7 @@ class YarnOptions:
     environment: tuple[tuple[str, str], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Resource:
+class Resource(Struct, frozen=True):
     """Something that YARN puts into a container's folder."""
 
     link: str
@@ -62,8 +61,7 @@ class Resource:
         }  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class ApplicationSpec:
+class ApplicationSpec(Struct, frozen=True):
     """What the application master has to know when it starts; the rest is in the state store."""
 
     topology: str

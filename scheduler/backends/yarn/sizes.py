@@ -6,7 +6,7 @@ shrinks SHRINK_SECS after the topology runs by the new plan: until then processe
 have their memory. What YARN has not granted yet may be withdrawn, by asking for what there is.
 """
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from scheduler.backends.yarn.events import Ask
 
@@ -16,8 +16,7 @@ ROOM_SECS = 120.0
 """An update that has not begun so long after it asked for room never will: whoever asked died."""
 
 
-@dataclass(slots=True)
-class Size:
+class Size(Struct):
     """What one container is to be made."""
 
     _room: Ask | None = None

@@ -1,7 +1,8 @@
 """The containers of the packing plan as the application master keeps them: a slot each. Pure."""
 
-from dataclasses import dataclass, field
 from enum import Enum
+
+from msgspec import Struct, field
 
 from heron_core.algorithms.backoff import RestartPolicy
 from scheduler.backends.yarn.events import Ask, Grant
@@ -23,8 +24,7 @@ WITH_CONTAINER = frozenset({Phase.STARTING, Phase.RUNNING, Phase.ENDING})
 """The phases in which a slot has a container of YARN's."""
 
 
-@dataclass(slots=True)
-class Slot:
+class Slot(Struct):
     """One container of the packing plan."""
 
     number: int

@@ -1,6 +1,5 @@
 """What `bench` and `advise` print: rows out of numbers, and the topologies that bench runs."""
 
-from dataclasses import replace
 from typing import Any
 
 from heron_cli.commands.advise import advice_table, summary
@@ -8,6 +7,7 @@ from heron_cli.commands.bench import Settings, recovery_topology, sol_rows, sol_
 from heron_cli.stats_text import hot_key_lines
 from heron_core import validation
 from heron_core.algorithms.autoscale.assessment import Assessment
+from heron_core.records import replace
 from heron_core.stats import (
     ComponentLatencies,
     ComponentStats,

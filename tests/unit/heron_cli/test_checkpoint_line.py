@@ -1,8 +1,7 @@
 """What `stats` says of checkpoints: the newest, and what is wrong with them."""
 
-from dataclasses import replace
-
 from heron_cli.stats_text import checkpoint_line
+from heron_core.records import replace
 from heron_core.stats import CheckpointStats
 
 FIRST = CheckpointStats(

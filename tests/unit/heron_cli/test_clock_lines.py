@@ -1,10 +1,9 @@
 """What `stats` says of event time: how far the topology is, who is behind, and who is idle."""
 
-from dataclasses import replace
-
 from view_support import COMPONENTS, STATS
 
 from heron_cli.stats_text import clock_lines
+from heron_core.records import replace
 from heron_core.stats import ClockStats, TopologyStats
 
 SLOW = ClockStats(

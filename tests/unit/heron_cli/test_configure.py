@@ -1,7 +1,6 @@
 """The layers of a topology's config: command line > topology > environment > API > default."""
 
 import re
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from heron_core import config as keys
 from heron_core.config_effects import component_config
 from heron_core.config_keys import is_known
 from heron_core.errors import TopologyError, UsageError
+from heron_core.records import replace
 from heron_core.topology import (
     ComponentSpec,
     StreamSpec,

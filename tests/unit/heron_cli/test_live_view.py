@@ -3,7 +3,6 @@
 import io
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,6 +12,7 @@ from view_support import COMPONENTS, EVENTS, STATS, component
 from heron_cli.component_table import BAD, PAUSED, WARNING, component_table
 from heron_cli.live_view import LiveView, NewEvents, PlainScreen, progress_line, rendered
 from heron_cli.number_text import short, sparkline
+from heron_core.records import replace
 from heron_core.stats import TopologyStats
 
 GOLDEN = Path(__file__).parent / "golden"

@@ -1,7 +1,5 @@
 """What the tables and lines say about back-pressure: cause, who waits, how long, which share."""
 
-from dataclasses import replace
-
 import pytest
 
 from heron_cli.component_table import paused_share
@@ -12,6 +10,7 @@ from heron_cli.stats_text import (
     headline,
     pause_lines,
 )
+from heron_core.records import replace
 from heron_core.stats import PauseStats, StreamManagerStats, TopologyStats
 
 

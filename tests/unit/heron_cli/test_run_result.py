@@ -1,7 +1,5 @@
 """The last lines of a run tell the truth: what was processed, what was not, and why."""
 
-from dataclasses import replace
-
 import pytest
 from test_checkpoint_line import NINTH
 from view_support import STATS, component
@@ -17,6 +15,7 @@ from heron_cli.run_result import (
 )
 from heron_cli.stats_text import processed
 from heron_core.exit_codes import INCOMPLETE
+from heron_core.records import replace
 
 GOOD = replace(
     STATS,

@@ -1,6 +1,5 @@
 """New code for a topology that runs: whom it concerns, and what is refused."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -8,6 +7,7 @@ import pytest
 from heron_core.code_change import changed_code
 from heron_core.errors import HeronError
 from heron_core.plans import packing_from_json, packing_to_json
+from heron_core.records import replace
 from heron_core.topology import (
     ComponentSpec,
     GroupingKind,

@@ -1,6 +1,5 @@
 """What `topology.dead.letter` makes of a topology."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -20,6 +19,7 @@ from heron_core.dead_letters import (
     routed,
 )
 from heron_core.errors import TopologyError
+from heron_core.records import replace
 from heron_core.topology import (
     ComponentSpec,
     GroupingKind,

@@ -1,12 +1,13 @@
 """The answer of `stats`: its JSON is what other programs read, and is checked when it is read."""
 
 import json
-from dataclasses import fields, replace
 from typing import Any
 
 import pytest
+from msgspec.structs import fields
 
 from heron_core.errors import ProtocolError
+from heron_core.records import replace
 from heron_core.stats import (
     ComponentLatencies,
     ComponentStats,

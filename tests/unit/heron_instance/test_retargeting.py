@@ -1,7 +1,6 @@
 """A running instance when its topology is scaled: the closures it emits by lead elsewhere."""
 
 from collections import Counter
-from dataclasses import replace
 
 import pytest
 from instance_support import (
@@ -18,6 +17,7 @@ from instance_support import (
 )
 
 from heron_core.plans import ContainerPlan, InstancePlan, PackingPlan
+from heron_core.records import replace
 from heron_core.topology import GroupingKind, StreamSpec
 from heron_core.wire.frames import Kind
 

@@ -1,7 +1,6 @@
 """A topology that takes checkpoints is scaled, an instance's part: which keys it begins with, and
 when it goes on as it is."""
 
-from dataclasses import replace
 from typing import Any
 
 from checkpointed_support import INCARNATION, ME, Process
@@ -16,6 +15,7 @@ from heron_core.plans import (
     TopologyState,
     physical_to_json,
 )
+from heron_core.records import replace
 from heron_core.state.keys import owner
 from heron_core.wire import messages
 from heron_core.wire.packets import encode_barrier

@@ -2,7 +2,6 @@
 with which keys it begins, and with which its next process does. With a real store of files."""
 
 import logging
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from random import Random
@@ -15,6 +14,7 @@ from test_scaling_with_state import KEYS, NEW, Count, one_more
 
 from heron_core import config as keys
 from heron_core.plans import MovedStates, PackingPlan, PhysicalPlan, TopologyState, physical_to_json
+from heron_core.records import replace
 from heron_core.state.keys import owner
 from heron_core.topology import StreamSpec
 from heron_core.wire import messages

@@ -2,13 +2,13 @@
 connector that is missing."""
 
 import sys
-from dataclasses import replace
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
 
 from heron_core.errors import TopologyError, UsageError
+from heron_core.records import replace
 from heron_core.topology import ComponentSpec, StreamSpec, TopologySpec
 from heron_spark import main_classes
 from heron_spark.connector_packages import missing_package

@@ -1,13 +1,13 @@
 """A partition's host: which batch goes before, what became of the tuples of that one."""
 
 import io
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from heron_core.errors import HeronError
+from heron_core.records import replace
 from heron_spark.checkpoint_dir import CheckpointDir
 from heron_spark.compile import compile_topology
 from heron_spark.job import Job

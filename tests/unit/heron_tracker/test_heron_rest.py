@@ -226,7 +226,7 @@ def test_logs_are_read_in_pieces_and_nothing_else_is(tmp_path: Path) -> None:
     (logs / "up").symlink_to(tmp_path)
 
     def with_logs(name: str) -> TopologySnapshot:
-        from dataclasses import replace
+        from heron_core.records import replace
 
         bare = snapshot(STATS)
         return replace(bare, execution={**bare.execution, "logs": str(logs)})

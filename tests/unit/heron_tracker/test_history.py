@@ -1,13 +1,14 @@
 """Since when: points of ten seconds and five minutes, across restarts, in a limited file."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from tracker_support import SUBMITTED_SECS, instance, snapshot
 
 from heron_core.errors import HeronError
+from heron_core.records import replace
 from heron_core.stats import InstanceStats
 from heron_tracker.history import (
     COARSE_KEPT_SECS,

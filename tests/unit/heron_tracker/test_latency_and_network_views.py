@@ -1,7 +1,6 @@
 """Latencies by task and time, bytes between containers, and samples, in pages and routes."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,6 +8,7 @@ from client_support import Asked
 from tracker_support import NOW, SUBMITTED_SECS, instance, snapshot, stats
 
 from heron_core.errors import HeronError
+from heron_core.records import replace
 from heron_core.stats import InstanceStats, StreamManagerStats
 from heron_io.stream_sample import WantedSample, sampled
 from heron_tracker.history import COARSE_SECS, Recorder

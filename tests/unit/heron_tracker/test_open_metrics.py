@@ -1,6 +1,5 @@
 """What Prometheus scrapes, read back by its own parser."""
 
-from dataclasses import replace
 from functools import partial
 
 import pytest
@@ -14,6 +13,7 @@ from tracker_support import NOTHING, instance, snapshot, stats
 
 from heron_core.algorithms.histogram import upper_secs
 from heron_core.instance_series import SERIES
+from heron_core.records import replace
 from heron_core.stats import ComponentLatencies, LatencyStats
 from heron_io.duration_histograms import FIRST_INDEX, bound_text
 from heron_io.open_metrics import INSTANCES_MAX, USER_METRICS_MAX, exposition

@@ -1,7 +1,5 @@
 """What the pages say, without a browser: somebody looks for the cause at three in the morning."""
 
-from dataclasses import replace
-
 import pytest
 from tracker_support import (
     NOTHING,
@@ -15,6 +13,7 @@ from tracker_support import (
 )
 
 from heron_core.operations import Kind, Operation, Requester, State
+from heron_core.records import replace
 from heron_core.stats import CheckpointStats, ComponentLatencies, LatencyStats
 from heron_core.topology import ComponentSpec, TopologySpec
 from heron_core.topology_events import TopologyEvent

@@ -1,10 +1,9 @@
 """What somebody reads first who is called at night: the cause, and what would help."""
 
-from dataclasses import replace
-
 import pytest
 from tracker_support import component, instance, paused, stats
 
+from heron_core.records import replace
 from heron_core.stats import CheckpointStats, HotKeyStats, StreamManagerStats, TopologyStats
 from heron_core.topology_events import TopologyEvent
 from heron_tracker.problems import CRASHED_SECS, ProblemKind, headline, instances_wanted, problems

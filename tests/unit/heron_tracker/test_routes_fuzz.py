@@ -9,7 +9,6 @@ import json
 import os
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 from urllib.parse import urlencode
 
@@ -20,6 +19,7 @@ from hypothesis import strategies as st
 from schemathesis import Case, GenerationMode, openapi
 from tracker_support import snapshot, stats
 
+from heron_core.records import replace
 from heron_io.state_store.file_store import FileStore
 from heron_tracker.snapshot import TopologySnapshot
 

@@ -3,7 +3,6 @@
 import re
 import sys
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,6 +11,7 @@ from tracker_support import SPEC, snapshot, stats
 
 from heron_core.operations import Kind
 from heron_core.plans import packing_from_json
+from heron_core.records import replace
 from heron_core.state_tree import topology_path
 from heron_core.topology import GroupingKind, GroupingSpec, InputSpec, StreamSpec
 from heron_io.state_store.file_store import FileStore

@@ -1,9 +1,8 @@
 """How often masters are asked, and what is shown of one that does not answer."""
 
-from dataclasses import replace
-
 from tracker_support import SUBMITTED_SECS, snapshot, stats
 
+from heron_core.records import replace
 from heron_tracker.core import Tracker
 from heron_tracker.options import Options
 from heron_tracker.snapshot import TopologySnapshot

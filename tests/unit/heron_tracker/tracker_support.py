@@ -1,7 +1,6 @@
 """A topology as the service sees it: words → split (2) → count (2), with the numbers of a test."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from heron_core.plans import (
@@ -13,6 +12,7 @@ from heron_core.plans import (
     packing_to_json,
     physical_to_json,
 )
+from heron_core.records import replace
 from heron_core.stats import (
     ComponentLatencies,
     ComponentStats,

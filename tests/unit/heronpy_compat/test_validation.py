@@ -1,11 +1,11 @@
 """A topology with a mistake never starts; its author reads one line that says what to change."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from heron_core.errors import TopologyError
+from heron_core.records import replace
 from heron_core.topology import (
     ComponentSpec,
     GroupingKind,

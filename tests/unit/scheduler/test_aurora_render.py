@@ -4,13 +4,13 @@ The expected values follow Heron's heron.aurora and AuroraLauncher: every instan
 that any container needs, one instance more than containers, preferred only in prod.
 """
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from heron_core.errors import UsageError
 from heron_core.plans import GIB, ContainerPlan, PackingPlan, Resource
+from heron_core.records import replace
 from scheduler.backends.aurora import render
 
 GOLDEN = Path(__file__).parent / "golden"

@@ -1,7 +1,7 @@
 """The autoscaler at work on a state store, a master that is a fake, and a clock of the test."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ from heron_core.algorithms.autoscale.readings import readings_of
 from heron_core.errors import HeronError
 from heron_core.operations import Kind, Operation
 from heron_core.plans import PackingPlan, packing_from_json, packing_to_json
+from heron_core.records import replace
 from heron_core.state_tree import packing_path, topology_path
 from heron_core.stats import InstanceStats, TopologyStats
 from heron_core.topology import (

@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Iterator
-from dataclasses import replace
 
 import pytest
 
@@ -16,6 +15,7 @@ from heron_core.plans import (
     Resource,
     packing_to_json,
 )
+from heron_core.records import replace
 from heron_core.supervision import RELOAD
 from heron_core.topology import ComponentSpec, TopologySpec
 from heron_io.processes import SupervisorLink

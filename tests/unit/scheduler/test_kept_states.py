@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ import pytest
 from heron_core import config as keys
 from heron_core.errors import HeronError
 from heron_core.plans import PackingPlan, TopologyState
+from heron_core.records import replace
 from heron_core.state.codec import StateCodec
 from heron_core.state.current_key import CurrentKey
 from heron_core.state.description import description_of

@@ -2,12 +2,12 @@
 
 import os
 import socket
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from heron_core.plans import MASTER_CONTAINER, ContainerPlan, InstancePlan, PackingPlan, Resource
+from heron_core.records import replace
 from heron_core.topology import ComponentSpec, TopologySpec
 from heron_io.processes import SupervisorLink, started_at
 from scheduler.backends.local import container_job

@@ -1,12 +1,12 @@
 """New code for containers on other machines: packed, kept in the state store, unpacked there."""
 
 import os
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from heron_core.errors import HeronError, UsageError
+from heron_core.records import replace
 from heron_core.state_tree import code_archive_path, code_part_path, code_path
 from heron_core.topology import ComponentSpec, StreamSpec, TopologySpec
 from heron_io.state_store.opening import open_store

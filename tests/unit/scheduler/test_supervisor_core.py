@@ -1,13 +1,14 @@
 """What a supervisor decides, without processes: the clock and the operating system are a fake."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import pytest
 
 from heron_core.algorithms.backoff import EXCUSED_EVERY_SECS, PAUSE_SECS_MAX, START_LIMIT, UNLIMITED
 from heron_core.exit_codes import ExitCode
 from heron_core.plans import MIB
+from heron_core.records import replace
 from heron_core.story import STEPS_MAX
 from heron_io.processes import SupervisorLink
 from scheduler.container.process_state import Phase

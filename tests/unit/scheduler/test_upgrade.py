@@ -1,7 +1,6 @@
 """An upgrade of the engine, container by container, and updates that wait for their time."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,6 +9,7 @@ from operation_support import NAME, NEW, FakeContainers, FakeMaster, World, run_
 from heron_core.errors import HeronError
 from heron_core.operations import AT, Kind, State
 from heron_core.plans import ContainerPlan, PackingPlan, Resource, packing_to_json
+from heron_core.records import replace
 from heron_core.state_tree import execution_path, master_path, topology_path
 from heron_io.state_store.file_store import FileStore
 from scheduler.container.engines import OTHERS, Choice, Engine, Engines, engine_to_json

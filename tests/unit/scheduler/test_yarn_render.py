@@ -1,13 +1,13 @@
 """The application that YARN gets; `golden/application.json` is what --dry-run prints."""
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from heron_core.errors import UsageError
 from heron_core.plans import GIB, MIB, ContainerPlan, PackingPlan, Resource
+from heron_core.records import replace
 from scheduler.backends.yarn import render
 from scheduler.backends.yarn.events import Ask
 

@@ -1,11 +1,11 @@
 """Warm containers on YARN: one takes the place of a container that is added or lost, at once."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from heron_core.algorithms.backoff import PAUSE_SECS_MAX
+from heron_core.records import replace
 from scheduler.backends.yarn import requests
 from scheduler.backends.yarn.container_agent import numbered
 from scheduler.backends.yarn.core import Core

@@ -2,7 +2,6 @@
 
 from array import array
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from heron_core import config as keys
@@ -15,6 +14,7 @@ from heron_core.plans import (
     TopologyState,
     physical_to_json,
 )
+from heron_core.records import replace
 from heron_core.topology import (
     ComponentSpec,
     GroupingKind,

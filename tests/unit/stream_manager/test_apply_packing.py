@@ -1,7 +1,5 @@
 """The stream manager when its topology is scaled: who stays notices nothing."""
 
-from dataclasses import replace
-
 from manager_support import (
     HIGH_BYTES,
     Manager,
@@ -18,6 +16,7 @@ from manager_support import (
 )
 
 from heron_core.plans import PackingPlan
+from heron_core.records import replace
 from heron_core.wire import messages
 from heron_core.wire.frames import ROOT_COUNTER_BITS, Kind, parse_header, u64_array
 from stream_manager import events

@@ -1,6 +1,5 @@
 """Aligned barriers: an instance gets one, in exactly the right position of its data."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,6 +8,7 @@ from manager_support import batch as full_batch
 
 from heron_core import config as keys
 from heron_core.plans import PhysicalPlan, Restore, TopologyState, physical_to_json
+from heron_core.records import replace
 from heron_core.wire import messages
 from heron_core.wire.frames import Frames, Kind, header, header_of
 from heron_core.wire.merged import split

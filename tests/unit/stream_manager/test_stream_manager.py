@@ -1,6 +1,5 @@
 """The stream manager's control plane: registrations, processes that died, plans, its master."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -20,6 +19,7 @@ from manager_support import (
 )
 
 from heron_core.exit_codes import FINAL_CODES, ExitCode, describe_end
+from heron_core.records import replace
 from heron_core.story import STEPS_MAX
 from heron_core.wire import messages
 from heron_core.wire.frames import Kind, header, with_consumed

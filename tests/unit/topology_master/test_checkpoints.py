@@ -1,12 +1,12 @@
 """Effectively once, the master's part: numbers, completion, going back, and what users are told."""
 
-from dataclasses import replace
 from typing import Any
 
 from test_master_core import FIRST, LAST, PACKED, SPOUT, TOPOLOGY
 
 from heron_core import config as keys
 from heron_core.plans import PackingPlan, Restore, TopologyState, physical_from_json
+from heron_core.records import replace
 from heron_core.wire import messages
 from topology_master import events
 from topology_master.checkpoints import Checkpoints

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 from heron_core.algorithms.counted import KINDS
@@ -13,6 +12,7 @@ from heron_core.plans import (
     Resource,
     TopologyState,
 )
+from heron_core.records import replace
 from heron_core.stats import TopologyStats
 from heron_core.topology import ComponentSpec, TopologySpec
 from heron_core.topology_events import EVENTS_MAX, TopologyEvent, log_line

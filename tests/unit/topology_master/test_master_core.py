@@ -1,6 +1,5 @@
 """The topology master: who is in, which plan holds, how a run ends."""
 
-from dataclasses import replace
 from typing import Any
 
 from heron_core.plans import (
@@ -11,6 +10,7 @@ from heron_core.plans import (
     TopologyState,
     physical_from_json,
 )
+from heron_core.records import replace
 from heron_core.stats import TopologyStats
 from heron_core.topology import (
     ComponentSpec,

@@ -1,7 +1,6 @@
 """Scaling a running topology, as the topology master sees it: three steps, refusals, ways back."""
 
 import re
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -15,6 +14,7 @@ from heron_core.plans import (
     packing_to_json,
     physical_from_json,
 )
+from heron_core.records import replace
 from heron_core.wire import messages
 from topology_master import events
 from topology_master.options import Options

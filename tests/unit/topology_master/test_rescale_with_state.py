@@ -1,7 +1,5 @@
 """Scaling a topology that takes checkpoints: it begins with one by the new plan, or by the old."""
 
-from dataclasses import replace
-
 import pytest
 from test_checkpoints import Made, running, sent
 from test_master_core import FIRST, LAST, NOTHING, PACKED, SPOUT
@@ -14,6 +12,7 @@ from heron_core.plans import (
     packing_to_json,
     physical_from_json,
 )
+from heron_core.records import replace
 from heron_core.wire import messages
 from topology_master.update import UpdateStage
 

@@ -5,12 +5,13 @@ offered, less what the fullest bolt cannot take; for that share of the step it c
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import pairwise
 
 from heron_core.algorithms.autoscale.autoscaler import Autoscaler, Decision, Finding
 from heron_core.algorithms.autoscale.options import Options
 from heron_core.algorithms.autoscale.readings import HotKey, Reading, Readings
+from heron_core.records import replace
 from heron_core.topology import (
     ComponentSpec,
     GroupingKind,
@@ -51,7 +52,7 @@ def options_of(spec: TopologySpec, **changes: object) -> Options:
     """The defaults, with up to 64 instances of each bolt."""
     bolts = [each.name for each in spec.components if not each.is_spout]
     base = replace(Options.of(spec), instances_max=dict.fromkeys(bolts, 64))
-    return replace(base, **changes)  # type: ignore[arg-type]
+    return replace(base, **changes)
 
 
 @dataclass

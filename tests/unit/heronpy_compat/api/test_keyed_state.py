@@ -148,8 +148,7 @@ def test_a_pystorm_bolt_and_a_plain_class_have_states_too() -> None:
 
 def with_classes(topology: Any, classes: dict[str, type]) -> Any:
     """The topology with other classes, and their outputs, at some names."""
-    from dataclasses import replace
-
+    from heron_core.records import replace
     from heron_core.topology import StreamSpec
     from heron_tester.sources import topology_of
 
