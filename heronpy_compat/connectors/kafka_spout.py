@@ -253,7 +253,7 @@ class KafkaSpout(Spout, TwoPhaseStatefulComponent):
             self._ledger.revoke(each)
             self._positions.pop(each, None)
         self._mine = [each for each in self._mine if each not in gone]
-        self._paused -= gone
+        self._resume(self._paused & gone)  # the client would keep it, if they come back
         self._values = {key: each for key, each in self._values.items() if key[:2] not in gone}
         self._failed.retain(lambda record_id: record_id[:2] not in gone)
 
@@ -331,9 +331,14 @@ class KafkaSpout(Spout, TwoPhaseStatefulComponent):
             partition_key in self._paused
             and self._ledger.pending(partition_key) <= self._pending_max // 2
         ):
-            self._paused.remove(partition_key)
-            self._consumer.resume([kafka().TopicPartition(*partition_key)])
+            self._resume({partition_key})
         self._commit_if_due()
+
+    def _resume(self, partition_keys: set[PartitionKey]) -> None:
+        """Read on in partitions that had too many open records."""
+        if partition_keys:
+            self._paused -= partition_keys
+            self._consumer.resume([kafka().TopicPartition(*each) for each in partition_keys])
 
     def fail(self, tup_id: RecordId) -> None:
         """Emit the record again, unless it is given up, or its partition is another instance's by

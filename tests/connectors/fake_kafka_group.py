@@ -95,6 +95,8 @@ class FakeMember:
         self.has_left, self.has_to_leave, self.is_evicted = True, False, False
         self._assigned: list[int] | None = None
         self._positions: dict[int, int] = {}
+        self._paused: set[int] = set()
+        """Until they are resumed, whoever has had them meanwhile."""
 
     def list_topics(self, topic: str, timeout: float) -> Any:
         partitions = dict.fromkeys(range(self._group.partitions))
@@ -144,7 +146,8 @@ class FakeMember:
             self._group.assign_if_all_left()
 
     def _record(self) -> Any:
-        waiting = [each for each, at in self._positions.items() if at < self._group.records]
+        waiting = [each for each, at in self._positions.items()
+                   if at < self._group.records and each not in self._paused]  # fmt: skip
         if not waiting:
             return None
         number = self._group.chance.choice(waiting)
@@ -170,9 +173,10 @@ class FakeMember:
         return offsets
 
     def pause(self, places: list[FakePlace]) -> None:
-        """As many records are open as a partition may have; there are fewer of them here."""
+        self._paused.update(each.partition for each in places)
 
-    resume = pause
+    def resume(self, places: list[FakePlace]) -> None:
+        self._paused.difference_update(each.partition for each in places)
 
 
 def client_of(group: FakeGroup) -> Any:
