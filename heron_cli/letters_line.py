@@ -2,7 +2,7 @@
 
 from heron_cli.letters_text import counted
 from heron_core.config_names import DEAD_LETTER
-from heron_core.dead_letter_target import FileTarget, target_of, where
+from heron_core.dead_letter_target import BoltTarget, FileTarget, Target, target_of, where
 from heron_core.dead_letters import ERRORS
 from heron_core.errors import HeronError
 from heron_core.stats import TopologyStats
@@ -18,13 +18,21 @@ def letters_line(topology: TopologySpec, stats: TopologyStats, began_ms: int) ->
     if not isinstance(target, FileTarget):
         number = _emitted(stats)
         most = "up to " if stats.checkpoints is not None else ""
-        return f"{most}{counted(number)} in {where(target)}" if number else ""
+        return (
+            f"{most}{counted(number)} in {where(target)}{_look(topology, target)}" if number else ""
+        )
     try:
         number = letters_since(target.folder, began_ms)
     except (HeronError, OSError) as error:
         return f"dead letters: {error}"
-    look = f"`heronpy dead-letters {topology.name}` lists them"
-    return f"{counted(number)} in {target.folder}: {look}" if number else ""
+    return f"{counted(number)} in {target.folder}{_look(topology, target)}" if number else ""
+
+
+def _look(topology: TopologySpec, target: Target) -> str:
+    """How to see them; what a bolt makes of letters, that bolt knows."""
+    if isinstance(target, BoltTarget):
+        return ""
+    return f": `heronpy dead-letters {topology.name}` lists them"
 
 
 def _emitted(stats: TopologyStats) -> int:

@@ -1,55 +1,66 @@
 """Where a topology's dead letters are: what its config says, or said when it ended."""
 
+import os
+
 from heron_cli.options.find_topology import Target
 from heron_cli.running_topology import not_running
 from heron_core.config_names import DEAD_LETTER
-from heron_core.dead_letter_target import FileTarget, KafkaTarget, target_of
+from heron_core.dead_letter_target import BoltTarget, FileTarget, KafkaTarget, target_of, where
+from heron_core.dead_letter_target import Target as LetterTarget
 from heron_core.dead_letters import REPLAYED
 from heron_core.errors import HeronError, UsageError
 from heron_core.state_tree import topology_path
-from heron_core.topology import TopologySpec, topology_from_json
+from heron_core.topology import Config, TopologySpec, topology_from_json
 from scheduler.outcomes import outcome_of
 from scheduler.user_folder import Home
 
+Location = FileTarget | KafkaTarget
 
-def folder_of(target: Target, name: str) -> str:
-    """The folder of the letters of a topology that runs or has ended; HeronError if there is
-    none."""
+
+def location_of(target: Target, name: str) -> tuple[Location, Config]:
+    """Where the letters of a topology are that runs or has ended, and its config while it runs;
+    HeronError if they are nowhere, or in a bolt."""
+    config: Config = {}
     with target.store_options.store() as store:
         node = store.get(topology_path(name))
         if node is not None:
-            value = topology_from_json(node).config.get(DEAD_LETTER)
+            config = topology_from_json(node).config
+            value = config.get(DEAD_LETTER)
         else:
             outcome = outcome_of(Home.of_user(), name)
             if not outcome:
                 raise not_running(store, name)
             value = outcome.get("dead_letter")
-    return _folder(name, value)
+    return _location(name, value), config
 
 
-def _folder(name: str, value: object) -> str:
+def _location(name: str, value: object) -> Location:
     match target_of(value):
-        case FileTarget(folder):
-            return folder
-        case KafkaTarget(topic, servers):
-            raise HeronError(
-                f"the dead letters of {name} are in the topic {topic} of Kafka at {servers}: read"
-                " it with a consumer of yours; this command knows folders"
-            )
         case None:
             raise UsageError(
                 f"{name} keeps no dead letters: start it with -o {DEAD_LETTER}=file:FOLDER, or name"
                 " a folder with --folder"
             )
-        case bolt:
-            raise HeronError(f"the dead letters of {name} go to its bolt {bolt.name!r}")
+        case BoltTarget(bolt):
+            raise HeronError(f"the dead letters of {name} go to its bolt {bolt!r}")
+        case location:
+            return location
 
 
-def refuse_replay(name: str, spec: TopologySpec, letters: list[dict[str, object]]) -> None:
-    """HeronError if one of the letters has nobody in the topology to go to."""
-    if REPLAYED not in spec.by_name:
+def refuse_replay(
+    name: str, spec: TopologySpec, location: Location, letters: list[dict[str, object]]
+) -> None:
+    """HeronError if the topology looks for requests elsewhere, or if one of the letters has nobody
+    in the topology to go to."""
+    own = target_of(spec.config.get(DEAD_LETTER))
+    if REPLAYED not in spec.by_name or own is None:
         raise HeronError(
-            f"{name} sends no letters again: it was not started with {DEAD_LETTER}=file:FOLDER"
+            f"{name} sends no letters again: it was not started with {DEAD_LETTER}=file:FOLDER or"
+            " kafka:TOPIC@HOST:PORT"
+        )
+    if _is_elsewhere(location, own):
+        raise HeronError(
+            f"{name} looks for letters to send again in {where(own)}, not in {where(location)}"
         )
     for letter in letters:
         origin = str(letter["source"]), str(letter["stream"])
@@ -62,3 +73,12 @@ def refuse_replay(name: str, spec: TopologySpec, letters: list[dict[str, object]
                 else f"letter {letter['id']}: {wanted} has several inputs, and its letter does not"
                 " say of which one the row was"
             )
+
+
+def _is_elsewhere(location: Location, own: LetterTarget) -> bool:
+    """Whether two locations differ, by whatever path a folder is named; a folder of another machine
+    may be mounted here under a path of its own."""
+    if isinstance(location, FileTarget) and isinstance(own, FileTarget):
+        here = os.path.realpath(location.folder)
+        return os.path.exists(own.folder) and os.path.realpath(own.folder) != here
+    return location != own

@@ -6,9 +6,9 @@ of an ordinary stream, so checkpoints, acks and back-pressure hold for it as for
 reads letters for the setting, and what is behind that, has no stream `errors` by it: a letter that
 cannot be written makes no other one, and counts as a tuple that failed.
 
-With letters in files a topology has a spout besides, from which letters that somebody sends again
-go to the bolt that gave them up. It has a stream for each input of each bolt, grouped as that is,
-and an instance gives such a tuple the component and stream that it came from at first
+With letters in files or in a topic a topology has a spout besides, from which letters that are
+sent again go to the bolt that gave them up. It has a stream for each input of each bolt, grouped as
+that is, and an instance gives such a tuple the component and stream that it came from at first
 (`origin_of`).
 """
 
@@ -111,7 +111,9 @@ def routed(topology: TopologySpec, absolute: Callable[[str], str]) -> TopologySp
     if isinstance(target, FileTarget):
         target = FileTarget(absolute(target.folder))
         config = {**topology.config, DEAD_LETTER: FILE_PREFIX + target.folder}
-        topology = _with_replays(replace(topology, config=config), target.folder)
+        topology = replace(topology, config=config)
+    if not isinstance(target, BoltTarget):
+        topology = _with_replays(topology, _location(target))
     senders = _senders(topology, target)
     topology = _with_stream(topology, senders)
     inputs = tuple(InputSpec(name, ERRORS, _SHUFFLE) for name in senders)
@@ -155,11 +157,15 @@ def _also_reading(bolt: ComponentSpec, inputs: tuple[InputSpec, ...]) -> Compone
 
 
 def _sink(target: FileTarget | KafkaTarget, inputs: tuple[InputSpec, ...]) -> ComponentSpec:
+    path = FILE_SINK if isinstance(target, FileTarget) else KAFKA_SINK
+    return ComponentSpec(SINK, False, path, 1, (), inputs, _location(target), keeps_state=True)
+
+
+def _location(target: FileTarget | KafkaTarget) -> dict[str, str]:
+    """Where the letters are, as the config of a component."""
     if isinstance(target, FileTarget):
-        path, config = FILE_SINK, {FOLDER: target.folder}
-    else:
-        path, config = KAFKA_SINK, {TOPIC: target.topic, SERVERS: target.servers}
-    return ComponentSpec(SINK, False, path, 1, (), inputs, config, keeps_state=True)
+        return {FOLDER: target.folder}
+    return {TOPIC: target.topic, SERVERS: target.servers}
 
 
 # --- letters that are emitted again ---------------------------------------------------------------
@@ -176,7 +182,7 @@ def origin_of(stream: str) -> tuple[str, str]:
     return source, name
 
 
-def _with_replays(topology: TopologySpec, folder: str) -> TopologySpec:
+def _with_replays(topology: TopologySpec, location: dict[str, str]) -> TopologySpec:
     streams: list[StreamSpec] = []
     components = []
     for bolt in topology.components:
@@ -193,6 +199,6 @@ def _with_replays(topology: TopologySpec, folder: str) -> TopologySpec:
     if not streams:
         return topology
     spout = ComponentSpec(
-        REPLAYED, True, REPLAYING_SPOUT, 1, tuple(streams), (), {FOLDER: folder}, keeps_state=True
+        REPLAYED, True, REPLAYING_SPOUT, 1, tuple(streams), (), location, keeps_state=True
     )
     return replace(topology, components=(*components, spout))

@@ -5,13 +5,14 @@ from typing import Any
 
 import click
 
-from heron_cli.letters_of import folder_of, refuse_replay
+from heron_cli.letters_of import Location, location_of, refuse_replay
 from heron_cli.letters_text import counted, overview, whole_letter
 from heron_cli.options.find_topology import Target, target_options
+from heron_core.dead_letter_target import FileTarget, where
 from heron_core.errors import HeronError, UsageError
 from heron_core.state_tree import topology_path
-from heron_core.topology import topology_from_json
-from heronpy_compat.connectors.letter_folder import letters, replayed_ids, request_replay
+from heron_core.topology import Config, topology_from_json
+from heronpy_compat.connectors.letter_locations import letters_in, request_replay
 
 LAST = 20
 Letters = list[dict[str, Any]]
@@ -56,10 +57,10 @@ def dead_letters_command(
 ) -> None:
     """List the dead letters of the topology NAME: tuples that it has given up, with the reason.
 
-    A topology keeps them with `-o topology.dead.letter=file:FOLDER`. ID is the beginning of an id,
-    as the list has it. A letter that is sent again goes into the running topology, to the component
-    that gave it up and by the grouping by which it came, once; whatever that has emitted for it
-    before it raised is not taken back.
+    A topology keeps them with `-o topology.dead.letter=file:FOLDER`, or `kafka:TOPIC@HOST:PORT`. ID
+    is the beginning of an id, as the list has it. A letter that is sent again goes into the running
+    topology, to the component that gave it up and by the grouping by which it came, once; whatever
+    that has emitted for it before it raised is not taken back.
 
     \b
     heronpy dead_letters wordcount
@@ -69,12 +70,13 @@ def dead_letters_command(
     """
     _check(ids, show, replay, again, as_json)
     name = target.name() if folder is None or replay else ""
-    where = folder or folder_of(target, name)
-    found = [each for each in letters(where) if component in (None, each["component"])]
-    replayed = replayed_ids(where)
+    origin = (FileTarget(folder), {}) if folder is not None else location_of(target, name)
+    letters, replayed = letters_in(*origin)
+    found = [each for each in letters if component in (None, each["component"])]
     chosen = [_with_id(found, each) for each in ids]
     if replay:
-        _replay(target, name, where, chosen or found, replayed if not again else frozenset())
+        sent = frozenset[str]() if again else replayed
+        _replay(target, name, origin, chosen or found, sent)
     elif as_json:
         for each in chosen or found:
             marked = {**each, "replayed": each["id"] in replayed}
@@ -83,7 +85,7 @@ def dead_letters_command(
         for each in chosen:
             click.echo("\n".join(whole_letter(each, each["id"] in replayed)))
     else:
-        click.echo("\n".join(overview(found, replayed, last, where)))
+        click.echo("\n".join(overview(found, replayed, last, where(origin[0]))))
 
 
 def _check(ids: tuple[str, ...], show: bool, replay: bool, again: bool, as_json: bool) -> None:
@@ -108,7 +110,11 @@ def _with_id(found: Letters, given: str) -> dict[str, Any]:
 
 
 def _replay(
-    target: Target, name: str, where: str, chosen: Letters, replayed: frozenset[str]
+    target: Target,
+    name: str,
+    origin: tuple[Location, Config],
+    chosen: Letters,
+    replayed: frozenset[str],
 ) -> None:
     wanted = [each for each in chosen if each["id"] not in replayed]
     known = len(chosen) - len(wanted)
@@ -117,8 +123,9 @@ def _replay(
         raise HeronError(f"{name}: no dead letter to send again{note}")
     with target.running(name) as topology:
         spec = topology_from_json(topology.store.get(topology_path(name)) or {})
-        refuse_replay(name, spec, wanted)
-        request_replay(where, _lines(wanted))
+        location, config = origin
+        refuse_replay(name, spec, location, wanted)
+        request_replay(location, name, config, _lines(wanted))
     click.echo(f"{name}: {counted(len(wanted))} sent again{note}")
 
 

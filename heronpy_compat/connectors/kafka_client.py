@@ -9,6 +9,8 @@ from heron_core.optional_packages import needed
 
 SERVERS = "kafka.bootstrap.servers"
 """Config key: host:port of one or more brokers, separated by commas."""
+PRODUCER = "kafka.producer"
+"""Config key: further settings of librdkafka's producer."""
 
 NEEDED_PACKAGE = ("confluent_kafka", "Kafka")
 """The client's module, and what needs it."""
@@ -40,6 +42,15 @@ class SparingLog:
 def kafka() -> Any:
     """The package confluent_kafka; ComponentError if it is missing."""
     return needed(*NEEDED_PACKAGE)
+
+
+def to_reach_brokers(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Those of a producer's settings that a consumer needs as well."""
+    names = ("bootstrap.servers", "client.id", "log_level")
+    prefixes = ("security.", "sasl.", "ssl.", "socket.", "broker.")
+    return {
+        name: each for name, each in settings.items() if name in names or name.startswith(prefixes)
+    }
 
 
 def setting(config: Mapping[str, Any], key: str, attribute: Any, name: str) -> Any:

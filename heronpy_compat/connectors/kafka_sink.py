@@ -11,12 +11,14 @@ from heronpy_compat.connectors.json_values import document_of
 from heronpy_compat.connectors.kafka_client import (
     METADATA_SECS,
     NEEDED_PACKAGE,
+    PRODUCER,
     SERVERS,
     SparingLog,
     error_text,
     kafka,
     partitions_of,
     setting,
+    to_reach_brokers,
 )
 from heronpy_compat.connectors.transactions import TransactionId, number_of_run
 from heronpy_compat.connectors.two_phase import WriteAheadSink
@@ -30,8 +32,6 @@ KEY_AT = "kafka.key.position"
 """Config key: which value of a tuple, counting from 0, is the record's key; none by default."""
 VALUE_AT = "kafka.value.position"
 """Config key: which one is its value (the last one)."""
-PRODUCER = "kafka.producer"
-"""Config key: further settings of librdkafka's producer."""
 
 POLL_SECS = 0.005
 """How often to ask for deliveries while nothing else comes."""
@@ -111,7 +111,7 @@ class KafkaSink(WriteAheadSink):
     def _consumer(self, group: str) -> Iterator[Any]:
         """A member of a group that only notes offsets."""
         consumer = kafka().Consumer(
-            {**_of_consumers(self._settings), "group.id": f"heronpy.{group}"},
+            {**to_reach_brokers(self._settings), "group.id": f"heronpy.{group}"},
             logger=SparingLog(self.logger),
         )
         try:
@@ -248,15 +248,6 @@ class KafkaSink(WriteAheadSink):
         super().close()
         self._producer.flush(CLOSE_SECS)
         self._noting.close()
-
-
-def _of_consumers(settings: dict[str, Any]) -> dict[str, Any]:
-    """Those of a producer's settings that say how to reach the brokers."""
-    names = ("bootstrap.servers", "client.id", "log_level")
-    prefixes = ("security.", "sasl.", "ssl.", "socket.", "broker.")
-    return {
-        name: each for name, each in settings.items() if name in names or name.startswith(prefixes)
-    }
 
 
 def _as_bytes(value: Any, name: str = "") -> bytes | None:

@@ -13,12 +13,12 @@ import time
 from typing import Any
 
 from heron_core import config as keys
-from heron_core.dead_letters import FOLDER, origin_of
+from heron_core.dead_letters import origin_of
 from heron_core.errors import ComponentError
 from heronpy_compat.api.spout.spout import Spout
 from heronpy_compat.api.state.state import State
 from heronpy_compat.api.state.stateful_component import TwoPhaseStatefulComponent
-from heronpy_compat.connectors import letter_folder
+from heronpy_compat.connectors.letter_locations import requests_of
 from heronpy_compat.connectors.letter_records import values_of
 from heronpy_compat.connectors.replay_queue import ReplayQueue
 
@@ -43,7 +43,7 @@ class ReplayedLetters(Spout, TwoPhaseStatefulComponent):
         """Go on where it was; another instance than the first emits nothing."""
         name = context.get_component_id()
         self._context = context
-        self._folder = str(config[FOLDER])
+        self._requests = requests_of(config, context, self.logger)
         storm = context.to_storm()
         self._fields: dict[str, list[str]] = storm["stream->outputfields"]
         self._targets: dict[str, dict[str, Any]] = storm["stream->target->grouping"]
@@ -79,14 +79,14 @@ class ReplayedLetters(Spout, TwoPhaseStatefulComponent):
         self._look_later()
 
     def _next_request(self) -> int | None:
-        waiting = letter_folder.waiting_requests(self._folder)
+        waiting = self._requests.waiting()
         return next((each for each in waiting if each >= self._position[0]), None)
 
     def _are_done(self, position: Position) -> None:
         """The requests before a position need not be read any more."""
-        for number in letter_folder.waiting_requests(self._folder):
+        for number in self._requests.waiting():
             if number < position[0] and not any(each[0] == number for each in self._pending):
-                letter_folder.request_is_done(self._folder, number)
+                self._requests.is_done(number)
 
     # --- emitting ---------------------------------------------------------------------------------
 
@@ -109,9 +109,9 @@ class ReplayedLetters(Spout, TwoPhaseStatefulComponent):
                 return False
             row = self._position[1] if number == self._position[0] else 0
             self._position = number, row
-            self._letters = letter_folder.request(self._folder, number)
+            self._letters = self._requests.letters(number)
             if not (self._is_exact or self._is_tracked or self._is_by_batches):
-                letter_folder.request_is_done(self._folder, number)
+                self._requests.is_done(number)
         return True
 
     def _emit_next(self) -> None:
@@ -194,6 +194,7 @@ class ReplayedLetters(Spout, TwoPhaseStatefulComponent):
     def close(self) -> None:
         """Look no more."""
         self._is_closed = True
+        self._requests.close()
 
     # --- engines of batches -----------------------------------------------------------------------
 

@@ -122,6 +122,14 @@ class KafkaBroker:
 
         return until(asked, "Kafka knows the group", START_SECS)
 
+    def end(self, topic: str, partition: int) -> int:
+        """The offset behind the last record of a partition."""
+        consumer = self._consumer("of the test")
+        place = confluent_kafka.TopicPartition(topic, partition)
+        _, high = consumer.get_watermark_offsets(place, timeout=START_SECS)
+        consumer.close()
+        return int(high)
+
     def texts(self, topic: str) -> Counter[str]:
         """What a topic has now."""
         consumer = self._consumer("of the test")

@@ -1,5 +1,6 @@
 """Kafka's spout and sink with a real broker: what is acked is committed, and nothing is lost."""
 
+import json
 import operator
 import uuid
 from collections import Counter
@@ -7,6 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -24,9 +26,11 @@ from tests.process.kafka_group import (
     RECORDS,
     a_partition_that_moves_takes_its_records_along,
 )
-from tests.process.process_support import GONE_SECS, Place, Running
+from tests.process.process_support import GONE_SECS, TOPOLOGIES, Master, Place, Running
+from tests.process.test_dead_letters import NUMBERS, POISON
 
 FILE = Path(__file__).with_name("kafka_copy.py")
+POISONED = TOPOLOGIES / "poisoned.py"
 TO_DELTA = FILE.with_name("kafka_to_delta.py")
 DONE = [RECORDS // PARTITIONS] * PARTITIONS
 HALF_DONE = [HALF // PARTITIONS] * PARTITIONS
@@ -180,6 +184,52 @@ def test_a_transaction_is_written_once_and_as_a_whole(work: Work) -> None:
         for number, texts in ((2, "c"), (3, "de")):
             commit(second, number, *texts)
     assert work.broker.texts(work.copy) == Counter("abcde")
+
+
+def test_poison_tuples_are_letters_in_a_topic_and_are_sent_again_from_there(
+    place: Place, work: Work
+) -> None:
+    """Once each, although what gives them up and what writes them is killed; all others count."""
+    place.environment["POISONED"] = str(place.path)
+    letters = f"kafka:{work.copy}@{work.broker.address}"
+    running = place.start("run", POISONED, "-o", f"topology.dead.letter={letters}")
+    written = partial(running.process_called, "heron: __dead_letters[0]")
+    running.until(written, "what writes letters runs", START_SECS)
+    with Master(place.store_url, "Poisoned") as master:
+        running.until(lambda: master.processed("__dead_letters"), "a letter is there")
+    for each in ("check[0]", "__dead_letters[0]"):
+        kill_9(running, each)
+    running.until(lambda: len(listed(place)) >= len(POISON), "all letters are there", START_SECS)
+    assert [each["values"][0] for each in listed(place)] == list(POISON)
+
+    shown = place.heronpy("dead-letters", "Poisoned").succeeded()
+    assert f"{len(POISON)} dead letters in topic {work.copy} of Kafka at" in shown.out
+    (place.path / "mended").touch()
+    first = listed(place)[0]["id"]
+    place.heronpy("dead-letters", "Poisoned", first, "--replay").succeeded()
+    rest = place.heronpy("dead-letters", "Poisoned", "--replay").succeeded()
+    assert f"{len(POISON) - 1} dead letters sent again (sent again before" in rest.out
+    kill_9(running, "__replayed[0]")
+    until_sent_again(running, work)
+    (place.path / "enough").touch()
+    ended = running.wait().succeeded()
+    assert f"{work.copy} of Kafka at {work.broker.address}: `heronpy dead-letters P" in ended.err
+    assert place.results()["counted"] == list(range(NUMBERS))
+    again = [each["replayed"] for each in listed(place)]
+    assert again == [True] * len(POISON)
+
+
+def until_sent_again(running: Running, work: Work) -> None:
+    """A checkpoint has the last request: the transaction's marker alone is behind it."""
+    last = work.broker.end(work.copy, 0) - 1
+    committed = partial(work.broker.committed, work.copy, "heronpy.replayed.Poisoned")
+    running.until(lambda: committed()[0] >= last, "all are sent again", START_SECS)
+
+
+def listed(place: Place) -> list[dict[str, Any]]:
+    """The letters that the command finds, in order of their values."""
+    found = place.heronpy("dead-letters", "Poisoned", "--json").succeeded()
+    return sorted(map(json.loads, found.out.splitlines()), key=lambda each: each["values"])
 
 
 def test_an_unknown_topic_and_a_wrong_address_are_one_line(place: Place, work: Work) -> None:

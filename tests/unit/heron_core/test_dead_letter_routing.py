@@ -127,7 +127,7 @@ def test_letters_go_into_a_topic_of_kafka() -> None:
     spec = made(topology("kafka:letters@broker:9092"))
     expected = {"kafka.topic": "letters", "kafka.bootstrap.servers": "broker:9092"}
     assert spec.by_name[SINK].config == expected
-    assert REPLAYED not in spec.by_name
+    assert spec.by_name[REPLAYED].config == expected
 
 
 def test_a_bolt_of_the_topology_gets_the_letters_and_nothing_behind_it_makes_any() -> None:

@@ -1,0 +1,41 @@
+"""Letters are sent again only where the topology looks for them."""
+
+from pathlib import Path
+
+import pytest
+
+from heron_cli.letters_of import refuse_replay
+from heron_core.dead_letter_target import FileTarget, KafkaTarget
+from heron_core.dead_letters import routed
+from heron_core.errors import HeronError
+from heron_core.topology import TopologySpec
+from tests.unit.heron_core.test_dead_letter_routing import topology
+
+
+def with_letters_in(target: str) -> TopologySpec:
+    return routed(topology(target), lambda path: path)
+
+
+def test_a_folder_that_the_topology_does_not_read_is_refused(tmp_path: Path) -> None:
+    own, other, link = (tmp_path / each for each in ("own", "other", "link"))
+    own.mkdir()
+    link.symlink_to(own)
+    spec = with_letters_in(f"file:{own}")
+    refuse_replay("t", spec, FileTarget(str(link)), [])
+    with pytest.raises(HeronError, match=f"t looks for letters to send again in {own}, not in"):
+        refuse_replay("t", spec, FileTarget(str(other)), [])
+    mounted_there = with_letters_in("file:/of/another/machine")
+    refuse_replay("t", mounted_there, FileTarget(str(other)), [])
+
+
+def test_a_folder_is_refused_where_letters_are_in_a_topic() -> None:
+    spec = with_letters_in("kafka:letters@broker:9092")
+    refuse_replay("t", spec, KafkaTarget("letters", "broker:9092"), [])
+    with pytest.raises(HeronError, match="in topic letters of Kafka at broker:9092, not in out"):
+        refuse_replay("t", spec, FileTarget("out"), [])
+
+
+def test_a_topology_without_letters_or_with_a_bolt_for_them_sends_none_again() -> None:
+    for spec in (topology(), routed(topology("count"), lambda path: path)):
+        with pytest.raises(HeronError, match="it was not started with topology"):
+            refuse_replay("t", spec, FileTarget("out"), [])
