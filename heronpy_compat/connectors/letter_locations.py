@@ -15,7 +15,7 @@ Letter = dict[str, Any]
 
 
 class Requests(Protocol):
-    """Letters that somebody has sent again, as the spout that emits them sees these."""
+    """Letters that were sent again, as the spout that emits them sees these."""
 
     def waiting(self) -> list[int]:
         """The numbers of the requests that are not done, in order."""
@@ -68,7 +68,7 @@ def requests_of(config: Mapping[str, Any], context: Any, logger: logging.Logger)
 def letters_in(
     target: FileTarget | KafkaTarget, config: Mapping[str, Any]
 ) -> tuple[list[Letter], frozenset[str]]:
-    """All letters, the oldest first, and the ids of those that somebody has sent again; HeronError
+    """All letters, the oldest first, and the ids of those that were sent again; HeronError
     for one that is none. `config`: the topology's, if it runs."""
     if isinstance(target, FileTarget):
         folder = target.folder

@@ -39,7 +39,7 @@ Letter = dict[str, Any]
 def read_topic(
     topic: str, servers: str, settings: Mapping[str, Any]
 ) -> tuple[list[Letter], frozenset[str]]:
-    """All letters of a topic, the oldest first, and the ids of those that somebody has sent again.
+    """All letters of a topic, the oldest first, and the ids of those that were sent again.
     HeronError if the brokers do not answer, or a record is none."""
     found: list[Letter] = []
     replayed: set[str] = set()

@@ -8,8 +8,23 @@ from heron_cli.letters_of import refuse_replay
 from heron_core.dead_letter_target import FileTarget, KafkaTarget
 from heron_core.dead_letters import routed
 from heron_core.errors import HeronError
-from heron_core.topology import TopologySpec
-from tests.unit.heron_core.test_dead_letter_routing import topology
+from heron_core.topology import (
+    ComponentSpec,
+    GroupingKind,
+    GroupingSpec,
+    InputSpec,
+    StreamSpec,
+    TopologySpec,
+)
+
+
+def topology(dead_letter: str | None = None) -> TopologySpec:
+    """words -> count"""
+    inputs = (InputSpec("words", "default", GroupingSpec(GroupingKind.SHUFFLE)),)
+    words = ComponentSpec("words", True, "m.Words", 1, (StreamSpec("default", ("word",)),))
+    count = ComponentSpec("count", False, "m.Count", 1, (), inputs)
+    config = {} if dead_letter is None else {"topology.dead.letter": dead_letter}
+    return TopologySpec("t", (words, count), config)
 
 
 def with_letters_in(target: str) -> TopologySpec:
