@@ -194,8 +194,7 @@ def _brought(
     number = max(latest, savepoint.description.checkpoint) + 1
     size_bytes = savepoint.write(files, name, number)
     described = description_of(topology, packing, number, savepoint.description.at)
-    described = replace(described, at_end=savepoint.description.at_end)
-    files.checkpoint(name, number).describe(to_json(described))
+    files.checkpoint(name, number).describe(to_json(savepoint.described(described)))
     return savepoint.node(number, size_bytes)
 
 

@@ -8,6 +8,7 @@ its own: the states are put into its store before its master starts.
 import hashlib
 import os
 from collections.abc import Iterator, Mapping
+from itertools import chain, count, islice
 from typing import Any
 
 from msgspec import Struct, field
@@ -19,6 +20,7 @@ from heron_core.records import replace
 from heron_core.state.description import (
     Contents,
     Description,
+    SavedComponent,
     contents_of,
     description_from_json,
     description_of,
@@ -160,15 +162,37 @@ class Savepoint(Struct, frozen=True):
     def write(self, store: CheckpointFiles, topology: str, number: int) -> int:
         """Put all states into a topology's store as its checkpoint `number`; their size in bytes.
 
-        It is not described: a checkpoint of the topology's own will be.
+        It is described by whoever calls (`described`).
         """
         target = store.checkpoint(topology, number)
         size_bytes = 0
-        for task, share in self.plan.shares.items():
-            state = self._state_of(share)
+        for task, state in self._states():
             target.save(task, state)
             size_bytes += len(state)
         return size_bytes
+
+    def _states(self) -> Iterator[tuple[int, bytes]]:
+        for task, share in self.plan.shares.items():
+            yield task, self._state_of(share)
+        for name, numbers in self.former.items():
+            for task, number in zip(self.plan.divided[name], numbers, strict=True):
+                yield number, self._load(task)
+
+    @property
+    def former(self) -> dict[str, tuple[int, ...]]:
+        """component -> the numbers of its former tasks in the topology's store, where the tasks of
+        now divide their input (Restore.former): behind those of all tasks that begin."""
+        numbers = count(max(self.plan.shares, default=0) + 1)
+        return {
+            name: tuple(islice(numbers, len(tasks))) for name, tasks in self.plan.divided.items()
+        }
+
+    def described(self, plain: Description) -> Description:
+        """What is said of that checkpoint, given the description of one with a state for each task:
+        the next run divides what this one has not processed, whoever has ended it."""
+        former = {name: SavedComponent(tasks) for name, tasks in self.former.items()}
+        components = {**plain.components, **former}
+        return replace(plain, components=components, at_end=self.description.at_end)
 
     def _state_of(self, share: Share) -> bytes:
         if not share.sources:
@@ -184,7 +208,17 @@ class Savepoint(Struct, frozen=True):
     def node(self, number: int, size_bytes: int) -> dict[str, Any]:
         """What the state store is to say: the topology has completed this checkpoint."""
         at = self.description.at
-        completed = {"number": number, "at": at, "secs": 0.0, "size_bytes": size_bytes}
+        completed: dict[str, Any] = {
+            "number": number,
+            "at": at,
+            "secs": 0.0,
+            "size_bytes": size_bytes,
+        }
+        if former := {name: list(tasks) for name, tasks in self.former.items()}:
+            completed |= {
+                "former": former,
+                "with_input": list(chain.from_iterable(former.values())),
+            }
         return {"latest": number, "completed": [completed]}
 
 

@@ -106,7 +106,7 @@ class Contents(Struct, frozen=True):
     tables: tuple[TableId, ...]
     """Those that may hold something."""
     input_messages: int = 0
-    """Input that its task had not processed, which only an instance with the same index may."""
+    """Input that its task had not processed."""
 
     @property
     def states(self) -> tuple[SavedState, ...]:
@@ -117,8 +117,6 @@ class Contents(Struct, frozen=True):
     @property
     def may_be_divided(self) -> bool:
         """Whether keys divide it, as far as can be seen; an instance that begins with it looks."""
-        if self.input_messages:
-            return False
         plain = any(each.kind is Kind.PLAIN for each in self.tables)
         keyed = any(each.kind is not Kind.PLAIN for each in self.tables)
         return not plain or (keyed and self.backend != MEMORY)

@@ -7,14 +7,15 @@ the user drops it on purpose.
 
 from collections.abc import Collection, Mapping, Sequence
 
-from msgspec import Struct
+from msgspec import Struct, field
 
-from heron_core.errors import HeronError, StateError
+from heron_core.errors import HeronError
 from heron_core.plans import PackingPlan
 from heron_core.records import replace
 from heron_core.state.description import Contents, Description, SavedComponent
 from heron_core.state.parts import KeyRange, not_divisible
 
+STATE = "state"
 NAMED_MAX = 5
 """Of components that differ, so many are named."""
 
@@ -47,6 +48,9 @@ class RestorePlan(Struct, frozen=True):
     shares: Mapping[int, Share]
     notes: tuple[str, ...]
     """What a person is to know: a line each."""
+    divided: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    """component -> its former tasks, where these have input that its tasks of now divide: each of
+    those takes its share of states and input itself, as in an update, and none is made for it."""
 
 
 def sources_of(former: Sequence[int], key_range: KeyRange) -> tuple[Source, ...]:
@@ -112,7 +116,7 @@ def plan_restore(
             key_range = KeyRange(index, len(tasks))
             sources = () if former is None else found.sources(name, former, key_range)
             shares[task] = Share(key_range, sources)
-    return RestorePlan(shares, tuple(notes))
+    return RestorePlan(shares, tuple(notes), found.divided(packing))
 
 
 class _Saved(Struct, frozen=True):
@@ -121,7 +125,20 @@ class _Saved(Struct, frozen=True):
     contents: Mapping[int, Contents]
 
     def _holds(self, component: SavedComponent) -> bool:
-        return any(self.contents[task].tables for task in component.tasks)
+        contents = (self.contents[task] for task in component.tasks)
+        return any(each.tables or each.input_messages for each in contents)
+
+    def _has_input(self, component: SavedComponent) -> bool:
+        return any(self.contents[task].input_messages for task in component.tasks)
+
+    def divided(self, packing: PackingPlan) -> dict[str, tuple[int, ...]]:
+        """See RestorePlan."""
+        return {
+            name: each.tasks
+            for name, each in self.description.components.items()
+            if len(packing.tasks_of.get(name, each.tasks)) != len(each.tasks)
+            and self._has_input(each)
+        }
 
     def check_backend(self, backend: str) -> None:
         for name, component in self.description.components.items():
@@ -145,25 +162,30 @@ class _Saved(Struct, frozen=True):
             new = [name for name in packing.tasks_of if name not in components]
             theirs = f"it has {_some(new)} instead" if new else f"it has {_some(packing.tasks_of)}"
             raise HeronError(
-                f"{self.where} was saved by the topology {self.description.topology} and has state "
-                f"of {_some(gone)}, which {packing.topology} has not ({theirs}): restore it into "
-                "the topology that it is of, or drop that state by --allow-non-restored"
+                f"{self.where} was saved by the topology {self.description.topology} and has "
+                f"{self._held_by(gone)} of {_some(gone)}, which {packing.topology} has not "
+                f"({theirs}): restore it into the topology that it is of, "
+                "or drop that state by --allow-non-restored"
             )
-        return [f"{name} was removed: its state is dropped" for name in gone]
+        return [
+            f"{name} was removed: its {held} {'is' if held == STATE else 'are'} dropped"
+            for name, held in ((name, self._held_by([name])) for name in gone)
+        ]
+
+    def _held_by(self, names: Sequence[str]) -> str:
+        components = self.description.components
+        has_input = any(self._has_input(components[name]) for name in names)
+        return f"{STATE} and unprocessed input" if has_input else STATE
 
     def sources(self, name: str, former: SavedComponent, key_range: KeyRange) -> tuple[Source, ...]:
         """The former tasks whose state a task of a component takes."""
         if len(former.tasks) != key_range.tasks:
             if not self._holds(former):
                 return ()
-            if any(self.contents[task].input_messages for task in former.tasks):
-                raise StateError(
-                    f"{name} had {len(former.tasks)} instances, and {self.where} has input that"
-                    f" they had not processed, which cannot be divided: keep {len(former.tasks)}"
-                    " instances, or take a savepoint"
-                )
             if not all(self.contents[task].may_be_divided for task in former.tasks):
                 raise not_divisible(name, len(former.tasks), key_range.tasks)
+            if self._has_input(former):
+                return ()
         return sources_of(former.tasks, key_range)
 
 

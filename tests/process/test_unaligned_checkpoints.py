@@ -1,7 +1,9 @@
 """A sink that turns slow behind a long queue: checkpoints and updates do not wait for the queue."""
 
 from collections import Counter
+from contextlib import suppress
 
+import psutil
 import pytest
 
 from heron_core.stats import CheckpointStats
@@ -70,6 +72,46 @@ def test_a_slow_sink_gets_its_next_checkpoint_and_another_instance_and_every_cou
     tell(place, "enough")
     tell(place, "fast")
     running.wait().succeeded()
+    check_counts(place, fan)
+    place.nothing_is_left()
+
+
+def test_a_run_whose_machine_was_lost_resumes_with_more_sinks_and_every_count_is_exact(
+    place: Place,
+) -> None:
+    """Its newest checkpoint has thousands of tuples that its one sink had not processed: two sinks
+    divide these, once more after kill -9 of one of them."""
+    fan = 1000
+    options = ("-N", place.name, "-o", f"test.fan={fan}", "-o", "test.slow.secs=0.05")
+    running = place.start("run", TOPOLOGIES / "fanning_out.py", *options)
+    running.until(lambda: "slow" in place.results(), "the sink is slow")
+    place.heronpy("checkpoint", place.name, secs=BUSY_SECS).succeeded()
+    for each in place.processes():
+        with suppress(psutil.Error):
+            each.kill()
+    running.wait()
+    place.environment["TEST_SINKS"] = "2"
+    running = place.start("run", TOPOLOGIES / "fanning_out.py", *options)
+    running.until(lambda: "resumes from checkpoint 1" in running.err, "it resumes")
+    with Master(place.store_url, place.name) as master:
+        running.until(lambda: has_states(master), "all have their states")
+        assert newest(master).completed == 2, "none has been taken since"
+        killed(running, master, "heron: sink[1]")
+    tell(place, "enough")
+    tell(place, "fast")
+    running.wait().succeeded()
+    check_counts(place, fan)
+    place.nothing_is_left()
+
+
+def has_states(master: Master) -> bool:
+    """Whether all instances have what they begin with."""
+    stats = master.stats()
+    return stats is not None and stats.checkpoints is not None and stats.checkpoints.released
+
+
+def check_counts(place: Place, fan: int) -> None:
+    """Each tuple counts once, in one of two sinks."""
     expected = Counter(
         (number + at) % KEYS for number in range(place.results()["emitted"]) for at in range(fan)
     )
@@ -79,4 +121,3 @@ def test_a_slow_sink_gets_its_next_checkpoint_and_another_instance_and_every_cou
         counted.update({int(key): number for key, number in each.items()})
     assert counted == expected
     assert len(sinks) == 2
-    place.nothing_is_left()

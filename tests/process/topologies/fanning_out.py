@@ -1,7 +1,10 @@
 """Each number becomes many tuples, or a wide one, for sinks that turn slow until they are told.
 
 Config: `test.fan` tuples of each number, of `test.bytes` each; see slow_sinks.py.
+Environment: TEST_SINKS instances of the sink.
 """
+
+import os
 
 import results
 import slow_sinks
@@ -59,4 +62,6 @@ class FanningOut(Topology):
     numbers = slow_sinks.Numbers.spec()
     fan = Fan.spec(inputs={numbers: Grouping.SHUFFLE})
     side = Side.spec(inputs={numbers: Grouping.SHUFFLE})
-    sink = Sink.spec(inputs={fan: Grouping.fields("key")})
+    sink = Sink.spec(
+        par=int(os.environ.get("TEST_SINKS", "1")), inputs={fan: Grouping.fields("key")}
+    )

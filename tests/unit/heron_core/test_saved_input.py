@@ -86,9 +86,9 @@ def test_input_of_what_is_no_more_is_refused_by_name() -> None:
         addressed(8, 40, packing(1), topology("default"), gone)
 
 
-def test_a_state_with_input_is_not_divided_and_may_hold_anything() -> None:
+def test_a_state_with_input_may_be_divided_and_may_hold_anything() -> None:
     data = encode_input(STATE, SavedInput((message(2, 10),), 0, {2: source()}))
     assert contents_of(data, "here").input_messages == 1
-    assert not contents_of(data, "here").may_be_divided
+    assert contents_of(data, "here").may_be_divided
     assert opens_pickles(data)
     assert contents_of(STATE, "here").may_be_divided
