@@ -348,10 +348,9 @@ class InstanceCore:
 
     def send(self, messages: list[Frames]) -> None:
         """Put messages on the wire, and with them a report of what was processed meanwhile."""
-        self._transmit([self._report(), *messages] if self._consumed.messages else messages)
-
-    def _report(self) -> Frames:
-        return self._consumed.report(self.shared.epoch, self.identity.task)
+        if self._consumed.messages:
+            messages = [self._consumed.report(self.shared.epoch, self.identity.task), *messages]
+        self._transmit(messages)
 
     def report_consumed(self) -> None:
         """Send what is buffered, and with it the report: acks are never later."""
@@ -361,7 +360,7 @@ class InstanceCore:
     def _report_unsent(self) -> None:
         """A report of its own, if no message carried it."""
         if self._consumed.messages:
-            self._transmit([self._report()])
+            self.send([])
 
     # --- pending calls, in the main thread ----------------------------------------------------
 
@@ -474,6 +473,7 @@ class InstanceCore:
         """Another object of the user's class with this state: nothing is left of the old one."""
         before, who = self.driver, self.identity
         self._consumed.begun(float("inf"), self._clock())  # what is left comes again
+        self._report_unsent()
         self.instance = build(self._topology, self._packing, who.task, self._environment, saved)
         self.driver = self._prepared()
         if saved is not None:

@@ -57,10 +57,14 @@ class CoroutineCalls:
         self._check(attempt, stream, need_task_ids)
         route = collector.route_of(stream)
         values = collector.checked(tup, route)
-        if not self._foreign.is_elsewhere:  # a thread would pack at the same time as others
-            collector.packed(values, route)
         own = [attempt.taken.tup] if anchors is None else list(anchors)
-        self._withhold(attempt, lambda: collector.emit_general(values, stream, own, direct_task))
+        if self._foreign.is_elsewhere:  # a thread would pack at the same time as others
+            rest = (values, stream, own, direct_task)
+            self._withhold(attempt, lambda: collector.emit_general(*rest))
+            return None
+        data = collector.packed(values, route)  # what user code changes later was emitted before
+        packed = (values, data, stream, own, direct_task)
+        self._withhold(attempt, lambda: collector.emit_packed(*packed))
         return None
 
     def emit_batch(

@@ -246,12 +246,33 @@ class BoltCollector(Collector):
             rest = (values, stream, kept, direct_task, need_task_ids)
             return self.left(self.emit_general, *rest, wants_tasks=need_task_ids)  # type: ignore[no-any-return]
         buffers = self.buffers_for(values, route, direct_task)
+        self._put_anchored(buffers, route, self.packed(values, route), anchors)
+        return tasks_of(buffers) if need_task_ids else None
+
+    def emit_packed(
+        self,
+        values: list[Any],
+        data: bytes,
+        stream: str,
+        anchors: Sequence[Any],
+        direct_task: int | None,
+    ) -> None:
+        """Emit what was packed before: its tasks are those of now, its bytes those of then."""
+        route = self.route_of(stream)
+        self._put_anchored(self.buffers_for(values, route, direct_task), route, data, anchors)
+
+    def _put_anchored(
+        self,
+        buffers: Sequence[OutputBuffer],
+        route: Route,
+        data: bytes,
+        anchors: Sequence[Any] | None,
+    ) -> None:
         anchor_states = anchors_of(anchors) if self.outbox.tracked and anchors else {}
-        total = self.put(buffers, route, self.packed(values, route), list(anchor_states))
+        total = self.put(buffers, route, data, list(anchor_states))
         for anchor_state, at in anchor_states.values():
             anchor_state[at] ^= total
         self.outbox.flush_if_full()
-        return tasks_of(buffers) if need_task_ids else None
 
     def _fast_emit(
         self, route: Route, general: Emit, unnamed: str | None, user: Any, thread: NextNumber

@@ -7,6 +7,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from sim.cluster import Cluster
+from sim.coroutines import CallingCluster
 from sim.run import run_seed
 
 
@@ -16,11 +18,14 @@ def main() -> int:
     parser.add_argument("--seeds", type=int, default=500, help="how many (500)")
     parser.add_argument("--from", type=int, default=0, dest="first", help="the first one (0)")
     parser.add_argument("--effectively-once", action="store_true", help="with checkpoints")
+    parser.add_argument("--coroutines", action="store_true", help="with bolts that are coroutines")
     arguments = parser.parse_args()
+    kind = CallingCluster if arguments.coroutines else Cluster
+    effectively_once = arguments.effectively_once or arguments.coroutines
     failed = []
     for seed in range(arguments.first, arguments.first + arguments.seeds):
         try:
-            run_seed(seed, arguments.effectively_once)
+            run_seed(seed, effectively_once, kind)
         except KeyboardInterrupt:
             raise
         except BaseException:

@@ -6,7 +6,7 @@ start anew with each process; `number` counts the emits of one origin over all o
 """
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from heron_core.plans import PackingPlan
 from heron_core.topology import GroupingKind, TopologySpec
@@ -29,6 +29,8 @@ class Journal:
 
     def __init__(self, topology: TopologySpec) -> None:
         self.topology = topology
+        self.unordered: Collection[str] = ()
+        """Components whose emits come in any order."""
         self.calm = False
         """Faults are over: user code fails and holds back nothing any more."""
         self.lossy = False
@@ -124,7 +126,7 @@ class Journal:
             return
         where = f"tuple {number} of process {origin} of {source} at task {task} ({consumer})"
         require(
-            number > self._latest.get((origin, process), 0),
+            source[0] in self.unordered or number > self._latest.get((origin, process), 0),
             f"{where} is late or doubled: number {self._latest.get((origin, process))} was there",
         )
         self._latest[origin, process] = number

@@ -43,6 +43,7 @@ from heron_instance.shared_state import SharedState
 from sim.checkers import require
 from sim.network import Channel
 from sim.suspended_calls import SuspendableCall
+from sim.virtual_loop import constructing, have_ended
 
 if TYPE_CHECKING:
     from sim.cluster import Cluster
@@ -130,6 +131,7 @@ class Instance:
             self._admit,
             log,
             shared.call,
+            construct=constructing(cluster.clock),
             may_send=lambda: shared.may_send,
             load_state=self._load_state if cluster.effectively_once else None,
             waits_for_state=cluster.effectively_once,
@@ -314,6 +316,8 @@ class Instance:
             case Wait(until, for_input):
                 if self._is_woken or self.cluster.clock.now >= until:
                     pass
+                elif have_ended(self):
+                    self._is_busy = True
                 elif not (for_input and self.inbox.ready):
                     return None
                 self._is_busy |= self._has_calls()

@@ -1,5 +1,7 @@
 """One run of a simulated cluster: until it is done, then every rule that holds at the end."""
 
+from collections.abc import Callable
+
 from sim.at_least_once import check_keyed_counts
 from sim.checkers import Violation, require
 from sim.cluster import Cluster
@@ -14,19 +16,27 @@ LAST_ROUNDS = 10
 STORY_LINES = 30
 
 
-def run_seed(seed: int, effectively_once: bool = False) -> Cluster:
+def run_seed(
+    seed: int, effectively_once: bool = False, kind: Callable[..., Cluster] = Cluster
+) -> Cluster:
     """Run the cluster of a seed; Violation, or what our code raises, with the newest events."""
-    cluster = Cluster(seed, effectively_once)
+    cluster = kind(seed, effectively_once)
     try:
         _run(cluster)
     except BaseException as error:
-        name = "effectively_once" if effectively_once else "cluster"
+        name = _test_of(cluster)
         again = f"again: HERON_SIM_SEEDS={seed} pytest tests/sim/test_{name}.py"
         error.add_note("\n".join([*cluster.trace, *_stories(cluster), again]))
         raise
     finally:
         cluster.close()
     return cluster
+
+
+def _test_of(cluster: Cluster) -> str:
+    if type(cluster) is not Cluster:
+        return "coroutines"
+    return "effectively_once" if cluster.effectively_once else "cluster"
 
 
 def _stories(cluster: Cluster) -> list[str]:

@@ -359,3 +359,18 @@ def test_a_barrier_overtakes_input_but_no_call_of_a_bolt_that_keeps_state() -> N
     for _ in range(TURNS):
         process.handle(Turn())
     assert sorted(process.component.open) == [3, 4]
+
+
+class Changing(Bolt):
+    async def process(self, tup: Any) -> None:
+        idents = [tup.value]
+        self.emit(["changed", idents])
+        await asyncio.sleep(0)
+        idents.clear()
+
+
+def test_what_is_changed_after_its_emit_is_sent_as_it_was() -> None:
+    made = opened(Changing, reads(SHUFFLE))
+    made.core.deliver(batch([1], roots=[(17, 5)]))
+    work(made.core)
+    assert [values for _, values in made.emitted()] == [["changed", [1]]]

@@ -1,0 +1,152 @@
+"""Bolts whose `process` is a coroutine in a simulated cluster that takes checkpoints.
+
+Their event loops live in the cluster's time, so a run depends on its seed alone. A call takes a
+while, raises or never ends now and then, and whatever dies meanwhile, what it emits counts once:
+the bolts behind it count every ident as often as they must.
+"""
+
+import asyncio
+from dataclasses import replace
+from random import Random
+from typing import Any
+
+from heron_core import config as keys
+from heron_core.topology import DEFAULT_STREAM, TopologySpec
+from sim.cluster import Cluster
+from sim.effectively_once import CountingBolt, children
+from sim.topologies import DIRECT_STREAM, KEYS, SimBolt
+
+CALLING_SHARE = 0.7
+"""Of the bolts that others read; one at least."""
+COUNTING_SHARE = 0.3
+"""Of them those that keep a state, whose checkpoint waits for their calls."""
+TIMEOUT_MS = 60
+CALL_SECS = (0.0, 0.0, 0.001, 0.005, 0.02)
+HANGING_SHARE = 0.02
+"""Of the calls that may fail: those that only their limit ends."""
+
+
+class CallingBolt(SimBolt):
+    """Asks somebody outside about each tuple, and passes on what comes of it. Keeps no state."""
+
+    def initialize(self, config: Any, context: Any) -> None:
+        super().initialize(config, context)
+        self.numbers: dict[int, list[tuple[str, int]]] = {}
+        """By the place of a tuple in memory: (stream, number) of each emit, in the order of the
+        tuples, which is that of what is sent if the topology wants it."""
+
+    async def process(self, tup: Any) -> None:
+        (ident,) = tup.values[5]
+        if id(tup) not in self.numbers:
+            self.receive(tup)
+            self.numbers[id(tup)] = self.reserved(ident)
+        await self.call()
+        for stream, number in self.numbers[id(tup)]:
+            self.send(stream, number, ident)
+        await self.call()
+        del self.numbers[id(tup)]
+
+    def reserved(self, ident: int) -> list[tuple[str, int]]:
+        """The numbers of what is emitted for a tuple."""
+        emitter, most = self.emitter, self.emitter.habits.children_max
+        return [
+            (stream, emitter.journal.emitted(emitter.process_id, emitter.name, stream, [],
+                                             emitter.packing))
+            for stream in emitter.streams
+            for _ in range(children(emitter.name, stream, ident, most))
+        ]  # fmt: skip
+
+    def send(self, stream: str, number: int, ident: int) -> None:
+        """Emit one tuple."""
+        emitter, idents = self.emitter, [ident]
+        how: dict[str, Any] = {} if stream == DEFAULT_STREAM else {"stream": stream}
+        if stream == DIRECT_STREAM:
+            how["direct_task"] = emitter.rng.choice(emitter.direct_tasks)
+        key = ident % KEYS
+        values = [emitter.process_id, number, emitter.name, stream, [], idents, key, None]
+        self.emit(values, **how)
+        idents.clear()  # what was emitted is not to change by this
+
+    async def call(self) -> None:
+        """A call to the outside."""
+        emitter = self.emitter
+        await asyncio.sleep(emitter.rng.choice(CALL_SECS))
+        habits = emitter.habits
+        if habits.raising is not None and habits.raises_left:
+            if habits.raising.random() < HANGING_SHARE:
+                habits.raises_left -= 1
+                await asyncio.sleep(1e9)
+            habits.may_raise()
+
+    def on_finish(self) -> None:
+        """Nothing is held back."""
+
+
+class CallingCountingBolt(CountingBolt):
+    """One that counts, too: half of what a call changes must not be in a checkpoint."""
+
+    def initialize(self, config: Any, context: Any) -> None:
+        super().initialize(config, context)
+        self.begun: set[int] = set()
+        """The places in memory of tuples under way."""
+
+    async def process(self, tup: Any) -> None:  # type: ignore[override]
+        if id(tup) not in self.begun:  # or else it is tried again
+            self.receive(tup)
+            self.begun.add(id(tup))
+        await CallingBolt.call(self)  # type: ignore[arg-type]
+        self.begun.remove(id(tup))
+        (ident,) = tup.values[5]
+        self.counts[ident] = self.counts.get(ident, 0) + 1
+        self.uncommitted += 1  # and no `await` from here on, so that all of it is done or nothing
+        for stream in self.emitter.streams:
+            most = self.emitter.habits.children_max
+            for _ in range(children(self.emitter.name, stream, ident, most)):
+                emitter = self.emitter
+                number = emitter.journal.emitted(
+                    emitter.process_id, emitter.name, stream, [], emitter.packing
+                )
+                CallingBolt.send(self, stream, number, ident)  # type: ignore[arg-type]
+
+
+class CallingCluster(Cluster):
+    """A cluster some of whose bolts are coroutines."""
+
+    def __init__(self, seed: int, effectively_once: bool = True) -> None:
+        super().__init__(seed, effectively_once)
+        self.journal.unordered = self._unordered()
+
+    def _chosen_config(self) -> dict[str, Any]:
+        chance = Random(f"coroutines {self.seed}")
+        return super()._chosen_config() | {
+            keys.ASYNC_CAPACITY: chance.choice((1, 3, 100)),
+            keys.ASYNC_ORDERED: chance.choice((True, False)),
+            keys.ASYNC_TIMEOUT_MS: TIMEOUT_MS,
+        }
+
+    def _made_topology(self, config: dict[str, Any]) -> TopologySpec:
+        made = super()._made_topology(config)
+        chance = Random(f"calling {self.seed}")
+        read = [
+            each.name
+            for each in made.components
+            if not each.is_spout and any(name == each.name for name, _ in made.consumers)
+        ]
+        chosen = {name for name in read if chance.random() < CALLING_SHARE} or set(read[:1])
+        self.calling = {
+            name: CallingCountingBolt if chance.random() < COUNTING_SHARE else CallingBolt
+            for name in sorted(chosen)
+        }
+        components = tuple(
+            replace(each, class_path=f"{__name__}.{self.calling[each.name].__name__}")
+            if each.name in self.calling
+            else each
+            for each in made.components
+        )
+        return replace(made, components=components)
+
+    def _unordered(self) -> set[str]:
+        """The components whose emits come in any order."""
+        if not self.topology.config[keys.ASYNC_ORDERED]:
+            return set(self.calling)
+        return {name for name, kind in self.calling.items() if kind is CallingCountingBolt}

@@ -1,0 +1,77 @@
+"""The event loops of coroutines in a simulated cluster: they live in its time."""
+
+import asyncio
+import gc
+from collections.abc import Callable
+from contextlib import suppress
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+from heron_core.topology import ComponentSpec
+from heron_instance.input.coroutine_bolt import CoroutineBoltDriver
+from heronpy_compat.adapters.construct import construct
+from sim.clock import Clock
+
+if TYPE_CHECKING:
+    from sim.instances import Instance
+
+
+_loops: list["VirtualLoop"] = []
+"""Of the run that is under way."""
+
+
+class VirtualLoop(asyncio.base_events.BaseEventLoop):
+    """An event loop in simulated time that waits for nothing and has no file descriptor."""
+
+    def __init__(self, now: Callable[[], float]) -> None:
+        super().__init__()
+        self._now = now
+        self._clock_resolution = 1e-9
+        self._selector = SimpleNamespace(select=lambda timeout: ())
+        _loops.append(self)
+        self.set_exception_handler(lambda loop, context: None)  # of tasks of a process that died
+
+    def __del__(self) -> None:
+        """A process that dies closes nothing, and this holds nothing that is to be closed."""
+
+    def time(self) -> float:
+        """The cluster's."""
+        return self._now()
+
+    def _process_events(self, events: Any) -> None:
+        """There are none."""
+
+    def _write_to_self(self) -> None:
+        """Nobody sleeps."""
+
+
+def abandon_all() -> None:
+    """No coroutine of a run is left to the garbage collector, which would complain of each."""
+    for loop in _loops:
+        for task in asyncio.all_tasks(loop):
+            coroutine: Any = task.get_coro()
+            with suppress(BaseException):
+                coroutine.close()
+    _loops.clear()
+    gc.collect()
+
+
+def constructing(clock: Clock) -> Callable[..., Any]:
+    """What makes a component whose coroutines live in the cluster's time."""
+
+    def made(spec: ComponentSpec, bindings: Any) -> Any:
+        component: Any = construct(spec, bindings)
+        if component.coroutines is not None:
+            component.coroutines.loop = VirtualLoop(lambda: clock.now)
+        return component
+
+    return made
+
+
+def have_ended(instance: "Instance") -> bool:
+    """Let the coroutines of an instance that waits go on; whether one of them has ended."""
+    driver = instance.core.driver
+    if not isinstance(driver, CoroutineBoltDriver):
+        return False
+    driver.component.coroutines.turn()
+    return bool(driver._ended)
