@@ -6,11 +6,11 @@ the bolts behind it count every ident as often as they must.
 """
 
 import asyncio
-from dataclasses import replace
 from random import Random
 from typing import Any
 
 from heron_core import config as keys
+from heron_core.records import replace
 from heron_core.topology import DEFAULT_STREAM, TopologySpec
 from sim.cluster import Cluster
 from sim.effectively_once import CountingBolt, children
