@@ -40,8 +40,7 @@ from heron_io.state_store.protocol import StateStore
 from scheduler.container.engines import Choice
 from scheduler.container_sizes import check_fits
 from scheduler.savepoints import Taking, check_is_free, store_url
-from scheduler.signatures import key_of
-from scheduler.user_folder import Home
+from scheduler.signatures import savepoint_key
 
 ANSWER_SECS = 1.0
 """For one question to the master: the others' steps wait meanwhile."""
@@ -192,8 +191,8 @@ class OperationSteps(Struct, frozen=True):
         logs = str((self.store.get(execution_path(self.name)) or {}).get("logs", ""))
         completed = (self.store.get(checkpoints_path(self.name)) or {}).get("completed", ())
         at = next((float(each["at"]) for each in completed if each["number"] == number), 0.0)
-        store = open_checkpoint_store(store_url(topology, logs), self._states_key())
-        key = key_of(Home.of_user().path)
+        states = self._states_key()
+        store, key = open_checkpoint_store(store_url(topology, logs), states), savepoint_key(states)
         return Taking(topology, self._running_plan(), store, number, at, url, key).copied()
 
     def _states_key(self) -> bytes:

@@ -1,7 +1,8 @@
 """Who made a savepoint or a checkpoint: it is signed by a key of the user's own.
 
 A value that only pickle can carry runs code of its maker's choice when it is opened. So a savepoint
-is signed when it is taken, by an HMAC with a key that only its user can read; one without a valid
+is signed when it is taken, by an HMAC with a key that is made of its topology's (below): the
+process that takes it may be on another machine, which has not the user's own. One without a valid
 signature begins nothing if it has such values, unless the user says that its maker is trusted.
 Plain values need no signature: nothing of them is ever executed.
 
@@ -59,6 +60,11 @@ def states_key(key: bytes, topology: str) -> bytes:
     return hmac.digest(key, f"states of {topology}".encode(), "sha256")
 
 
+def savepoint_key(states: bytes) -> bytes:
+    """What signs the savepoints of a topology; `states`: what signs its states. Empty for none."""
+    return hmac.digest(states, b"savepoints", "sha256") if states else b""
+
+
 def _signature(key: bytes, description: Any, digests: Mapping[int, str]) -> str:
     states = {str(task): each for task, each in digests.items()}
     signed = json.dumps([description, states], sort_keys=True).encode()
@@ -98,7 +104,7 @@ class Trust(Struct):
     def check(self, folder: StateFolder, description: Any, names: Mapping[int, str]) -> None:
         """After all states: UsageError if the savepoint may run a stranger's code. `names`: task ->
         component."""
-        if self.trusts_all or not self._pickled or self._is_signed(folder, description):
+        if self.trusts_all or not self._pickled or self.is_signed(folder, description):
             return
         components = ", ".join(sorted({names[task] for task in self._pickled}))
         raise UsageError(
@@ -106,7 +112,9 @@ class Trust(Struct):
             f"may have values that execute code of its author: {OPTION} if you know who made it"
         )
 
-    def _is_signed(self, folder: StateFolder, description: Any) -> bool:
+    def is_signed(self, folder: StateFolder, description: Any) -> bool:
+        """Whether the states that were looked at, and the description, have the signature of a
+        savepoint of the user's own."""
         path = f"{folder.path}/{SIGNATURE}"
         try:
             found = folder.access.read(path)
@@ -114,8 +122,16 @@ class Trust(Struct):
             return False
         except Exception as error:
             raise wrong(f"{path} cannot be read", error) from error
-        wanted = _signature(self.key, description, self.digests).encode()
-        return bool(self.key) and hmac.compare_digest(found, wanted)
+        signatures = (_signature(key, description, self.digests) for key in self._keys(description))
+        return any(hmac.compare_digest(found, each.encode()) for each in signatures)
+
+    def _keys(self, description: Mapping[str, Any]) -> tuple[bytes, ...]:
+        """With one of which a savepoint of the user's is signed: that of its topology, or as
+        earlier versions did it the user's own."""
+        if not self.key:
+            return ()
+        topology = str(description.get("topology", ""))
+        return savepoint_key(states_key(self.key, topology)), self.key
 
     def check_again(self, task: int, state: bytes, path: str) -> bytes:
         """A state that is read once more is the one that was looked at."""

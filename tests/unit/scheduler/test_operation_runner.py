@@ -20,18 +20,20 @@ from heron_core.state_tree import (
     topology_path,
 )
 from heron_core.topology import TopologySpec, topology_to_json
+from heron_io.checkpoint_store.opening import open_checkpoint_store
 from heron_io.security import Keys
 from heron_io.state_store.file_store import FileStore
 from scheduler.operation_runner import HISTORY_MAX, Killed
 from scheduler.operation_steps import SILENT_SECS
 from scheduler.operations import Requests
+from scheduler.signatures import Trust, states_key
 
 
 @pytest.fixture
 def world(tmp_path: Path) -> Iterator[World]:
     with FileStore(str(tmp_path)) as store:
         store.put(topology_path(NAME), {})
-        store.put(keys_path(NAME), Keys.new().to_json())
+        store.put(keys_path(NAME), Keys.new(states=b"k" * 32).to_json())
         store.put(execution_path(NAME), {"state": "RUNNING"})
         run_by(store, OLD)
         master = FakeMaster(store)
@@ -254,6 +256,26 @@ def test_a_kill_with_a_savepoint_ends_when_it_is_there(world: World, tmp_path: P
     assert kill().result["savepoint"] == f"{tmp_path}/savepoint"
     assert json.loads((tmp_path / "savepoint/description.json").read_text())["checkpoint"] == 4
     assert "drain" not in world.master.commands  # all of that would be done again
+
+
+def test_a_savepoint_that_another_machine_takes_is_signed_as_its_users_own(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a sandbox of Aurora or a container of YARN: its folder has another key, or none."""
+    mine, others = b"m" * 32, b"o" * 32
+    monkeypatch.setenv("HERONPY_HOME", f"{tmp_path}/sandbox")
+    pair = Keys.new(states=states_key(mine, NAME))
+    world.store.put(keys_path(NAME), pair.to_json())
+    with_savepoint(world, tmp_path)
+    world.poll(2)
+    world.master.checkpoints |= {"completed": 4, "latest": 4}
+    with pytest.raises(Killed):
+        world.poll(5)
+    folder = open_checkpoint_store(f"{tmp_path}/savepoint").savepoint()
+    assert Trust(mine).is_signed(folder, folder.description())
+    assert not Trust(others).is_signed(folder, folder.description())
+    assert not Trust().is_signed(folder, folder.description())
+    assert not (tmp_path / "sandbox").exists(), "the machine's own key is not even made"
 
 
 def test_without_its_savepoint_nothing_is_killed(world: World, tmp_path: Path) -> None:

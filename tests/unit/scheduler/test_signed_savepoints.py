@@ -12,7 +12,7 @@ from heron_core.state.description import opens_pickles
 from heron_core.state.file_snapshot import as_bytes
 from scheduler.packing import pack
 from scheduler.savepoints import Savepoint, Taking, read_savepoint
-from scheduler.signatures import Trust, key_of
+from scheduler.signatures import Trust, key_of, savepoint_key, states_key
 
 KEY, ANOTHER = b"k" * 32, b"a" * 32
 opened = list[str]()
@@ -55,13 +55,24 @@ def file_of(world: World, component: str) -> Path:
     return Path(world.url) / str(world.packing.tasks_of[component][0])
 
 
-def test_a_savepoint_of_ones_own_is_begun_with(world: World) -> None:
-    savepoint = read(taken(world, KEY), Trust(KEY))
+@pytest.mark.parametrize("key", [KEY, savepoint_key(states_key(KEY, BEFORE.name))])
+def test_a_savepoint_of_ones_own_is_begun_with(world: World, key: bytes) -> None:
+    """Signed with the key of its topology, or as earlier versions did it with the user's."""
+    savepoint = read(taken(world, key), Trust(KEY))
     assert savepoint.write(world.store, "words", 9) > 0
     assert opened == []
 
 
-@pytest.mark.parametrize("key", [b"", ANOTHER])
+@pytest.mark.parametrize(
+    "key",
+    [
+        b"",
+        ANOTHER,
+        savepoint_key(states_key(ANOTHER, BEFORE.name)),
+        savepoint_key(states_key(KEY, "another topology of ours")),
+        states_key(KEY, BEFORE.name),
+    ],
+)
 def test_a_strangers_savepoint_is_refused_before_a_value_is_opened(
     world: World, key: bytes
 ) -> None:
