@@ -19,7 +19,7 @@ _AS_TEXT = (date, time, Decimal, UUID)
 def object_of(fields: Sequence[str], values: Sequence[Any]) -> bytes:
     """The values by their fields, as an object; ValueError that names the first one without."""
     try:
-        return _written(dict(zip(fields, values, strict=True)))
+        return _written(dict(zip(fields, values, strict=True)), keys_from=1)
     except (TypeError, ValueError) as error:
         for name, value in zip(fields, values, strict=True):
             document_of(value, f"{name}=")
@@ -39,9 +39,10 @@ def document_of(value: Any, name: str = "") -> bytes:
     raise ValueError(f"{name}{shown} has no JSON: {why}")
 
 
-def _written(value: Any) -> bytes:
+def _written(value: Any, keys_from: int = 0) -> bytes:
+    """`keys_from`: the byte behind which an object may have keys that are no texts."""
     found = json.dumps(value, ensure_ascii=False, allow_nan=False, default=_plain).encode()
-    if b"{" in found[1:]:
+    if b"{" in found[keys_from:]:
         _check_keys(value)
     return found
 

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterable, Mapping
+from importlib import import_module
 from typing import Any
 
 from heron_core.errors import ComponentError
@@ -78,6 +79,18 @@ def partitions_of(client: Any, servers: str, topics: Iterable[str]) -> list[tupl
             )
         found += [(topic, number) for number in sorted(described.partitions)]
     return found
+
+
+def message_bytes_max(settings: Mapping[str, Any], topic: str) -> int | None:
+    """How large a batch of records of a topic may be; None if the brokers do not tell."""
+    admin = import_module("confluent_kafka.admin")
+    asked = admin.ConfigResource(admin.ResourceType.TOPIC, topic)
+    try:
+        client = admin.AdminClient(settings)
+        (answer,) = client.describe_configs([asked], request_timeout=METADATA_SECS).values()
+        return int(answer.result()["max.message.bytes"].value)
+    except kafka().KafkaException:  # they may not tell this client
+        return None
 
 
 def error_text(error: Any) -> str:

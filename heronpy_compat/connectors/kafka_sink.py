@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from heron_core import config as keys
 from heron_core.errors import ComponentError
-from heronpy_compat.connectors.json_values import document_of
 from heronpy_compat.connectors.kafka_client import (
     METADATA_SECS,
     NEEDED_PACKAGE,
@@ -16,9 +15,18 @@ from heronpy_compat.connectors.kafka_client import (
     SparingLog,
     error_text,
     kafka,
+    message_bytes_max,
     partitions_of,
     setting,
     to_reach_brokers,
+)
+from heronpy_compat.connectors.kafka_records import (
+    Record,
+    bytes_of,
+    client_limit,
+    headers_of,
+    size_of,
+    topic_limit,
 )
 from heronpy_compat.connectors.transactions import TransactionId, number_of_run
 from heronpy_compat.connectors.two_phase import WriteAheadSink
@@ -32,6 +40,12 @@ KEY_AT = "kafka.key.position"
 """Config key: which value of a tuple, counting from 0, is the record's key; none by default."""
 VALUE_AT = "kafka.value.position"
 """Config key: which one is its value (the last one)."""
+HEADERS_AT = "kafka.headers.position"
+"""Config key: which one has its headers, a dict or a list of pairs; none by default."""
+
+ASK_ABOVE_BYTES = 16 * 1024
+"""The brokers are asked for a topic's own limit when a record is larger: topics that take less are
+none, and the question costs seconds where brokers do not answer it."""
 
 POLL_SECS = 0.005
 """How often to ask for deliveries while nothing else comes."""
@@ -71,6 +85,8 @@ class KafkaSink(WriteAheadSink):
         key_at = config.get(KEY_AT)
         self._key_at = None if key_at is None else int(key_at)
         self._value_at = int(config.get(VALUE_AT, -1))
+        headers_at = config.get(HEADERS_AT)
+        self._headers_at = None if headers_at is None else int(headers_at)
         timeout_ms = int(keys.seconds(keys.with_defaults(config), keys.MESSAGE_TIMEOUT_SECS) * 1000)
         self._under_way = 0
         self._is_polling = False
@@ -79,6 +95,9 @@ class KafkaSink(WriteAheadSink):
             "enable.idempotence": True,
             **config.get(PRODUCER, {}),
         }
+        self._limits = [client_limit(self._settings)]
+        self._knows_topic = False
+        """Whether the topic's own limit is among them, or brokers do not tell it."""
         timeout = {"message.timeout.ms": max(1, int(timeout_ms * IN_TIME))}
         index = context.get_component_tasks(name).index(context.get_task_id())
         self.transactional_id = f"{context.get_topology_name()}.{name}.{index}"
@@ -146,13 +165,31 @@ class KafkaSink(WriteAheadSink):
 
     # --- transactions -----------------------------------------------------------------------------
 
-    def row_of(self, tup: Any) -> list[bytes | None]:
-        """The key and the value of a record."""
-        key = None if self._key_at is None else self._bytes_at(tup, self._key_at)
-        return [key, self._bytes_at(tup, self._value_at)]
+    def row_of(self, tup: Any) -> list[Any]:
+        """The key, the value and, if the config asks for some, the headers of a record."""
+        record: list[Any] = [None, bytes_of(*_at(tup, self._value_at, VALUE_AT))]
+        if self._key_at is not None:
+            record[0] = bytes_of(*_at(tup, self._key_at, KEY_AT))
+        if self._headers_at is not None:
+            record.append(headers_of(*_at(tup, self._headers_at, HEADERS_AT)))
+        return record
 
-    def _bytes_at(self, tup: Any, at: int) -> bytes | None:
-        return _as_bytes(tup.values[at], f"{tup.fields[at]}=")
+    def checked_row(self, tup: Any) -> list[Any]:
+        """The record; ValueError for one that is too large."""
+        row = self.row_of(tup)
+        if not self._knows_topic and size_of(row) > ASK_ABOVE_BYTES:
+            self._learn_limit()
+        for each in self._limits:
+            each.check(row, tup.fields[min(self._value_at, len(tup.fields) - 1)])
+        return row
+
+    def _learn_limit(self) -> None:
+        """Of the topic, for records as they are: how small a compressed one is, its batch says."""
+        self._knows_topic = True
+        if self._settings.get("compression.type", "none") == "none":
+            most = message_bytes_max(to_reach_brokers(self._settings), self._topic)
+            if most is not None:
+                self._limits.append(topic_limit(most, self._topic))
 
     def commit(self, prepared: Sequence[Any], transaction_id: TransactionId) -> None:
         """Write the records in a transaction, unless it was committed before."""
@@ -178,8 +215,8 @@ class KafkaSink(WriteAheadSink):
             if found.offset >= number.number:
                 return
             producer.begin_transaction()
-            for key, value in records:
-                self._produce(producer, value, key)
+            for each in records:
+                self._produce(producer, each)
             self._note(producer, consumer, number.number)
             if not self._is_noted:
                 with self._consumer(self._group_of_runs) as of_runs:
@@ -192,7 +229,10 @@ class KafkaSink(WriteAheadSink):
         group = consumer.consumer_group_metadata()
         producer.send_offsets_to_transaction(self._noted(number), group, TRANSACTION_SECS)
 
-    def _produce(self, producer: Any, value: Any, key: Any, **more: Any) -> None:
+    def _produce(self, producer: Any, record: Record, **more: Any) -> None:
+        key, value, *headers = record
+        if headers:
+            more["headers"] = [tuple(each) for each in headers[0]]
         while True:
             try:
                 producer.produce(self._topic, value, key, **more)
@@ -207,9 +247,9 @@ class KafkaSink(WriteAheadSink):
         if self.is_two_phase or self.is_in_batch:
             super().process(tup)
             return
-        key, value = self.row_of(tup)
+        row = self.checked_row(tup)
         try:
-            self._produce(self._producer, value, key, on_delivery=partial(self._delivered, tup))
+            self._produce(self._producer, row, on_delivery=partial(self._delivered, tup))
         except kafka().KafkaException as error:
             raise ComponentError(f"topic {self._topic}: {error_text(error.args[0])}") from None
         self._under_way += 1
@@ -250,15 +290,9 @@ class KafkaSink(WriteAheadSink):
         self._noting.close()
 
 
-def _as_bytes(value: Any, name: str = "") -> bytes | None:
-    """Of a record; ValueError, with `name` before it, for what has none."""
-    if value is None or isinstance(value, bytes):
-        return value
-    if not isinstance(value, str):
-        return document_of(value, name)
+def _at(tup: Any, at: int, key: str) -> tuple[Any, str]:
+    """A value of a tuple and the beginning of what is told of it; ValueError if there is none."""
     try:
-        return value.encode()
-    except UnicodeEncodeError:
-        raise ValueError(
-            f"{name}{value!r}: half a character (a lone surrogate) is not text"
-        ) from None
+        return tup.values[at], f"{tup.fields[at]}="
+    except IndexError:
+        raise ValueError(f"{key} is {at}, and a tuple has {', '.join(tup.fields)}") from None

@@ -429,6 +429,11 @@ class WriteAheadSink(TwoPhaseSink):
         """What is written for a tuple."""
         return list(tup.values)
 
+    def checked_row(self, tup: "Tuple") -> Any:
+        """The row; ValueError for one that the target would refuse in `commit`, where it would hold
+        all others up."""
+        return self.row_of(tup)
+
     def begin(self) -> list[Any]:
         """No rows."""
         return []
@@ -440,7 +445,7 @@ class WriteAheadSink(TwoPhaseSink):
                 f"{self.rows_max} rows wait for a checkpoint: take them more often"
                 f" ({keys.CHECKPOINT_INTERVAL_SECS})"
             )
-        transaction.append(self.row_of(tup))
+        transaction.append(self.checked_row(tup))
 
     def pre_commit(self, transaction: list[Any], transaction_id: TransactionId) -> list[Any]:
         """They are durable with the checkpoint."""

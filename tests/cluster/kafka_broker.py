@@ -93,12 +93,25 @@ class KafkaBroker:
     def _admin(self) -> Any:
         return AdminClient(self._client())
 
-    def create(self, *topics: str) -> None:
-        """New topics, of PARTITIONS partitions each."""
+    def create(self, *topics: str, **config: str) -> None:
+        """New topics, of PARTITIONS partitions each, which the broker leads when this returns;
+        config: {max_message_bytes: …}."""
         admin = self._admin()  # what it is doing ends with it
-        made = admin.create_topics([NewTopic(each, PARTITIONS, 1) for each in topics])
+        named = {name.replace("_", "."): value for name, value in config.items()}
+        made = admin.create_topics([NewTopic(each, PARTITIONS, 1, config=named) for each in topics])
         for each in made.values():
             each.result(timeout=30)
+
+        def led() -> bool:
+            known = admin.list_topics(timeout=5).topics
+            return all(
+                name in known
+                and len(known[name].partitions) == PARTITIONS
+                and all(each.leader >= 0 for each in known[name].partitions.values())
+                for name in topics
+            )
+
+        until(led, "the broker leads the topics", START_SECS)
 
     def produce(self, topic: str, numbers: Iterable[int]) -> None:
         """Write numbers as text, each into the partition that its remainder names, in order: a new

@@ -15,7 +15,7 @@ import pytest
 from confluent_kafka import Producer
 from deltalake import DeltaTable
 
-from heronpy_compat.connectors.kafka import KafkaSink
+from heronpy_compat.connectors.kafka import KafkaSink, KafkaSpout
 from heronpy_compat.connectors.transactions import TransactionId
 from heronpy_compat.testing import ComponentTester
 from kafka_broker import KafkaBroker
@@ -26,7 +26,7 @@ from tests.process.kafka_group import (
     RECORDS,
     a_partition_that_moves_takes_its_records_along,
 )
-from tests.process.process_support import GONE_SECS, TOPOLOGIES, Master, Place, Running
+from tests.process.process_support import GONE_SECS, TOPOLOGIES, Master, Place, Running, until
 from tests.process.test_dead_letters import NUMBERS, POISON
 
 FILE = Path(__file__).with_name("kafka_copy.py")
@@ -184,6 +184,38 @@ def test_a_transaction_is_written_once_and_as_a_whole(work: Work) -> None:
         for number, texts in ((2, "c"), (3, "de")):
             commit(second, number, *texts)
     assert work.broker.texts(work.copy) == Counter("abcde")
+
+
+class Whole(KafkaSpout):
+    """All that a sink can write."""
+
+    outputs = ["key", "headers", "value"]
+
+
+def test_headers_come_back_and_a_record_above_the_limit_of_its_topic_is_refused(
+    work: Work,
+) -> None:
+    """By one byte: the largest one that is not refused is stored."""
+    topic = f"small-{uuid.uuid4().hex}"
+    work.broker.create(topic, max_message_bytes="20000")
+    largest = "x" * (20_000 - 97)
+    positions = {"kafka.key.position": 0, "kafka.headers.position": 1}
+    config = {**work.settings, "kafka.topic": topic, "kafka.topics": topic}
+    fields = {"rows": ["id", "about", "row"]}
+    with ComponentTester(
+        KafkaSink, inputs=fields, config={**config, **positions}, patch_time=False
+    ) as sink:
+        sink.process(["k", {"a": "b", "none": None}, "y"])
+        sink.process([None, None, largest])
+        until(lambda: sink.advance(0.1) or len(sink.acked) == 2, "both are stored")
+        with pytest.raises(ValueError, match=r"^row: its record has 19,904 bytes, more than the "):
+            sink.process([None, None, largest + "x"])
+    with ComponentTester(
+        Whole, config={**config, "kafka.finish.at.end": True}, patch_time=False
+    ) as spout:
+        until(lambda: (spout.next_tuple() and False) or spout.finished, "all is read")
+        found = sorted((each.values for each in spout.emitted), key=lambda each: len(each[2]))
+    assert found == [["k", [("a", b"b"), ("none", None)], "y"], [None, [], largest]]
 
 
 def test_poison_tuples_are_letters_in_a_topic_and_are_sent_again_from_there(

@@ -81,7 +81,12 @@ class FakeProducer:
         self._offsets: dict[str, int] = {}
 
     def produce(
-        self, topic: str, value: bytes | None, key: bytes | None, on_delivery: Any = None
+        self,
+        topic: str,
+        value: bytes | None,
+        key: bytes | None,
+        on_delivery: Any = None,
+        headers: Any = (),
     ) -> None:
         if self._id:
             self._records.append((key, value))

@@ -258,12 +258,15 @@ def test_a_second_run_is_told_of_the_records_of_the_first_and_a_restarted_proces
 
 
 def test_what_is_not_delivered_fails(cluster: Cluster) -> None:
-    """A record larger than the producer takes."""
+    """A record larger than the producer takes, as we reckon it and as the client does."""
     cluster.producer.list_topics("failing", timeout=10)
     with sink_to(cluster, "failing", **{"kafka.producer": {"message.max.bytes": 2000}}) as sink:
+        with pytest.raises(ValueError, match=r"^count: its record has 5,000 bytes, more than the "):
+            sink.process(["w", "x" * 5000])
+        sink.component._limits.clear()
         with pytest.raises(ComponentError, match=r"topic failing: .*too large"):
             sink.process(["w", "x" * 5000])
-        assert sink.failed == [1]
+        assert sink.failed == [1, 2]
 
 
 def free_port() -> int:

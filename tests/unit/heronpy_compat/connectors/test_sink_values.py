@@ -22,7 +22,7 @@ from heronpy_compat import Spout, Stream, Topology
 from heronpy_compat.connectors.database import DatabaseSink
 from heronpy_compat.connectors.delta import DeltaSink
 from heronpy_compat.connectors.files import FileSink
-from heronpy_compat.connectors.kafka_sink import _as_bytes
+from heronpy_compat.connectors.kafka_records import bytes_of
 from heronpy_compat.connectors.parquet import ParquetSink
 from heronpy_compat.testing import ComponentTester, TopologyTester
 
@@ -185,9 +185,9 @@ def test_json_has_the_text_of_what_it_has_no_type_for(tmp_path: Path) -> None:
 
 
 def test_a_kafka_record_is_json_as_well() -> None:
-    assert _as_bytes({"ü": [1, 2.5]}) == '{"ü": [1, 2.5]}'.encode()
+    assert bytes_of({"ü": [1, 2.5]}) == '{"ü": [1, 2.5]}'.encode()
     with pytest.raises(ValueError, match="has no JSON"):
-        _as_bytes({"a": math.nan})
+        bytes_of({"a": math.nan})
 
 
 # --- types ----------------------------------------------------------------------------------------
