@@ -1,6 +1,5 @@
 """The command's group: each subcommand is a module of its own, imported when it is called."""
 
-from difflib import get_close_matches
 from importlib import import_module
 from typing import Any
 
@@ -116,6 +115,8 @@ class LazyGroup(click.Group):
         """Which subcommand is meant; an unknown one is told what it may be."""
         word = args[0] if args else ""
         if word and self.get_command(ctx, word) is None and not word.startswith("-"):
+            from difflib import get_close_matches  # only needed when something is wrong already
+
             near = get_close_matches(word.replace("-", "_"), COMMANDS, n=1)
             hint = f": did you mean {near[0]!r}?" if near else ""
             raise click.UsageError(f"there is no command {word!r}{hint}", ctx)

@@ -191,6 +191,19 @@ def _one_of(config: Mapping[str, Any], key: str, *choices: str) -> str:
     return str(value)
 
 
+def _text(config: Mapping[str, Any], key: str) -> None:
+    value = config.get(key)
+    if value is not None and not isinstance(value, str):
+        raise TopologyError(f"{key} must be a text, not {shown(value)}")
+
+
+def _texts(config: Mapping[str, Any], key: str) -> None:
+    value = config.get(key)
+    is_list = isinstance(value, (list, tuple)) and all(isinstance(each, str) for each in value)
+    if value is not None and not is_list:
+        raise TopologyError(f"{key} must be a list of texts, not {shown(value)}")
+
+
 def log_format(config: Mapping[str, Any]) -> str:
     """How the lines of logs look: text (default), or json, an object each."""
     return _one_of({LOG_FORMAT: TEXT, **config}, LOG_FORMAT, TEXT, JSON)
@@ -252,6 +265,10 @@ def check(config: Mapping[str, Any]) -> None:
     """Read every known key once, so that a bad value is found before anything starts."""
     merged = with_defaults(config)
     reliability(merged)
+    _one_of({INITIAL_STATE: RUNNING, **config}, INITIAL_STATE, RUNNING, PAUSED)
+    _texts(merged, AUTO_TASK_HOOKS)
+    for key in (SERIALIZER_CLASSNAME, CHECKPOINT_STORE, STATE_FOLDER):
+        _text(merged, key)
     backpressure_mode(merged)
     state_backend(merged)
     exits_on_exception(merged)

@@ -6,6 +6,7 @@ Task ids start at 1 and are global to the topology, component indexes start at 0
 
 import reprlib
 from collections.abc import Mapping
+from enum import StrEnum, nonmember
 from functools import cached_property
 from typing import Any
 
@@ -110,24 +111,38 @@ def leaving(before: PackingPlan, after: PackingPlan) -> frozenset[int]:
     )
 
 
-class TopologyState:
+class TopologyState(StrEnum):
     """States of a topology as Heron names them, ENDED for one whose work is done, and FAILED."""
 
-    RUNNING = "RUNNING"
-    PAUSED = "PAUSED"
+    RUNNING = keys.RUNNING
+    PAUSED = keys.PAUSED
     KILLED = "KILLED"
     ENDED = "ENDED"
     FAILED = "FAILED"
     """A process of it kept ending, its cluster gave it up, or it lost what it may not lose."""
 
-    OVER = (ENDED, FAILED)
+    OVER = nonmember((ENDED, FAILED))
     """Those in which its master leaves a topology of which nothing goes on."""
 
 
-def initial_state(config: Mapping[str, Any]) -> str:
-    """The state in which a topology with this config starts."""
-    paused = config.get(keys.INITIAL_STATE) == TopologyState.PAUSED
-    return TopologyState.PAUSED if paused else TopologyState.RUNNING
+class Phase(StrEnum):
+    """How far the end of a finite topology has come; `heronpy stats` shows the values."""
+
+    RUNNING = "running"
+    DRAINING = "draining"
+    """All spouts are finished, and something may be in flight."""
+    SAVING = "saving"
+    """All input is processed, and a checkpoint of that is taken."""
+    FINISHING = "finishing"
+    """Bolts run on_finish."""
+    COMMITTING = "committing"
+    """All bolts have finished, and the last checkpoint is taken."""
+    ENDED = "ended"
+
+
+def initial_state(config: Mapping[str, Any]) -> TopologyState:
+    """The state in which a topology with this config starts (config.check refuses all others)."""
+    return TopologyState(config.get(keys.INITIAL_STATE, TopologyState.RUNNING))
 
 
 class Restore(Struct, frozen=True):

@@ -16,7 +16,7 @@ from heron_tracker.snapshot import TopologySnapshot
 
 Json = dict[str, Any]
 
-STATUS = {
+STATUS: Mapping[str, str] = {
     TopologyState.RUNNING: "Running",
     TopologyState.PAUSED: "Paused",
     TopologyState.KILLED: "Killed",

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from heron_core.plans import Phase, TopologyState
 from heron_core.stats import ComponentStats, InstanceStats, TopologyStats
 from heron_core.topology_events import EventKind, TopologyEvent
 
@@ -107,7 +108,7 @@ def headline(stats: TopologyStats, at: float | None = None) -> str:
     found = problems(stats, at)
     if found:
         return found[0].sentence
-    if stats.state != "RUNNING":
+    if stats.state != TopologyState.RUNNING:
         return f"the topology is {stats.state}"
     return f"nothing holds it back{_pace(stats)}"
 
@@ -139,7 +140,8 @@ def _cannot_start(stats: TopologyStats) -> Iterator[Problem]:
 
 def _down(stats: TopologyStats) -> Iterator[Problem]:
     """Instances that have not reported lately; of a topology that runs."""
-    if stats.state not in ("RUNNING", "PAUSED") or stats.phase != "running" or not stats.epoch:
+    is_over = stats.state not in (TopologyState.RUNNING, TopologyState.PAUSED)
+    if is_over or stats.phase != Phase.RUNNING or not stats.epoch:
         return
     for name, component in stats.components.items():
         missing = component.instances - component.up

@@ -32,7 +32,7 @@ ALL_TIME = ":all-time"
 WINDOWS: Mapping[str, str] = {
     "600": "10m 0s", "10800": "3h 0m 0s", "86400": "1d 0h 0m 0s", ALL_TIME: "All time"
 }  # fmt: skip
-STATUS = {
+STATUS: Mapping[str, str] = {
     TopologyState.RUNNING: "ACTIVE",
     TopologyState.PAUSED: "INACTIVE",
     TopologyState.KILLED: "KILLED",

@@ -4,14 +4,13 @@ from collections.abc import Callable
 from typing import Any
 
 from heron_core.errors import HeronError
-from heron_core.plans import TopologyState, packing_from_json
+from heron_core.plans import Phase, TopologyState, packing_from_json
 from heron_core.stats import StatsSource
 from heron_core.topology_events import EventKind
 from heron_core.wire.messages import Command, Json, Reply
 from topology_master import events
 from topology_master.lifecycle import Lifecycle
 from topology_master.samples import Samples
-from topology_master.termination import Phase
 
 Out = list[events.Instruction]
 

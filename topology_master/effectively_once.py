@@ -3,7 +3,7 @@
 from collections.abc import Set
 from functools import partial
 
-from heron_core.plans import PackingPlan, PhysicalPlan, Restore, instance_name
+from heron_core.plans import PackingPlan, Phase, PhysicalPlan, Restore, instance_name
 from heron_core.records import replace
 from heron_core.stats import CheckpointStats
 from heron_core.wire.messages import (
@@ -16,7 +16,6 @@ from heron_core.wire.messages import (
 from topology_master.checkpoints import Checkpoints
 from topology_master.options import Options
 from topology_master.recovery import Recovery
-from topology_master.termination import Phase
 from topology_master.update import NAMED_MAX, CheckpointView
 
 

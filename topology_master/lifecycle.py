@@ -10,7 +10,7 @@ from typing import Any, assert_never
 from heron_core.config import EFFECTIVELY_ONCE, RELIABILITY_MODE
 from heron_core.errors import HeronError
 from heron_core.exit_codes import ENDED_IN_ORDER
-from heron_core.plans import PackingPlan, PhysicalPlan, TopologyState, instance_name, leaving
+from heron_core.plans import PackingPlan, Phase, PhysicalPlan, TopologyState, instance_name, leaving
 from heron_core.stats import CheckpointStats
 from heron_core.topology import TopologySpec
 from heron_core.topology_events import EventKind
@@ -26,7 +26,7 @@ from topology_master.options import Options, first_state
 from topology_master.physical_plan import CurrentPlan, changes_between, containers_of
 from topology_master.recovery import Progress
 from topology_master.rescale import Rescale
-from topology_master.termination import AT_END, Ended, Finish, Phase, Save, StopTicks, Termination
+from topology_master.termination import AT_END, Ended, Finish, Save, StopTicks, Termination
 from topology_master.update import MasterView, names_of
 
 Out = list[events.Instruction]

@@ -31,6 +31,7 @@ from heron_core.errors import HeronError
 from heron_core.plans import (
     MovedStates,
     PackingPlan,
+    Phase,
     instance_name,
     leaving,
     packing_from_json,
@@ -59,7 +60,6 @@ from topology_master.events import Log, StorePacking
 from topology_master.moved_states import moved_states, moving, waiting_for_states
 from topology_master.options import Options
 from topology_master.physical_plan import containers_of
-from topology_master.termination import Phase
 from topology_master.update import (
     CheckpointView,
     MasterView,

@@ -10,31 +10,14 @@ all components, before the next step.
 """
 
 from collections.abc import Set
-from enum import Enum
 
 from msgspec import Struct
 
 from heron_core.algorithms.termination import TerminationDetector, finish_order
-from heron_core.plans import PackingPlan
+from heron_core.plans import PackingPlan, Phase
 from heron_core.topology import TopologySpec
 from heron_core.wire.messages import QuiescenceReport
 from topology_master.options import Options
-
-
-class Phase(Enum):
-    """How far the end has come; the values are those that `heronpy stats` shows."""
-
-    RUNNING = "running"
-    DRAINING = "draining"
-    """All spouts are finished, and something may be in flight."""
-    SAVING = "saving"
-    """All input is processed, and a checkpoint of that is taken."""
-    FINISHING = "finishing"
-    """Bolts run on_finish."""
-    COMMITTING = "committing"
-    """All bolts have finished, and the last checkpoint is taken."""
-    ENDED = "ended"
-
 
 AT_END = frozenset({Phase.SAVING, Phase.COMMITTING})
 """Those in which a checkpoint is taken; it is remembered with it in which one."""

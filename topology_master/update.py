@@ -7,10 +7,9 @@ from msgspec import Struct, field
 
 from heron_core.algorithms.termination import TerminationDetector
 from heron_core.errors import HeronError
-from heron_core.plans import MASTER_CONTAINER, MovedStates, PackingPlan, instance_name
+from heron_core.plans import MASTER_CONTAINER, MovedStates, PackingPlan, Phase, instance_name
 from heron_core.topology import TopologySpec
 from topology_master.physical_plan import containers_of
-from topology_master.termination import Phase
 
 NAMED_MAX = 5
 """Of what an update waits for, so many are named."""

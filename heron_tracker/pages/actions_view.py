@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import Any
 
 from heron_core.operations import Kind, Operation, State
-from heron_core.plans import PackingPlan
+from heron_core.plans import PackingPlan, TopologyState
 from heron_tracker.actions import kill_arguments, update_arguments
 from heron_tracker.envelope import BadRequest
 from heron_tracker.pages.topology_view import operation_text
@@ -62,7 +62,7 @@ class Progress:
 
 def available(snapshot: TopologySnapshot) -> tuple[Action, ...]:
     """What makes sense for a topology in its present state."""
-    is_paused = snapshot.state == "PAUSED"
+    is_paused = snapshot.state == TopologyState.PAUSED
     found = [Action.ACTIVATE if is_paused else Action.DEACTIVATE, Action.RESCALE, Action.RESTART]
     if snapshot.stats is not None and snapshot.stats.checkpoints is not None:
         found += [Action.CHECKPOINT, Action.SAVEPOINT]

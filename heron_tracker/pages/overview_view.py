@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from heron_core.plans import TopologyState
 from heron_core.stats import TopologyStats
 from heron_tracker.pages.cells import BAD, GOOD, QUIET, TONES, WARNING, Cell, Column, Row, Table
 from heron_tracker.pages.links import component_page, topology_page
@@ -12,7 +13,12 @@ from heron_tracker.snapshot import LOST, TopologySnapshot
 
 CARDS_MAX = 8
 """Problems in full on the front page: more do not fit on a screen, and the table has the rest."""
-STATE_TONES = {"RUNNING": GOOD, "PAUSED": WARNING, "FAILED": BAD, LOST: BAD}
+STATE_TONES = {
+    TopologyState.RUNNING: GOOD,
+    TopologyState.PAUSED: WARNING,
+    TopologyState.FAILED: BAD,
+    LOST: BAD,
+}
 COLUMNS = (
     Column("name", "Topology"),
     Column("state", "State"),

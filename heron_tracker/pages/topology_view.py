@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from heron_core.operations import Operation, State
+from heron_core.plans import TopologyState
 from heron_core.stats import ComponentStats, TopologyStats
 from heron_core.topology_events import BAD_KINDS, event_text
 from heron_tracker.pages.cells import BAD, GOOD, QUIET, TONES, WARNING, Cell, Column, Row, Table
@@ -58,7 +59,7 @@ class TopologyPage:
 def topology_page(snapshot: TopologySnapshot, found: Found, now: float) -> TopologyPage:
     """The page; `now` in seconds since 1970."""
     tone = TONES[found[0][0].kind] if found else GOOD
-    if not found and (snapshot.state != "RUNNING" or snapshot.stats is None):
+    if not found and (snapshot.state != TopologyState.RUNNING or snapshot.stats is None):
         tone = QUIET
     return TopologyPage(
         standing(snapshot, found),

@@ -5,13 +5,17 @@ as a user's would be. Settings are attributes of the class, so a Flux file sets 
 and Python by a subclass; a component's config goes before.
 """
 
-from heronpy_compat.components.durations import Duration
-from heronpy_compat.components.fields import Fields
-from heronpy_compat.components.files import FileSpout
-from heronpy_compat.components.groupings import NGrouping
-from heronpy_compat.components.random_sources import RandomIntegers, RandomWords
-from heronpy_compat.components.sinks import Discard, Log, Print
-from heronpy_compat.components.words import CountTuples, CountWords, SplitWords, TotalOfCounts
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from heronpy_compat.components.durations import Duration
+    from heronpy_compat.components.fields import Fields
+    from heronpy_compat.components.files import FileSpout
+    from heronpy_compat.components.groupings import NGrouping
+    from heronpy_compat.components.random_sources import RandomIntegers, RandomWords
+    from heronpy_compat.components.sinks import Discard, Log, Print
+    from heronpy_compat.components.words import CountTuples, CountWords, SplitWords, TotalOfCounts
 
 __all__ = [
     "CountTuples",
@@ -28,3 +32,26 @@ __all__ = [
     "SplitWords",
     "TotalOfCounts",
 ]
+
+_MODULES = {
+    "CountTuples": "words",
+    "CountWords": "words",
+    "Discard": "sinks",
+    "Duration": "durations",
+    "Fields": "fields",
+    "FileSpout": "files",
+    "Log": "sinks",
+    "NGrouping": "groupings",
+    "Print": "sinks",
+    "RandomIntegers": "random_sources",
+    "RandomWords": "random_sources",
+    "SplitWords": "words",
+    "TotalOfCounts": "words",
+}
+
+
+def __getattr__(name: str) -> Any:
+    # Whatever loads a topology imports this package; its components are needed by few.
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)

@@ -12,6 +12,7 @@ from heron_core.errors import ComponentError
 from heronpy_compat.api.spout.spout import Spout
 from heronpy_compat.api.state.state import State
 from heronpy_compat.api.state.stateful_component import StatefulComponent
+from heronpy_compat.components.settings import PATH
 from heronpy_compat.connectors.replay_queue import ReplayQueue, give_up
 from heronpy_compat.connectors.table_files import Table
 from heronpy_compat.connectors.text_files import (
@@ -25,9 +26,6 @@ from heronpy_compat.connectors.text_files import (
 if TYPE_CHECKING:
     from heronpy_compat.api.topology_context import TopologyContext
 
-PATH = "library.file.path"
-"""Config key: a file, a folder or a glob pattern, relative to the directory where the topology is
-started. Files that end with .gz, .bz2, .xz and .zst are read as what is compressed in them."""
 ENCODING = "library.file.encoding"
 """Config key: the file's (utf-8): one whose line ends are single bytes, such as latin-1."""
 FOLLOW = "library.file.follow"

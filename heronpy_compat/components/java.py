@@ -12,8 +12,7 @@ from typing import Any
 
 from heron_core.errors import TopologyError
 from heron_core.topology import DEFAULT_STREAM, StreamSpec
-from heronpy_compat.components.files import PATH
-from heronpy_compat.components.random_sources import WORDS
+from heronpy_compat.components.settings import PATH, WORDS
 
 SHELL_COMMAND = "heronpy.shell.command"
 SHELL_BOLT = "heronpy_compat.adapters.multilang.ShellBolt"

@@ -6,12 +6,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from heronpy_compat.api.spout.spout import Spout
+from heronpy_compat.components.settings import WORDS
 
 if TYPE_CHECKING:
     from heronpy_compat.api.topology_context import TopologyContext
 
-WORDS = "library.random.words"
-"""Config key: a list of texts to choose from."""
 INTERVAL_MS = "library.random.interval.ms"
 """Config key: the time between two tuples of an instance; 0 for as fast as possible."""
 COUNT = "library.random.count"

@@ -10,6 +10,7 @@ from itertools import pairwise
 
 from msgspec import Struct, field
 
+from heron_core.plans import Phase, TopologyState
 from heron_core.stats import InstanceStats, TopologyStats
 
 PENDING_FULL = 0.9
@@ -205,7 +206,7 @@ def hot_keys(stats: TopologyStats) -> dict[str, HotKey]:
 
 
 def _unsteady(stats: TopologyStats, rows: Iterable[InstanceStats]) -> str:
-    if stats.state != "RUNNING" or stats.phase != "running":
+    if stats.state != TopologyState.RUNNING or stats.phase != Phase.RUNNING:
         return f"the topology is {stats.state}"
     if stats.update is not None and stats.update.under_way:
         return "an update is under way"

@@ -8,6 +8,7 @@ from heron_core.config import (
     RELIABILITY_MODE,
     STORM_ACKERS,
     WHOLE_NUMBER_MAX,
+    check,
     whole_number,
 )
 from heron_core.errors import TopologyError
@@ -66,3 +67,25 @@ def test_a_number_that_is_too_large_is_told_the_most(absurd: object) -> None:
 def test_what_is_no_whole_number_is_told_the_least(absurd: object) -> None:
     with pytest.raises(TopologyError, match=r"must be a whole number of at least 1"):
         whole_number({"topology.workers": absurd}, "topology.workers", 1)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "said"),
+    [
+        ("topology.initial.state", "PUASED", "must be RUNNING or PAUSED, not 'PUASED'"),
+        ("topology.initial.state", "paused", "must be RUNNING or PAUSED, not 'paused'"),
+        ("topology.auto.task.hooks", 3, "must be a list of texts, not 3"),
+        ("topology.auto.task.hooks", ["a.B", 3], r"must be a list of texts, not \['a.B', 3\]"),
+        ("topology.serializer.classname", 7, "must be a text, not 7"),
+        ("topology.checkpoint.store", 12, "must be a text, not 12"),
+        ("topology.state.folder", True, "must be a text, not True"),
+        ("topology.warm.containers", -3, "must be a whole number of at least 0, not -3"),
+    ],
+)
+def test_a_value_that_means_nothing_is_refused_before_anything_starts(
+    key: str, value: object, said: str
+) -> None:
+    """Spouts of a topology that was to be paused would emit."""
+    with pytest.raises(TopologyError, match=f"{key} {said}"):
+        check({key: value})
+    check({"topology.initial.state": "PAUSED", "topology.state.folder": "/disk"})

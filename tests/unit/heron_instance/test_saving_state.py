@@ -157,6 +157,26 @@ def test_a_spout_without_state_is_told_what_failed_and_goes_on() -> None:
     assert first.left == [1, 2, 3]
 
 
+def told_of_lost_tuples(process: Process) -> int:
+    """How often the user reads that a spout without state loses or repeats tuples."""
+    return sum("this spout keeps no state" in line for line in process.lines)
+
+
+@pytest.mark.parametrize("waits", [False, True])
+def test_a_spout_without_state_says_once_what_a_failure_costs(waits: bool) -> None:
+    """A process that starts with the topology is ready at once, a later one waits for a state."""
+    spout = Process(Queue, {7: saved_position(3)}, waits=waits)
+    spout.begin(1, 7 if waits else 0)
+    assert told_of_lost_tuples(spout) == 1
+
+
+@pytest.mark.parametrize(("kind", "waits"), [(Numbers, False), (Numbers, True), (Count, False)])
+def test_a_spout_with_state_and_a_bolt_say_nothing_of_it(kind: type, waits: bool) -> None:
+    process = Process(kind, {7: saved_position(3)}, waits=waits)
+    process.begin(1, 7 if waits else 0)
+    assert told_of_lost_tuples(process) == 0
+
+
 def barrier(checkpoint: int, epoch: int = 1) -> Frames:
     return encode_barrier(epoch, 0, ME, checkpoint)
 

@@ -19,7 +19,7 @@ from heron_core.records import replace
 from heron_core.state.keys import owner
 from heron_core.wire import messages
 from heron_core.wire.packets import encode_barrier
-from heronpy_compat import Bolt
+from heronpy_compat import Bolt, Spout
 from heronpy_compat.api.state.stateful_component import StatefulComponent
 
 KEYS = list(range(20))
@@ -92,6 +92,32 @@ def test_who_keeps_its_keys_and_has_done_nothing_goes_on_as_it_is() -> None:
     assert bolt.component is before
     assert bolt.core.shared.held
     assert bolt.component.counts == dict.fromkeys(KEYS, 1)
+
+
+class Numbers(Spout, StatefulComponent):
+    def init_state(self, stateful_state: Any) -> None:
+        self.acked: list[Any] = []
+
+    def next_tuple(self) -> None:
+        self.emit([1, "x"], tup_id="first")
+        self.finish()
+
+    def ack(self, tup_id: Any) -> None:
+        self.acked.append(tup_id)
+
+
+def test_a_spout_hears_from_the_new_plan_that_its_checkpoint_is_complete() -> None:
+    """The message of that may be lost when a stream manager ends; the spout stays as it is."""
+    spout = Scaled(Numbers)
+    spout.begin(1)
+    spout.turn()
+    before = spout.component
+    spout.trigger(7)
+    assert before.acked == []
+    spout.states.clear()  # nothing is read
+    said = spout.scaled(one_more("readers"), 2, readers=(2, 3, 4, 5))
+    assert said == [messages.Restored(ME, INCARNATION, 2)]
+    assert (spout.component, before.acked) == (before, ["first"])
 
 
 def test_who_has_done_something_since_goes_back() -> None:

@@ -205,6 +205,23 @@ def test_the_master_hears_how_long_a_gate_was_closed_for_each_checkpoint(manager
     assert stored(3, 7) == 0
 
 
+@pytest.mark.parametrize(
+    "broken",
+    [
+        encode_barrier(1, 2, 1, 7)[:1],
+        [*encode_barrier(1, 2, 1, 7)[:1], b"\7"],
+        encode_barrier(1, 99, 1, 7),
+    ],
+    ids=["without a number", "with half a number", "of no task of the plan"],
+)
+def test_a_broken_barrier_is_counted_and_changes_nothing(manager: Manager, broken: Frames) -> None:
+    assert delivered(manager.peer(broken)) == []
+    assert manager.core.statistics()["malformed"] == 1
+    manager.handle(events.FromInstance(1, 71, encode_barrier(1, 1, 0, 7)))
+    (barrier,) = delivered(manager.peer(encode_barrier(1, 2, 1, 7)))
+    assert checkpoint_of(barrier) == 7
+
+
 def test_too_much_behind_a_barrier_gives_the_checkpoint_up_and_the_master_hears_why(
     manager: Manager,
 ) -> None:

@@ -6,6 +6,7 @@ from heron_core.plans import (
     ContainerPlan,
     InstancePlan,
     PackingPlan,
+    Phase,
     Resource,
     TopologyState,
     physical_from_json,
@@ -24,7 +25,6 @@ from heron_core.wire import messages
 from topology_master import events
 from topology_master.core import IDLE_TIMER_SECS, TIMER_SECS, TopologyMaster
 from topology_master.options import Options
-from topology_master.termination import Phase
 
 NOTHING = Resource(0.0, 0, 0)
 SPOUT, FIRST, LAST = 1, 2, 3

@@ -10,6 +10,7 @@ from heron_core.plans import (
     ContainerPlan,
     InstancePlan,
     PackingPlan,
+    Phase,
     TopologyState,
     packing_to_json,
     physical_from_json,
@@ -19,7 +20,6 @@ from heron_core.wire import messages
 from topology_master import events
 from topology_master.options import Options
 from topology_master.rescale import ASKED_AGAIN_SECS, ENDED_AFTER_SECS, STILL_SECS
-from topology_master.termination import Phase
 
 NEW = 4
 ONE, TWO = PACKED.containers
