@@ -8,6 +8,7 @@ understands a newer writer.
 
 import reprlib
 from collections.abc import Callable, Mapping
+from enum import Enum
 from functools import cache, partial
 from types import NoneType, UnionType
 from typing import Any, TypeVar, Union, get_args, get_origin
@@ -26,14 +27,14 @@ Reader = Callable[[Any, str], Any]
 
 
 def to_json(value: Any) -> Any:
-    """Structs, mappings, tuples and scalars as JSON values."""
+    """Structs, mappings, tuples, members of enums and scalars as JSON values."""
     if isinstance(value, Struct):
         return _fields_to_json(value)
     if isinstance(value, Mapping):
         return {key: to_json(each) for key, each in value.items()}
     if isinstance(value, list | tuple):
         return [to_json(each) for each in value]
-    return value
+    return value.value if isinstance(value, Enum) else value
 
 
 @cache
