@@ -192,7 +192,8 @@ def test_the_files_of_the_connectors_page(tmp_path: Path, monkeypatch: pytest.Mo
     page = (ROOT / "docs" / "CONNECTORS.md").read_text("utf-8")
     files = dict(re.findall(r"```python\n# (\w+)\.py\n(.*?)```", page, re.DOTALL))
     own = {"my_sink", "test_my_sink"}
-    assert files.keys() == {"late_flights", "copy_topic", "copy_lines", "lines_to_delta", *own}
+    loaded = {"copy_topic", "lines_to_delta", "lines_to_iceberg"}
+    assert files.keys() == {"late_flights", "copy_lines", *loaded, *own}
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
     Path("own").mkdir()
@@ -213,8 +214,9 @@ def test_the_files_of_the_connectors_page(tmp_path: Path, monkeypatch: pytest.Mo
         assert any(Path("own").iterdir())
         topology = load(LoadRequest("copy_topic.py"))
         assert [each.name for each in topology.components] == ["numbers", "sink"]
-        topology = load(LoadRequest("lines_to_delta.py"))
-        assert [each.name for each in topology.components] == ["lines", "table"]
+        for name in ("lines_to_delta.py", "lines_to_iceberg.py"):
+            topology = load(LoadRequest(name))
+            assert [each.name for each in topology.components] == ["lines", "table"]
     finally:
         for name in files:
             sys.modules.pop(name, None)
