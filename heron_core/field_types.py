@@ -57,11 +57,12 @@ def _is_number(value: Any) -> bool:
 
 
 def _fits_float(value: Any) -> bool:
+    """Whether a number is finite as a float, and an integer the same one."""
     try:
-        float(value)
+        stored = float(value)
     except OverflowError:  # an int of hundreds of digits
         return False
-    return True
+    return stored == value or not isinstance(value, Integral)
 
 
 def _is_single(value: Any) -> bool:
@@ -69,10 +70,10 @@ def _is_single(value: Any) -> bool:
     if not _is_number(value):
         return False
     try:
-        _SINGLE.pack(value)
+        stored = _SINGLE.unpack(_SINGLE.pack(value))[0]
     except (OverflowError, struct.error):
         return False
-    return True
+    return stored == value or not isinstance(value, Integral)
 
 
 def _is_text(value: Any) -> bool:

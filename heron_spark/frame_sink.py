@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from heron_core.errors import ComponentError
+from heron_core.wire.columns import REFUSALS, column_of
 from heron_spark.blocks import Block
 from heronpy_compat.api.bolt.batch_bolt import BatchBolt
 from heronpy_compat.api.bolt.bolt import Bolt
@@ -102,8 +103,8 @@ class TupleSink(FrameSink, Bolt):
 
     def _column(self, field: pa.Field, values: Any) -> pa.Array:
         try:
-            return pa.array(values, field.type)
-        except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+            return column_of(values, field.type)
+        except REFUSALS as error:
             raise misfit(self._stream, field, error) from None
 
 

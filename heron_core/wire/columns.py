@@ -7,15 +7,19 @@ uses this module imports it late.
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from numbers import Real
 from typing import Any
 
 import pyarrow as pa
 
 from heron_core.errors import ProtocolError
-from heron_core.field_types import DECIMAL, built
+from heron_core.field_types import DECIMAL, built, fits_of
 from heron_core.topology import StreamSpec
 
 MICROSECONDS = "us"
+_FLOATS = frozenset((float, type(None)))
+REFUSALS = (pa.ArrowException, TypeError, ValueError, OverflowError)
+"""What Arrow raises for a value that is none of a type; half a surrogate is a ValueError."""
 _PLAIN: dict[str, pa.DataType] = {
     "tinyint": pa.int8(), "byte": pa.int8(), "smallint": pa.int16(), "short": pa.int16(),
     "int": pa.int32(), "integer": pa.int32(), "bigint": pa.int64(), "long": pa.int64(),
@@ -138,30 +142,49 @@ def _fields(fields: Sequence[str], arrays: Sequence[pa.Array]) -> list[pa.Field]
 
 def _column(name: str, values: Sequence[Any], kind: pa.DataType | None) -> pa.Array:
     try:
-        if kind is not None and pa.types.is_nested(kind):
-            values = [_as_arrow_takes_it(each, kind) for each in values]
-        return pa.array(values, kind)
-    except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+        return column_of(values, kind)
+    except REFUSALS as error:
         wanted = "of one type, and none is declared" if kind is None else kind
         raise TypeError(
             f"the values of field {name!r} are not a column ({wanted}): {first_line(error)}"
         ) from None
 
 
+def column_of(values: Sequence[Any], kind: pa.DataType | None) -> pa.Array:
+    """The values of tuples as a column of that type, or of the one that Arrow infers; one of
+    REFUSALS for a value that is none of it."""
+    if kind is None or not (pa.types.is_nested(kind) or _has_other_numbers(values, kind)):
+        return pa.array(values, kind)
+    return pa.array([_as_arrow_takes_it(each, kind) for each in values], kind)
+
+
+def _has_other_numbers(values: Sequence[Any], kind: pa.DataType) -> bool:
+    """Whether a column of floats has ints, of which Arrow refuses those beyond 53 bits that a float
+    can have, or other numbers."""
+    return pa.types.is_floating(kind) and not _FLOATS.issuperset(map(type, values))
+
+
 def _as_arrow_takes_it(value: Any, kind: pa.DataType) -> Any:
-    """The same value: the fields of a struct in order may come as a list, which Arrow takes as a
-    tuple only; and so in all that it is made of."""
-    if value is None or not pa.types.is_nested(kind):
-        return value
-    if pa.types.is_struct(kind):
-        if isinstance(value, Mapping):
-            known = {each.name: each.type for each in kind}
-            return {name: _as_arrow_takes_it(value[name], known[name]) for name in value}
-        types = [each.type for each in kind]
-        return tuple(map(_as_arrow_takes_it, value, types))
-    if pa.types.is_map(kind):
-        return [(key, _as_arrow_takes_it(item, kind.item_type)) for key, item in value.items()]
-    return [_as_arrow_takes_it(each, kind.value_type) for each in value]
+    """The same value: the fields of a struct in order are named, because Arrow takes structs of one
+    column all by names or all in order; an int of a column of floats is one; and so in all that
+    the value is made of. What is none of the type is left to Arrow, which refuses it."""
+    if pa.types.is_floating(kind):
+        fits = fits_of("double" if kind == pa.float64() else "float")
+        return float(value) if isinstance(value, Real) and fits(value) else value
+    is_sequence = isinstance(value, (list, tuple))
+    if pa.types.is_map(kind) and (is_sequence or isinstance(value, Mapping)):
+        pairs = value.items() if isinstance(value, Mapping) else value
+        return [(key, _as_arrow_takes_it(item, kind.item_type)) for key, item in pairs]
+    if pa.types.is_struct(kind) and (is_sequence or isinstance(value, Mapping)):
+        known = {each.name: each.type for each in kind}
+        given = value if isinstance(value, Mapping) else dict(zip(known, value, strict=True))
+        return {
+            name: _as_arrow_takes_it(each, known[name]) if name in known else each
+            for name, each in given.items()
+        }
+    if pa.types.is_list(kind) and is_sequence:
+        return [_as_arrow_takes_it(each, kind.value_type) for each in value]
+    return value
 
 
 def first_line(error: Exception) -> str:

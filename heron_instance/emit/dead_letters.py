@@ -10,6 +10,7 @@ from msgspec import Struct
 from heron_core.dead_letters import ERRORS
 from heron_instance.input.anchors import SharedAnchorState
 from heron_instance.input.raised import line_of
+from heronpy_compat.adapters.batch_values import Misfit
 from heronpy_compat.user_errors import users_traceback
 
 TRACEBACK_CHARACTERS = 16_384
@@ -160,10 +161,14 @@ def key_of(tup: Any) -> int:
 
 
 def _rows_of(values: Any) -> list[Sequence[Any]]:
+    """As a bolt that takes tuples has them, so that what is sent again is the same."""
     if not hasattr(values, "num_rows"):
         return [values or []]
-    columns = [each.to_pylist() for each in values.columns]
-    return [list(row) for row in zip(*columns, strict=True)]
+    if isinstance(values, Misfit):
+        return list(values.rows)
+    from heron_core.wire.columns import rows_of  # which needs Arrow
+
+    return list(rows_of(values))
 
 
 __all__ = ["ERRORS", "DeadLetters", "Fault", "Origin", "fault_of", "key_of", "present_fault"]

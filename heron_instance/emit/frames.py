@@ -5,15 +5,17 @@ Arrow's C interface, and a dict of columns. Columns are found by their names; ot
 A column of another type is cast only if each value keeps what it is, as the check of tuples has it.
 """
 
-from collections.abc import Mapping
+import textwrap
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
 from pyarrow import types
 
+from heron_core.field_types import SHOWN_CHARACTERS, fits_of
 from heron_core.topology import StreamSpec
 from heron_core.validation import choices
-from heron_core.wire.columns import first_line, schema_of
+from heron_core.wire.columns import column_of, first_line, schema_of
 
 _KINDS = (
     (types.is_boolean, "boolean"),
@@ -44,7 +46,7 @@ def record_batches(frame: Any, stream: StreamSpec, where: str) -> list[pa.Record
             f"{{{example}}}"
         )
     schema = schema_of(stream)
-    table = _table(frame, where)
+    table = _table(_with_columns(frame, stream, where), where)
     if table.schema.equals(schema):
         return _with_rows(table)
     columns = [_column(table, at, stream, where) for at in range(len(stream.fields))]
@@ -53,6 +55,42 @@ def record_batches(frame: Any, stream: StreamSpec, where: str) -> list[pa.Record
 
 def _with_rows(table: pa.Table) -> list[pa.RecordBatch]:
     return [each for each in table.to_batches() if each.num_rows]
+
+
+def _with_columns(frame: Any, stream: StreamSpec, where: str) -> Any:
+    """A dict whose lists are columns of the declared types; anything else as it is.
+
+    The values of a list are checked and stored as those of tuples: what Arrow infers of them is
+    another type from batch to batch, and a dict could be a struct as well as a map."""
+    if not isinstance(frame, Mapping):
+        return frame
+    types = {
+        name: (text, schema_of(stream).field(name).type)
+        for name, text in zip(stream.fields, stream.types, strict=True)
+    }
+    return {
+        name: _of_list(f"{where}: field {name!r}", values, *types[name])
+        if name in types and isinstance(values, (list, tuple))
+        else values
+        for name, values in frame.items()
+    }
+
+
+def _of_list(label: str, values: Sequence[Any], text: str, kind: pa.DataType) -> pa.Array:
+    fits = fits_of(text)
+    if not all(each is None or fits(each) for each in values):
+        values = list(map(_as_python_has_it, values))
+    for each in values:
+        if each is not None and not fits(each):
+            shown = textwrap.shorten(repr(each), SHOWN_CHARACTERS, placeholder="…")
+            got = f"a {type(each).__name__}: {shown}"
+            raise TypeError(f"{label} is declared as {text}, but the frame has {got}")
+    return column_of(values, kind)
+
+
+def _as_python_has_it(value: Any) -> Any:
+    """A scalar of numpy as the Python value that it is."""
+    return value.item() if hasattr(value, "dtype") and hasattr(value, "item") else value
 
 
 def _table(frame: Any, where: str) -> pa.Table:

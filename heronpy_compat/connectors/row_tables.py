@@ -69,23 +69,27 @@ def table_of(
 
 
 def _refusals(arrow: Any) -> tuple[type[Exception], ...]:
-    """What Arrow raises for a value that is none of a type; half a surrogate is a ValueError."""
+    """As heron_core.wire.columns has them, which needs Arrow."""
     return arrow.ArrowException, TypeError, ValueError, OverflowError
 
 
 def _table(arrow: Any, columns: Sequence[str], types: Types, rows: Sequence[Row]) -> Any:
+    from heron_core.wire.columns import column_of  # which needs Arrow
+
     by_column = zip(*rows, strict=True) if rows else ((),) * len(columns)
     arrays = [
-        arrow.array(values, types.get(name))
+        column_of(values, types.get(name))
         for name, values in zip(columns, by_column, strict=True)
     ]
     return arrow.Table.from_arrays(arrays, names=list(columns))
 
 
 def _problem(arrow: Any, columns: Sequence[str], types: Types, row: Row) -> str:
+    from heron_core.wire.columns import column_of
+
     for name, value in zip(columns, row, strict=True):
         try:
-            arrow.array([value], types.get(name))
+            column_of([value], types.get(name))
         except _refusals(arrow):
             return f"{name}={value!r} is not {types.get(name) or 'a value of Parquet'}"
     return ""

@@ -187,6 +187,8 @@ class SparkRun:
         self._job = Job(topology, 1, rows_per_batch, 0.2, False)
         self._batch = 0
         self._host = self._made()
+        self.facts: list[dict[str, Any]] = []
+        """Of the newest batch."""
         self.kills = 0
         self.ended = Ended()
 
@@ -202,7 +204,7 @@ class SparkRun:
                 self.kills += 1
                 self._host = self._made()
                 continue
-            batch, self._batch = self._batch, self._batch + 1
+            batch, self._batch, self.facts = self._batch, self._batch + 1, facts
             yield batch
             if is_last(self._plan, self._folder, None, batch, facts):
                 self._host.close()

@@ -5,6 +5,7 @@ import sys
 from array import array
 from collections.abc import Sequence
 from datetime import date
+from decimal import Decimal
 from functools import reduce
 from operator import xor
 from typing import Any
@@ -381,18 +382,22 @@ def test_frames_of_any_kind_are_emitted(frame: Any) -> None:
         ({"key": ["a"]}, "tested.default: the frame has no column 'number'; .*key"),
         (
             {"key": [1], "number": [1]},
-            "tested.default: field 'key' is declared as string, but the frame has int64",
+            "tested.default: field 'key' is declared as string, but the frame has a int: 1",
         ),
         (
             {"key": ["a"], "number": [1.5]},
-            "tested.default: field 'number' is declared as bigint, but the frame has double",
+            "tested.default: field 'number' is declared as bigint, but the frame has a float: 1.5",
         ),
         (
             {"key": ["a"], "number": pa.array([2**63], pa.uint64())},
             "field 'number' is declared as bigint, but the frame has uint64: .*not in range",
         ),
         ({"key": ["a"], "number": [1, 2]}, "the frame is not a table"),
-        ({"key": ["a"], "number": [1, "b"]}, "the frame is not a table"),
+        (
+            {"key": pa.array([1]), "number": [1]},
+            "'key' is declared as string, but the frame has int64",
+        ),
+        ({"key": ["a"], "number": [1, "b"]}, "declared as bigint, but the frame has a str: 'b'"),
         ([["a", 1]], "emit_batch takes a RecordBatch, .*not a list"),
     ],
 )
@@ -423,3 +428,24 @@ def test_without_pyarrow_one_line_says_what_to_install(monkeypatch: pytest.Monke
     topology = topology_of(Columns, [TYPED], [], {})
     with pytest.raises(TopologyError, match=f"^bolt 'tested': a BatchBolt {cure}"):
         check_components(topology, runs_here=True)
+
+
+def test_a_list_in_a_frame_is_a_column_of_the_declared_type_whatever_is_in_it() -> None:
+    """Of what Arrow infers of a list, a dict is a struct and a struct in order no struct."""
+    types = ("map<string,int>", "array<struct<a:int,b:double>>", "decimal(10,2)")
+    typed = StreamSpec("default", ("m", "s", "d"), types=types)
+    made = make(Source, reads(SHUFFLE), outputs=[typed], tracked=False)
+    frame = {
+        "m": [{"x": 1}, {}, None],
+        "s": [[{"a": 1}, (2, 2**60)], [], [None]],
+        "d": [Decimal("1.5"), 7, None],
+    }
+    made.component.emit_batch(frame)
+    made.core.flush()
+    assert rows(made.batches()[0].frames, typed) == [
+        [{"x": 1}, [{"a": 1, "b": None}, {"a": 2, "b": float(2**60)}], Decimal("1.50")],
+        [{}, [], Decimal("7.00")],
+        [None, [None], None],
+    ]
+    with pytest.raises(TypeError, match=r"field 's' is declared as .*, but the frame has a list"):
+        made.component.emit_batch({**frame, "s": [[{"unknown": 1}]] * 3})

@@ -116,6 +116,15 @@ def test_of_a_batch_with_one_root_the_root_fails_once_and_the_other_rows_are_pro
     assert numbers(made) == (20, 17, 3)
 
 
+def test_after_a_bad_row_the_other_rows_of_its_root_are_divided_down_to_the_next_bad_one() -> None:
+    made = made_of(PickyAboutTen)
+    made.core.deliver(columns_message(range(6, 14), [(ROOT + 1, 10, 8)]))
+    assert acks(made) == {}
+    assert made.component.taken == [6, 8, 9, 10, 13]
+    assert sorted(set(made.words_of(Kind.FAIL))) == [ROOT + 1]
+    assert numbers(made) == (8, 5, 3)
+
+
 def test_a_batch_of_one_root_that_is_only_too_large_is_acked_when_all_of_it_is_processed() -> None:
     made = made_of(RaisesForMany)
     made.core.deliver(columns_message(range(9), [(ROOT + 1, 10, 9)]))

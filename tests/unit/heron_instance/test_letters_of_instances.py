@@ -19,6 +19,7 @@ from heron_core.dead_letters import ERRORS, FIELDS, STREAM
 from heron_core.topology import StreamSpec
 from heron_core.wire.frames import Kind
 from heron_instance.emit.dead_letters import TRACEBACK_CHARACTERS
+from heronpy_compat import BatchBolt
 
 OUTPUTS = (StreamSpec("default", ("a", "b")), STREAM)
 
@@ -32,6 +33,11 @@ def made(kind: type, tracked: bool, **config: Any) -> Made:
 def letters_of(instance: Made) -> list[dict[str, Any]]:
     found = [values for _, values in instance.emitted() if len(values) == len(FIELDS)]
     return [dict(zip(FIELDS, each, strict=True)) for each in found]
+
+
+class RefusesBatches(BatchBolt):
+    def process_batch(self, batch: Any) -> None:
+        raise ValueError("not one of them")
 
 
 def refuse(tup: Any) -> None:
@@ -160,3 +166,17 @@ def test_a_source_that_emits_a_tuple_no_more_makes_a_letter_of_it() -> None:
 def test_a_source_without_a_reader_of_letters_is_told_so() -> None:
     spout = make(Source)
     assert not spout.component.delegate.give_up_emitted("id", ["a", 1], 5)
+
+
+def test_a_row_of_a_batch_is_a_letter_with_the_values_that_a_tuple_has() -> None:
+    """So that it can be emitted again: a map is a dict."""
+    types = ("map<string,int>",)
+    bolt = make(RefusesBatches, reads(SHUFFLE, ERRORS), outputs=OUTPUTS, types=types, tracked=False)
+    bolt.core.deliver(batch([{"x": 1}]))
+    assert [letter["values"] for letter in letters_of(bolt)] == [[{"x": 1}]]
+
+
+def test_a_row_that_is_not_a_column_is_a_letter() -> None:
+    bolt = make(RefusesBatches, reads(SHUFFLE, ERRORS), outputs=OUTPUTS, tracked=False)
+    bolt.core.deliver(batch([[1, "x"]]))
+    assert [letter["values"] for letter in letters_of(bolt)] == [[[1, "x"]]]

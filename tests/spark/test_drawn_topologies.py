@@ -1,0 +1,73 @@
+"""Drawn types, nulls, failing and late rows, time zones: all engines give what plain Python gives.
+
+Values and their types, what is refused, failed, late and a dead letter are compared exactly. By
+default the tester and the Spark engine's hosts run a few seeds, processes and Spark one.
+HERON_DRAWN_SEEDS=1000:1200 chooses other seeds for the former, HERON_DRAWN_ALL=5:9 for the latter.
+"""
+
+import os
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from drawn_rounds import FAST, NATIVE, SPARK, Round
+from drawn_topologies import TIME_ZONES, drawn, expected
+from drawn_values import draw_misfit, draw_type, draw_value
+from heron_core.field_types import fits_of
+
+SEEDS = "1:3"
+ALL = "5:6"
+"""Effectively once, letters to a bolt, in India."""
+
+
+def _seeds(variable: str, default: str) -> range:
+    first, _, end = os.environ.get(variable, default).partition(":")
+    return range(int(first), int(end) if end else int(first) + 1)
+
+
+@pytest.mark.parametrize("seed", _seeds("HERON_DRAWN_SEEDS", SEEDS))
+def test_the_tester_and_the_hosts_of_spark_give_what_plain_python_gives(
+    seed: int, tmp_path: Path
+) -> None:
+    found = list(Round(seed, tmp_path, engines=FAST).complaints())
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize("seed", _seeds("HERON_DRAWN_ALL", ALL))
+def test_processes_and_spark_give_what_plain_python_gives(
+    seed: int, spark: Any, tmp_path: Path
+) -> None:
+    found = list(Round(seed, tmp_path, spark, [NATIVE, SPARK]).complaints())
+    assert not found, "\n".join(found)
+
+
+def test_each_of_what_may_be_drawn_is_drawn() -> None:
+    """In few seeds: else the rounds would prove less than they say."""
+    givens = [drawn(seed) for seed in range(1, 30)]
+    parts = [(given, part) for given in givens for part in given.parts]
+    nodes = [(given.mode, node) for given, part in parts for node in part.nodes]
+    types = {kind for _, part in parts for kind in part.types}
+    wanted = [expected(part, given.letters) for given, part in parts]
+    assert {given.letters for given in givens} == {"", "file:", "letters"}
+    assert len({given.zone for given in givens}) == len(TIME_ZONES)
+    assert {part.time for _, part in parts} == {"bigint", "naive", "aware"}
+    assert {node.how for _, node in nodes} == {"raises", "fails", "raises once", "never"}
+    assert {node.on_exception for _, node in nodes} == {"fail", "restart", "stop", "exit"}
+    assert {each.partition("<")[0] for each in types} >= {"array", "map", "struct", "float", "date"}
+    assert all(
+        any(getattr(each, name) for each in wanted)
+        for name in ("seen", "refused", "letters", "failed", "late", "roots")
+    )
+    assert any(key[1] == "late" for each in wanted for key in each.seen)
+
+
+def test_values_fit_the_types_that_they_are_drawn_for_and_misfits_do_not() -> None:
+    random = Random(7)
+    for _ in range(300):
+        kind = draw_type(random)
+        assert fits_of(kind)(draw_value(random, kind, nullable=False)), kind
+        misfit = draw_misfit(random, kind)
+        assert misfit is not None
+        assert not fits_of(kind)(misfit), (kind, misfit)
