@@ -78,8 +78,7 @@ def _table(arrow: Any, columns: Sequence[str], types: Types, rows: Sequence[Row]
 
     by_column = zip(*rows, strict=True) if rows else ((),) * len(columns)
     arrays = [
-        column_of(values, types.get(name))
-        for name, values in zip(columns, by_column, strict=True)
+        column_of(values, types.get(name)) for name, values in zip(columns, by_column, strict=True)
     ]
     return arrow.Table.from_arrays(arrays, names=list(columns))
 
