@@ -6,7 +6,6 @@ do, components do, too: the class itself is pickled, and a host finds it in a mo
 
 import base64
 import pickle
-import re
 import sys
 from types import ModuleType
 from typing import Any
@@ -16,11 +15,10 @@ import cloudpickle
 from heron_core.errors import TopologyError
 from heron_core.records import replace
 from heron_core.topology import ComponentSpec, TopologySpec
-from heronpy_compat.api.component.local_classes import LOCALS
+from heronpy_compat.api.component.local_classes import name_by_value
 from heronpy_compat.loading.class_loading import load_class
 from heronpy_compat.user_errors import format_error
 
-MAIN = "__main__."
 MODULE = "heronpy_main"
 
 
@@ -32,18 +30,11 @@ def pickled_classes(topology: TopologySpec) -> str:
     """
     found: dict[str, Any] = {}
     for each in topology.components:
-        name = _name_of(each.class_path)
+        name = name_by_value(each.class_path)
         if name is not None:
             found[name] = load_class(each.class_path)
             _check(each.name, found[name])
     return base64.b64encode(cloudpickle.dumps(found)).decode("ascii") if found else ""
-
-
-def _name_of(class_path: str) -> str | None:
-    """What a class that travels by value is called in the module for them; None for any other."""
-    if not class_path.startswith(MAIN) and LOCALS not in class_path:
-        return None
-    return re.sub(r"\W+", "_", class_path.removeprefix(MAIN))
 
 
 def _check(component: str, kind: Any) -> None:
@@ -59,7 +50,7 @@ def _check(component: str, kind: Any) -> None:
 def by_value(topology: TopologySpec) -> TopologySpec:
     """The topology with those classes in the module that `install` makes."""
     components = tuple(
-        each if (name := _name_of(each.class_path)) is None else _moved(each, name)
+        each if (name := name_by_value(each.class_path)) is None else _moved(each, name)
         for each in topology.components
     )
     return replace(topology, components=components)

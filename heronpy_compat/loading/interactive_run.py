@@ -10,13 +10,14 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import Any
 
 from heron_core.errors import HeronError, TopologyError
+from heron_core.records import replace
 from heron_core.topology import TopologySpec
+from heronpy_compat.api.component.local_classes import MAIN, name_by_value
+from heronpy_compat.loading.class_loading import load_class
 from heronpy_compat.user_errors import format_error
 
-MAIN = "__main__."
 TEXT = '''\
 """Written by heronpy, of what a notebook or a prompt has defined."""
 
@@ -71,14 +72,14 @@ def _shown(process: subprocess.Popen[str]) -> int:
 def _values(topology: TopologySpec) -> str:
     import cloudpickle  # only prompts need it
 
-    main: Any = sys.modules["__main__"]
-    classes = {}
-    for each in topology.components:
-        if each.class_path.startswith(MAIN):
-            name = each.class_path.removeprefix(MAIN).partition(".")[0]
-            classes[name] = getattr(main, name)
+    names = [(each, name_by_value(each.class_path)) for each in topology.components]
+    classes = {name: load_class(each.class_path) for each, name in names if name is not None}
+    components = tuple(
+        each if name is None else replace(each, class_path=MAIN + name) for each, name in names
+    )
+    found = classes, replace(topology, components=components)
     try:
-        return base64.b64encode(cloudpickle.dumps((classes, topology))).decode("ascii")
+        return base64.b64encode(cloudpickle.dumps(found)).decode("ascii")
     except Exception as error:
         raise TopologyError(
             f"topology {topology.name!r}: its classes cannot be sent to other processes: "

@@ -208,7 +208,10 @@ def _importable(component: ComponentSpec, module: ModuleType, names: set[str]) -
     path = component.class_path
     label = f"class {path.rpartition('.')[2]} of component {component.name!r}"
     if LOCALS in path:
-        raise TopologyError(f"{label} is defined inside a function: move it to the top of its file")
+        raise TopologyError(
+            f"{label} is defined inside a function: move it to the top of its file, as"
+            " instances import it from there (a notebook or a prompt sends it by value)"
+        )
     if not path.startswith(f"{MAIN}."):
         return component
     inside = path.removeprefix(f"{MAIN}.")

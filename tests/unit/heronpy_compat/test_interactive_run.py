@@ -1,6 +1,7 @@
 """Where a topology of a prompt runs, and what cannot be sent from there."""
 
 import sys
+from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
@@ -8,7 +9,9 @@ import pytest
 
 from heron_core.errors import TopologyError
 from heron_core.topology import ComponentSpec, StreamSpec, TopologySpec
-from heronpy_compat.loading import interactive_run
+from heronpy_compat import Bolt
+from heronpy_compat.api.component.local_classes import class_path_of
+from heronpy_compat.loading import interactive_run, submissions
 
 
 def test_a_notebook_is_known_by_its_shell(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -34,3 +37,33 @@ def test_a_class_of_a_prompt_that_cannot_be_sent_is_an_error_with_the_cure(
     keeps = ComponentSpec("keeps", True, "__main__.Keeps", 1, streams, (), {})
     with pytest.raises(TopologyError, match="topology 't': its classes cannot be sent to other"):
         interactive_run.run(TopologySpec("t", (keeps,), {}))
+
+
+def test_a_class_of_a_function_is_sent_by_value_under_a_name_of_its_own(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def made(word: str) -> type:
+        class Says(Bolt):
+            def process(self, tup: Any) -> str:
+                return word
+
+        return Says
+
+    kinds = [made("a"), made("b")]
+    components = tuple(
+        ComponentSpec(f"says{at}", False, class_path_of(kind), 1, (), (), {})
+        for at, kind in enumerate(kinds)
+    )
+    written: list[str] = []
+    monkeypatch.setattr(interactive_run, "_shown", lambda process: process.wait() and 0)
+    monkeypatch.setattr(
+        interactive_run.subprocess, "Popen",
+        lambda words, **_: written.append(Path(words[-1]).read_text()) or SimpleNamespace(wait=int),
+    )  # fmt: skip
+    interactive_run.run(TopologySpec("t", components, {}))
+    with submissions.capture_submissions() as submitted:
+        namespace: dict[str, Any] = {}
+        exec(written[0], namespace)
+    (spec,) = submitted
+    names = [each.class_path.removeprefix("__main__.") for each in spec.components]
+    assert [namespace[name].process(None, None) for name in names] == ["a", "b"]
