@@ -46,7 +46,7 @@ def run(topology: TopologySpec) -> None:
     """
     with tempfile.TemporaryDirectory(prefix="heronpy-prompt-") as folder:
         file = os.path.join(folder, "prompt.py")
-        Path(file).write_text(TEXT.format(values=_values(topology)), "utf-8")
+        Path(file).write_text(file_text(topology), "utf-8")
         words = [sys.executable, "-P", "-m", "heron_cli", "run", "-n", topology.name, file]
         # A notebook shows what its own process writes to sys.stdout.
         process = subprocess.Popen(
@@ -69,7 +69,8 @@ def _shown(process: subprocess.Popen[str]) -> int:
                 continue
 
 
-def _values(topology: TopologySpec) -> str:
+def file_text(topology: TopologySpec) -> str:
+    """The file that submits it; TopologyError naming a topology that cannot be sent."""
     import cloudpickle  # only prompts need it
 
     names = [(each, name_by_value(each.class_path)) for each in topology.components]
@@ -79,9 +80,10 @@ def _values(topology: TopologySpec) -> str:
     )
     found = classes, replace(topology, components=components)
     try:
-        return base64.b64encode(cloudpickle.dumps(found)).decode("ascii")
+        values = base64.b64encode(cloudpickle.dumps(found)).decode("ascii")
     except Exception as error:
         raise TopologyError(
             f"topology {topology.name!r}: its classes cannot be sent to other processes: "
             f"{format_error(error)}; define what cannot be pickled in a module"
         ) from None
+    return TEXT.format(values=values)

@@ -1,7 +1,6 @@
 """Where a topology of a prompt runs, and what cannot be sent from there."""
 
 import sys
-from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
@@ -39,9 +38,7 @@ def test_a_class_of_a_prompt_that_cannot_be_sent_is_an_error_with_the_cure(
         interactive_run.run(TopologySpec("t", (keeps,), {}))
 
 
-def test_a_class_of_a_function_is_sent_by_value_under_a_name_of_its_own(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_class_of_a_function_is_sent_by_value_under_a_name_of_its_own() -> None:
     def made(word: str) -> type:
         class Says(Bolt):
             def process(self, tup: Any) -> str:
@@ -54,16 +51,10 @@ def test_a_class_of_a_function_is_sent_by_value_under_a_name_of_its_own(
         ComponentSpec(f"says{at}", False, class_path_of(kind), 1, (), (), {})
         for at, kind in enumerate(kinds)
     )
-    written: list[str] = []
-    monkeypatch.setattr(interactive_run, "_shown", lambda process: process.wait() and 0)
-    monkeypatch.setattr(
-        interactive_run.subprocess, "Popen",
-        lambda words, **_: written.append(Path(words[-1]).read_text()) or SimpleNamespace(wait=int),
-    )  # fmt: skip
-    interactive_run.run(TopologySpec("t", components, {}))
+    text = interactive_run.file_text(TopologySpec("t", components, {}))
     with submissions.capture_submissions() as submitted:
         namespace: dict[str, Any] = {}
-        exec(written[0], namespace)
+        exec(text, namespace)
     (spec,) = submitted
     names = [each.class_path.removeprefix("__main__.") for each in spec.components]
     assert [namespace[name].process(None, None) for name in names] == ["a", "b"]
