@@ -15,7 +15,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +37,7 @@ from drawn_topologies import (  # noqa: E402
     spec_of,
 )
 from drawn_values import shown  # noqa: E402
+from heron_core.records import replace  # noqa: E402
 from heron_spark.compile import one_container  # noqa: E402
 from heron_spark.metrics import QueryMetrics  # noqa: E402
 from heron_spark.progress import Progress  # noqa: E402

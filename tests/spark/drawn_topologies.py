@@ -9,11 +9,12 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 from typing import Any
 
+from heron_core.records import replace
 from heron_core.topology import TopologySpec
 from heronpy_compat import Grouping, Stream, TopologyBuilder
 from heronpy_compat.api.topology import Topology, TopologyType
