@@ -3,17 +3,21 @@
     from heronpy_compat.connectors.database import DatabaseSink
 
 The rows of a checkpoint and its number are written in one transaction of the database, into the
-sink's table and into `heronpy_commits`; a number that is there is not written again.
+sink's table and into `heronpy_commits`; a number that is there is not written again. Of sqlite and
+Postgres the columns are known: a value that its column would change or refuse costs its row.
 """
 
 import sqlite3
-from collections.abc import Callable, Sequence
-from datetime import date
+from collections.abc import Callable, Mapping, Sequence
 from hashlib import sha256
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from heron_core.errors import ComponentError
+from heronpy_compat.connectors.database_columns import Column, Dialect, described_problem
+from heronpy_compat.connectors.postgres_columns import Postgres
+from heronpy_compat.connectors.row_tables import MERGE, REFUSE
+from heronpy_compat.connectors.sqlite_columns import Sqlite, problem_of_value
 from heronpy_compat.connectors.transactions import TransactionId, number_of_run
 from heronpy_compat.connectors.two_phase import WriteAheadSink
 
@@ -32,7 +36,18 @@ COLUMNS = "database.columns"
 STATEMENT = "database.statement"
 """Config key: a statement of your own instead of an INSERT, with a placeholder for each value."""
 
-SQLITE_LEAST = -(1 << 63)
+SCHEMA_MODE = "database.schema.mode"
+"""Config key: what becomes of columns that the table does not have, in sqlite and Postgres:
+`refuse` (the sink does not begin) or `merge` (they are added by ALTER TABLE)."""
+
+DIALECTS: Mapping[str, Dialect] = {
+    "sqlite3": Sqlite(),
+    "psycopg": Postgres(),
+    "psycopg2": Postgres(),
+}
+"""By the driver's module: the databases whose columns are known."""
+CREATE_ATTEMPTS = 2
+"""Postgres refuses a table that another instance makes at the same moment; then it is there."""
 COMMITS = "heronpy_commits"
 _CREATE = f"CREATE TABLE IF NOT EXISTS {COMMITS} (writer VARCHAR(64) PRIMARY KEY, number BIGINT)"
 
@@ -61,6 +76,8 @@ class DatabaseSink(WriteAheadSink):
     table: str | None = None
     columns: Sequence[str] | None = None
     statement: str | None = None
+    schema_mode = REFUSE
+    _connection: Any = None
 
     def open(self, config: dict[str, Any], context: "TopologyContext") -> None:
         """Read the settings; ComponentError if they are wrong. It connects for its first commit."""
@@ -74,14 +91,67 @@ class DatabaseSink(WriteAheadSink):
             )
         self._placeholder = _PLACEHOLDERS[style]
         self._table = config.get(TABLE, self.table) or "its table"
-        self._statement = config.get(STATEMENT, self.statement) or self._insert(config, context)
-        self._connection: Any = None
+        self._statement = config.get(STATEMENT, self.statement)
+        self._names = [] if self._statement else self._column_names(config, context)
+        self._known: dict[str, Column] | None = None
+        """The table's columns, as they were seen last, by the names that the database keeps."""
+        self._dialect = None if self._statement else DIALECTS.get(self._module.__name__)
+        self._open_schema(config, context)
         index = context.get_component_tasks(self._name).index(context.get_task_id())
         writer = f"{context.get_topology_name()}.{self._name}.{index}"
         self._whose = f"run.{sha256(writer.encode()).hexdigest()[:32]}"
         """The name of the row of `heronpy_commits` that says which run has written last."""
         self._run = number_of_run(context.get_incarnation().run)
         self._is_noted = False
+        if self._dialect is not None and (problem := self._problem_of_schema()):
+            self._disconnect()
+            raise ComponentError(f"{self._name}: {problem}")
+
+    def _open_schema(self, config: dict[str, Any], context: "TopologyContext") -> None:
+        self._mode = config.get(SCHEMA_MODE, self.schema_mode)
+        if self._mode not in (MERGE, REFUSE):
+            raise ComponentError(
+                f"{self._name}: {SCHEMA_MODE} is {MERGE} or {REFUSE}, not {self._mode}"
+            )
+        if self._mode == MERGE and self._dialect is None:
+            raise ComponentError(
+                f"{self._name}: {SCHEMA_MODE} {MERGE} is for sqlite and Postgres, and for tables"
+                f" without {STATEMENT}"
+            )
+        self._declared = self.types_of_inputs(context) if self._dialect is not None else {}
+
+    def _problem_of_schema(self) -> str:
+        """What keeps the table from its columns; empty if nothing does, or if it is not known: a
+        database that is away is told of when it is to be written."""
+        try:
+            self._look_at_columns()
+        except Exception:
+            self._connection = None
+            return ""
+        return self._missing_column()
+
+    def _look_at_columns(self) -> None:
+        """ComponentError if there is no table."""
+        assert self._dialect is not None, "columns of an unknown database"
+        if self._connection is None:
+            self._connection = self._prepared_connection()
+        found = self._dialect.columns(self._connection.cursor(), self._table)
+        self._connection.commit()
+        if not found:
+            raise ComponentError(f"the database has no table {self._table}")
+        self._known = {each.name: each for each in found}
+
+    def _missing_column(self) -> str:
+        if self._mode == MERGE:
+            return ""
+        missing = next((each for each in self._names if self._column(each) is None), None)
+        return f"{self._table} has no column {missing}, and {SCHEMA_MODE} is {REFUSE}" * bool(
+            missing
+        )
+
+    def _column(self, name: str) -> Column | None:
+        assert self._dialect is not None, "columns of an unknown database"
+        return (self._known or {}).get(self._dialect.key(name))
 
     def unknown_output(self) -> str:
         """Rows of another run of this topology; whose others are the database does not say."""
@@ -100,7 +170,7 @@ class DatabaseSink(WriteAheadSink):
         """The number of the run that has written last; None if there is none, or it is not known:
         a database that is away is told of when it is to be written."""
         try:
-            self._connection = self._prepared_connection()
+            self._connection = self._connection or self._prepared_connection()
             cursor = self._connection.cursor()
             cursor.execute(
                 f"SELECT number FROM {COMMITS} WHERE writer = {self._placeholder(0)}", [self._whose]
@@ -112,18 +182,16 @@ class DatabaseSink(WriteAheadSink):
             return None
         return None if found is None else int(found[0])
 
-    def _insert(self, config: dict[str, Any], context: Any) -> str:
-        table = config.get(TABLE, self.table)
-        if table is None:
+    def _column_names(self, config: dict[str, Any], context: Any) -> list[str]:
+        if config.get(TABLE, self.table) is None:
             raise ComponentError(
                 f"{self._name}: no table to write: set its attribute 'table' or {TABLE}"
             )
-        columns = config.get(COLUMNS, self.columns) or self.fields_of_inputs(context)
-        return self._insert_into(table, columns)
+        return list(config.get(COLUMNS, self.columns) or self.fields_of_inputs(context))
 
-    def _insert_into(self, table: str, columns: Sequence[str]) -> str:
+    def _insert_into(self, columns: Sequence[str]) -> str:
         values = ", ".join(map(self._placeholder, range(len(columns))))
-        return f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({values})"
+        return f"INSERT INTO {self._table} ({', '.join(columns)}) VALUES ({values})"
 
     def connect(self) -> Any:
         """A connection that does not commit by itself."""
@@ -139,9 +207,55 @@ class DatabaseSink(WriteAheadSink):
         would change or refuse, as a commit is of all rows or of none."""
         if self._module is sqlite3:
             for name, value in zip(tup.fields, tup.values, strict=True):
-                if problem := _problem_of_sqlite(value):
-                    raise ValueError(f"{name}={value!r:.60}: {problem}")
+                if problem := problem_of_value(value):
+                    raise ValueError(described_problem(name, value, problem))
         return list(tup.values)
+
+    def pre_commit(self, transaction: list[Any], transaction_id: TransactionId) -> list[Any]:
+        """The rows that fit; what does not is told and counted now, as a commit is of all rows or
+        of none."""
+        if self._dialect is None:
+            return transaction
+        if self._known is None:
+            self._look_at_columns()
+        if problem := self._missing_column():
+            raise ComponentError(problem)
+        columns = self._columns_for(transaction)
+        problems = {
+            at: why
+            for at, row in enumerate(transaction)
+            if (why := self._problem_of_row(columns, row))
+        }
+        self.leave_out(problems, self._names, {at: list(transaction[at]) for at in problems})
+        return [row for at, row in enumerate(transaction) if at not in problems]
+
+    def _columns_for(self, rows: Sequence[Any]) -> list[Column | None]:
+        """The column of each name, or that which is to be made of it; None as long as its type is
+        not known."""
+        assert self._dialect is not None, "columns of an unknown database"
+        found = []
+        for at, name in enumerate(self._names):
+            column = self._column(name)
+            if column is None:
+                kind = self._dialect.kind_of(self._declared.get(name), [row[at] for row in rows])
+                column = None if kind is None else Column(self._dialect.key(name), kind)
+            found.append(column)
+        return found
+
+    def _problem_of_row(self, columns: Sequence[Column | None], row: Sequence[Any]) -> str:
+        assert self._dialect is not None, "columns of an unknown database"
+        if len(row) != len(columns):
+            return f"a row of {len(row)} values for {len(columns)} columns: {row!r:.60}"
+        for name, column, value in zip(self._names, columns, row, strict=True):
+            if column is None:
+                why = "" if value is None else "no column has this type: declare another one"
+            elif value is None:
+                why = "the column is NOT NULL" if column.is_required else ""
+            else:
+                why = self._dialect.problem(column, value)
+            if why:
+                return described_problem(name, value, why)
+        return ""
 
     def commit(self, prepared: Sequence[Any], transaction_id: TransactionId) -> None:
         """Write the rows and the number in one transaction, unless the number is there."""
@@ -151,10 +265,11 @@ class DatabaseSink(WriteAheadSink):
             self._connection = self._prepared_connection()
         connection = self._connection
         try:
+            statement, rows = self._statement_for(prepared)
             cursor = connection.cursor()
             if self._take_number(cursor, transaction_id):
                 self._note_run(cursor)
-                cursor.executemany(self._statement, prepared)
+                cursor.executemany(statement, rows)
             connection.commit()
             self._is_noted = True
         except BaseException:
@@ -162,15 +277,71 @@ class DatabaseSink(WriteAheadSink):
             self._disconnect()
             raise
 
+    def _statement_for(self, rows: Sequence[Any]) -> tuple[str, Sequence[Any]]:
+        """What writes rows, and the values for it; columns that are to be made are made."""
+        if self._statement is not None:
+            return self._statement, rows
+        if self._dialect is None:
+            return self._insert_into(self._names), rows
+        columns = self._made(rows)
+        present = [(at, each) for at, each in enumerate(columns) if each is not None]
+        value = self._dialect.value
+        found = [[value(each, row[at]) for at, each in present] for row in rows]
+        return self._insert_into([self._names[at] for at, _ in present]), found
+
+    def _made(self, rows: Sequence[Any]) -> list[Column | None]:
+        if self._known is None:
+            self._look_at_columns()
+        columns = self._columns_for(rows)
+        if not self._add(columns):
+            return columns
+        self._look_at_columns()
+        columns = self._columns_for(rows)
+        # They fitted what this instance was to make; another one may have made another column.
+        if problem := next(
+            (why for row in rows if (why := self._problem_of_row(columns, row))), ""
+        ):
+            raise ComponentError(problem)
+        return columns
+
+    def _add(self, columns: Sequence[Column | None]) -> bool:
+        """Whether columns had to be added; another instance may have done so meanwhile."""
+        wanted = [
+            (name, each)
+            for name, each in zip(self._names, columns, strict=True)
+            if each is not None and self._column(name) is None
+        ]
+        if wanted:
+            self._look_at_columns()
+        if problem := self._missing_column():
+            raise ComponentError(problem)
+        for name, each in wanted:
+            if self._column(name) is None:
+                self._connection.cursor().execute(
+                    f"ALTER TABLE {self._table} ADD COLUMN {name} {each.kind}"
+                )
+                self._connection.commit()
+        return bool(wanted)
+
     def _prepared_connection(self) -> Any:
         connection = self.connect()
         try:
-            connection.cursor().execute(_CREATE)
-            connection.commit()
+            self._create_commits(connection)
         except BaseException:
             connection.close()
             raise
         return connection
+
+    def _create_commits(self, connection: Any) -> None:
+        for attempt in range(1, CREATE_ATTEMPTS + 1):
+            try:
+                connection.cursor().execute(_CREATE)
+                connection.commit()
+                return
+            except self._module.Error:
+                if attempt == CREATE_ATTEMPTS:
+                    raise
+                connection.rollback()
 
     def _take_number(self, cursor: Any, transaction_id: TransactionId) -> bool:
         """Note the number, within the transaction; False if it or a later one is there already."""
@@ -213,24 +384,6 @@ class DatabaseSink(WriteAheadSink):
         super().close()
         if self._connection is not None:
             self._disconnect()
-
-
-def _problem_of_sqlite(value: Any) -> str:
-    """Why it cannot be stored as it is; empty if it can."""
-    if value != value:
-        return "it is NaN, of which sqlite makes NULL"
-    if value is None or isinstance(value, (float, bytes, date)):
-        return ""
-    if isinstance(value, int):
-        fits = SQLITE_LEAST <= value <= -SQLITE_LEAST - 1
-        return "" if fits else "sqlite has whole numbers of 64 bits"
-    if not isinstance(value, str):
-        return f"sqlite has no type for a {type(value).__name__}: row_of(tup) of a subclass decides"
-    try:
-        value.encode()
-    except UnicodeEncodeError:
-        return "half a character (a lone surrogate) is not text"
-    return ""
 
 
 def _driver(name: str, module: str) -> Any:

@@ -13,12 +13,16 @@ from tests.connectors import columns, page
 from tests.connectors.fake_kafka import client_in_memory
 from tests.connectors.sinks import SINKS, SinkEntry
 from tests.connectors.sources import SOURCES, SourceEntry
+from tests.postgres_support import MISSING, binaries
 
 Entry = TypeVar("Entry", SinkEntry, SourceEntry)
 
 
 def main() -> int:
     """Try everything, write the page."""
+    if binaries() is None:
+        print(MISSING, file=sys.stderr)
+        return 1
     logging.disable(logging.CRITICAL)
     os.fsync = lambda file: None  # type: ignore[assignment]
     with tempfile.TemporaryDirectory() as name:

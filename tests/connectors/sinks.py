@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from datetime import date, datetime, time
 from decimal import Decimal
 from functools import cache
+from itertools import count
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -29,6 +30,7 @@ from heronpy_compat.connectors.spark import SparkSink
 from heronpy_compat.connectors.two_phase import TwoPhaseSink
 from tests.connectors.fake_kafka import FakeBroker
 from tests.connectors.samples import Form
+from tests.postgres_support import server
 
 Row = dict[str, Any]
 
@@ -157,6 +159,34 @@ def _sqlite_table(folder: Path, fields: tuple[str, ...]) -> Store:
     return Store({"database.connect": path, "database.table": "rows"}, rows)
 
 
+_schemas = count()
+
+
+def _postgres_table(folder: Path, fields: tuple[str, ...]) -> Store:
+    """A table with ids, whose other columns are made by the sink."""
+    schema = f"s{next(_schemas)}"
+    with server().connection() as connection:
+        connection.execute(f"CREATE SCHEMA {schema}")
+        connection.execute(f"CREATE TABLE {schema}.rows (id bigint)")
+
+    def rows() -> list[Row]:
+        with server().connection(schema) as connection:
+            cursor = connection.execute("SELECT * FROM rows")
+            names = [each.name for each in cursor.description or ()]
+            return [dict(zip(names, row, strict=True)) for row in cursor]
+
+    arguments = {**server().arguments, "options": f"-csearch_path={schema}"}
+    return Store(
+        {
+            "database.module": "psycopg",
+            "database.connect": arguments,
+            "database.table": "rows",
+            "database.schema.mode": "merge",
+        },
+        rows,
+    )
+
+
 class Database(DatabaseSink):
     """Nothing here is about power cuts."""
 
@@ -237,6 +267,8 @@ def as_sqlite(value: Any) -> Any:
 
 NAMED = "a query names the columns that it reads"
 ONE_RECORD = "a record has one value"
+POSTGRES = "DatabaseSink (postgres)"
+"""It is tried where Postgres is installed."""
 ONE_VALUE = "a line has one value: JSON has several"
 SINKS = (
     SinkEntry("FileSink (json)", FileSink, _json_files, as_json),
@@ -245,6 +277,7 @@ SINKS = (
     SinkEntry("DeltaSink", DeltaSink, _delta_table, as_arrow, each_line=False),
     SinkEntry("IcebergSink", IcebergSink, _iceberg_table, as_arrow, each_line=False),
     SinkEntry("DatabaseSink (sqlite)", Database, _sqlite_table, as_sqlite),
+    SinkEntry(POSTGRES, DatabaseSink, _postgres_table, each_line=False),
     SinkEntry("KafkaSink", KafkaSink, _kafka_topic, as_record, {"schema": ONE_RECORD}),
     SinkEntry("SparkSink", SparkSink, _segments, cannot={"schema": NAMED}, each_line=False),
 )

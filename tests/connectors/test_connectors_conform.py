@@ -10,15 +10,23 @@ import pytest
 
 from tests.connectors import columns, page
 from tests.connectors.fake_kafka import client_in_memory
-from tests.connectors.sinks import SINKS, SinkEntry
+from tests.connectors.sinks import POSTGRES, SINKS, SinkEntry
 from tests.connectors.sources import SOURCES, SourceEntry
+from tests.postgres_support import MISSING, binaries
 
 pytestmark = [
     # What is killed closes nothing.
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
 ]
-each_sink = pytest.mark.parametrize("entry", SINKS, ids=lambda each: each.name)
+where_it_is = pytest.mark.skipif(binaries() is None, reason=MISSING)
+each_sink = pytest.mark.parametrize(
+    "entry",
+    [
+        pytest.param(each, id=each.name, marks=[where_it_is] if each.name == POSTGRES else [])
+        for each in SINKS
+    ],
+)
 each_source = pytest.mark.parametrize("entry", SOURCES, ids=lambda each: each.name)
 
 
