@@ -5,10 +5,8 @@ import atexit
 import os
 import pwd
 import shutil
-import signal
 import subprocess
 import tempfile
-import time
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -16,7 +14,7 @@ from typing import Any
 import psycopg
 
 MISSING = "Postgres is not installed (Debian: apt-get install postgresql)"
-DEADLINE_SECS = 60.0
+DEADLINE_SECS = 60
 USER = "heron"
 UNPRIVILEGED = "nobody"
 _SETTINGS = {
@@ -51,28 +49,16 @@ class Server:
             self._who = {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}
         data = str(self.folder / "data")
         made = [str(programs / "initdb"), "-D", data, "-U", USER, "-A", "trust", "-E", "UTF8", "-N"]
-        subprocess.run([*made, "--locale=C"], check=True, capture_output=True, cwd="/", **self._who)
-        settings = [text for pair in _SETTINGS.items() for text in ("-c", "=".join(pair))]
-        self._log = (self.folder / "log").open("wb")
-        self._process = subprocess.Popen(
-            [programs / "postgres", "-D", data, "-k", str(self.folder), *settings],
-            stdout=self._log,
-            stderr=subprocess.STDOUT,
-            cwd="/",
-            **self._who,
-        )
-        self._wait()
+        self._run([*made, "--locale=C"])
+        settings = " ".join(f"-c {name}={value or repr('')}" for name, value in _SETTINGS.items())
+        self._control = [str(programs / "pg_ctl"), "-D", data, "-w", "-t", str(DEADLINE_SECS)]
+        log = str(self.folder / "log")
+        self._run([*self._control, "-l", log, "-o", f"-k {self.folder} {settings}", "start"])
 
-    def _wait(self) -> None:
-        deadline = time.monotonic() + DEADLINE_SECS
-        while True:
-            try:
-                self.connection().close()
-                return
-            except psycopg.OperationalError:
-                assert self._process.poll() is None, (self.folder / "log").read_text()
-                assert time.monotonic() < deadline, (self.folder / "log").read_text()
-                time.sleep(0.05)
+    def _run(self, command: list[str]) -> None:
+        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        done = subprocess.run(command, check=False, cwd="/", **quiet, **self._who)
+        assert done.returncode == 0, command
 
     @property
     def arguments(self) -> dict[str, str]:
@@ -86,9 +72,7 @@ class Server:
 
     def stop(self) -> None:
         """It and its files are gone."""
-        self._process.send_signal(signal.SIGQUIT)
-        self._process.wait(DEADLINE_SECS)
-        self._log.close()
+        self._run([*self._control, "-m", "immediate", "stop"])
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
