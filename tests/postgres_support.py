@@ -42,11 +42,11 @@ class Server:
 
     def __init__(self, programs: Path) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="pg-"))
-        self._who: dict[str, Any] = {}
+        self._how: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
         if os.getuid() == 0:
             user = pwd.getpwnam(UNPRIVILEGED)
             os.chown(self.folder, user.pw_uid, user.pw_gid)
-            self._who = {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}
+            self._how |= {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}
         data = str(self.folder / "data")
         made = [str(programs / "initdb"), "-D", data, "-U", USER, "-A", "trust", "-E", "UTF8", "-N"]
         self._run([*made, "--locale=C"])
@@ -56,8 +56,7 @@ class Server:
         self._run([*self._control, "-l", log, "-o", f"-k {self.folder} {settings}", "start"])
 
     def _run(self, command: list[str]) -> None:
-        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-        done = subprocess.run(command, check=False, cwd="/", **quiet, **self._who)
+        done = subprocess.run(command, check=False, cwd="/", **self._how)
         assert done.returncode == 0, command
 
     @property
