@@ -70,6 +70,7 @@ from topology_master.update import (
     listed,
     names,
     names_of,
+    undrained,
 )
 
 ASKED_AGAIN_SECS = 1.0
@@ -170,7 +171,7 @@ class Rescale:
             case UpdateStage.CONTAINERS:
                 return [f"container {each}" for each in sorted(absent(update, view))]
             case UpdateStage.DRAIN:
-                return names(view.packing, view.detector.busy())
+                return undrained(view)
             case UpdateStage.SAVE:
                 return names(view.packing, update.unsaved)
             case UpdateStage.CHECKPOINT:

@@ -14,6 +14,8 @@ from topology_master.physical_plan import containers_of
 NAMED_MAX = 5
 """Of what an update waits for, so many are named."""
 
+KEEPS = "it keeps tuples, as open windows do"
+
 
 class UpdateStage(Enum):
     """How far an update has come."""
@@ -100,6 +102,17 @@ def names_of(packing: PackingPlan, tasks: Set[int]) -> str:
 def names(packing: PackingPlan, tasks: Set[int]) -> list[str]:
     """The instances by their names, by task."""
     return [instance_name(packing, task) for task in sorted(tasks)]
+
+
+def undrained(view: MasterView) -> list[str]:
+    """What a drain waits for: the instances that are not idle, or if nothing else moves the bolts
+    that keep tuples, whose outcome the spouts wait for."""
+    detector, packing = view.detector, view.packing
+    if detector.still_since is None:
+        return names(packing, detector.busy())
+    spouts = {each.name for each in view.topology.components if each.is_spout}
+    keep = {task for task in detector.holders() if packing.instances[task].component not in spouts}
+    return [f"{each} ({KEEPS})" for each in names(packing, keep)]
 
 
 def listed(names: list[str]) -> str:

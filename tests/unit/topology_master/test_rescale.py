@@ -133,6 +133,8 @@ def test_an_update_waits_for_tuples_that_are_held_by_whom_it_concerns() -> None:
     made = Made()
     update(made, FEWER)
     assert not plans(held_by(made, FIRST, LAST, secs=10.0))
+    kept = [f"{each}[0] (it keeps tuples, as open windows do)" for each in ("first", "last")]
+    assert step(made) == ("drain", kept), "and says for whom"
     assert plans(held_by(made, FIRST))[-1][0] == 2
 
 
