@@ -25,6 +25,7 @@ from heron_core.topology import TopologySpec
 
 if TYPE_CHECKING:
     from heron_core.stats import TopologyStats
+    from scheduler.submission import Submission
 
 
 @click.command("run", cls=SparseCommand)
@@ -123,28 +124,21 @@ def run_command(
         from heron_spark.backend import run_here
 
         return ending_code(*run_here(spec, spark.options(seconds or None)))
-    packing = spark.packing(spec)
+    submission = _submission(spec, spark, saved)
+    with _state(zookeeper, insecure, ui) as (url, folders):
+        launch = saved.begin(replace(submission, store_url=url, remove_at_end=folders))
+        run = ForegroundRun.start(launch, spark.backend(spec.name))
+        return run.until_end(seconds or None, until_done)
+
+
+def _submission(spec: TopologySpec, spark: SparkOptions, saved: SavepointOptions) -> "Submission":
+    """The run, checked before anything starts: its state store is not known yet."""
     from scheduler.submission import Submission
     from scheduler.user_folder import Home
 
-    savepoint = saved.read(spec, packing, Home.of_user(), spark.is_local)
-    with ExitStack() as stack:
-        url, folders = stack.enter_context(_state(zookeeper, insecure))
-        if ui:
-            from heron_cli.run_ui import service_beside
-
-            stack.enter_context(service_beside(url))
-        launch = Submission(
-            spec,
-            packing,
-            url,
-            Home.of_user(),
-            foreground=True,
-            remove_at_end=folders,
-            savepoint=savepoint,
-        )
-        run = ForegroundRun.start(saved.begin(launch), spark.backend(spec.name))
-        return run.until_end(seconds or None, until_done)
+    packing, home = spark.packing(spec), Home.of_user()
+    savepoint = saved.read(spec, packing, home, spark.is_local)
+    return Submission(spec, packing, "", home, foreground=True, savepoint=savepoint)
 
 
 def _check_query(
@@ -196,8 +190,22 @@ def _show(settling: Settling, spark: SparkOptions, dry_run: DryRun) -> None:
 
 
 @contextmanager
-def _state(zookeeper: str | None, insecure: bool) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """The state store's URL, and folders to remove when the run is over."""
+def _state(
+    zookeeper: str | None, insecure: bool, ui: bool
+) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """The state store's URL, and folders to remove when the run is over; with `ui` the pages are
+    served meanwhile."""
+    with ExitStack() as stack:
+        url, folders = stack.enter_context(_store(zookeeper, insecure))
+        if ui:
+            from heron_cli.run_ui import service_beside
+
+            stack.enter_context(service_beside(url))
+        yield url, folders
+
+
+@contextmanager
+def _store(zookeeper: str | None, insecure: bool) -> Iterator[tuple[str, tuple[str, ...]]]:
     from heron_cli.options.state_store import private_store_url
 
     if zookeeper != "embedded":

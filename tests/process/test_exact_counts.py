@@ -41,11 +41,49 @@ def kill(running: Running, *victims: str) -> dict[str, int]:
     return {title: each.pid for title, each in before.items() if each.pid not in dying}
 
 
+class Watched:
+    """The topology while processes of it die."""
+
+    def __init__(self, running: Running, master: Master) -> None:
+        self._running, self._master = running, master
+
+    def _checkpoints(self) -> CheckpointStats | None:
+        stats = self._master.stats()
+        return None if stats is None else stats.checkpoints
+
+    def latest(self) -> int:
+        """The highest number of a checkpoint."""
+        return self._running.until(self._checkpoints, "the master answers").latest
+
+    def epoch(self) -> int:
+        """Of the plan by which it runs."""
+        return self._running.until(self._master.stats, "the master answers").epoch
+
+    def goes_on_after(self, number: int, what: str) -> None:
+        """Data flows, and a checkpoint with a higher number is complete."""
+
+        def has_gone_on() -> bool:
+            now = self._checkpoints()
+            return now is not None and now.released and now.completed > number
+
+        self._running.until(has_gone_on, what)
+
+    def goes_back_and_on(self, epoch: int) -> None:
+        """It has a newer epoch, and completes a checkpoint that began in it."""
+
+        def latest() -> int | None:
+            stats = self._master.stats()
+            if stats is None or stats.checkpoints is None or stats.epoch <= epoch:
+                return None
+            return stats.checkpoints.latest
+
+        self.goes_on_after(self._running.until(latest, "the topology is restored"), "it goes on")
+
+
 def test_counts_are_exact_whatever_is_killed(place: Place) -> None:
     """The machine room of a bank: instances, stream manager, master; then heronpy is upgraded, and
-    after that all containers are killed; then
-    more and fewer instances that count, while one dies beside them, and new code that keeps
-    its counts elsewhere. And in the end an upgrade, by a
+    after that all containers are killed; then more and fewer instances that count, while one dies
+    beside them, and new code that keeps its counts elsewhere. And in the end an upgrade, by a
     savepoint, to a topology with one more instance that counts, and one more that has windows. What
     is read from a file and written into others is the same to the last byte."""
     (place.path / "lines.txt").write_text(TEXT)
@@ -53,60 +91,40 @@ def test_counts_are_exact_whatever_is_killed(place: Place) -> None:
     arguments = (TOPOLOGY, "--containers", 2, *folders)
     running = place.start("run", *arguments)
     with Master(place.store_url, "Exact") as master:
-
-        def checkpoints() -> CheckpointStats | None:
-            stats = master.stats()
-            return None if stats is None else stats.checkpoints
-
-        def goes_on_after(number: int) -> bool:
-            now = checkpoints()
-            return now is not None and now.released and now.completed > number
-
-        def goes_back_and_on(epoch: int) -> None:
-            """The topology has a newer epoch, and completes a checkpoint that began in it."""
-
-            def latest() -> int | None:
-                stats = master.stats()
-                if stats is None or stats.checkpoints is None or stats.epoch <= epoch:
-                    return None
-                return stats.checkpoints.latest
-
-            number = running.until(latest, "the topology is restored")
-            running.until(lambda: goes_on_after(number), "it goes on")
-
-        def epoch() -> int:
-            stats = running.until(master.stats, "the master answers")
-            return stats.epoch
-
-        running.until(lambda: goes_on_after(0), "a checkpoint is complete")
+        watched = Watched(running, master)
+        watched.goes_on_after(0, "a checkpoint is complete")
         asked = place.heronpy("checkpoint", "Exact")
         assert "of Exact is complete" in asked.succeeded().out
         for victims in (("count[0]", "written[0]"), ("numbers[1]", "lines[0]"), STREAM_MANAGER):
-            before = epoch()
+            before = watched.epoch()
             titles = [title_of(running, f"heron: {victim}") for victim in victims]
             survivors = kill(running, *titles)
-            goes_back_and_on(before)
+            watched.goes_back_and_on(before)
             now = processes(running)
             assert {title: now[title].pid for title in survivors} == survivors
-        before_death = running.until(checkpoints, "the master answers")
+        before_death = watched.latest()
         kill(running, MASTER)
-        running.until(lambda: goes_on_after(before_death.latest), "the next master goes on")
+        watched.goes_on_after(before_death, "the next master goes on")
         upgrade_engine(place, running)
-        before = epoch()
+        before = watched.epoch()
         kill(running, *CONTAINERS)
-        goes_back_and_on(before)
+        watched.goes_back_and_on(before)
         scale(place, running)
         arguments = (change_code(place, running), *arguments[1:])
-        number = running.until(checkpoints, "the master answers").latest
-        running.until(lambda: goes_on_after(number), "it goes on")
+        watched.goes_on_after(watched.latest(), "it goes on")
     upgrade(place, running, arguments)
+    check_results(place)
+    place.nothing_is_left()
+
+
+def check_results(place: Place) -> None:
+    """Each number once in the counts and in both windows, each line once in the files."""
     assert len(list(place.path.glob("counted-*"))) == 3
     assert counted(place.path) == emitted(place.path)
     in_windows = json.loads((place.path / "in_windows").read_text())
     assert {int(key): 2 * number for key, number in in_windows.items()} == emitted(place.path)
     parts = sorted((place.path / "out").glob("part-*"))  # by the numbers of their checkpoints
     assert "".join(each.read_text() for each in parts) == TEXT
-    place.nothing_is_left()
 
 
 def upgrade_engine(place: Place, running: Running) -> None:

@@ -6,10 +6,9 @@ has the numbers that went through.
 
 import os
 
-from results import write_as
+from numbered import Counting, Total
 
-from heronpy_compat import Bolt, Grouping, Spout, Topology
-from heronpy_compat.api.state.stateful_component import StatefulComponent
+from heronpy_compat import Bolt, Grouping, Topology
 
 NUMBERS = 2000
 POISON = range(7, NUMBERS, 200)
@@ -19,18 +18,7 @@ def there_is(name):
     return os.path.exists(os.path.join(os.environ["POISONED"], name))
 
 
-class Numbers(Spout, StatefulComponent):
-    outputs = ["number"]
-
-    def init_state(self, stateful_state):
-        self.state = stateful_state
-
-    def initialize(self, config, context):
-        self.at = self.state.get("at") or 0
-
-    def pre_save(self, checkpoint_id):
-        self.state.put("at", self.at)
-
+class Numbers(Counting):
     def next_tuple(self):
         if self.at < NUMBERS:
             self.emit([self.at])
@@ -46,25 +34,6 @@ class Check(Bolt):
         self.emit([tup.number])
         if tup.number in POISON and not there_is("mended"):
             raise ValueError(f"poison: {tup.number}")
-
-
-class Total(Bolt, StatefulComponent):
-    outputs = []
-
-    def init_state(self, stateful_state):
-        self.state = stateful_state
-
-    def initialize(self, config, context):
-        self.seen = list(self.state.get("seen") or [])
-
-    def pre_save(self, checkpoint_id):
-        self.state.put("seen", self.seen)
-
-    def process(self, tup):
-        self.seen.append(tup.number)
-
-    def on_finish(self):
-        write_as("counted", sorted(self.seen))
 
 
 class Poisoned(Topology):

@@ -8,25 +8,20 @@ were acked since the topology went back last.
 import os
 from itertools import count
 
+from numbered import Counting, Total
 from results import write_as
 
-from heronpy_compat import Bolt, Grouping, Spout, Topology
+from heronpy_compat import Bolt, Grouping, Topology
 from heronpy_compat.api.state.keyed_state import value_state
-from heronpy_compat.api.state.stateful_component import StatefulComponent
 
 NUMBERS = 1000
 RAISING = os.environ.get("RAISING", "seldom")
 calls = count(1)
 
 
-class Numbers(Spout, StatefulComponent):
-    outputs = ["number"]
-
-    def init_state(self, stateful_state):
-        self.state = stateful_state
-
+class Numbers(Counting):
     def initialize(self, config, context):
-        self.at = self.state.get("at") or 0
+        super().initialize(config, context)
         self.acked = []
 
     def ack(self, tup_id):
@@ -34,9 +29,6 @@ class Numbers(Spout, StatefulComponent):
 
     def close(self):
         write_as("acked", sorted(self.acked))
-
-    def pre_save(self, checkpoint_id):
-        self.state.put("at", self.at)
 
     def next_tuple(self):
         if self.at == NUMBERS:
@@ -56,25 +48,6 @@ class Count(Bolt):
         self.emit([tup.number])
         if call % 100 == 0 if RAISING == "seldom" else tup.number == int(RAISING):
             raise ConnectionRefusedError("the dependency is away")
-
-
-class Total(Bolt, StatefulComponent):
-    outputs = []
-
-    def init_state(self, stateful_state):
-        self.state = stateful_state
-
-    def initialize(self, config, context):
-        self.seen = list(self.state.get("seen") or [])
-
-    def pre_save(self, checkpoint_id):
-        self.state.put("seen", self.seen)
-
-    def process(self, tup):
-        self.seen.append(tup.number)
-
-    def on_finish(self):
-        write_as("counted", sorted(self.seen))
 
 
 class Raising(Topology):
