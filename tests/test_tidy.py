@@ -7,7 +7,7 @@ option is documented is checked by tests/unit/heron_cli/test_cli_docs.py.
 import ast
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from functools import cache
 from itertools import chain
 from pathlib import Path
@@ -73,12 +73,39 @@ def at(path: Path, node: ast.stmt | ast.expr | None = None) -> str:
 
 @cache
 def import_graph() -> Mapping[str, frozenset[str]]:
-    """module -> modules that it imports anywhere: late, and under TYPE_CHECKING too."""
+    """module -> modules that it imports anywhere: late, under TYPE_CHECKING, and by names in
+    strings."""
     graph = grimp.build_graph(*PACKAGES, cache_dir=None)
     return {
         module: frozenset(graph.find_modules_directly_imported_by(module))
+        | named_modules(module, graph.modules) - {module}
         for module in graph.modules
     }
+
+
+def named_modules(module: str, known: Set[str]) -> frozenset[str]:
+    """The modules that one with a call of import_module names: whole, or as parts that follow a
+    package in one of its strings."""
+    path = ROOT / module.replace(".", "/")
+    path = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+    calls = (ast.unparse(each.func) for each in nodes(path) if isinstance(each, ast.Call))
+    if not any(each.endswith("import_module") for each in calls):
+        return frozenset()
+    strings = {
+        each.value.strip(".")
+        for each in nodes(path)
+        if isinstance(each, ast.Constant) and isinstance(each.value, str)
+    }
+    packages = {module, *(each for each in strings if each in known)}
+    whole = {f"{package}.{each}" for package in packages for each in strings}
+    return frozenset((whole | strings) & known)
+
+
+def test_an_import_by_its_name_in_a_string_is_found() -> None:
+    """A package in a constant, a module of it in a call."""
+    found = named_modules("heronpy_compat.streamlet.streamlet", import_graph().keys())
+    assert "heronpy_compat.streamlet.impl.mapbolt" in found
+    assert named_modules("heron_core.plans", import_graph().keys()) == frozenset()
 
 
 def reachable(graph: Mapping[str, frozenset[str]], start: str) -> frozenset[str]:

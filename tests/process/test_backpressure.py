@@ -34,8 +34,6 @@ high-water mark), hands over a window of 1 MiB plus one batch, and between it an
 messages (the sockets' limits) of 256 KiB wait: 8 MiB. As much again, because the allocator gives
 back late what a burst took, makes 38 MiB in all (measured: 14). An instance holds its window, one
 unpacked batch (256 KiB, ten times that as objects) and what it has buffered (1 MiB at most)."""
-UNDER_PRESSURE_SECS = 100.0
-"""Of a checkpoint and of an update, on a busy machine; a queue in bytes alone takes ten minutes."""
 GROWTH_MIB = 2
 """After it has settled, where nothing may pile up; a leak of 1 % of a spout that emits as fast as
 it can is more than that in a second."""
@@ -289,17 +287,3 @@ def test_stats_tell_who_waits_for_whom(place: Place) -> None:
     assert all("% of its time" in line for line in waiting)
     until(lambda: "d[0] pauses c[0]" in running.err, "the view names the cause")
     running.end()
-
-
-def test_a_sink_that_turns_a_thousand_times_slower_still_gets_its_checkpoints(place: Place) -> None:
-    """A database becomes slow under full load: the next checkpoint completes, and an update that
-    gives its sink another instance does."""
-    running = place.start("run", TOPOLOGIES / "turning_slow.py", "-N", place.name)
-    running.until(lambda: "slow" in place.results(), "the sink is slow")
-    place.heronpy("checkpoint", place.name, secs=UNDER_PRESSURE_SECS).succeeded()
-    update = ("update", place.name, "--component-parallelism", "sink:2")
-    place.heronpy(*update, secs=UNDER_PRESSURE_SECS).succeeded()
-    running.signal()
-    running.signal()
-    running.wait()
-    place.nothing_is_left()
