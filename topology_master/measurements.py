@@ -63,6 +63,11 @@ class Measurements:
             task: error for task, error in self._errors.items() if task in packing.instances
         }
         self._next_tries.keep(packing.instances.keys())
+        # A heartbeat may name tasks of the plan before; the plan before that is not known any more.
+        self._paused = {
+            container: {task: each for task, each in paused.items() if task in packing.instances}
+            for container, paused in self._paused.items()
+        }
 
     def dismiss(self, containers: Set[int]) -> None:
         """Forget containers that are removed."""
