@@ -2,6 +2,7 @@
 
 import os
 import time
+from codecs import lookup
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -376,6 +377,12 @@ def table_of(
     for key, text in ((DELIMITER, csv.delimiter), (QUOTE, csv.quote or '"')):
         if len(text) != 1:
             raise ValueError(f"{key} is {text!r}, and one character is needed")
+    try:
+        lookup(csv.encoding)
+    except LookupError:
+        raise ValueError(
+            f"{ENCODING} is {csv.encoding!r}, which is not an encoding that Python has"
+        ) from None
     for each in types.values():
         fits_of(each)
     return Table(path, config.get(FORMAT, format_), csv, dict(types), tuple(columns))

@@ -8,6 +8,7 @@ stands in one column with it. JSON says itself what its values are.
 
 import json
 import re
+from codecs import lookup
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
@@ -21,6 +22,8 @@ from heron_core.field_types import fits_of
 from heron_core.optional_packages import needed
 
 PURPOSE = "reading tables"
+UTF8 = "utf-8"
+ASCII_BYTES = 128
 BLOCK_BYTES = 1 << 20
 """Of a CSV file, parsed at once."""
 FIRST_RECORDS = 1000
@@ -158,7 +161,10 @@ def _csv_reader(path: str, options: CsvOptions, names: Sequence[str] | None, bad
 
     def leave_out(row: Any) -> str:
         many = f"{row.actual_columns} columns where {row.expected_columns} are expected"
-        bad.append(f"{many}: {row.text!r:.80}")
+        try:
+            bad.append(f"{many}: {row.text!r:.80}")
+        except UnicodeDecodeError as error:
+            bad.append(f"{many}: {error.object!r:.80}")
         return "skip"
 
     return csv.open_csv(
@@ -166,7 +172,7 @@ def _csv_reader(path: str, options: CsvOptions, names: Sequence[str] | None, bad
         read_options=csv.ReadOptions(
             use_threads=False,
             block_size=BLOCK_BYTES,
-            encoding=options.encoding,
+            encoding=UTF8 if is_decoded_here(options.encoding) else options.encoding,
             column_names=None if options.header or names is None else list(names),
             autogenerate_column_names=not options.header and names is None,
         ),
@@ -177,9 +183,40 @@ def _csv_reader(path: str, options: CsvOptions, names: Sequence[str] | None, bad
             invalid_row_handler=leave_out,
         ),
         convert_options=csv.ConvertOptions(
-            column_types=dict.fromkeys(names or (), arrow.string()), strings_can_be_null=False
+            column_types=dict.fromkeys(names or (), arrow.binary()), strings_can_be_null=False
         ),
     )
+
+
+@lru_cache
+def is_decoded_here(encoding: str) -> bool:
+    """Whether delimiters, quotes and line ends are ASCII's bytes, whatever stands beside them: such
+    a file is taken apart first, and what is not of its encoding costs its row."""
+    if lookup(encoding).name == UTF8:
+        return True
+    plain = bytes(range(ASCII_BYTES))
+    has_a_character_for_each = len(bytes(range(256)).decode(encoding, "replace")) == 256
+    return has_a_character_for_each and plain.decode(encoding, "replace") == plain.decode("ascii")
+
+
+def _texts(values: Any, encoding: str) -> tuple[Any, dict[int, str]]:
+    """(an array of texts, why there is none at a position: null stands there)."""
+    arrow = needed("pyarrow", PURPOSE)
+    own = encoding if is_decoded_here(encoding) else UTF8
+    if lookup(own).name == UTF8:
+        try:
+            return values.cast(arrow.string()), {}
+        except arrow.ArrowInvalid:
+            pass
+    texts: list[str | None] = []
+    problems = {}
+    for at, value in enumerate(values.to_pylist()):
+        try:
+            texts.append(value.decode(own))
+        except UnicodeDecodeError:
+            texts.append(None)
+            problems[at] = f"{value!r:.80} is not {encoding}"
+    return arrow.array(texts, arrow.string()), problems
 
 
 def csv_rows(
@@ -200,20 +237,30 @@ def csv_rows(
         for batch in reader:
             if batch.num_rows > skip:
                 some = batch.slice(skip)
-                yield [*(BadRow(each, counts=False) for each in bad), *_rows(columns, made, some)]
+                rows = _rows(columns, made, some, options.encoding)
+                yield [*(BadRow(each, counts=False) for each in bad), *rows]
             skip = max(0, skip - batch.num_rows)
             bad.clear()
     if bad:
         yield [BadRow(each, counts=False) for each in bad]
 
 
-def _rows(columns: Sequence[str], made: Sequence[TypedValues], batch: Any) -> list[Row]:
+def _rows(
+    columns: Sequence[str], made: Sequence[TypedValues], batch: Any, encoding: str
+) -> list[Row]:
     """At once where every value is one of its column's type, else row by row."""
-    arrays = [batch.column(each) for each in columns]
-    whole = [each.of_column(array) for each, array in zip(made, arrays, strict=True)]
-    if all(each is not None for each in whole):
+    decoded = [_texts(batch.column(each), encoding) for each in columns]
+    arrays = [texts for texts, _ in decoded]
+    undecoded = {
+        at: f"{name}={why}"
+        for name, (_, problems) in zip(columns, decoded, strict=True)
+        for at, why in problems.items()
+    }
+    whole = [] if undecoded else [e.of_column(a) for e, a in zip(made, arrays, strict=True)]
+    if not undecoded and all(each is not None for each in whole):
         return list(map(list, zip(*whole, strict=True)))
-    return list(_values(columns, made, [each.to_pylist() for each in arrays]))
+    found = _values(columns, made, [each.to_pylist() for each in arrays])
+    return [BadRow(undecoded[at]) if at in undecoded else row for at, row in enumerate(found)]
 
 
 def _values(
@@ -272,7 +319,7 @@ def _csv_types(
             for name, kinds in left.items():
                 if not kinds:
                     continue
-                values = batch.column(name)
+                values = _texts(batch.column(name), options.encoding)[0].drop_null()
                 values = values.filter(compute.invert(compute.is_in(values, nothing)))
                 seen.update([name] if len(values) else [])
                 left[name] = [each for each in kinds if _are(compute, values, each)]

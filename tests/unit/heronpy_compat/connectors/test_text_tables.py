@@ -77,6 +77,36 @@ def test_a_value_that_is_not_of_its_declared_type_costs_its_row(tmp_path: Path) 
             assert each in errors
 
 
+@pytest.mark.parametrize(
+    ("encoding", "data", "said"),
+    [
+        ("utf-8", "1,é\n".encode() + b"2,\xff\xfe\n3,c\n", r"name=b'\xff\xfe' is not utf-8"),
+        ("utf-8", "1,é\n".encode() + b"\xff,b\n3,c\n", r"id=b'\xff' is not utf-8"),
+        ("cp1252", "1,é\n".encode("cp1252") + b"2,\x81\n3,c\n", r"name=b'\x81' is not cp1252"),
+    ],
+)
+@pytest.mark.parametrize("types", [{}, {"id": "int", "name": "string"}])
+def test_a_value_that_is_not_of_the_encoding_costs_its_row(
+    tmp_path: Path, types: dict[str, str], encoding: str, data: bytes, said: str
+) -> None:
+    """Types are inferred from the others: the ids stay numbers."""
+    path = tmp_path / "x.csv"
+    path.write_bytes(b"id,name\n" + data)
+    with alone(TableSpout.of(path, types=types, encoding=encoding)) as spout:
+        found, errors = told(spout)
+    assert found == [[1, "é"], [3, "c"]]
+    assert said in errors
+
+
+def test_a_column_that_is_not_read_may_have_any_bytes(tmp_path: Path) -> None:
+    assert rows_of(tmp_path / "x.csv", b"id,name\n1,\xff\n", columns=["id"]) == [[1]]
+
+
+def test_an_encoding_that_python_does_not_have_is_refused_in_one_line(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"table.encoding is 'utf-9', which is not an"):
+        rows_of(tmp_path / "x.csv", "n\n1\n", encoding="utf-9")
+
+
 class Orders(TableSpout):
     outputs = {"day": "date", "id": "string"}
 
