@@ -140,6 +140,16 @@ class Phase(StrEnum):
     ENDED = "ended"
 
 
+class UpdateStage(StrEnum):
+    """How far an update has come; `heronpy stats` shows the values."""
+
+    CONTAINERS = "containers"
+    DRAIN = "drain"
+    SAVE = "save"
+    CHECKPOINT = "checkpoint"
+    INSTANCES = "instances"
+
+
 def initial_state(config: Mapping[str, Any]) -> TopologyState:
     """The state in which a topology with this config starts (config.check refuses all others)."""
     return TopologyState(config.get(keys.INITIAL_STATE, TopologyState.RUNNING))

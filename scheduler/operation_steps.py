@@ -17,6 +17,7 @@ from heron_core.plans import (
     MASTER_CONTAINER,
     PackingPlan,
     TopologyState,
+    UpdateStage,
     packing_from_json,
     packing_to_json,
     physical_from_json,
@@ -59,12 +60,12 @@ nobody ends the topology, they go on after this."""
 SAVEPOINT, SAVING = "savepoint", "saving"
 """Of a kill: where its savepoint is to be; that one was begun; and, in the result, that it is
 there."""
-UPDATE_STEPS = {
-    "containers": "waiting for added containers",
-    "drain": "waiting until tuples in flight are processed",
-    "save": "waiting until states are saved",
-    "checkpoint": "waiting for a checkpoint",
-    "instances": "waiting for instances",
+UPDATE_STEPS: Mapping[str, str] = {
+    UpdateStage.CONTAINERS: "waiting for added containers",
+    UpdateStage.DRAIN: "waiting until tuples in flight are processed",
+    UpdateStage.SAVE: "waiting until states are saved",
+    UpdateStage.CHECKPOINT: "waiting for a checkpoint",
+    UpdateStage.INSTANCES: "waiting for instances",
 }
 WAITING_FOR_MASTER = "waiting for the topology master"
 
@@ -286,7 +287,7 @@ class OperationSteps(Struct, frozen=True):
                 heard_at = self.clock()
                 if not last.under_way:
                     break
-                if last.stage == "containers":
+                if last.stage == UpdateStage.CONTAINERS:
                     waiting = self.containers.waiting() or waiting
                 yield Progress(_waiting_for(last))
             elif self.clock() - heard_at > SILENT_SECS:
@@ -402,6 +403,6 @@ def not_up(name: str, container: int) -> HeronError:
 
 
 def _waiting_for(update: UpdateStats) -> str:
-    text, names = UPDATE_STEPS[update.stage or "containers"], update.waiting_for
+    text, names = UPDATE_STEPS[update.stage or UpdateStage.CONTAINERS], update.waiting_for
     more = f" and {len(names) - NAMED_MAX} more" if len(names) > NAMED_MAX else ""
     return text + (f": {', '.join(names[:NAMED_MAX])}{more}" if names else "")

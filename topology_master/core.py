@@ -10,7 +10,14 @@ from typing import assert_never
 
 from heron_core.errors import ProtocolError
 from heron_core.exit_codes import ENDED_IN_ORDER
-from heron_core.plans import MASTER_CONTAINER, PackingPlan, Phase, PhysicalPlan, Restore
+from heron_core.plans import (
+    MASTER_CONTAINER,
+    PackingPlan,
+    Phase,
+    PhysicalPlan,
+    Restore,
+    UpdateStage,
+)
 from heron_core.stats import TopologyStats
 from heron_core.story import Story
 from heron_core.topology import TopologySpec
@@ -27,7 +34,6 @@ from topology_master.options import Options
 from topology_master.samples import Samples
 from topology_master.statistics import topology_stats
 from topology_master.termination import spouts_of
-from topology_master.update import UpdateStage
 
 Out = list[events.Instruction]
 

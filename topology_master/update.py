@@ -1,13 +1,19 @@
 """What an update consists of, what it sees of the topology master, and what it is checked by."""
 
 from collections.abc import Set
-from enum import Enum
 
 from msgspec import Struct, field
 
 from heron_core.algorithms.termination import TerminationDetector
 from heron_core.errors import HeronError
-from heron_core.plans import MASTER_CONTAINER, MovedStates, PackingPlan, Phase, instance_name
+from heron_core.plans import (
+    MASTER_CONTAINER,
+    MovedStates,
+    PackingPlan,
+    Phase,
+    UpdateStage,
+    instance_name,
+)
 from heron_core.topology import TopologySpec
 from topology_master.physical_plan import containers_of
 
@@ -15,16 +21,6 @@ NAMED_MAX = 5
 """Of what an update waits for, so many are named."""
 
 KEEPS = "it keeps tuples, as open windows do"
-
-
-class UpdateStage(Enum):
-    """How far an update has come."""
-
-    CONTAINERS = "containers"
-    DRAIN = "drain"
-    SAVE = "save"
-    CHECKPOINT = "checkpoint"
-    INSTANCES = "instances"
 
 
 class Update(Struct):

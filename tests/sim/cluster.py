@@ -9,7 +9,7 @@ from typing import Any
 from heron_core import config as keys
 from heron_core.code_change import changed_code
 from heron_core.errors import TopologyError
-from heron_core.plans import PackingPlan, Phase, leaving, packing_to_json
+from heron_core.plans import PackingPlan, Phase, UpdateStage, leaving, packing_to_json
 from heron_core.topology import TopologySpec
 from scheduler.packing import pack, repack
 from scheduler.packing.code_packing import pack_code
@@ -31,7 +31,6 @@ from sim.new_code import new_code
 from sim.pressure import PressureRules
 from sim.processes import Manager, Master
 from sim.topologies import Habits, SimBolt, SimSpout, random_config, random_topology
-from topology_master.update import UpdateStage
 
 CONTROL_DELAY_SECS = 0.01
 REPEATED_SHARE = 0.05

@@ -10,10 +10,9 @@ from functools import partial
 from random import Random
 
 from heron_core import config as keys
-from heron_core.plans import Phase
+from heron_core.plans import Phase, UpdateStage
 from sim.cluster import PATIENCE_SECS, Cluster
 from sim.effectively_once import scalable
-from topology_master.update import UpdateStage
 
 FAULTS_MAX = 3
 CHECKPOINT_FAULTS_MAX = 6

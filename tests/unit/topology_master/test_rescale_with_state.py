@@ -9,12 +9,12 @@ from heron_core.plans import (
     InstancePlan,
     PackingPlan,
     TopologyState,
+    UpdateStage,
     packing_to_json,
     physical_from_json,
 )
 from heron_core.records import replace
 from heron_core.wire import messages
-from topology_master.update import UpdateStage
 
 NEW = 4
 ONE, TWO = PACKED.containers
