@@ -10,29 +10,33 @@ from heron_core.topology import TopologySpec
 from heronpy_compat.connectors.letter_folder import letters_since
 
 
-def letters_line(topology: TopologySpec, stats: TopologyStats, began_ms: int) -> str:
-    """How many tuples were given up and kept, and where they are; empty for none."""
+def letters_line(
+    topology: TopologySpec, stats: TopologyStats, began_ms: int, *, by_name: bool = True
+) -> str:
+    """How many tuples were given up and kept, and where they are; empty for none. `by_name`: whether
+    the topology is known by its name when it has ended."""
     target = target_of(topology.config.get(DEAD_LETTER))
     if target is None:
         return ""
+    look = _look(topology, target, by_name)
     if not isinstance(target, FileTarget):
         number = _emitted(stats)
         most = "up to " if stats.checkpoints is not None else ""
-        return (
-            f"{most}{counted(number)} in {where(target)}{_look(topology, target)}" if number else ""
-        )
+        return f"{most}{counted(number)} in {where(target)}{look}" if number else ""
     try:
         number = letters_since(target.folder, began_ms)
     except (HeronError, OSError) as error:
         return f"dead letters: {error}"
-    return f"{counted(number)} in {target.folder}{_look(topology, target)}" if number else ""
+    return f"{counted(number)} in {target.folder}{look}" if number else ""
 
 
-def _look(topology: TopologySpec, target: Target) -> str:
+def _look(topology: TopologySpec, target: Target, by_name: bool) -> str:
     """How to see them; what a bolt makes of letters, that bolt knows."""
-    if isinstance(target, BoltTarget):
-        return ""
-    return f": `heronpy dead-letters {topology.name}` lists them"
+    if by_name and not isinstance(target, BoltTarget):
+        return f": `heronpy dead-letters {topology.name}` lists them"
+    if isinstance(target, FileTarget):
+        return f": `heronpy dead-letters --folder {target.folder}` lists them"
+    return ""
 
 
 def _emitted(stats: TopologyStats) -> int:

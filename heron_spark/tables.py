@@ -31,6 +31,7 @@ from heron_spark.blocks import LevelPartition
 from heron_spark.checkpoint_dir import CheckpointDir, write_whole
 from heron_spark.compile import Plan
 from heron_spark.connector_packages import missing_package
+from heron_spark.csv_schema import as_written, csv_schema
 from heron_spark.python_worker import BEGIN, SCHEMA, rows_of_blocks
 from heron_spark.row_blocks import pack_rows
 from heron_spark.session import first_line
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
 FILE_FORMATS = frozenset({"parquet", "csv", "json", "text", "orc"})
 """What Spark's file stream reads."""
 USUAL_OPTIONS = {
-    "csv": {"header": "true", "inferSchema": "true"},  # as pyarrow takes it on the native engine
+    "csv": {"header": "true"},  # as the native engine has it
 }
 BATCH_BYTES = str(64 * 1024 * 1024)
 """Of files, for one batch of a table: some seconds of work; `maxBytesPerTrigger` of the options
@@ -297,12 +298,21 @@ def _loaded(
     path, schema = config.get(tables.PATH), config.get(frames.SCHEMA)
     options = {**USUAL_OPTIONS.get(kind, {}), **config.get(frames.OPTIONS, {})}
     if kind in FILE_FORMATS and path is not None:
+        is_ours = kind == "csv" and not schema and not _is_on(options.get("inferSchema"))
         with settings(spark, AS_TEXT):
+            if is_ours:
+                schema = csv_schema(spark, path, options)
             schema = schema or spark.read.format(kind).options(**options).load(path).schema
-        return _file_stream(spark, kind, path, schema, options), not follow
+        made = _file_stream(spark, kind, path, schema, options)
+        return (as_written(made) if is_ours else made), not follow
     reader = spark.readStream if follow else spark.read
     reader = reader.format(kind).options(**options)
     return (reader.schema(schema) if schema else reader).load(path), False
+
+
+def _is_on(option: object) -> bool:
+    """Of an option of Spark's, which is a text."""
+    return str(option).lower() == "true"
 
 
 def _held(held: frames.HeldFrame, label: str) -> "DataFrame":

@@ -1,5 +1,6 @@
 """`heronpy run`: a topology in the foreground, watched until it ends."""
 
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
@@ -121,14 +122,22 @@ def run_command(
         return 0
     if spark.compiles:
         _check_query(spec, saved, ui, log_level)
-        from heron_spark.backend import run_here
-
-        return ending_code(*run_here(spec, spark.options(seconds or None)))
+        return _query(spec, spark, seconds or None)
     submission = _submission(spec, spark, saved)
     with _state(zookeeper, insecure, ui) as (url, folders):
         launch = saved.begin(replace(submission, store_url=url, remove_at_end=folders))
         run = ForegroundRun.start(launch, spark.backend(spec.name))
         return run.until_end(seconds or None, until_done)
+
+
+def _query(spec: TopologySpec, spark: SparkOptions, seconds: float | None) -> int:
+    """Run it as a query of Spark; the exit code."""
+    from heron_cli.letters_line import letters_line
+    from heron_spark.backend import run_here
+
+    began_ms = int(time.time() * 1000)
+    code, stats = run_here(spec, spark.options(seconds))
+    return ending_code(code, stats, letters_line(spec, stats, began_ms, by_name=False))
 
 
 def _submission(spec: TopologySpec, spark: SparkOptions, saved: SavepointOptions) -> "Submission":
@@ -161,13 +170,15 @@ def with_log_level(topology_options: TopologyOptions, level: str | None) -> Topo
     return replace(topology_options, options=(*topology_options.options, word))
 
 
-def ending_code(code: int, stats: "TopologyStats") -> int:
-    """The exit code of a query that has ended with `code`; its last lines: what came too late, and
-    whether it is incomplete."""
+def ending_code(code: int, stats: "TopologyStats", letters: str = "") -> int:
+    """The exit code of a query that has ended with `code`; its last lines: what came too late, what
+    is said of its `letters`, and whether it is incomplete."""
     from heron_cli.run_result import late_lines, shortfall_line
 
     for line in late_lines(stats):
         click.echo(line, err=True)
+    if letters:
+        click.echo(letters, err=True)
     incomplete = shortfall_line(stats)
     if incomplete:
         click.secho(incomplete, fg="red", bold=True, err=True)

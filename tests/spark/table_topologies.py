@@ -46,6 +46,16 @@ class Telling(Bolt):
         print(json.dumps({"told": [tup.component, *tup.values]}))
 
 
+def csv_topology(load: Any) -> type[Topology]:
+    """Prints each row of a table."""
+
+    class Csv(Topology):
+        table = load.spec()
+        tell = Telling.spec(inputs=[table])
+
+    return Csv
+
+
 def squares(spark: Any) -> Any:
     """A frame that is no stream, with other rows whenever it is asked."""
     return spark.range(SQUARES).selectExpr("id * id AS number", "string(uuid()) AS day")

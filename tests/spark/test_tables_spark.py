@@ -17,9 +17,12 @@ import pytest
 from pyarrow import dataset, parquet
 
 from heron_core.errors import HeronError, UsageError
+from heron_core.records import replace
 from heron_spark.checkpoint_dir import CheckpointDir
 from heron_spark.progress import Progress
+from heron_tester.sources import topology_of
 from heronpy_compat.connectors.frames import FrameSpout
+from heronpy_compat.testing import TopologyTester
 from spark_support import Watched, run
 from table_topologies import (
     DAYS,
@@ -28,6 +31,7 @@ from table_topologies import (
     ROWS,
     SQUARES,
     Telling,
+    csv_topology,
     spec_of,
     tables,
     write_days,
@@ -45,6 +49,24 @@ def run_until_killed(folder: str) -> None:
     checkpoint = os.path.join(folder, "checkpoint")
     options = SparkOptions(master="local[1]", checkpoint=checkpoint)
     run_on_spark(tables(Path(folder), os.getpid()), options, Watched())
+
+
+def test_csv_files_have_the_same_values_on_both_engines(spark: Any, tmp_path: Path) -> None:
+    """Spark's own inference makes 7 of 007, and NaN of what is no number."""
+    (tmp_path / "csv").mkdir()
+    text = "number,zip,price,full,empty\n1,007,1.5,true,\n,010,NaN,False,x\n3,,2,true,y\n"
+    (tmp_path / "csv" / "some.csv").write_text(text)
+    load = FrameSpout.load(str(tmp_path / "csv"), format="csv")
+    made = csv_topology(load)
+    with TopologyTester(made) as tester:
+        tester.run_spouts()
+        native = [each.values for each in tester.emitted("table")]
+    assert native[0] == [1, "007", 1.5, True, ""]
+    watched = Watched()
+    spec = replace(topology_of(made, None, None, {}), search_paths=(HERE,))
+    assert run(spark, spec, tmp_path / "checkpoint", watched) == 0
+    told = [each["told"][1:] for each in watched.printed if "told" in each]
+    assert sorted(told, key=repr) == sorted(native, key=repr)
 
 
 def killed(folder: Path) -> None:

@@ -1,10 +1,13 @@
 """The last lines of a run tell the truth: what was processed, what was not, and why."""
 
+from pathlib import Path
+
 import pytest
 from test_checkpoint_line import NINTH
 from view_support import STATS, component
 
 from heron_cli.commands.run import ending_code
+from heron_cli.letters_line import letters_line
 from heron_cli.run_result import (
     Ending,
     failure_line,
@@ -14,8 +17,11 @@ from heron_cli.run_result import (
     without_outcome,
 )
 from heron_cli.stats_text import processed
+from heron_core.config_names import DEAD_LETTER
 from heron_core.exit_codes import INCOMPLETE
 from heron_core.records import replace
+from heron_core.topology import TopologySpec
+from heronpy_compat.connectors.letter_records import record_of
 
 GOOD = replace(
     STATS,
@@ -137,3 +143,20 @@ def test_a_query_on_spark_with_failed_tuples_ends_with_that_line_and_code_3(
     capsys.readouterr()
     assert ending_code(0, GOOD) == 0
     assert capsys.readouterr().err == ""
+
+
+def test_a_query_of_spark_says_at_its_end_where_its_dead_letters_are(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its name is not known any more: the folder is named."""
+    source = ["lines", "default", 1, ["a"], ["b"]]
+    letter = ["1", "parse", "parse[0]", 5000, 1, "ValueError: bad", "", *source]
+    (tmp_path / "part-__dead_letters-0.jsonl").write_bytes(record_of(letter) + b"\n")
+    topology = TopologySpec("t", (), {DEAD_LETTER: f"file:{tmp_path}"})
+    line = letters_line(topology, GOOD, 4000, by_name=False)
+    assert line == (
+        f"1 dead letter in {tmp_path}: `heronpy dead-letters --folder {tmp_path}` lists them"
+    )
+    assert letters_line(topology, GOOD, 6000, by_name=False) == ""
+    assert ending_code(0, GOOD, line) == 0
+    assert line in capsys.readouterr().err
