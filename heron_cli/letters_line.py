@@ -13,8 +13,8 @@ from heronpy_compat.connectors.letter_folder import letters_since
 def letters_line(
     topology: TopologySpec, stats: TopologyStats, began_ms: int, *, by_name: bool = True
 ) -> str:
-    """How many tuples were given up and kept, and where they are; empty for none. `by_name`: whether
-    the topology is known by its name when it has ended."""
+    """How many tuples were given up and kept, and where they are; empty for none. `by_name`: if the
+    topology is known by its name when it has ended."""
     target = target_of(topology.config.get(DEAD_LETTER))
     if target is None:
         return ""
