@@ -317,11 +317,19 @@ class DatabaseSink(WriteAheadSink):
             raise ComponentError(problem)
         for name, each in wanted:
             if self._column(name) is None:
-                self._connection.cursor().execute(
-                    f"ALTER TABLE {self._table} ADD COLUMN {name} {each.kind}"
-                )
-                self._connection.commit()
+                self._add_column(name, each.kind)
         return bool(wanted)
+
+    def _add_column(self, name: str, kind: str) -> None:
+        try:
+            self._connection.cursor().execute(f"ALTER TABLE {self._table} ADD COLUMN {name} {kind}")
+            self._connection.commit()
+        except self._module.Error:
+            self._connection.rollback()
+            self._look_at_columns()
+            if self._column(name) is None:
+                raise
+            # Another instance has added it at the same moment.
 
     def _prepared_connection(self) -> Any:
         connection = self.connect()

@@ -47,7 +47,9 @@ def rows_in(path: str) -> list[Any]:
         return database.execute("SELECT * FROM rows ORDER BY id").fetchall()
 
 
-def write(path: str, rows: Any, mode: str = "EFFECTIVELY_ONCE", **more: Any) -> list[str]:
+def write(
+    path: str, rows: Any, mode: str = "EFFECTIVELY_ONCE", kind: Any = DatabaseSink, **more: Any
+) -> list[str]:
     """What the sink says of rows."""
     given: dict[str, Any] = {
         "database.connect": path,
@@ -59,7 +61,7 @@ def write(path: str, rows: Any, mode: str = "EFFECTIVELY_ONCE", **more: Any) -> 
     class Writing(Topology):
         config = given
         rows = Rows.spec()
-        sink = DatabaseSink.spec(inputs=[rows])
+        sink = kind.spec(inputs=[rows])
 
     with TopologyTester(Writing) as tester:
         for row in rows:
@@ -118,6 +120,21 @@ def test_a_column_that_is_missing_is_refused_or_added(path: str) -> None:
         write(path, [[1, "a"]])
     assert write(path, [[1, "a"], [2, 7]], **{"database.schema.mode": "merge"}) == []
     assert rows_in(path) == [(0, None), (1, "a"), (2, 7)]
+
+
+class Twin(DatabaseSink):
+    """Another instance adds the column at the same moment."""
+
+    def _add_column(self, name: str, kind: str) -> None:
+        if self._arguments:
+            make(self._arguments, f"ALTER TABLE rows ADD COLUMN {name}")
+        super()._add_column(name, kind)
+
+
+def test_a_column_that_two_instances_add_at_once_is_added_once(path: str) -> None:
+    make(path, "CREATE TABLE rows (id INTEGER)")
+    assert write(path, [[1, "a"]], kind=Twin, **{"database.schema.mode": "merge"}) == []
+    assert rows_in(path) == [(1, "a")]
 
 
 @pytest.mark.parametrize(
