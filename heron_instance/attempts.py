@@ -121,9 +121,9 @@ class Call(Struct):
         return True
 
     def give_up(self, driver: BoltDriver, fault: Fault) -> bool:
-        """It is left out, and counts as an error outside of a tuple; whether it is over."""
-        driver.metrics.callback_errors += 1
-        driver.calls_given_up += 1
+        """It is left out, and is a letter or an error outside of a tuple; whether it is over."""
+        if not driver.give_up_call(self.where, fault):
+            driver.calls_given_up += 1
         return True
 
 
@@ -215,6 +215,8 @@ class Attempts:
         """Where each raise takes all back: how often a tuple has, by what it is known by."""
         self._faults: dict[int, Fault] = {}
         """What it raised last."""
+        self._told: dict[str, None] = {}
+        """Windows and timers whose calls are given up since the topology went back last."""
 
     def begin(self, unit: Unit) -> None:
         """It is tried when those before it are over."""
@@ -244,6 +246,7 @@ class Attempts:
             if unit.is_message:
                 unit.done()
         self._units.clear()
+        self._told.clear()
 
     def drop(self) -> None:
         """What is under way cannot be tried: it is malformed."""
@@ -293,8 +296,17 @@ class Attempts:
         if self._host.bolt.options.stops_on_exception:
             self._host.bolt.stop_topology(unit.where)
         self._given_up_in_a_row += 1
-        fault = fault_of(raised.__cause__, unit.failures)
-        self._end_if(unit.give_up(self._host.bolt, fault), unit)
+        self._give_up(unit, fault_of(raised.__cause__, unit.failures))
+
+    def _give_up(self, unit: Unit, fault: Fault) -> None:
+        """A window that raises is open again when its call is undone, and raises with each tick: it
+        is given up once."""
+        is_told = isinstance(unit, Call) and fault.about in self._told
+        if fault.about and isinstance(unit, Call):
+            self._told[fault.about] = None
+            if len(self._told) > KNOWN_MAX:
+                self._told.pop(next(iter(self._told)))
+        self._end_if(is_told or unit.give_up(self._host.bolt, fault), unit)
 
     def _pause_secs(self, failures: int) -> float | None:
         # Letters are kept, and can be sent again.
@@ -376,8 +388,7 @@ class Attempts:
         key = self._key_of(unit)
         if isinstance(unit, Call):
             self._raises.pop(key)
-        fault = self._faults.get(key) or fault_of(None)
-        self._end_if(unit.give_up(self._host.bolt, fault), unit)
+        self._give_up(unit, self._faults.get(key) or fault_of(None))
 
     def gives_up(self, raised: UserCodeRaised) -> bool:
         """Whether what a call raised that is no unit is not worth another restore."""

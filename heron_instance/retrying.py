@@ -14,6 +14,7 @@ from heron_core.wire.frames import Frames, Kind, header_of
 from heron_instance import attempts
 from heron_instance.attempts import Attempts, Call, Rows, kind_of
 from heron_instance.control_core import Identity
+from heron_instance.emit.dead_letters import fault_of
 from heron_instance.events import Instruction, SendControl
 from heron_instance.input.raised import UserCodeRaised
 from heron_instance.shared_state import SharedState
@@ -55,8 +56,8 @@ class RetryingBolt:
         """Nothing that it has done since the newest checkpoint counts from here on."""
         driver, made = self._host.bolt, self._attempts
         if self._raised is None and made is not None and made.gives_up(raised):
-            driver.metrics.callback_errors += 1
-            driver.calls_given_up += 1
+            if not driver.give_up_call(raised.where, fault_of(raised.__cause__)):
+                driver.calls_given_up += 1
             return
         driver.outbox.discard()
         if self._raised is not None:

@@ -79,8 +79,11 @@ def users_traceback(error: BaseException, debug: bool = False) -> str:
         return "".join(traceback.format_exception(error))
     found = traceback.TracebackException.from_exception(error)
     _leave_out_engine(found)
+    notes = [each for each in getattr(error, "__notes__", ()) if "\n" not in each]
+    found.__notes__ = [each for each in found.__notes__ or () if each not in notes]
     operator = getattr(error, _OPERATOR, "")
-    hints = _fields_hint(error) + (f"; {operator}" if operator else "")
+    hints = "; ".join(["", *([operator] if operator else []), *notes])
+    hints = _fields_hint(error) + hints
     text = "".join(found.format()).rstrip("\n") + hints
     where = location(error)
     return f"{text} ({where})\n" if where else f"{text}\n"

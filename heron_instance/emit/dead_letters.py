@@ -21,15 +21,19 @@ EXCEPTION_CHARACTERS = 500
 KNOWN_MAX = 10_000
 """Tuples that failed here and may come again; of the oldest the count begins again then."""
 FAILED = "failed by the component"
+CALL_FIELDS = ("call", "about")
+"""Of the letter of a call that is about no single tuple."""
 NO_LETTER = "a tuple that is given up makes no dead letter"
 
 
 class Fault(Struct, frozen=True):
-    """Why a tuple is given up."""
+    """Why a tuple, or a call, is given up."""
 
     exception: str
     traceback: str = ""
     attempt: int = 1
+    about: str = ""
+    """What the exception's notes say: of which window it was, of which timer."""
 
 
 def fault_of(error: BaseException | None, attempt: int = 1) -> Fault:
@@ -37,7 +41,8 @@ def fault_of(error: BaseException | None, attempt: int = 1) -> Fault:
     if error is None:
         return Fault(FAILED, "", attempt)
     text = users_traceback(error)[-TRACEBACK_CHARACTERS:]
-    return Fault(line_of(error)[:EXCEPTION_CHARACTERS], text, attempt)
+    about = "; ".join(getattr(error, "__notes__", ()))
+    return Fault(line_of(error)[:EXCEPTION_CHARACTERS], text, attempt, about)
 
 
 def present_fault() -> Fault:
@@ -107,6 +112,11 @@ class DeadLetters:
         self._failures[key] = failures
         return False
 
+    def takes_call(self, where: str, fault: Fault) -> bool:
+        """Whether a call that is about no single tuple is a letter now, which cannot be replayed:
+        it says what was called, and of which window or timer."""
+        return self.takes_values(Origin("", "", 0, CALL_FIELDS), [where, fault.about], fault)
+
     def takes(self, tup: Any, fault: Fault, anchors: Sequence[Any] = ()) -> bool:
         """Whether a tuple is a letter now; of a record batch each of its rows."""
         origin = Origin(tup.component, tup.stream, tup.task, list(self.fields_of(tup)))
@@ -155,7 +165,11 @@ def _is_open(tup: Any) -> bool:
 
 
 def key_of(tup: Any) -> int:
-    """What a tuple is known by when it comes again."""
+    """What a tuple is known by when it comes again: its source, stream and values, for a tuple that
+    is replayed has another root, and the id that its spout gave it does not travel. So tuples
+    that are equal share one count of failures, and one of them may be given up earlier than by
+    failures of its own; none is given up that has not failed.
+    """
     values = tup.values.to_pylist() if hasattr(tup.values, "to_pylist") else tup.values
     return crc32(repr((tup.component, tup.stream, values)).encode(errors="replace"))
 

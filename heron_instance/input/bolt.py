@@ -20,8 +20,9 @@ from heron_instance.emit.collector import BoltCollector
 from heron_instance.emit.output_buffers import Outbox
 from heron_instance.input.anchors import AnchorState
 from heron_instance.input.bolt_rows import Decode
-from heron_instance.input.dividing import DividingCalls, Run
+from heron_instance.input.dividing import Run
 from heron_instance.input.driver import LOOK_UP_EVERY, SLOW_SECS, Clock, ComponentDriver, Report
+from heron_instance.input.failed_calls import FailedCalls
 from heron_instance.input.input_counts import InputCounts
 from heron_instance.input.key_samples import KeySamples
 from heron_instance.input.tick_schedule import NEVER, TickSchedule
@@ -35,7 +36,7 @@ EVERY_MESSAGE_TIMED = 16
 """One message in 16 has its first tuples timed, for the percentiles."""
 
 
-class BoltDriver(DividingCalls):
+class BoltDriver(FailedCalls):
     """Feeds a bolt with the tuples of each batch, and with ticks between them."""
 
     def __init__(
@@ -71,8 +72,6 @@ class BoltDriver(DividingCalls):
         self._send_due = 0.0
         """When what has been emitted since the last flush has waited long enough."""
         self._is_slow_tick_reported = False
-        self._in_call = False
-        """User code is at work on a tick or a watermark: it may emit something."""
         self._finished = False
         self._busy = False
         """In the middle of a batch: `executed` will grow, however long user code takes."""
@@ -198,25 +197,15 @@ class BoltDriver(DividingCalls):
             return
         self.watermarks_taken += 1
         component, _ = self._sources[source]
-        self._in_call = True
-        try:
+        with self.calling("a window"):
             self.component.source_watermark(component, source, watermark_ms)
-        except Exception:
-            self.failed_in("a window")  # which fails its tuples
-        finally:
-            self._in_call = False
         if sources.lowest_ms > before:
             self._tell_component(sources.lowest_ms)
         self.send_watermark()
 
     def _tell_component(self, watermark_ms: int) -> None:
-        self._in_call = True
-        try:
+        with self.calling("on_watermark"):
             self.component.on_watermark(watermark_ms)
-        except Exception:
-            self.user_raised("on_watermark")
-        finally:
-            self._in_call = False
 
     def reopen(self, source: int) -> None:
         """A source sends tuples, also if it had finished."""
@@ -343,13 +332,10 @@ class BoltDriver(DividingCalls):
         """Give the bolt a tick, due or not."""
         self.metrics.ticks += 1
         started = self.clock()
-        self._in_call = True
         try:
-            self.component.process_tick(tick_tuple(now))
-        except Exception:
-            self.failed_in("process_tick")  # a window or a batch fails its tuples
+            with self.calling("process_tick"):
+                self.component.process_tick(tick_tuple(now))
         finally:
-            self._in_call = False
             self._tick_ran(started, self.clock())
 
     def _tick_ran(self, started: float, ended: float) -> None:
@@ -369,10 +355,8 @@ class BoltDriver(DividingCalls):
         self.stop_ticks()
         if self.source_watermarks.lowest_ms < END_OF_TIME:  # the last ones may be lost, or late
             self._tell_component(END_OF_TIME)
-        try:
+        with self.calling("on_finish"):
             self.component.on_finish()
-        except Exception:
-            self.user_raised("on_finish")
         if self.collector.foreign is not None:  # it may have waited for its threads
             self.collector.foreign.make_now()
         self.outbox.flush()

@@ -17,6 +17,9 @@ from heronpy_compat.api.bolt.timer_runner import TimerRunner, request_timer_tick
 from heronpy_compat.api.state.state import State
 from heronpy_compat.api.topology_context import TopologyContext
 
+KEY_SHOWN = 100
+"""Characters of a key in an error's note."""
+
 
 class KeyedProcessBolt(Bolt):
     """Processes tuples by key, with state, and is called when time has come to a point.
@@ -113,7 +116,11 @@ class KeyedProcessBolt(Bolt):
         """A timer is due; `timer.key` is the current key, `timer.domain` says by which time."""
 
     def _due(self, timer: Timer) -> None:
-        refuse_coroutine(self.on_timer, self.on_timer(timer.timestamp_ms, timer))
+        try:
+            refuse_coroutine(self.on_timer, self.on_timer(timer.timestamp_ms, timer))
+        except Exception as error:
+            error.add_note(f"the timer of {timer.timestamp_ms} ms, key {timer.key!r:.{KEY_SHOWN}}")
+            raise
 
     def _run_element(self, tup: Any, timestamp_ms: int | None) -> None:
         refuse_coroutine(self.process_element, self.process_element(tup, timestamp_ms))

@@ -276,7 +276,11 @@ class _WindowBolt(Bolt, StatefulComponent):
         return keys.whole_number(config, key, 1)
 
     def _run_user(self, info: WindowContext, tuples: list[Any]) -> None:
-        refuse_coroutine(self.processWindow, self.processWindow(info, tuples))
+        try:
+            refuse_coroutine(self.processWindow, self.processWindow(info, tuples))
+        except Exception as error:
+            error.add_note(f"the window from {info.start} to {info.end} s, {len(tuples)} tuples")
+            raise
 
     def _run_window(self, end: int, tuples: list[Any], held: list[Any]) -> None:
         try:

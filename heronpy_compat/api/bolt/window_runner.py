@@ -19,6 +19,8 @@ from heronpy_compat.api.bolt.event_time import EventClock, EventTimeSettings
 LATE_FIELD = "late_tuple"
 """The one field of a late stream (Storm); its value is the list of the late tuple's values."""
 
+KEY_SHOWN = 100
+"""Characters of a key in an error's note."""
 Show = Callable[[Result, list[Any]], None]
 """show(result, anchors)"""
 
@@ -195,7 +197,7 @@ class WindowRunner:
                     try:
                         self._show(each, anchors)
                     except Exception as error:
-                        errors.append(error)
+                        errors.append(noted(error, each))
                         self._fail(anchors)
                 case Dropped(accumulator=(_, tuples)):
                     for tup in tuples:
@@ -205,12 +207,21 @@ class WindowRunner:
                     for _, tuples in each.accumulators:
                         self._fail(tuples)
         if errors:
+            if further := len(errors) - 1:
+                errors[0].add_note(f"{further} further windows raised, the last one {errors[-1]!r}")
             raise errors[0]
 
     def _fail(self, tuples: Iterable[Any]) -> None:
         """The spout emits them again; the ack that comes later for some of them means nothing."""
         for tup in tuples:
             self._bolt.fail(tup)
+
+
+def noted(error: Exception, result: Result) -> Exception:
+    """An exception that names the window whose result was shown."""
+    key = "" if result.key is None else f" of key {result.key!r:.{KEY_SHOWN}}"
+    error.add_note(f"the window from {result.window.start_ms} to {result.window.end_ms} ms{key}")
+    return error
 
 
 def is_tracked(tup: Any) -> bool:

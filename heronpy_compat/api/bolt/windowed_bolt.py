@@ -258,6 +258,9 @@ class WindowedBolt(Bolt, StatefulComponent):
         self.emit = _anchored(self.emit, step.items)  # type: ignore[method-assign]
         try:
             refuse_coroutine(self.execute, self.execute(TupleWindow(step)))
+        except Exception as error:
+            error.add_note(f"the window until {step.end_ms} ms, {len(step.items)} tuples")
+            raise
         finally:
             if own is None:
                 del self.emit

@@ -1,0 +1,55 @@
+"""Calls of user code that are about no single tuple: ticks, watermarks, windows, timers, on_finish.
+
+What one raises follows `topology.bolt.on.exception` as what `process` raises does. A window or a
+batch fails its tuples, each of which is given up by itself; where none is failed the call itself is
+a dead letter, or counts as an error outside of a tuple.
+"""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from heron_instance.emit.dead_letters import Fault, present_fault
+from heron_instance.input.dividing import DividingCalls
+
+
+class FailedCalls(DividingCalls):
+    """Makes such calls, and does with what they raise what the topology wants."""
+
+    _in_call = False
+    """User code is at work on one: it may emit something."""
+
+    @contextmanager
+    def calling(self, where: str) -> Iterator[None]:
+        """A call of user code; `where` is its name for people."""
+        self._in_call = True
+        failed = self.collector.failed
+        try:
+            yield
+        except Exception:
+            self._call_failed(where, failed)
+        finally:
+            self._in_call = False
+
+    def _call_failed(self, where: str, failed_before: int) -> None:
+        """`failed_before`: how many tuples had failed before the call."""
+        fault = present_fault()
+        self.failed_in(where)
+        if self.collector.failed == failed_before:
+            self.give_up_call(where, fault)
+        if self._handle is not None:
+            return
+        if self.options.stops_on_exception:
+            self.stop_topology(where)
+        if self.options.exits_on_exception:
+            self.outbox.flush()  # what it has emitted before, a letter for instance
+            error = " ".join(str(sys.exc_info()[1]).split())
+            self.leave(f"{where} raised, and topology.bolt.on.exception is exit: {error}")
+
+    def give_up_call(self, where: str, fault: Fault) -> bool:
+        """Whether a call that raised is a letter now; else it counts."""
+        letters = self.collector.letters
+        if letters is not None and letters.takes_call(where, fault):
+            return True
+        self.metrics.callback_errors += 1
+        return False

@@ -1,0 +1,40 @@
+"""Calls that are about no single tuple, and raise: counts, and topology.bolt.on.exception."""
+
+from typing import Any
+
+import pytest
+from instance_support import SHUFFLE, make, reads
+
+from heron_core.errors import ComponentError, TopologyStopped
+from heronpy_compat import Bolt
+
+
+class Ticking(Bolt):
+    def process(self, tup: Any) -> None:
+        pass
+
+    def process_tick(self, tup: Any) -> None:
+        raise ValueError("a tick")
+
+    def on_finish(self) -> None:
+        raise ValueError("the end")
+
+
+def test_without_letters_it_counts_as_raised_outside_of_a_tuple() -> None:
+    """A tick that raised was logged, with exit code 0."""
+    made = make(Ticking, reads(SHUFFLE))
+    made.core.run_tick(made.now)
+    made.core.finish()
+    assert made.core.metrics.callback_errors == 2
+    assert made.core.counts()[2], "it is idle"
+
+
+@pytest.mark.parametrize(
+    ("policy", "raised"), [("exit", ComponentError), ("stop", TopologyStopped)]
+)
+def test_it_follows_the_policy_of_exceptions(policy: str, raised: type[Exception]) -> None:
+    made = make(Ticking, reads(SHUFFLE), config={"topology.bolt.on.exception": policy})
+    with pytest.raises(raised, match=r"process_tick raised, and topology\.bolt\.on\.exception is"):
+        made.core.run_tick(made.now)
+    with pytest.raises(raised, match="on_finish raised"):
+        made.core.finish()
