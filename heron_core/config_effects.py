@@ -108,6 +108,17 @@ SPARK_IDLE = frozenset(
 """Keys without an effect in a query of Spark, which has no containers, queues and trees."""
 
 
+THRESHOLD_KEYS = frozenset((keys.AUTOSCALE_THRESHOLD_REPORTS, keys.AUTOSCALE_THRESHOLD_UTILIZATION))
+"""Of the policy that adds an instance to a bolt that is too busy."""
+FIRST_FIT_KEYS = frozenset(
+    (
+        "topology.container.max.instances", "topology.container.padding.percentage",
+        "topology.packing.ffd.sorting.strategy",
+    )
+)  # fmt: skip
+"""Of the packing that fills one container after the other."""
+
+
 class Idle(Struct, frozen=True):
     """A key that is given where it has no effect."""
 
@@ -176,6 +187,12 @@ def _idle_beside(key: str, merged: Config) -> str:
     is_tracked = keys.reliability(merged) == keys.ATLEAST_ONCE
     if key == keys.BOLT_RETRIES and is_tracked and merged.get(keys.DEAD_LETTER) is None:
         return f"in {keys.ATLEAST_ONCE} without {keys.DEAD_LETTER}"
+    if key in THRESHOLD_KEYS and merged[keys.AUTOSCALE_POLICY] == "rates":
+        return f"with {keys.AUTOSCALE_POLICY}: rates"
+    if key == keys.AUTOSCALE_SHRINK_WINDOW_SECS and merged[keys.AUTOSCALE_POLICY] != "rates":
+        return f"without {keys.AUTOSCALE_POLICY}: rates"
+    if key in FIRST_FIT_KEYS and not _fills_containers(merged):
+        return "without topology.packing.algorithm: first_fit_decreasing"
     if key == keys.METRICS_HOST and merged.get(keys.METRICS_PORT) is None:
         return f"without {keys.METRICS_PORT}"
     if key == keys.TRACE_ENDPOINT and not merged.get(keys.TRACE_SAMPLE):
@@ -185,3 +202,10 @@ def _idle_beside(key: str, merged: Config) -> str:
     if key == keys.STORM_OTHER_MEMORY_MB and merged.get(keys.STORM_HEAP_MB) is None:
         return f"without {keys.STORM_HEAP_MB}"
     return ""
+
+
+def _fills_containers(merged: Config) -> bool:
+    ours, herons = "topology.packing.algorithm", "heron.class.packing.algorithm"
+    if merged.get(ours) is not None:
+        return bool(merged[ours] == "first_fit_decreasing")
+    return str(merged.get(herons)).endswith("FirstFitDecreasingPacking")

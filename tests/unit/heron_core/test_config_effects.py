@@ -99,3 +99,29 @@ def test_with_spark_the_keys_of_queues_and_containers_are_named() -> None:
         ("", keys.STORM_WORKERS, why),
         ("", keys.MAX_SPOUT_PENDING, why),
     }
+
+
+@pytest.mark.parametrize(
+    ("config", "why"),
+    [
+        ({keys.AUTOSCALE_THRESHOLD_REPORTS: 3}, "with topology.autoscale.policy: rates"),
+        (
+            {keys.AUTOSCALE_SHRINK_WINDOW_SECS: 3, keys.AUTOSCALE_POLICY: "threshold"},
+            "without topology.autoscale.policy: rates",
+        ),
+        (
+            {"topology.container.max.instances": 3},
+            "without topology.packing.algorithm: first_fit_decreasing",
+        ),
+    ],
+)
+def test_keys_of_another_policy_are_named(config: Config, why: str) -> None:
+    assert {each[2] for each in idle(config)} == {why}
+
+
+def test_keys_of_the_policy_that_is_chosen_are_not_named() -> None:
+    own = {keys.AUTOSCALE_THRESHOLD_REPORTS: 3, keys.AUTOSCALE_POLICY: "threshold"}
+    fills = {"topology.packing.ffd.sorting.strategy": "RAM_FIRST"}
+    assert idle({**own, **fills, "topology.packing.algorithm": "first_fit_decreasing"}) == set()
+    herons = "com.twitter.heron.packing.binpacking.FirstFitDecreasingPacking"
+    assert idle({**fills, "heron.class.packing.algorithm": herons}) == set()
