@@ -215,7 +215,7 @@ class Attempts:
         """Where each raise takes all back: how often a tuple has, by what it is known by."""
         self._faults: dict[int, Fault] = {}
         """What it raised last."""
-        self._told: dict[str, None] = {}
+        self._reported: dict[str, None] = {}
         """Windows and timers whose calls are given up since the topology went back last."""
 
     def begin(self, unit: Unit) -> None:
@@ -246,7 +246,7 @@ class Attempts:
             if unit.is_message:
                 unit.done()
         self._units.clear()
-        self._told.clear()
+        self._reported.clear()
 
     def drop(self) -> None:
         """What is under way cannot be tried: it is malformed."""
@@ -301,12 +301,12 @@ class Attempts:
     def _give_up(self, unit: Unit, fault: Fault) -> None:
         """A window that raises is open again when its call is undone, and raises with each tick: it
         is given up once."""
-        is_told = isinstance(unit, Call) and fault.about in self._told
+        is_reported = isinstance(unit, Call) and fault.about in self._reported
         if fault.about and isinstance(unit, Call):
-            self._told[fault.about] = None
-            if len(self._told) > KNOWN_MAX:
-                self._told.pop(next(iter(self._told)))
-        self._end_if(is_told or unit.give_up(self._host.bolt, fault), unit)
+            self._reported[fault.about] = None
+            if len(self._reported) > KNOWN_MAX:
+                self._reported.pop(next(iter(self._reported)))
+        self._end_if(is_reported or unit.give_up(self._host.bolt, fault), unit)
 
     def _pause_secs(self, failures: int) -> float | None:
         # Letters are kept, and can be sent again.

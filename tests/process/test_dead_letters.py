@@ -8,7 +8,7 @@ from tests.process.test_exact_counts import kill
 from tests.process.test_recovery import title_of
 
 TOPOLOGY = TOPOLOGIES / "poisoned.py"
-NUMBERS = 2000
+NUMBERS = 1000
 POISON = range(7, NUMBERS, 200)
 
 

@@ -10,7 +10,7 @@ from numbered import Counting, Total
 
 from heronpy_compat import Bolt, Grouping, Topology
 
-NUMBERS = 2000
+NUMBERS = 1000
 POISON = range(7, NUMBERS, 200)
 
 
@@ -39,7 +39,7 @@ class Check(Bolt):
 class Poisoned(Topology):
     config = {
         "topology.reliability.mode": "EFFECTIVELY_ONCE",
-        "topology.stateful.checkpoint.interval.seconds": 1,
+        "topology.stateful.checkpoint.interval.seconds": 0.3,
         "topology.bolt.retries": 1,
         "topology.bolt.retry.backoff.ms": 10,
     }
