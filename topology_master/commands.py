@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+from heron_core.config import EFFECTIVELY_ONCE, RELIABILITY_MODE
 from heron_core.errors import HeronError
 from heron_core.plans import Phase, TopologyState, packing_from_json
 from heron_core.stats import StatsSource
@@ -76,10 +77,18 @@ class Commands:
     def _checkpoint(self, arguments: Json, now: float, out: Out) -> dict[str, Any]:
         """`stats` tells when it is complete. `hold_secs`: for so long none is to follow.
         `is_aligned`: its barriers overtake no input."""
+        once, name = self._life.effectively_once, self._life.topology.name
+        if once is None:
+            why = f"{RELIABILITY_MODE} is not {EFFECTIVELY_ONCE}"
+            raise HeronError(f"{name} takes no checkpoints: {why}")
+        if self._life.draining:
+            raise HeronError(f"{name} is being killed: it takes no more checkpoints")
+        if self._life.termination.phase not in (Phase.RUNNING, Phase.DRAINING):
+            raise HeronError(f"{name} is at its end: it takes no more checkpoints")
         hold = arguments.get("hold_secs", 0)
         hold_secs = float(hold) if isinstance(hold, int | float) else 0.0
         tasks = self._life.plan.packing.instances.keys() if arguments.get("is_aligned") else ()
-        return {"number": self._life.request_checkpoint(now, hold_secs, frozenset(tasks))}
+        return {"number": once.checkpoints.request(now, hold_secs, frozenset(tasks))}
 
     def _restore(self, arguments: Json, now: float, out: Out) -> dict[str, Any]:
         """`stats` tells when it is restored."""

@@ -7,11 +7,8 @@ them and concerns another one passes here. core.py says which message changes wh
 from collections.abc import Iterable, Set
 from typing import Any, assert_never
 
-from heron_core.config import EFFECTIVELY_ONCE, RELIABILITY_MODE
-from heron_core.errors import HeronError
 from heron_core.exit_codes import ENDED_IN_ORDER
 from heron_core.plans import PackingPlan, Phase, PhysicalPlan, TopologyState, instance_name, leaving
-from heron_core.stats import CheckpointStats
 from heron_core.topology import TopologySpec
 from heron_core.topology_events import EventKind
 from heron_core.wire import messages
@@ -33,7 +30,6 @@ Out = list[events.Instruction]
 
 SWITCHED = "the plan is switched"
 """To begin with a checkpoint: an update is no failure, and an event of its own."""
-NONE = frozenset[int]()
 ANOTHER_TRY = "another try"
 """To go back: the first one of a checkpoint is an event."""
 
@@ -294,27 +290,10 @@ class Lifecycle:
         is_paused = self.state != TopologyState.RUNNING and not once.checkpoints.is_requested
         return not is_paused and self.termination.phase in (Phase.RUNNING, Phase.DRAINING)
 
-    def request_checkpoint(self, now: float, hold: float = 0.0, aligned: Set[int] = NONE) -> int:
-        """See Checkpoints.request. HeronError if there can be none."""
-        once, name = self.effectively_once, self.topology.name
-        if once is None:
-            why = f"{RELIABILITY_MODE} is not {EFFECTIVELY_ONCE}"
-            raise HeronError(f"{name} takes no checkpoints: {why}")
-        if self.draining:
-            raise HeronError(f"{name} is being killed: it takes no more checkpoints")
-        if self.termination.phase not in (Phase.RUNNING, Phase.DRAINING):
-            raise HeronError(f"{name} is at its end: it takes no more checkpoints")
-        return once.checkpoints.request(now, hold, aligned)
-
     def restore_older(self, once: EffectivelyOnce, number: int, now: float, out: Out) -> None:
         """All go back to a checkpoint that is not the newest; HeronError if that cannot be."""
         self._take_steps([once.checkpoints.drop_newer(number)], out)
         self._go_back(once, "requested by `heronpy restore`", now, out)
-
-    def checkpoint_stats(self, now: float) -> CheckpointStats | None:
-        """For people; None where none are taken."""
-        once = self.effectively_once
-        return None if once is None else once.stats(self.plan.packing, now)
 
     @property
     def may_probe(self) -> bool:
@@ -452,7 +431,8 @@ class Lifecycle:
                 case decisions.SaveStates(number, tasks):
                     self.send_all(messages.TriggerCheckpoint(number, self.plan.epoch, tasks), out)
                 case decisions.RequestCheckpoint():
-                    self.request_checkpoint(now)
+                    assert self.effectively_once is not None
+                    self.effectively_once.checkpoints.request(now)
                 case events.StorePacking() | events.Log():
                     out.append(decision)
                 case _:

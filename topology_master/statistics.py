@@ -24,7 +24,7 @@ def topology_stats(
     registered, measurements = life.members.registered, life.measurements
     silent = life.members.silent(options.silent_secs, now)
     live = registered.keys() - silent
-    packing = life.plan.packing
+    packing, once = life.plan.packing, life.effectively_once
     silent_secs = options.instance_silent_secs(len(packing.instances))
     fresh = measurements.fresh(now - silent_secs, silent)
     components = measurements.components(fresh)
@@ -46,7 +46,7 @@ def topology_stats(
         tracked=options.tracked,
         events=tuple(life.incidents.newest),
         update=_update_stats(life),
-        checkpoints=life.checkpoint_stats(now),
+        checkpoints=None if once is None else once.stats(packing, now),
         containers=tuple(sorted(live)),
         containers_expected=tuple(sorted(life.expected)),
         registered={each: _registered_stats(registered[each], now) for each in live},
