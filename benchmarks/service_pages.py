@@ -33,10 +33,10 @@ from benchmarks.measure import BenchmarkError
 from benchmarks.service_load import questions
 from benchmarks.simulated_masters import MasterSockets, SimulatedMaster
 from heron_core.stats import EVERY_COMPONENT
+from heron_engine.scheduler.user_folder import Home
 from heron_io.master_client import MasterClient
 from heron_io.state_store.opening import open_store
 from heron_io.state_store.protocol import StateStore
-from scheduler.user_folder import Home
 
 HERONPY = """
 import runpy, sys

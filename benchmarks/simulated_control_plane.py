@@ -21,6 +21,13 @@ from heron_core.plans import physical_from_json
 from heron_core.state_tree import execution_path, physical_path
 from heron_core.topology import TopologySpec
 from heron_core.wire import message_codec, messages
+from heron_engine.scheduler.packing import pack
+from heron_engine.stream_manager import events as manager_events
+from heron_engine.stream_manager.core import StreamManager
+from heron_engine.stream_manager.options import Options as ManagerOptions
+from heron_engine.topology_master import events as master_events
+from heron_engine.topology_master.core import TopologyMaster
+from heron_engine.topology_master.options import Options as MasterOptions
 from heron_instance.control_core import Identity
 from heron_instance.core import InstanceCore
 from heron_instance.events import Connected, ControlReceived, SendControl
@@ -28,13 +35,6 @@ from heron_instance.events import Timer as InstanceTimer
 from heron_instance.runtime.environment import Environment
 from heron_instance.shared_state import SharedState
 from heron_io.state_store.file_store import FileStore
-from scheduler.packing import pack
-from stream_manager import events as manager_events
-from stream_manager.core import StreamManager
-from stream_manager.options import Options as ManagerOptions
-from topology_master import events as master_events
-from topology_master.core import TopologyMaster
-from topology_master.options import Options as MasterOptions
 
 STEP_SECS = 0.1
 """Of the clock: how often a stream manager's timer comes."""

@@ -34,10 +34,10 @@ from heron_core.topology import (
     topology_to_json,
 )
 from heron_core.wire import message_codec, messages
+from heron_engine.scheduler.packing import pack
 from heron_io.security import Keys
 from heron_io.state_store.protocol import StateStore
 from heron_tracker.snapshot import Nodes, TopologySnapshot, snapshot_of
-from scheduler.packing import pack
 
 BEGAN_AT = 1_795_435_200.0
 BUCKETS = range(50, 70)

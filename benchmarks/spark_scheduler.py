@@ -19,8 +19,8 @@ from benchmarks.engine_run import EngineRun
 from benchmarks.figures import Column
 from benchmarks.measure import BenchmarkError
 from benchmarks.reports import COUNT_KEY
-from scheduler.backends.spark.masters import parse_master
-from scheduler.backends.spark.session import environment_of
+from heron_engine.scheduler.backends.spark.masters import parse_master
+from heron_engine.scheduler.backends.spark.session import environment_of
 
 WORDS = 10_000_000
 MASTER = "local-cluster[2,1,600]"

@@ -26,14 +26,14 @@ from heron_core.topology import (
     StreamSpec,
     TopologySpec,
 )
+from heron_engine.scheduler.backends.local import LocalBackend
+from heron_engine.scheduler.daemon import start
+from heron_engine.scheduler.registration import register
+from heron_engine.scheduler.submission import Submission
+from heron_engine.scheduler.user_folder import Home
 from heron_io.master_client import MasterClient, NoAnswer
 from heron_io.processes import signal_process
 from heron_io.state_store.opening import open_store
-from scheduler.backends.local import LocalBackend
-from scheduler.daemon import start
-from scheduler.registration import register
-from scheduler.submission import Submission
-from scheduler.user_folder import Home
 
 COMPONENTS = "heronpy_compat.components.bench"
 STREAM = "default"

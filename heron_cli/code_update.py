@@ -16,10 +16,10 @@ from heron_core.records import replace
 from heron_core.storm_settings import settled
 from heron_core.topology import TopologySpec
 from heron_core.validation import check, check_native
-from scheduler.backends.registry import LOCAL
-from scheduler.later_updates import code_wanted
-from scheduler.packaging.relocation import relocated
-from scheduler.packaging.stored_code import StoredCode, packed_code, relocations
+from heron_engine.scheduler.backends.registry import LOCAL
+from heron_engine.scheduler.later_updates import code_wanted
+from heron_engine.scheduler.packaging.relocation import relocated
+from heron_engine.scheduler.packaging.stored_code import StoredCode, packed_code, relocations
 
 FETCHING = frozenset({"aurora", "yarn"})
 """The back ends whose containers fetch new code into a working folder of their own."""

@@ -39,7 +39,7 @@ def complete_cluster(
     context: click.Context, parameter: click.Parameter, incomplete: str
 ) -> Completions:
     """Clusters that have a file in the folder of --config-path."""
-    from scheduler.clusters.config import folder_of, names_in
+    from heron_engine.scheduler.clusters.config import folder_of, names_in
 
     return _beginning(names_in(folder_of(context.params.get("config_path"))), incomplete)
 
@@ -52,7 +52,7 @@ def running_topologies(with_ended: bool) -> Completions:
     """Topologies that run, and if asked for those that left logs."""
     from heron_cli.options.state_store import opened, store_url
     from heron_cli.running_topology import running_names
-    from scheduler.user_folder import Home
+    from heron_engine.scheduler.user_folder import Home
 
     names: set[str] = set()
     try:

@@ -146,8 +146,8 @@ def note_warm_containers(topology: TopologySpec, kind: str) -> None:
 
 def packing_plan(topology: TopologySpec) -> PackingPlan:
     """Its packing plan, by the algorithm in its config."""
+    from heron_engine.scheduler.packing import pack
     from heronpy_compat.connectors.frames import check_without_spark
-    from scheduler.packing import pack
 
     check_native(topology)
     check_without_spark(topology)

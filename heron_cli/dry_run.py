@@ -7,8 +7,8 @@ import click
 from heron_spark.options import ENGINE
 
 if TYPE_CHECKING:
-    from scheduler.backends.protocol import Backend
-    from scheduler.submission import Submission
+    from heron_engine.scheduler.backends.protocol import Backend
+    from heron_engine.scheduler.submission import Submission
 
 
 def show_plan(submission: "Submission", backend: "Backend", form: str) -> None:
@@ -21,7 +21,7 @@ def show_plan(submission: "Submission", backend: "Backend", form: str) -> None:
 
 
 def _packing_text(submission: "Submission", form: str) -> str:
-    from scheduler.packing import algorithm_name
-    from scheduler.packing.render import render
+    from heron_engine.scheduler.packing import algorithm_name
+    from heron_engine.scheduler.packing.render import render
 
     return render(submission.packing, algorithm_name(submission.topology.config), form)

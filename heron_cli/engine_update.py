@@ -13,8 +13,8 @@ from heron_core.errors import HeronError, UsageError
 from heron_core.plans import MASTER_CONTAINER, PackingPlan
 from heron_core.topology import TopologySpec, topology_to_json
 from heron_core.version import PROTOCOL, VERSION, engine_text
-from scheduler.backends.registry import LOCAL
-from scheduler.container.engines import SEARCH_PATH, Engine
+from heron_engine.scheduler.backends.registry import LOCAL
+from heron_engine.scheduler.container.engines import SEARCH_PATH, Engine
 
 PREFLIGHT_SECS = 60.0
 """For the imports of a topology."""
@@ -75,7 +75,7 @@ def _installed(python: str | None) -> Engine:
 
 def _checked(engine: Engine, spec: TopologySpec) -> Engine:
     """With its version; HeronError if it speaks another protocol or cannot run the topology."""
-    words = [engine.python, "-P", "-m", "scheduler.container.preflight", str(PROTOCOL)]
+    words = [engine.python, "-P", "-m", "heron_engine.scheduler.container.preflight", str(PROTOCOL)]
     environment = engine.environment(os.environ)
     try:
         done = subprocess.run(

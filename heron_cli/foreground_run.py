@@ -26,18 +26,18 @@ from heron_core.plans import TopologyState
 from heron_core.records import replace
 from heron_core.state_tree import execution_path
 from heron_core.stats import TopologyStats
+from heron_engine.scheduler.backends.protocol import Backend, Supervised
+from heron_engine.scheduler.container.grace import INSTANCE_GRACE_SECS
+from heron_engine.scheduler.daemon import start
+from heron_engine.scheduler.outcomes import change_outcome, last_numbers_of, outcome_of
+from heron_engine.scheduler.registration import forget, register
+from heron_engine.scheduler.submission import Submission
 from heron_io.console import READ_BYTES, ConsoleReader, Stream, open_pipe
 from heron_io.disk_space import shortage
 from heron_io.master_client import MasterClient
 from heron_io.processes import Child, signal_process
 from heron_io.state_store.opening import open_store
 from heron_io.state_store.protocol import StateStore
-from scheduler.backends.protocol import Backend, Supervised
-from scheduler.container.grace import INSTANCE_GRACE_SECS
-from scheduler.daemon import start
-from scheduler.outcomes import change_outcome, last_numbers_of, outcome_of
-from scheduler.registration import forget, register
-from scheduler.submission import Submission
 
 LOOK_SECS = 0.1
 """Between two looks at whether it is over; this asks nobody but the state store."""

@@ -106,11 +106,9 @@ def _run(
     environment: Environment,
     options: dict[str, Any],
 ) -> Mapping[str, Any]:
-    from heron_io.imports import forget_ours
     from heronpy_compat.loading import aliases
     from heronpy_compat.user_errors import format_error
 
-    forget_ours()
     aliases.install()
     options = _opened(options)
     sys.path.insert(0, root)

@@ -11,8 +11,8 @@ from heron_core.dead_letters import REPLAYED
 from heron_core.errors import HeronError, UsageError
 from heron_core.state_tree import topology_path
 from heron_core.topology import Config, TopologySpec, topology_from_json
-from scheduler.outcomes import outcome_of
-from scheduler.user_folder import Home
+from heron_engine.scheduler.outcomes import outcome_of
+from heron_engine.scheduler.user_folder import Home
 
 Location = FileTarget | KafkaTarget
 

@@ -62,9 +62,6 @@ def load_in_child(request: LoadRequest | str, name: str | None = None) -> Loadin
 
 
 def _loaded(request: LoadRequest) -> dict[str, object]:
-    from heron_io.imports import forget_ours
-
-    forget_ours()
     from heronpy_compat.loading.load import load
 
     try:

@@ -15,13 +15,13 @@ from heron_core.errors import HeronError
 from heron_core.operations import Kind, Operation, State
 from heron_core.plans import PackingPlan
 from heron_core.state_tree import scheduler_path, topology_path
+from heron_engine.scheduler.backends.protocol import SelfRunning
+from heron_engine.scheduler.container.engines import Choice
+from heron_engine.scheduler.operation_steps import BACK_SECS, SAVEPOINT, Progress, Service, Steps
+from heron_engine.scheduler.operations import Requests
+from heron_engine.scheduler.registration import forget, is_alive
 from heron_io.polling import POLL_SECS, wait_until
 from heron_io.state_store.protocol import StateStore
-from scheduler.backends.protocol import SelfRunning
-from scheduler.container.engines import Choice
-from scheduler.operation_steps import BACK_SECS, SAVEPOINT, Progress, Service, Steps
-from scheduler.operations import Requests
-from scheduler.registration import forget, is_alive
 
 TAKEN_UP_SECS = 20.0
 """A scheduler looks many times a second; what has not been taken up after this long has nobody."""
@@ -38,8 +38,8 @@ def self_running(topology: RunningTopology, config_path: str | None) -> SelfRunn
     node = topology.scheduler
     if node is None or "pid" in node:
         return None
-    from scheduler.clusters.backends import backend_of
-    from scheduler.clusters.config import cluster_of
+    from heron_engine.scheduler.clusters.backends import backend_of
+    from heron_engine.scheduler.clusters.config import cluster_of
 
     backend = backend_of(cluster_of(node["cluster"], config_path))
     if not isinstance(backend, SelfRunning):

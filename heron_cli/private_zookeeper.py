@@ -16,9 +16,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from heron_engine.scheduler.user_folder import Home
 from heron_io.processes import started_at
 from heron_io.state_store.zookeeper_access import CREDENTIALS_VARIABLE
-from scheduler.user_folder import Home
 
 RUN_FILE = "run"
 

@@ -83,8 +83,8 @@ def _in_project(project: Project, options: SourceOptions) -> Source:
 
 def _in_archive(file: str, options: SourceOptions) -> Source:
     """What `heronpy package` made: unpacked once, then a project like any other."""
-    from scheduler.packaging.archive import unpacked
-    from scheduler.user_folder import Home
+    from heron_engine.scheduler.packaging.archive import unpacked
+    from heron_engine.scheduler.user_folder import Home
 
     archive = unpacked(file, Home.of_user().archives)
     entry = archive.topology(options.name)

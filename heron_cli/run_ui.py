@@ -11,8 +11,8 @@ from contextlib import contextmanager, suppress
 import click
 
 from heron_core.errors import HeronError
+from heron_engine.scheduler.user_folder import Home
 from heron_io.processes import Child, fork_child
-from scheduler.user_folder import Home
 
 HOST = "127.0.0.1"
 PORT = 8889

@@ -8,11 +8,11 @@ from typing import Any
 from heron_cli.stored_nodes import node
 from heron_core.errors import HeronError
 from heron_core.state_tree import execution_path, scheduler_path, topology_path
+from heron_engine.scheduler.outcomes import outcome_of
+from heron_engine.scheduler.user_folder import Home
 from heron_io.master_client import MasterClient
 from heron_io.state_store.opening import open_store
 from heron_io.state_store.protocol import StateStore
-from scheduler.outcomes import outcome_of
-from scheduler.user_folder import Home
 
 
 @dataclass(frozen=True, slots=True)

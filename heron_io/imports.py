@@ -1,23 +1,11 @@
-"""Where user code is found, and what is kept out of its way in a forked process."""
+"""Where user code is found."""
 
 import os
 import sys
 import sysconfig
 from collections.abc import Iterable, Sequence
-from types import ModuleType
 
 _INSTALLED = "site-packages"
-OURS_ONLY = ("scheduler", "stream_manager", "topology_master", "heron_cli", "examples", "tests")
-"""Packages of ours that user code never needs and whose names a user's modules may have."""
-
-_forgotten: list[ModuleType] = []
-"""Kept, so that nothing of them is freed: that would write to pages which all instances share."""
-
-
-def forget_ours() -> None:
-    """Let an `import scheduler` of user code find the user's module, not ours."""
-    ours = [name for name in sys.modules if name.partition(".")[0] in OURS_ONLY]
-    _forgotten.extend(map(sys.modules.pop, ours))
 
 
 def put_on_search_path(paths: Iterable[str]) -> None:

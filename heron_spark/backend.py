@@ -17,6 +17,8 @@ from heron_core.records import replace
 from heron_core.state_tree import scheduler_path
 from heron_core.stats import QueryStats
 from heron_core.topology import TopologySpec
+from heron_engine.scheduler.container.supervisor_events import ProcessSpec
+from heron_engine.scheduler.user_folder import Home
 from heron_io.logs import log_to
 from heron_io.processes import SupervisorLink, start_heartbeat_thread
 from heron_io.state_store.opening import open_store
@@ -28,11 +30,9 @@ from heron_spark.progress import Console, Progress
 from heron_spark.run import end_text
 from heron_spark.session import check_environment, is_one_machine
 from heron_spark.shipping import with_archives
-from scheduler.container.supervisor_events import ProcessSpec
-from scheduler.user_folder import Home
 
 if TYPE_CHECKING:
-    from scheduler.submission import Submission
+    from heron_engine.scheduler.submission import Submission
 
 READY_SECS = 240.0
 """A JVM, executors that have to register and unpack what they are sent, and a batch."""

@@ -6,9 +6,9 @@ import sys
 from types import TracebackType
 from typing import Any
 
+from heron_engine.scheduler.backends.spark.class_archive import ClassArchive
+from heron_engine.scheduler.backends.spark.spark_home import spark_home
 from heron_io.java import find_java
-from scheduler.backends.spark.class_archive import ClassArchive
-from scheduler.backends.spark.spark_home import spark_home
 
 log = logging.getLogger("heron_spark")
 

@@ -8,9 +8,9 @@ from heron_core.errors import UsageError
 from heron_core.state_tree import topology_path
 from heron_core.topology import ComponentSpec, TopologySpec, topology_from_json
 from heron_core.validation import choices
+from heron_engine.scheduler.user_folder import Home
 from heron_io.state_store.opening import open_store
 from heronpy_compat.connectors.spark import FOLDER
-from scheduler.user_folder import Home
 
 
 @dataclass(frozen=True, slots=True)

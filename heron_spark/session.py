@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from heron_core.errors import HeronError, JavaMissing, UsageError
+from heron_engine.scheduler.backends.spark.spark_home import linked_home
 from heron_io.java import find_java, java_home_for_spark
 from heron_spark.jvm import Jvm
 from heron_spark.options import Archive, SparkOptions
-from scheduler.backends.spark.spark_home import linked_home
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -5,12 +5,17 @@ import sys
 
 from heron_core.records import replace
 from heron_core.topology import TopologySpec
+from heron_engine.scheduler.packaging.archive import PROJECT
+from heron_engine.scheduler.packaging.bundle import (
+    DISTRIBUTIONS,
+    RuntimeSpec,
+    bundled,
+    packed_runtime,
+)
+from heron_engine.scheduler.packaging.relocation import relocated
+from heron_engine.scheduler.user_folder import Home
 from heron_spark.options import Archive, SparkOptions
 from heron_spark.session import is_one_machine
-from scheduler.packaging.archive import PROJECT
-from scheduler.packaging.bundle import DISTRIBUTIONS, RuntimeSpec, bundled, packed_runtime
-from scheduler.packaging.relocation import relocated
-from scheduler.user_folder import Home
 
 ENGINE_RUNTIME = RuntimeSpec(
     "heronpy-engine",

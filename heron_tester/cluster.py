@@ -32,6 +32,9 @@ from heron_core.topology import TopologySpec
 from heron_core.wire import messages
 from heron_core.wire.frames import Frames, Kind, kind_of
 from heron_core.wire.merged import split
+from heron_engine.stream_manager import core as stream_manager
+from heron_engine.stream_manager import events
+from heron_engine.stream_manager.options import Options
 from heron_instance.input.bolt import BoltDriver
 from heron_instance.input.tick_schedule import NEVER
 from heron_tester.checkpoints import Checkpoints, Fed
@@ -39,9 +42,6 @@ from heron_tester.clock import real_monotonic
 from heron_tester.errors import TesterError
 from heron_tester.faults import Killed
 from heron_tester.instance import Instance, SharedContext
-from stream_manager import core as stream_manager
-from stream_manager import events
-from stream_manager.options import Options
 
 CONTAINER = 1
 ADDRESS = "tester"

@@ -10,12 +10,12 @@ from typing import Any
 from heron_core.errors import HeronError
 from heron_core.operations import Kind
 from heron_core.plans import packing_to_json
+from heron_engine.scheduler.backends.registry import LOCAL
+from heron_engine.scheduler.operations import Requests
+from heron_engine.scheduler.packing import repack
 from heron_io.state_store.protocol import StateStore
 from heron_tracker.envelope import BadRequest, Unavailable
 from heron_tracker.snapshot import TopologySnapshot
-from scheduler.backends.registry import LOCAL
-from scheduler.operations import Requests
-from scheduler.packing import repack
 
 WAIT_SECS_MAX = 3600
 """For a kill: nobody wants to drain longer."""

@@ -20,10 +20,10 @@ from heron_core.state_tree import (
     topology_path,
 )
 from heron_core.stats import EVERY_COMPONENT
+from heron_engine.scheduler.registration import is_alive
 from heron_io.master_client import MasterClient
 from heron_io.state_store.protocol import StateStore
 from heron_tracker.snapshot import Nodes, TopologySnapshot, snapshot_of
-from scheduler.registration import is_alive
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,8 +16,8 @@ _PYTHON = os.path.dirname(os.__file__) + os.sep
 _ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _ENGINE = tuple(
     os.path.join(_ROOT, name, "")
-    for name in ("heron_core", "heron_instance", "heron_io", "heron_spark", "heron_tester",
-                 "heronpy_compat", "scheduler")
+    for name in ("heron_core", "heron_engine", "heron_instance", "heron_io", "heron_spark",
+                 "heron_tester", "heronpy_compat")
 )  # fmt: skip
 """Frames in these folders say nothing to a user who looks for a mistake of their own."""
 _OPERATOR = "heron_operator"

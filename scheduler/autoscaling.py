@@ -23,11 +23,11 @@ from heron_core.records import replace
 from heron_core.state_tree import packing_path
 from heron_core.stats import EVERY_COMPONENT
 from heron_core.topology import TopologySpec
+from heron_engine.scheduler.operations import Requests
+from heron_engine.scheduler.packing import repack
 from heron_io.master_client import MasterClient
 from heron_io.process_usage import idle_core_secs
 from heron_io.state_store.protocol import StateStore
-from scheduler.operations import Requests
-from scheduler.packing import repack
 
 log = logging.getLogger("operations")
 

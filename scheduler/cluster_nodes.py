@@ -18,10 +18,10 @@ from typing import Any
 
 from heron_core.errors import HeronError, NameInUse
 from heron_core.state_tree import IDENTITY_PATH, keys_path, scheduler_path, topology_path
+from heron_engine.scheduler.packaging.stored_code import KeptCode
 from heron_io.state_store.kept_nodes import KeptNodes
 from heron_io.state_store.opening import open_store
 from heron_io.state_store.protocol import StateStore
-from scheduler.packaging.stored_code import KeptCode
 
 log = logging.getLogger("scheduler")
 

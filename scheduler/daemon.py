@@ -19,22 +19,27 @@ from heron_core.exit_codes import ExitCode
 from heron_core.plans import TopologyState
 from heron_core.records import replace
 from heron_core.state_tree import scheduler_path
+from heron_engine.scheduler.backends.local import READY_SECS, LocalBackend
+from heron_engine.scheduler.backends.protocol import Supervised
+from heron_engine.scheduler.container.supervisor import Supervisor
+from heron_engine.scheduler.container.supervisor_events import Outcome, ProcessSpec
+from heron_engine.scheduler.guardian import Guarded, guardian_job
+from heron_engine.scheduler.operation_runner import runner_job
+from heron_engine.scheduler.operation_steps import BACK_SECS
+from heron_engine.scheduler.outcomes import write_outcome
+from heron_engine.scheduler.own_nodes import Announcement, is_of
+from heron_engine.scheduler.registration import (
+    bring_states,
+    end_states,
+    forget_submission,
+    scheduler_node,
+)
+from heron_engine.scheduler.socket_folders import sockets_folder
+from heron_engine.scheduler.submission import Submission
+from heron_engine.scheduler.update_plans import read_packings
 from heron_io.logs import log_to
 from heron_io.processes import Child, SupervisorLink, fork_child, started_at
 from heron_io.state_store.opening import open_store
-from scheduler.backends.local import READY_SECS, LocalBackend
-from scheduler.backends.protocol import Supervised
-from scheduler.container.supervisor import Supervisor
-from scheduler.container.supervisor_events import Outcome, ProcessSpec
-from scheduler.guardian import Guarded, guardian_job
-from scheduler.operation_runner import runner_job
-from scheduler.operation_steps import BACK_SECS
-from scheduler.outcomes import write_outcome
-from scheduler.own_nodes import Announcement, is_of
-from scheduler.registration import bring_states, end_states, forget_submission, scheduler_node
-from scheduler.socket_folders import sockets_folder
-from scheduler.submission import Submission
-from scheduler.update_plans import read_packings
 
 log = logging.getLogger("scheduler")
 

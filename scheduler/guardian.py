@@ -24,15 +24,15 @@ from heron_core.errors import HeronError
 from heron_core.exit_codes import ExitCode
 from heron_core.records import replace
 from heron_core.state_tree import scheduler_path
+from heron_engine.scheduler.container.grace import CONTAINER_GRACE_SECS
+from heron_engine.scheduler.container.own_process import processes_in
+from heron_engine.scheduler.container.supervisor_events import ProcessSpec
+from heron_engine.scheduler.own_nodes import GUARDIAN, is_of
+from heron_engine.scheduler.submission import Submission
+from heron_engine.scheduler.update_plans import read_packings
 from heron_io.polling import wait_until
 from heron_io.processes import SupervisorLink, started_at
 from heron_io.state_store.opening import open_store
-from scheduler.container.grace import CONTAINER_GRACE_SECS
-from scheduler.container.own_process import processes_in
-from scheduler.container.supervisor_events import ProcessSpec
-from scheduler.own_nodes import GUARDIAN, is_of
-from scheduler.submission import Submission
-from scheduler.update_plans import read_packings
 
 log = logging.getLogger("guardian")
 

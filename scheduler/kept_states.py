@@ -25,10 +25,10 @@ from heron_core.state.description import (
 from heron_core.state.restore_plan import plan_restore
 from heron_core.topology import TopologySpec
 from heron_core.typed_json import to_json
+from heron_engine.scheduler.savepoints import Savepoint
 from heron_io.checkpoint_store.checkpoint_files import CheckpointFiles
 from heron_io.checkpoint_store.protocol import CheckpointStoreError
 from heron_io.checkpoint_store.state_folder import StateFolder
-from scheduler.savepoints import Savepoint
 
 Node = Mapping[str, Any]
 """What the state store says of the checkpoints of a topology: latest, completed."""

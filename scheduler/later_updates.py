@@ -6,8 +6,8 @@ from typing import Any
 from heron_core.code_change import CodeChange, changed_code
 from heron_core.plans import PackingPlan
 from heron_core.topology import TopologySpec, topology_from_json, topology_to_json
-from scheduler.packing import repack
-from scheduler.packing.code_packing import pack_code
+from heron_engine.scheduler.packing import repack
+from heron_engine.scheduler.packing.code_packing import pack_code
 
 CODE, ALLOWED = "code", "allow_non_restored"
 INSTANCES, CONTAINERS, GROW = "instances", "containers", "grow"

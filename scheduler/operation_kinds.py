@@ -12,11 +12,11 @@ from heron_core.plans import packing_from_json, packing_to_json
 from heron_core.records import replace
 from heron_core.state_tree import topology_path
 from heron_core.topology import topology_from_json
-from scheduler.container.engines import engine_from_json
-from scheduler.later_updates import wanted_plan
-from scheduler.operation_steps import OperationSteps, Progress, Steps
-from scheduler.operations import Requests, is_under_way
-from scheduler.upgrade_steps import Upgrade
+from heron_engine.scheduler.container.engines import engine_from_json
+from heron_engine.scheduler.later_updates import wanted_plan
+from heron_engine.scheduler.operation_steps import OperationSteps, Progress, Steps
+from heron_engine.scheduler.operations import Requests, is_under_way
+from heron_engine.scheduler.upgrade_steps import Upgrade
 
 WANTED, PACKING, ENGINE = "wanted", "packing", "engine"
 """Arguments: what an update that waits is to come to; the plan of one that does not; the engine of

@@ -23,6 +23,14 @@ from heron_core.operations import CHANGES, EXCLUSIVE, Kind, Operation, State
 from heron_core.plans import MASTER_CONTAINER, PackingPlan, TopologyState
 from heron_core.state_tree import execution_path, restart_requests_path
 from heron_core.topology import TopologySpec
+from heron_engine.scheduler.container.engines import Choice, Engines
+from heron_engine.scheduler.container.own_process import pid_of
+from heron_engine.scheduler.container.supervisor_events import ProcessSpec
+from heron_engine.scheduler.operation_kinds import OperationKinds
+from heron_engine.scheduler.operation_steps import OperationSteps, Progress, Service, Steps, not_up
+from heron_engine.scheduler.operations import Requests, is_under_way, update_under_way
+from heron_engine.scheduler.own_nodes import Announcement, NameTaken, OwnNodes
+from heron_engine.scheduler.submission import Submission
 from heron_io.logs import log_to
 from heron_io.master_client import MasterClient
 from heron_io.processes import (
@@ -33,14 +41,6 @@ from heron_io.processes import (
 )
 from heron_io.state_store.opening import open_store
 from heron_io.state_store.protocol import StateStore
-from scheduler.container.engines import Choice, Engines
-from scheduler.container.own_process import pid_of
-from scheduler.container.supervisor_events import ProcessSpec
-from scheduler.operation_kinds import OperationKinds
-from scheduler.operation_steps import OperationSteps, Progress, Service, Steps, not_up
-from scheduler.operations import Requests, is_under_way, update_under_way
-from scheduler.own_nodes import Announcement, NameTaken, OwnNodes
-from scheduler.submission import Submission
 
 log = logging.getLogger("operations")
 
@@ -263,7 +263,7 @@ def _autoscaling(
         return None
     # Only now: few topologies need it, and each of them forks from whoever imports this module.
     from heron_core.algorithms.autoscale.options import Options
-    from scheduler.autoscaling import Autoscaling
+    from heron_engine.scheduler.autoscaling import Autoscaling
 
     options = Options.of(topology)
     return Autoscaling(topology, options, store, client, requests, has_room).poll

@@ -16,12 +16,12 @@ from heron_core.plans import PackingPlan, TopologyState, packing_from_json
 from heron_core.state_tree import execution_path, packing_path
 from heron_core.stats import InstanceStats, TopologyStats
 from heron_core.typed_json import from_json
+from heron_engine.scheduler.container.supervisor_events import Outcome
+from heron_engine.scheduler.submission import Submission
+from heron_engine.scheduler.user_folder import Home
 from heron_io.private_files import private
 from heron_io.run_records import LAST_NUMBERS_FILE
 from heron_io.state_store.opening import open_store
-from scheduler.container.supervisor_events import Outcome
-from scheduler.submission import Submission
-from scheduler.user_folder import Home
 
 log = logging.getLogger("scheduler")
 

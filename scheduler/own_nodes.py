@@ -14,10 +14,10 @@ from msgspec import Struct
 from heron_core.errors import HeronError, NameInUse
 from heron_core.state_tree import keys_path, scheduler_path, topology_path
 from heron_core.topology import topology_to_json
+from heron_engine.scheduler.packaging.stored_code import KeptCode
+from heron_engine.scheduler.submission import Submission
 from heron_io.state_store.kept_nodes import KeptNodes
 from heron_io.state_store.protocol import StateStore
-from scheduler.packaging.stored_code import KeptCode
-from scheduler.submission import Submission
 
 log = logging.getLogger("operations")
 

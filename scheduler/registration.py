@@ -29,21 +29,28 @@ from heron_core.state_tree import (
 )
 from heron_core.topology import TopologySpec, topology_from_json, topology_to_json
 from heron_core.typed_json import to_json
+from heron_engine.scheduler.backends.protocol import Backend, SelfRunning
+from heron_engine.scheduler.kept_states import (
+    ANEW,
+    OWN_RUN,
+    check_presence,
+    describe_own,
+    kept_by,
+    leave,
+)
+from heron_engine.scheduler.operations import Requests
+from heron_engine.scheduler.outcomes import time_text, write_lost_outcome
+from heron_engine.scheduler.own_nodes import GUARDIAN
+from heron_engine.scheduler.savepoints import begin_run, run_of, store_url
+from heron_engine.scheduler.socket_folders import remove_sockets
+from heron_engine.scheduler.submission import Submission
+from heron_engine.scheduler.user_folder import Home
 from heron_io.checkpoint_store.checkpoint_files import CheckpointFiles
 from heron_io.checkpoint_store.opening import is_on_this_machine, open_checkpoint_store
 from heron_io.processes import started_at, user_name
 from heron_io.security import Keys
 from heron_io.state_store.opening import open_store
 from heron_io.state_store.protocol import StateStore
-from scheduler.backends.protocol import Backend, SelfRunning
-from scheduler.kept_states import ANEW, OWN_RUN, check_presence, describe_own, kept_by, leave
-from scheduler.operations import Requests
-from scheduler.outcomes import time_text, write_lost_outcome
-from scheduler.own_nodes import GUARDIAN
-from scheduler.savepoints import begin_run, run_of, store_url
-from scheduler.socket_folders import remove_sockets
-from scheduler.submission import Submission
-from scheduler.user_folder import Home
 
 log = logging.getLogger("scheduler")
 

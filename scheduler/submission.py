@@ -6,10 +6,10 @@ from msgspec import Struct, field
 
 from heron_core.plans import PackingPlan
 from heron_core.topology import TopologySpec
+from heron_engine.scheduler.kept_states import Kept
+from heron_engine.scheduler.savepoints import Savepoint
+from heron_engine.scheduler.user_folder import Home
 from heron_io.security import Keys
-from scheduler.kept_states import Kept
-from scheduler.savepoints import Savepoint
-from scheduler.user_folder import Home
 
 
 class Submission(Struct, frozen=True):

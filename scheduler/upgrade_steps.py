@@ -15,8 +15,20 @@ from heron_core.errors import HeronError
 from heron_core.plans import MASTER_CONTAINER, TopologyState
 from heron_core.records import replace
 from heron_core.stats import TopologyStats
-from scheduler.container.engines import OTHERS, Choice, Engine, engine_from_json, engine_to_json
-from scheduler.operation_steps import ANSWER_SECS, OperationSteps, Progress, Service, Steps
+from heron_engine.scheduler.container.engines import (
+    OTHERS,
+    Choice,
+    Engine,
+    engine_from_json,
+    engine_to_json,
+)
+from heron_engine.scheduler.operation_steps import (
+    ANSWER_SECS,
+    OperationSteps,
+    Progress,
+    Service,
+    Steps,
+)
 
 FLOW_SECS = 10.0
 """How long nothing may be processed after a container is back; a source may have nothing to say."""

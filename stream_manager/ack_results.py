@@ -5,8 +5,8 @@ from array import array
 from heron_core.wire.frames import Kind
 from heron_core.wire.merged import merge
 from heron_core.wire.packets import encode_roots
-from stream_manager import events
-from stream_manager.container_state import ContainerState
+from heron_engine.stream_manager import events
+from heron_engine.stream_manager.container_state import ContainerState
 
 Out = list[events.Instruction]
 

@@ -18,7 +18,7 @@ from heron_core.config import STAGE
 from heron_core.plans import PackingPlan
 from heron_core.topology import TopologySpec
 from heron_core.wire.messages import PauseStatistics
-from stream_manager.upstream import PAUSED_BY_MODE
+from heron_engine.stream_manager.upstream import PAUSED_BY_MODE
 
 NO_TASKS: frozenset[int] = frozenset()
 

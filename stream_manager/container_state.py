@@ -13,12 +13,12 @@ from heron_core.topology import TopologySpec
 from heron_core.wire.frames import Frames
 from heron_core.wire.links import LinkFlag, LinkHeader, encode_link
 from heron_core.wire.messages import RegisterStreamManager, Superseded, ToInstance
-from stream_manager import events
-from stream_manager.acks import Trees
-from stream_manager.link import Incoming, Numbered
-from stream_manager.options import Options
-from stream_manager.peer_queue import PeerQueue
-from stream_manager.queues import InstanceQueue
+from heron_engine.stream_manager import events
+from heron_engine.stream_manager.acks import Trees
+from heron_engine.stream_manager.link import Incoming, Numbered
+from heron_engine.stream_manager.options import Options
+from heron_engine.stream_manager.peer_queue import PeerQueue
+from heron_engine.stream_manager.queues import InstanceQueue
 
 NO_EPOCH = 1 << 32
 """Above all epochs, which have 32 bits on the wire."""

@@ -10,16 +10,16 @@ from heron_core.records import replace
 from heron_core.wire import messages
 from heron_core.wire.batch import roots_of
 from heron_core.wire.frames import Frames, Kind, header_of
-from stream_manager import events
-from stream_manager.ack_results import AckResults
-from stream_manager.acks import Trees
-from stream_manager.backpressure import BackPressure
-from stream_manager.container_state import ContainerState
-from stream_manager.data_plane import DataPlane
-from stream_manager.flow_control import FlowControl
-from stream_manager.gates import Gates
-from stream_manager.plan_update import PlanUpdate
-from stream_manager.watermarks import Watermarks
+from heron_engine.stream_manager import events
+from heron_engine.stream_manager.ack_results import AckResults
+from heron_engine.stream_manager.acks import Trees
+from heron_engine.stream_manager.backpressure import BackPressure
+from heron_engine.stream_manager.container_state import ContainerState
+from heron_engine.stream_manager.data_plane import DataPlane
+from heron_engine.stream_manager.flow_control import FlowControl
+from heron_engine.stream_manager.gates import Gates
+from heron_engine.stream_manager.plan_update import PlanUpdate
+from heron_engine.stream_manager.watermarks import Watermarks
 
 Out = list[events.Instruction]
 

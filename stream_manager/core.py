@@ -24,17 +24,17 @@ from heron_core.plans import PackingPlan, PhysicalPlan
 from heron_core.story import Story
 from heron_core.topology import TopologySpec
 from heron_core.wire import messages
-from stream_manager import events
-from stream_manager.ack_results import AckResults
-from stream_manager.backpressure import BackPressure
-from stream_manager.container_state import ContainerState
-from stream_manager.control_plane import ControlPlane
-from stream_manager.data_plane import DataPlane
-from stream_manager.flow_control import FlowControl
-from stream_manager.gates import Gates
-from stream_manager.options import Options
-from stream_manager.peer_links import PeerLinks
-from stream_manager.watermarks import Watermarks
+from heron_engine.stream_manager import events
+from heron_engine.stream_manager.ack_results import AckResults
+from heron_engine.stream_manager.backpressure import BackPressure
+from heron_engine.stream_manager.container_state import ContainerState
+from heron_engine.stream_manager.control_plane import ControlPlane
+from heron_engine.stream_manager.data_plane import DataPlane
+from heron_engine.stream_manager.flow_control import FlowControl
+from heron_engine.stream_manager.gates import Gates
+from heron_engine.stream_manager.options import Options
+from heron_engine.stream_manager.peer_links import PeerLinks
+from heron_engine.stream_manager.watermarks import Watermarks
 
 Out = list[events.Instruction]
 

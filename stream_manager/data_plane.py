@@ -30,12 +30,12 @@ from heron_core.wire.packets import (
     decode_roots,
     encode_roots,
 )
-from stream_manager import events
-from stream_manager.ack_results import AckResults
-from stream_manager.container_state import ContainerState
-from stream_manager.flow_control import FlowControl
-from stream_manager.gates import Gates
-from stream_manager.watermarks import Watermarks
+from heron_engine.stream_manager import events
+from heron_engine.stream_manager.ack_results import AckResults
+from heron_engine.stream_manager.container_state import ContainerState
+from heron_engine.stream_manager.flow_control import FlowControl
+from heron_engine.stream_manager.gates import Gates
+from heron_engine.stream_manager.watermarks import Watermarks
 
 Out = list[events.Instruction]
 Check = Callable[[Header, Frames], None]

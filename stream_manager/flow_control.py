@@ -14,10 +14,10 @@ from heron_core.wire.frames import Frames
 from heron_core.wire.merged import merge
 from heron_core.wire.messages import BackPressureCause, Pause
 from heron_core.wire.packets import encode_control
-from stream_manager import events
-from stream_manager.backpressure import BackPressure, Origin
-from stream_manager.container_state import ContainerState, PackingChange
-from stream_manager.queues import InstanceQueue
+from heron_engine.stream_manager import events
+from heron_engine.stream_manager.backpressure import BackPressure, Origin
+from heron_engine.stream_manager.container_state import ContainerState, PackingChange
+from heron_engine.stream_manager.queues import InstanceQueue
 
 Out = list[events.Instruction]
 

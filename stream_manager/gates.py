@@ -28,9 +28,9 @@ from heron_core.errors import ProtocolError
 from heron_core.wire.frames import Frames, Header, items_of, size_of, source_of
 from heron_core.wire.messages import CheckpointFailed, OvertakeInput
 from heron_core.wire.packets import aligned_tasks, checkpoint_of, passed_on
-from stream_manager import events
-from stream_manager.container_state import ContainerState
-from stream_manager.flow_control import FlowControl
+from heron_engine.stream_manager import events
+from heron_engine.stream_manager.container_state import ContainerState
+from heron_engine.stream_manager.flow_control import FlowControl
 
 Out = list[events.Instruction]
 

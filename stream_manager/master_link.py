@@ -15,11 +15,11 @@ import zmq
 from heron_core.errors import ProtocolError
 from heron_core.wire.frames import Frames
 from heron_core.wire.numbered_link import Packet, decode_header
+from heron_engine.stream_manager import events
+from heron_engine.stream_manager.master_lookup import RETRY_SECS, MasterLookup
+from heron_engine.stream_manager.master_session import MasterSession
 from heron_io.security import Keys, monitored_event
 from heron_io.transport import connect_dealer, drain
-from stream_manager import events
-from stream_manager.master_lookup import RETRY_SECS, MasterLookup
-from stream_manager.master_session import MasterSession
 
 log = logging.getLogger("stream_manager")
 

@@ -6,7 +6,7 @@ from typing import Any
 from msgspec import Struct
 
 from heron_core import config as keys
-from stream_manager.link import LINK_BYTES_MAX
+from heron_engine.stream_manager.link import LINK_BYTES_MAX
 
 BUFFER_BYTES_MAX = 2 * 1024 * 1024
 """What an instance may have buffered beside its last tuple (emit.output_buffers: 1 MiB)."""

@@ -7,10 +7,10 @@ from collections.abc import Callable
 
 from heron_core.wire.frames import Frames, size_of
 from heron_core.wire.links import LinkFlag, LinkHeader, parse_link
-from stream_manager import events
-from stream_manager.container_state import ContainerState
-from stream_manager.flow_control import FlowControl
-from stream_manager.link import Arrival
+from heron_engine.stream_manager import events
+from heron_engine.stream_manager.container_state import ContainerState
+from heron_engine.stream_manager.flow_control import FlowControl
+from heron_engine.stream_manager.link import Arrival
 
 Out = list[events.Instruction]
 Replaced = Callable[[list[int], Out], None]

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from heron_core.wire.frames import Frames, size_of
 from heron_core.wire.merged import MERGED_BYTES_MAX, mergeable
-from stream_manager.link import LINK_BYTES_MAX, Numbered, Outgoing
+from heron_engine.stream_manager.link import LINK_BYTES_MAX, Numbered, Outgoing
 
 PEER_BURST = 16
 """Merged messages tried each time a peer's socket is writable: about what its buffer takes."""

@@ -3,12 +3,12 @@
 from heron_core.errors import ProtocolError
 from heron_core.plans import PackingPlan, PhysicalPlan, physical_from_json
 from heron_core.wire.messages import Json, Plan
-from stream_manager import events
-from stream_manager.ack_results import AckResults
-from stream_manager.container_state import ContainerState, PackingChange
-from stream_manager.data_plane import DataPlane
-from stream_manager.flow_control import FlowControl
-from stream_manager.gates import Gates
+from heron_engine.stream_manager import events
+from heron_engine.stream_manager.ack_results import AckResults
+from heron_engine.stream_manager.container_state import ContainerState, PackingChange
+from heron_engine.stream_manager.data_plane import DataPlane
+from heron_engine.stream_manager.flow_control import FlowControl
+from heron_engine.stream_manager.gates import Gates
 
 Out = list[events.Instruction]
 NOTHING_REMOVED: frozenset[int] = frozenset()

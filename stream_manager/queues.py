@@ -31,8 +31,8 @@ from itertools import accumulate, chain, islice
 
 from heron_core.wire.frames import Frames, epoch_of, items_of, size_of
 from heron_core.wire.merged import mergeable
-from stream_manager.consumer_rate import ConsumerRate
-from stream_manager.fan_out import FanOut
+from heron_engine.stream_manager.consumer_rate import ConsumerRate
+from heron_engine.stream_manager.fan_out import FanOut
 
 HANDED_SECS_MAX = 0.25
 """A slow instance is handed no more work at once: so it can be paused, and little dies with it."""

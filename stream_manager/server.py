@@ -26,6 +26,13 @@ from heron_core.supervision import PACKING
 from heron_core.topology import TopologySpec
 from heron_core.wire import message_codec, messages
 from heron_core.wire.frames import Frames
+from heron_engine.stream_manager import events
+from heron_engine.stream_manager.core import StreamManager
+from heron_engine.stream_manager.local_sender import RETRY_SECS, LocalSender
+from heron_engine.stream_manager.master_link import WAIT_SECS, MasterLink
+from heron_engine.stream_manager.master_lookup import MasterLookup
+from heron_engine.stream_manager.network import Network
+from heron_engine.stream_manager.options import Options
 from heron_io.known_master import KnownMaster
 from heron_io.processes import SupervisorLink
 from heron_io.security import CurveAuthenticator, Keys
@@ -40,13 +47,6 @@ from heron_io.transport import (
     parse_identity,
     tcp_router,
 )
-from stream_manager import events
-from stream_manager.core import StreamManager
-from stream_manager.local_sender import RETRY_SECS, LocalSender
-from stream_manager.master_link import WAIT_SECS, MasterLink
-from stream_manager.master_lookup import MasterLookup
-from stream_manager.network import Network
-from stream_manager.options import Options
 
 log = logging.getLogger("stream_manager")
 

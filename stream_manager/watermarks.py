@@ -9,9 +9,9 @@ from collections.abc import Callable
 
 from heron_core.wire.frames import Frames, Header, header_of
 from heron_core.wire.packets import encode_watermark, watermark_of
-from stream_manager import events
-from stream_manager.container_state import ContainerState
-from stream_manager.flow_control import FlowControl
+from heron_engine.stream_manager import events
+from heron_engine.stream_manager.container_state import ContainerState
+from heron_engine.stream_manager.flow_control import FlowControl
 
 Out = list[events.Instruction]
 ToInstance = Callable[[int, Frames, Out], bool]

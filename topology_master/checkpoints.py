@@ -18,9 +18,13 @@ from heron_core.records import replace
 from heron_core.stats import CheckpointStats
 from heron_core.typed_json import from_json, to_json
 from heron_core.wire import messages
-from topology_master.events import DescribeCheckpoint, DiscardCheckpoint, StoreCheckpoints
-from topology_master.options import Options
-from topology_master.recovery import Recovery
+from heron_engine.topology_master.events import (
+    DescribeCheckpoint,
+    DiscardCheckpoint,
+    StoreCheckpoints,
+)
+from heron_engine.topology_master.options import Options
+from heron_engine.topology_master.recovery import Recovery
 
 Step = (
     StoreCheckpoints

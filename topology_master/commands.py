@@ -9,9 +9,9 @@ from heron_core.plans import Phase, TopologyState, packing_from_json
 from heron_core.stats import StatsSource
 from heron_core.topology_events import EventKind
 from heron_core.wire.messages import Command, Json, Reply
-from topology_master import events
-from topology_master.lifecycle import Lifecycle
-from topology_master.samples import Samples
+from heron_engine.topology_master import events
+from heron_engine.topology_master.lifecycle import Lifecycle
+from heron_engine.topology_master.samples import Samples
 
 Out = list[events.Instruction]
 

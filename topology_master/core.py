@@ -24,16 +24,16 @@ from heron_core.topology import TopologySpec
 from heron_core.topology_events import EventKind
 from heron_core.traces import executions_of
 from heron_core.wire import messages
-from topology_master import events
-from topology_master.commands import Commands
-from topology_master.effectively_once import EffectivelyOnce
-from topology_master.incidents import Incidents
-from topology_master.lifecycle import Lifecycle
-from topology_master.membership import RegisteredStreamManager
-from topology_master.options import Options
-from topology_master.samples import Samples
-from topology_master.statistics import topology_stats
-from topology_master.termination import spouts_of
+from heron_engine.topology_master import events
+from heron_engine.topology_master.commands import Commands
+from heron_engine.topology_master.effectively_once import EffectivelyOnce
+from heron_engine.topology_master.incidents import Incidents
+from heron_engine.topology_master.lifecycle import Lifecycle
+from heron_engine.topology_master.membership import RegisteredStreamManager
+from heron_engine.topology_master.options import Options
+from heron_engine.topology_master.samples import Samples
+from heron_engine.topology_master.statistics import topology_stats
+from heron_engine.topology_master.termination import spouts_of
 
 Out = list[events.Instruction]
 

@@ -3,7 +3,7 @@
 from msgspec import Struct
 
 from heron_core.plans import PackingPlan
-from topology_master.events import Log, StorePacking
+from heron_engine.topology_master.events import Log, StorePacking
 
 
 class PublishPlan(Struct, frozen=True):

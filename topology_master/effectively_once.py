@@ -13,10 +13,10 @@ from heron_core.wire.messages import (
     RestoreFailed,
     RestoreTrouble,
 )
-from topology_master.checkpoints import Checkpoints
-from topology_master.options import Options
-from topology_master.recovery import Recovery
-from topology_master.update import NAMED_MAX, CheckpointView
+from heron_engine.topology_master.checkpoints import Checkpoints
+from heron_engine.topology_master.options import Options
+from heron_engine.topology_master.recovery import Recovery
+from heron_engine.topology_master.update import NAMED_MAX, CheckpointView
 
 
 class EffectivelyOnce:

@@ -3,7 +3,7 @@
 from msgspec import Struct
 
 from heron_core.plans import TopologyState
-from topology_master.options import Options
+from heron_engine.topology_master.options import Options
 
 
 class End(Struct, frozen=True):

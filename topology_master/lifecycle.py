@@ -12,19 +12,26 @@ from heron_core.plans import PackingPlan, Phase, PhysicalPlan, TopologyState, in
 from heron_core.topology import TopologySpec
 from heron_core.topology_events import EventKind
 from heron_core.wire import messages
-from topology_master import decisions, events
-from topology_master.checkpoints import Step
-from topology_master.effectively_once import EffectivelyOnce
-from topology_master.ending import end_of
-from topology_master.incidents import LOST_QUEUES, Incidents
-from topology_master.measurements import Measurements
-from topology_master.membership import Membership, RegisteredStreamManager
-from topology_master.options import Options, first_state
-from topology_master.physical_plan import CurrentPlan, changes_between, containers_of
-from topology_master.recovery import Progress
-from topology_master.rescale import Rescale
-from topology_master.termination import AT_END, Ended, Finish, Save, StopTicks, Termination
-from topology_master.update import MasterView, names_of
+from heron_engine.topology_master import decisions, events
+from heron_engine.topology_master.checkpoints import Step
+from heron_engine.topology_master.effectively_once import EffectivelyOnce
+from heron_engine.topology_master.ending import end_of
+from heron_engine.topology_master.incidents import LOST_QUEUES, Incidents
+from heron_engine.topology_master.measurements import Measurements
+from heron_engine.topology_master.membership import Membership, RegisteredStreamManager
+from heron_engine.topology_master.options import Options, first_state
+from heron_engine.topology_master.physical_plan import CurrentPlan, changes_between, containers_of
+from heron_engine.topology_master.recovery import Progress
+from heron_engine.topology_master.rescale import Rescale
+from heron_engine.topology_master.termination import (
+    AT_END,
+    Ended,
+    Finish,
+    Save,
+    StopTicks,
+    Termination,
+)
+from heron_engine.topology_master.update import MasterView, names_of
 
 Out = list[events.Instruction]
 

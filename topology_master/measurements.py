@@ -20,8 +20,8 @@ from heron_core.wire.messages import (
     Json,
     PauseStatistics,
 )
-from topology_master.next_tries import NextTries
-from topology_master.physical_plan import CurrentPlan
+from heron_engine.topology_master.next_tries import NextTries
+from heron_engine.topology_master.physical_plan import CurrentPlan
 
 OPTIONAL = (
     "waiting_tuples", "waiting_secs", "task_bytes_in", "task_bytes_out", "peer_bytes_in",

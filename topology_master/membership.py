@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from heron_core.records import replace
 from heron_core.wire import messages
-from topology_master import events
+from heron_engine.topology_master import events
 
 Out = list[events.Instruction]
 

@@ -13,9 +13,9 @@ from heron_core.config import ENVIRONMENT
 from heron_core.errors import HeronError
 from heron_core.stats import EVERY_COMPONENT, TopologyStats
 from heron_core.topology import TopologySpec
+from heron_engine.topology_master.core import TopologyMaster
+from heron_engine.topology_master.options import Options
 from heron_io.server_loop import ServerLoop
-from topology_master.core import TopologyMaster
-from topology_master.options import Options
 
 if TYPE_CHECKING:
     from heron_io.metrics_port import MetricsPort, Scrape

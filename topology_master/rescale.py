@@ -47,7 +47,7 @@ from heron_core.wire.messages import (
     Restored,
     RestoreFailed,
 )
-from topology_master.decisions import (
+from heron_engine.topology_master.decisions import (
     Decision,
     Dismiss,
     PublishPlan,
@@ -57,11 +57,11 @@ from topology_master.decisions import (
     StoreExecution,
     SwitchPlan,
 )
-from topology_master.events import Log, StorePacking
-from topology_master.moved_states import moved_states, moving, waiting_for_states
-from topology_master.options import Options
-from topology_master.physical_plan import containers_of
-from topology_master.update import (
+from heron_engine.topology_master.events import Log, StorePacking
+from heron_engine.topology_master.moved_states import moved_states, moving, waiting_for_states
+from heron_engine.topology_master.options import Options
+from heron_engine.topology_master.physical_plan import containers_of
+from heron_engine.topology_master.update import (
     CheckpointView,
     MasterView,
     Update,

@@ -37,6 +37,15 @@ from heron_core.typed_json import to_json
 from heron_core.version import PROTOCOL, VERSION
 from heron_core.wire import message_codec, messages
 from heron_core.wire.numbered_link import Packet, decode_header
+from heron_engine.topology_master import events
+from heron_engine.topology_master.core import TIMER_SECS, TopologyMaster
+from heron_engine.topology_master.incidents import Incidents
+from heron_engine.topology_master.manager_links import ManagerLinks, is_manager
+from heron_engine.topology_master.measurements import Measurements
+from heron_engine.topology_master.metrics_port import OwnMetrics, labels_of
+from heron_engine.topology_master.options import Options
+from heron_engine.topology_master.stored_nodes import CLOSE_SECS, MasterNode, StoredNodes
+from heron_engine.topology_master.trace_export import TraceExport
 from heron_io.checkpoint_store.opening import open_checkpoint_store
 from heron_io.checkpoint_store.protocol import CheckpointStoreError
 from heron_io.processes import SupervisorLink, started_at
@@ -47,15 +56,6 @@ from heron_io.state_store.opening import open_store
 from heron_io.state_store.protocol import StateStore
 from heron_io.transport import drain
 from heron_io.worker import Worker
-from topology_master import events
-from topology_master.core import TIMER_SECS, TopologyMaster
-from topology_master.incidents import Incidents
-from topology_master.manager_links import ManagerLinks, is_manager
-from topology_master.measurements import Measurements
-from topology_master.metrics_port import OwnMetrics, labels_of
-from topology_master.options import Options
-from topology_master.stored_nodes import CLOSE_SECS, MasterNode, StoredNodes
-from topology_master.trace_export import TraceExport
 
 log = logging.getLogger("topology_master")
 

@@ -6,10 +6,10 @@ from heron_core.algorithms.clocks import slowest
 from heron_core.plans import Phase, instance_name
 from heron_core.stats import RegisteredStats, TopologyStats, UpdateStats
 from heron_core.version import VERSION
-from topology_master.ending import last_state
-from topology_master.lifecycle import Lifecycle
-from topology_master.membership import RegisteredStreamManager
-from topology_master.options import Options
+from heron_engine.topology_master.ending import last_state
+from heron_engine.topology_master.lifecycle import Lifecycle
+from heron_engine.topology_master.membership import RegisteredStreamManager
+from heron_engine.topology_master.options import Options
 
 
 def topology_stats(

@@ -17,7 +17,7 @@ from heron_core.algorithms.termination import TerminationDetector, finish_order
 from heron_core.plans import PackingPlan, Phase
 from heron_core.topology import TopologySpec
 from heron_core.wire.messages import QuiescenceReport
-from topology_master.options import Options
+from heron_engine.topology_master.options import Options
 
 AT_END = frozenset({Phase.SAVING, Phase.COMMITTING})
 """Those in which a checkpoint is taken; it is remembered with it in which one."""

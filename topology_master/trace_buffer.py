@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from msgspec import Struct, field
 
 from heron_core.traces import NO_TASK, Execution
-from topology_master.spans import Executed, Span, spans_of
+from heron_engine.topology_master.spans import Executed, Span, spans_of
 
 TREES_MAX = 2000
 """That are held; of more, the oldest go as they are. A tree of ten spans is 3 KiB."""

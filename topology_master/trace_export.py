@@ -12,11 +12,11 @@ from queue import Empty, Full, Queue
 from heron_core.plans import PackingPlan, instance_name
 from heron_core.report_interval import report_secs
 from heron_core.topology import TopologySpec
+from heron_engine.topology_master.events import ExportTrace
+from heron_engine.topology_master.options import Options
+from heron_engine.topology_master.spans import Span
+from heron_engine.topology_master.trace_buffer import TraceBuffer
 from heron_io.span_exporter import Export, ExportedSpan, NotInstalled, open_exporter
-from topology_master.events import ExportTrace
-from topology_master.options import Options
-from topology_master.spans import Span
-from topology_master.trace_buffer import TraceBuffer
 
 log = logging.getLogger("topology_master")
 

@@ -15,7 +15,7 @@ from heron_core.plans import (
     instance_name,
 )
 from heron_core.topology import TopologySpec
-from topology_master.physical_plan import containers_of
+from heron_engine.topology_master.physical_plan import containers_of
 
 NAMED_MAX = 5
 """Of what an update waits for, so many are named."""

@@ -21,7 +21,7 @@ from heron_core.state_tree import topology_path
 from heron_core.stats import EVERY_COMPONENT
 from heron_core.topology import TopologySpec, topology_from_json
 from heron_core.typed_json import to_json
-from scheduler.autoscaling import pending_limits
+from heron_engine.scheduler.autoscaling import pending_limits
 
 LOOK_SECS = 1.0
 """An instance reports its numbers so often."""

@@ -15,7 +15,7 @@ from heron_core.state_tree import lock_path
 from heron_io.state_store.opening import open_store
 
 if TYPE_CHECKING:
-    from scheduler.clusters.config import Cluster
+    from heron_engine.scheduler.clusters.config import Cluster
 
 VERSION_SECS = 2.0
 """A ZooKeeper that has just answered us answers again within milliseconds."""
@@ -33,7 +33,7 @@ def clusters_command(name: str | None, config_path: str | None) -> int:
     heronpy clusters
     heronpy clusters west
     """
-    from scheduler.clusters.config import cluster_of, folder_of, names_in
+    from heron_engine.scheduler.clusters.config import cluster_of, folder_of, names_in
 
     folder = folder_of(config_path)
     names = names_in(folder) if name is None else [name]
@@ -102,8 +102,8 @@ def _spark(cluster: "Cluster") -> Iterator[tuple[bool, str]]:
     import importlib.util
 
     from heron_core.errors import JavaMissing
+    from heron_engine.scheduler.clusters.backends import backend_of
     from heron_io.java import find_java
-    from scheduler.clusters.backends import backend_of
 
     if importlib.util.find_spec("pyspark") is None:
         yield True, "pyspark is not installed: pip install 'heronpy-topologies[spark]'"
@@ -123,7 +123,7 @@ def _spark(cluster: "Cluster") -> Iterator[tuple[bool, str]]:
 
 
 def _hadoop_folder(cluster: "Cluster") -> tuple[bool, str]:
-    from scheduler.backends.yarn.configuration import conf_folder
+    from heron_engine.scheduler.backends.yarn.configuration import conf_folder
 
     try:
         key = f"spark: conf_dir in {cluster.file}"
@@ -133,8 +133,8 @@ def _hadoop_folder(cluster: "Cluster") -> tuple[bool, str]:
 
 
 def _yarn(cluster: "Cluster") -> Iterator[tuple[bool, str]]:
-    from scheduler.backends.yarn.backend import YarnBackend
-    from scheduler.backends.yarn.checks import checks
+    from heron_engine.scheduler.backends.yarn.backend import YarnBackend
+    from heron_engine.scheduler.backends.yarn.checks import checks
 
     try:
         yield from checks(YarnBackend(cluster))
@@ -143,7 +143,7 @@ def _yarn(cluster: "Cluster") -> Iterator[tuple[bool, str]]:
 
 
 def _aurora(cluster: "Cluster") -> Iterator[tuple[bool, str]]:
-    from scheduler.backends.aurora.backend import AuroraBackend
+    from heron_engine.scheduler.backends.aurora.backend import AuroraBackend
 
     backend = AuroraBackend(cluster)
     client, archives = backend.client("NAME"), cluster.archives

@@ -16,14 +16,14 @@ from heron_core.errors import HeronError
 from heron_core.operations import Kind
 from heron_core.plans import TopologyState
 from heron_core.state_tree import packing_path, scheduler_path, topology_path
+from heron_engine.scheduler.backends.protocol import SelfRunning
+from heron_engine.scheduler.operation_steps import OperationSteps, drain
+from heron_engine.scheduler.outcomes import write_killed_outcome
+from heron_engine.scheduler.registration import forget, is_alive
+from heron_engine.scheduler.savepoints import absolute_url
+from heron_engine.scheduler.user_folder import Home
 from heron_io.master_client import NoAnswer
 from heron_io.processes import user_name
-from scheduler.backends.protocol import SelfRunning
-from scheduler.operation_steps import OperationSteps, drain
-from scheduler.outcomes import write_killed_outcome
-from scheduler.registration import forget, is_alive
-from scheduler.savepoints import absolute_url
-from scheduler.user_folder import Home
 
 
 @click.command("activate")
@@ -145,7 +145,7 @@ def _end_unknown(target: Target, name: str, savepoint: str | None) -> bool:
     with options.store() as store:
         if all(store.get(path(name)) is not None for path in (topology_path, scheduler_path)):
             return False
-        from scheduler.clusters.backends import backend_of
+        from heron_engine.scheduler.clusters.backends import backend_of
 
         backend = backend_of(cluster)
         found = backend.known(name) if isinstance(backend, SelfRunning) else ""

@@ -13,10 +13,10 @@ from heron_cli.running_topology import running_names
 from heron_cli.stored_nodes import node, of_each, packing
 from heron_cli.terminal import stdout_width
 from heron_core.state_tree import execution_path, scheduler_path
+from heron_engine.scheduler.outcomes import ended_names, outcome_of
+from heron_engine.scheduler.registration import is_alive
+from heron_engine.scheduler.user_folder import Home
 from heron_io.state_store.protocol import StateStore
-from scheduler.outcomes import ended_names, outcome_of
-from scheduler.registration import is_alive
-from scheduler.user_folder import Home
 
 NOTHING_RUNS = "No topologies found."
 LOST = "LOST"

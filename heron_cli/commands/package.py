@@ -23,7 +23,7 @@ from heron_cli.resolve_source import ARCHIVE_ENDINGS
 from heron_core.errors import HeronError, UsageError
 
 if TYPE_CHECKING:
-    from scheduler.packaging.archive import Entry
+    from heron_engine.scheduler.packaging.archive import Entry
 
 REQUIREMENTS_FILE = "requirements.txt"
 
@@ -95,8 +95,8 @@ def jar_command(context: click.Context, /, **given: object) -> None:
 @contextmanager
 def _wheels(files: list[str], root: str) -> Iterator[tuple[str | None, list[str]]]:
     """A folder of wheels for requirements files, None if they ask for nothing; and their lines."""
-    from scheduler.packaging.archive import run_pip
-    from scheduler.packaging.requirements import for_pip, wants_packages
+    from heron_engine.scheduler.packaging.archive import run_pip
+    from heron_engine.scheduler.packaging.requirements import for_pip, wants_packages
 
     lines: list[str] = []
     for each in files:
@@ -139,7 +139,7 @@ class Chosen:
 
 
 def _chosen(file: str | None, name: str | None, config_file: str | None) -> Chosen:
-    from scheduler.packaging.archive import Entry
+    from heron_engine.scheduler.packaging.archive import Entry
 
     if file is None:
         project = required(project_here(config_file), "without FILE this command")
@@ -162,7 +162,7 @@ def _package(
 ) -> None:
     from importlib.metadata import version
 
-    from scheduler.packaging.archive import Manifest, this_python, write_archive
+    from heron_engine.scheduler.packaging.archive import Manifest, this_python, write_archive
 
     project = os.path.basename(chosen.root) or "project"
     named_after = project if chosen.project is not None else chosen.entries[0].name

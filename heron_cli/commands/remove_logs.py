@@ -11,8 +11,8 @@ from heron_cli.options.common import ignored
 from heron_cli.options.find_topology import Target, target_options
 from heron_core.errors import HeronError
 from heron_core.state_tree import scheduler_path
-from scheduler.registration import is_alive
-from scheduler.user_folder import Home, is_logs_folder
+from heron_engine.scheduler.registration import is_alive
+from heron_engine.scheduler.user_folder import Home, is_logs_folder
 
 LOG_PATH_KEY = LOG_KEYS["path"]
 

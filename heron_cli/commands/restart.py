@@ -9,10 +9,10 @@ from heron_core.errors import HeronError, UsageError
 from heron_core.operations import Kind
 from heron_core.plans import MASTER_CONTAINER, TopologyState
 from heron_core.state_tree import packing_path
+from heron_engine.scheduler.backends.protocol import SelfRunning
+from heron_engine.scheduler.operation_steps import OperationSteps
+from heron_engine.scheduler.registration import is_alive
 from heron_spark.options import ENGINE
-from scheduler.backends.protocol import SelfRunning
-from scheduler.operation_steps import OperationSteps
-from scheduler.registration import is_alive
 
 
 @click.command("restart")

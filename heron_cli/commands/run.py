@@ -26,7 +26,7 @@ from heron_core.topology import TopologySpec
 
 if TYPE_CHECKING:
     from heron_core.stats import TopologyStats
-    from scheduler.submission import Submission
+    from heron_engine.scheduler.submission import Submission
 
 
 @click.command("run", cls=SparseCommand)
@@ -142,8 +142,8 @@ def _query(spec: TopologySpec, spark: SparkOptions, seconds: float | None) -> in
 
 def _submission(spec: TopologySpec, spark: SparkOptions, saved: SavepointOptions) -> "Submission":
     """The run, checked before anything starts: its state store is not known yet."""
-    from scheduler.submission import Submission
-    from scheduler.user_folder import Home
+    from heron_engine.scheduler.submission import Submission
+    from heron_engine.scheduler.user_folder import Home
 
     packing, home = spark.packing(spec), Home.of_user()
     savepoint = saved.read(spec, packing, home, spark.is_local)
@@ -191,8 +191,8 @@ def _show(settling: Settling, spark: SparkOptions, dry_run: DryRun) -> None:
         return
     from heron_cli.dry_run import show_plan
     from heron_cli.options.state_store import store_url
-    from scheduler.submission import Submission
-    from scheduler.user_folder import Home
+    from heron_engine.scheduler.submission import Submission
+    from heron_engine.scheduler.user_folder import Home
 
     spec = settling.topology
     packing, backend = spark.packing(spec), spark.backend(spec.name)
@@ -223,7 +223,7 @@ def _store(zookeeper: str | None, insecure: bool) -> Iterator[tuple[str, tuple[s
         yield private_store_url(zookeeper, insecure), ()
         return
     from heron_cli.private_zookeeper import private_zookeeper
-    from scheduler.user_folder import Home
+    from heron_engine.scheduler.user_folder import Home
 
     with private_zookeeper(Home.of_user()) as (address, folder):
         click.echo(f"ZooKeeper at {address}", err=True)

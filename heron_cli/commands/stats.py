@@ -30,13 +30,13 @@ from heron_core.errors import HeronError, UsageError
 from heron_core.records import replace
 from heron_core.stats import EVERY_COMPONENT, InstanceStats, TopologyStats
 from heron_core.typed_json import to_json
+from heron_engine.scheduler.operations import Requests
+from heron_engine.scheduler.outcomes import last_numbers_of, outcome_of
+from heron_engine.scheduler.registration import is_alive
+from heron_engine.scheduler.user_folder import Home
 from heron_io.master_client import NoAnswer
 from heron_tracker.problems import headline
 from heron_tracker.snapshot import component_of
-from scheduler.operations import Requests
-from scheduler.outcomes import last_numbers_of, outcome_of
-from scheduler.registration import is_alive
-from scheduler.user_folder import Home
 
 EVENTS_SHOWN = 10
 

@@ -38,16 +38,16 @@ from heron_core.records import replace
 from heron_core.state_tree import execution_path
 from heron_core.stats import CheckpointStats, QueryStats, TopologyStats
 from heron_core.topology import TopologySpec
+from heron_engine.scheduler.backends.local import LocalBackend
+from heron_engine.scheduler.backends.protocol import SelfRunning, Supervised
 from heron_io.disk_space import shortage
 from heron_io.polling import wait_until
 from heron_io.state_store.protocol import StateStore
-from scheduler.backends.local import LocalBackend
-from scheduler.backends.protocol import SelfRunning, Supervised
 
 if TYPE_CHECKING:
-    from scheduler.backends.protocol import Backend
-    from scheduler.clusters.config import Cluster
-    from scheduler.submission import Submission
+    from heron_engine.scheduler.backends.protocol import Backend
+    from heron_engine.scheduler.clusters.config import Cluster
+    from heron_engine.scheduler.submission import Submission
 
 sparse_options = stacked(
     ignored("-j", "--local-jar-path", metavar="FILE"),
@@ -172,10 +172,10 @@ class SubmitTarget:
 
     def submission(self, spec: TopologySpec, url: str) -> "tuple[Submission, Backend]":
         """What is started there, and by whom."""
-        from scheduler.clusters.backends import backend_of
-        from scheduler.clusters.config import check_fits
-        from scheduler.submission import Submission
-        from scheduler.user_folder import Home
+        from heron_engine.scheduler.clusters.backends import backend_of
+        from heron_engine.scheduler.clusters.config import check_fits
+        from heron_engine.scheduler.submission import Submission
+        from heron_engine.scheduler.user_folder import Home
 
         packing, cluster = self.spark.packing(spec), self.cluster
         if cluster is None:
@@ -265,8 +265,8 @@ def _kill_old(
 
 def _start(submission: "Submission", backend: "Backend", cluster: "Cluster | None") -> None:
     """Start it and wait until it is up."""
-    from scheduler.daemon import start
-    from scheduler.registration import deploy, register
+    from heron_engine.scheduler.daemon import start
+    from heron_engine.scheduler.registration import deploy, register
 
     register(submission, backend)
     scheduler = None
@@ -334,7 +334,7 @@ def _check_restored(submission: "Submission", checkpoints: CheckpointStats) -> N
 
 def _has_ended(submission: "Submission", store: StateStore, scheduler: int | None) -> bool:
     """Whether the topology's work is done already; HeronError if its scheduler ended otherwise."""
-    from scheduler.outcomes import outcome_of
+    from heron_engine.scheduler.outcomes import outcome_of
 
     name = submission.topology.name
     if scheduler is None:

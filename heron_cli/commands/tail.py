@@ -14,8 +14,8 @@ from heron_cli.options.find_topology import Target, target_options
 from heron_core.errors import HeronError, UsageError
 from heron_core.plans import instance_name, packing_from_json
 from heron_core.state_tree import execution_path, packing_path, scheduler_path
-from scheduler.outcomes import ENDED_STATES, last_numbers_of
-from scheduler.user_folder import Home
+from heron_engine.scheduler.outcomes import ENDED_STATES, last_numbers_of
+from heron_engine.scheduler.user_folder import Home
 
 LOOK_SECS = 0.2
 """Between two looks for new lines with -f."""
@@ -110,7 +110,7 @@ def logs_of(target: Target, name: str) -> Callable[[], Sequence[Shown]]:
         folder = logs_folder(target, name)
         names = _instance_names(target, name)
         return lambda: _in_folder(folder, names)
-    from scheduler.backends.yarn.logs import instead, listed
+    from heron_engine.scheduler.backends.yarn.logs import instead, listed
 
     if state in ENDED_STATES:
         raise HeronError(f"{name} has ended ({state}): {instead(scheduler)}")

@@ -11,11 +11,11 @@ from heron_cli.options.login import LoginOptions, with_login_options
 from heron_core.config import JSON, TEXT
 from heron_core.errors import HeronError
 from heron_core.records import replace
+from heron_engine.scheduler.user_folder import Home
 from heron_io.logs import log_json_to_stderr
 from heron_tracker.grafana import dashboard
 from heron_tracker.options import Options
 from heron_tracker.pages.notes import NOT_INSTALLED, are_installed
-from scheduler.user_folder import Home
 
 Serve = Callable[[Options, str, str, Callable[[str], None]], None]
 """heron_tracker.server.serve"""

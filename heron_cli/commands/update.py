@@ -19,16 +19,16 @@ from heron_core.operations import AT, Kind
 from heron_core.plans import PackingPlan, packing_from_json, packing_to_json
 from heron_core.state_tree import packing_path, topology_path
 from heron_core.topology import TopologySpec, topology_from_json
-from scheduler.backends.protocol import SelfRunning
-from scheduler.backends.registry import LOCAL
-from scheduler.container.engines import engine_to_json
-from scheduler.later_updates import code_change, numbers_wanted, wanted_plan
-from scheduler.machine_limits import check_this_machine
-from scheduler.operation_kinds import ENGINE, PACKING, WANTED, shown_time
-from scheduler.operation_steps import OperationSteps
-from scheduler.packaging.stored_code import put_code
-from scheduler.packing import algorithm_name, repack
-from scheduler.packing.render import render_update
+from heron_engine.scheduler.backends.protocol import SelfRunning
+from heron_engine.scheduler.backends.registry import LOCAL
+from heron_engine.scheduler.container.engines import engine_to_json
+from heron_engine.scheduler.later_updates import code_change, numbers_wanted, wanted_plan
+from heron_engine.scheduler.machine_limits import check_this_machine
+from heron_engine.scheduler.operation_kinds import ENGINE, PACKING, WANTED, shown_time
+from heron_engine.scheduler.operation_steps import OperationSteps
+from heron_engine.scheduler.packaging.stored_code import put_code
+from heron_engine.scheduler.packing import algorithm_name, repack
+from heron_engine.scheduler.packing.render import render_update
 
 
 @click.command("update")

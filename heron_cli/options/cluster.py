@@ -9,7 +9,7 @@ from heron_cli.options.common import Function, stacked
 from heron_core.errors import UsageError
 
 if TYPE_CHECKING:
-    from scheduler.clusters.config import Cluster
+    from heron_engine.scheduler.clusters.config import Cluster
 
 config_path_option = click.option(
     "--config-path",
@@ -33,7 +33,9 @@ def chosen(name: str | None, config_path: str | None) -> "Cluster | None":
     by --zookeeper, for the cluster has one of its own."""
     if name is None:
         return None
-    from scheduler.clusters.config import cluster_of  # it knows what packing takes: 15 ms
+    from heron_engine.scheduler.clusters.config import (
+        cluster_of,  # it knows what packing takes: 15 ms
+    )
 
     context = click.get_current_context(silent=True)
     source = context and context.get_parameter_source("zookeeper")

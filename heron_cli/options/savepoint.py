@@ -15,9 +15,9 @@ from heron_core.records import replace
 from heron_core.topology import TopologySpec
 
 if TYPE_CHECKING:
-    from scheduler.savepoints import Savepoint
-    from scheduler.submission import Submission
-    from scheduler.user_folder import Home
+    from heron_engine.scheduler.savepoints import Savepoint
+    from heron_engine.scheduler.submission import Submission
+    from heron_engine.scheduler.user_folder import Home
 
 _options = stacked(
     click.option(
@@ -71,8 +71,8 @@ class SavepointOptions:
             return None
         if self.fresh:
             raise UsageError("--fresh begins without state, and --from-savepoint with one: choose")
-        from scheduler.savepoints import absolute_url, read_savepoint
-        from scheduler.signatures import Trust, key_of
+        from heron_engine.scheduler.savepoints import absolute_url, read_savepoint
+        from heron_engine.scheduler.signatures import Trust, key_of
 
         url = absolute_url(self.from_savepoint)
         own = home.topology(topology.name)
@@ -95,9 +95,9 @@ class SavepointOptions:
     def begin(self, submission: "Submission") -> "Submission":
         """The submission with the state that it begins with, which is told in a line: a savepoint,
         what a run of its name has left, or none. HeronError if it cannot begin with that."""
+        from heron_engine.scheduler.registration import anew, resumed
+        from heron_engine.scheduler.signatures import key_of, states_key
         from heron_io.security import Keys
-        from scheduler.registration import anew, resumed
-        from scheduler.signatures import key_of, states_key
 
         name = submission.topology.name
         pair = Keys.new(states=states_key(key_of(submission.home.path), name))

@@ -13,8 +13,8 @@ from heron_core.errors import UsageError
 if TYPE_CHECKING:
     from heron_core.plans import PackingPlan
     from heron_core.topology import TopologySpec
+    from heron_engine.scheduler.backends.protocol import Backend
     from heron_spark.options import SparkOptions as QueryOptions
-    from scheduler.backends.protocol import Backend
 
 NATIVE, SPARK, LOCAL = "native", "spark", "local"
 LOCAL_MASTER = "local[*]"
@@ -124,8 +124,8 @@ class SparkOptions:
 
     def options(self, seconds: float | None) -> "QueryOptions":
         """For heron_spark; UsageError for a --spark-config that is no KEY=VALUE."""
+        from heron_engine.scheduler.backends.spark.render import parsed_settings
         from heron_spark.options import SparkOptions as QueryOptions
-        from scheduler.backends.spark.render import parsed_settings
 
         given: dict[str, Any] = {
             name: getattr(self, name)
@@ -142,7 +142,7 @@ class SparkOptions:
 
     def backend(self, name: str) -> "Backend":
         """Who runs the topology called `name`."""
-        from scheduler.backends.registry import local_backend, spark_backend
+        from heron_engine.scheduler.backends.registry import local_backend, spark_backend
 
         if self.compiles:
             from heron_spark.backend import query_backend

@@ -10,6 +10,7 @@ import click
 
 from heron_cli.private_zookeeper import find_credentials
 from heron_core.errors import UsageError
+from heron_engine.scheduler.user_folder import Home
 from heron_io.state_store.opening import open_store
 from heron_io.state_store.protocol import StateStore
 from heron_io.state_store.zookeeper_access import (
@@ -17,7 +18,6 @@ from heron_io.state_store.zookeeper_access import (
     PRIVATE_VARIABLES,
     clear_text_warning,
 )
-from scheduler.user_folder import Home
 
 Command = Callable[..., Any]
 

@@ -7,6 +7,7 @@ from nicegui import ui
 
 from heron_core.errors import StateStoreError
 from heron_core.operations import Operation
+from heron_engine.scheduler.operations import Requests
 from heron_tracker.envelope import NotFound
 from heron_tracker.history import Point
 from heron_tracker.pages.actions_panel import ActionsPanel
@@ -30,7 +31,6 @@ from heron_tracker.pages.topology_view import (
 )
 from heron_tracker.service import Service
 from heron_tracker.snapshot import TopologySnapshot
-from scheduler.operations import Requests
 
 LINES_MAX = 20
 """In the chart: more cannot be told apart."""

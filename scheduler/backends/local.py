@@ -4,12 +4,12 @@ from typing import Any
 
 from heron_core.exit_codes import FINAL_CODES
 from heron_core.plans import MASTER_CONTAINER
-from scheduler.backends.protocol import describe_containers
-from scheduler.container import executor, own_process
-from scheduler.container.grace import CONTAINER_GRACE_SECS
-from scheduler.container.supervisor_events import ProcessSpec
-from scheduler.machine_limits import check_this_machine
-from scheduler.submission import Submission
+from heron_engine.scheduler.backends.protocol import describe_containers
+from heron_engine.scheduler.container import executor, own_process
+from heron_engine.scheduler.container.grace import CONTAINER_GRACE_SECS
+from heron_engine.scheduler.container.supervisor_events import ProcessSpec
+from heron_engine.scheduler.machine_limits import check_this_machine
+from heron_engine.scheduler.submission import Submission
 
 READY_SECS = 30.0
 """A topology whose instances are not all there after this long has a problem worth telling."""

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from typing import Any, Protocol, runtime_checkable
 
 from heron_core.plans import PackingPlan
+from heron_engine.scheduler.container.supervisor_events import ProcessSpec
+from heron_engine.scheduler.submission import Submission
 from heron_io.state_store.protocol import StateStore
-from scheduler.container.supervisor_events import ProcessSpec
-from scheduler.submission import Submission
 
 
 def describe_containers(submission: Submission) -> str:

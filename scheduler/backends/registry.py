@@ -1,7 +1,7 @@
 """The back ends by name, for the command line."""
 
-from scheduler.backends.local import LocalBackend
-from scheduler.backends.protocol import Backend
+from heron_engine.scheduler.backends.local import LocalBackend
+from heron_engine.scheduler.backends.protocol import Backend
 
 LOCAL, SPARK = "local", "spark"
 KINDS = (LOCAL, SPARK)
@@ -19,7 +19,7 @@ def spark_backend(
 
     UsageError for what is no master or no setting.
     """
-    from scheduler.backends.spark.backend import SparkBackend
-    from scheduler.backends.spark.render import DriverOptions, parsed_settings
+    from heron_engine.scheduler.backends.spark.backend import SparkBackend
+    from heron_engine.scheduler.backends.spark.render import DriverOptions, parsed_settings
 
     return SparkBackend(DriverOptions(master, parsed_settings(settings), python, gang))

@@ -3,9 +3,9 @@
 import os
 from collections.abc import Callable, Mapping
 
-from scheduler.backends.protocol import Backend
-from scheduler.backends.registry import local_backend, spark_backend
-from scheduler.clusters.config import Cluster
+from heron_engine.scheduler.backends.protocol import Backend
+from heron_engine.scheduler.backends.registry import local_backend, spark_backend
+from heron_engine.scheduler.clusters.config import Cluster
 
 YARN_CONF_VARIABLE = "HADOOP_CONF_DIR"
 YARN_QUEUE = "spark.yarn.queue"
@@ -33,13 +33,13 @@ def _spark(cluster: Cluster) -> Backend:
 
 
 def _yarn(cluster: Cluster) -> Backend:
-    from scheduler.backends.yarn.backend import YarnBackend
+    from heron_engine.scheduler.backends.yarn.backend import YarnBackend
 
     return YarnBackend(cluster)
 
 
 def _aurora(cluster: Cluster) -> Backend:
-    from scheduler.backends.aurora.backend import AuroraBackend
+    from heron_engine.scheduler.backends.aurora.backend import AuroraBackend
 
     return AuroraBackend(cluster)
 

@@ -22,8 +22,8 @@ from msgspec import Struct, field
 from heron_core.errors import TopologyError, UsageError
 from heron_core.plans import MIB, PackingPlan
 from heron_core.validation import choices
-from scheduler.clusters.schema import SCHEDULERS, SECTIONS, read_section
-from scheduler.user_folder import Home
+from heron_engine.scheduler.clusters.schema import SCHEDULERS, SECTIONS, read_section
+from heron_engine.scheduler.user_folder import Home
 
 ENDING = ".yaml"
 FETCH = "curl -fsSL -o {file} {uri}"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from heron_core.sizes import parse_size
 from heron_core.validation import choices
-from scheduler.packing import FIRST_FIT_DECREASING, ROUND_ROBIN
+from heron_engine.scheduler.packing import FIRST_FIT_DECREASING, ROUND_ROBIN
 
 if TYPE_CHECKING:
     from heronpy_compat.flux.documents import Located

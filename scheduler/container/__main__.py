@@ -2,6 +2,6 @@
 
 import sys
 
-from scheduler.container.main import main
+from heron_engine.scheduler.container.main import main
 
 sys.exit(main())

@@ -18,8 +18,7 @@ from collections.abc import Callable, Mapping, Sequence
 from heron_core.errors import ProtocolError
 from heron_core.story import Story
 from heron_core.supervision import STATUS_PIPE_BYTES, StatusReader
-from heron_io.waker import Waker
-from scheduler.container.agent_core import (
+from heron_engine.scheduler.container.agent_core import (
     LOOK_SECS,
     AgentCore,
     ContainerEnd,
@@ -32,6 +31,7 @@ from scheduler.container.agent_core import (
     StopRequested,
     Timer,
 )
+from heron_io.waker import Waker
 
 REAP_SECS = 2.0
 """For a process that has closed its status pipe and is about to end."""
@@ -104,7 +104,7 @@ class ContainerAgent:
         """Start the container's process; OSError if that cannot be."""
         self._core = AgentCore(time.monotonic(), self._silent_secs)
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "scheduler.container", *self._arguments],
+            [sys.executable, "-m", "heron_engine.scheduler.container", *self._arguments],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env=self._environment,

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from heron_core.errors import HeronError
-from scheduler.addresses import own_address
-from scheduler.packaging.archive import this_python
-from scheduler.socket_folders import sockets_in
+from heron_engine.scheduler.addresses import own_address
+from heron_engine.scheduler.packaging.archive import this_python
+from heron_engine.scheduler.socket_folders import sockets_in
 
 SOCKETS = "sockets"
 

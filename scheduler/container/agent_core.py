@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from heron_core.algorithms.standstill import Standstill
 from heron_core.story import Story
-from scheduler.container.grace import CONTAINER_GRACE_SECS
+from heron_engine.scheduler.container.grace import CONTAINER_GRACE_SECS
 
 NEVER = float("inf")
 LOOK_SECS = 1.0

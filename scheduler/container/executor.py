@@ -22,17 +22,17 @@ from heron_core.plans import MASTER_CONTAINER, InstancePlan, PackingPlan, packin
 from heron_core.records import replace
 from heron_core.supervision import PACKING
 from heron_core.topology import ComponentSpec, TopologySpec
-from heron_io.imports import forget_ours, put_on_search_path
+from heron_engine.scheduler.container.grace import INSTANCE_GRACE_SECS, SERVICE_GRACE_SECS
+from heron_engine.scheduler.container.supervisor import PlanMessage, Supervisor
+from heron_engine.scheduler.container.supervisor_events import ProcessSpec
+from heron_engine.scheduler.packing.resources import COMPONENT_RAM_MAP, component_bytes
+from heron_engine.scheduler.savepoints import absolute_url, begin_run, run_of, store_url
+from heron_io.imports import put_on_search_path
 from heron_io.logs import log_to
 from heron_io.processes import SupervisorLink, raise_file_limit
 from heron_io.security import Keys
 from heronpy_compat.loading import aliases
 from heronpy_compat.user_errors import location, show_paths_from, users_traceback
-from scheduler.container.grace import INSTANCE_GRACE_SECS, SERVICE_GRACE_SECS
-from scheduler.container.supervisor import PlanMessage, Supervisor
-from scheduler.container.supervisor_events import ProcessSpec
-from scheduler.packing.resources import COMPONENT_RAM_MAP, component_bytes
-from scheduler.savepoints import absolute_url, begin_run, run_of, store_url
 
 log = logging.getLogger("container")
 
@@ -151,12 +151,12 @@ def process_specs(spec: ContainerSpec) -> list[ProcessSpec]:
 
 def _master_spec(spec: ContainerSpec) -> ProcessSpec:
     def serve(link: SupervisorLink) -> int:
-        import topology_master.server
+        from heron_engine.topology_master import server
 
-        where = topology_master.server.ServerArguments(
+        where = server.ServerArguments(
             spec.store_url, spec.keys, spec.bind_host, spec.logs, _checkpoint_store(spec)
         )
-        return topology_master.server.run(spec.topology, spec.packing, where, link)
+        return server.run(spec.topology, spec.packing, where, link)
 
     return ProcessSpec(
         "topology master",
@@ -172,12 +172,12 @@ def _stream_manager_spec(spec: ContainerSpec) -> ProcessSpec:
     number = spec.container
 
     def serve(link: SupervisorLink) -> int:
-        import stream_manager.server
+        from heron_engine.stream_manager import server
 
-        where = stream_manager.server.ServerArguments(
+        where = server.ServerArguments(
             number, _socket(spec), spec.store_url, spec.keys, spec.bind_host
         )
-        return stream_manager.server.run(spec.topology, spec.packing, where, link)
+        return server.run(spec.topology, spec.packing, where, link)
 
     return ProcessSpec(
         f"stream manager {number}",
@@ -284,8 +284,7 @@ def enter_folder(component: ComponentSpec) -> None:
 
 
 def make_importable(topology: TopologySpec) -> None:
-    """The user's modules are found, and win over ours of the same name."""
+    """The user's modules are found."""
     os.environ.update(keys.environment(topology.config))
-    forget_ours()
     aliases.install()
     put_on_search_path(topology.search_paths)

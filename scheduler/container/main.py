@@ -31,13 +31,13 @@ from heron_core.state_tree import (
     topology_path,
 )
 from heron_core.topology import TopologySpec, topology_from_json
+from heron_engine.scheduler.container import executor
+from heron_engine.scheduler.packaging.relocation import has_stored_code, relocated
+from heron_engine.scheduler.socket_folders import sockets_folder
+from heron_engine.scheduler.update_plans import read_packings
 from heron_io.processes import SupervisorLink, die_with_parent
 from heron_io.security import Keys
 from heron_io.state_store.opening import open_store
-from scheduler.container import executor
-from scheduler.packaging.relocation import has_stored_code, relocated
-from scheduler.socket_folders import sockets_folder
-from scheduler.update_plans import read_packings
 
 STORE_RETRY_SECS = 1.0
 """Between two tries to reach a state store that is away."""
@@ -101,7 +101,8 @@ def main(words: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m scheduler.container", description=__doc__)
+    name = "python -m heron_engine.scheduler.container"
+    parser = argparse.ArgumentParser(prog=name, description=__doc__)
     parser.add_argument("--store", required=True, metavar="URL", help="the state store")
     parser.add_argument("--topology", required=True, metavar="NAME")
     parser.add_argument("--container", required=True, type=int, metavar="N")
@@ -203,7 +204,7 @@ def on_this_machine(given: argparse.Namespace, topology: TopologySpec) -> Topolo
     found = relocated(topology, given.relocated)
     if given.container == MASTER_CONTAINER or not has_stored_code(topology):
         return found
-    from scheduler.packaging.stored_code import fetched
+    from heron_engine.scheduler.packaging.stored_code import fetched
 
     paths = topology.search_paths
     return relocated(found, fetched(given.store, given.topology, paths, os.getcwd()))

@@ -9,10 +9,10 @@ import os
 import re
 from contextlib import suppress
 
+from heron_engine.scheduler.container import executor
+from heron_engine.scheduler.container.engines import Choice, Engines
+from heron_engine.scheduler.container.executor import ContainerSpec
 from heron_io.processes import SupervisorLink, started_at
-from scheduler.container import executor
-from scheduler.container.engines import Choice, Engines
-from scheduler.container.executor import ContainerSpec
 
 log = logging.getLogger("container")
 
@@ -35,7 +35,7 @@ def _become(choice: Choice, spec: ContainerSpec, link: SupervisorLink) -> None:
     """Execute the other engine in the place of this process; OSError if that cannot be."""
     engine = choice.engine
     assert engine is not None
-    words = [engine.python, "-P", "-m", "scheduler.container", *arguments(spec, link)]
+    words = [engine.python, "-P", "-m", "heron_engine.scheduler.container", *arguments(spec, link)]
     words += ["--on-trial"] * choice.on_trial
     if not os.access(engine.python, os.X_OK):
         raise FileNotFoundError(f"no program {engine.python}")

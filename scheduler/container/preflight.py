@@ -14,7 +14,11 @@ from heron_core.errors import HeronError
 from heron_core.topology import TopologySpec, topology_from_json
 from heron_core.version import PROTOCOL, VERSION
 
-SERVICES = ("stream_manager.server", "topology_master.server", "heron_instance.server")
+SERVICES = (
+    "heron_engine.stream_manager.server",
+    "heron_engine.topology_master.server",
+    "heron_instance.server",
+)
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -42,8 +46,8 @@ def _trouble(text: str) -> str:
 
 def load_classes(topology: TopologySpec) -> None:
     """Import the classes of all components, as their instances do."""
+    from heron_engine.scheduler.container.executor import make_importable
     from heronpy_compat.loading.class_loading import load_class
-    from scheduler.container.executor import make_importable
 
     make_importable(topology)
     for each in topology.components:

@@ -6,7 +6,7 @@ from enum import Enum
 from msgspec import Struct
 
 from heron_core.algorithms.backoff import RestartPolicy
-from scheduler.container.supervisor_events import ProcessSpec
+from heron_engine.scheduler.container.supervisor_events import ProcessSpec
 
 NEVER = float("inf")
 

@@ -21,14 +21,14 @@ from heron_core.errors import HeronError, ProtocolError
 from heron_core.exit_codes import ExitCode
 from heron_core.story import Story
 from heron_core.supervision import STATUS_PIPE_BYTES, StatusReader
+from heron_engine.scheduler.container import supervisor_events as events
+from heron_engine.scheduler.container.orphans import Orphans
+from heron_engine.scheduler.container.process_state import ProcessStatistics
+from heron_engine.scheduler.container.supervisor_core import MEMORY_WARNED_SHARE, SupervisorCore
+from heron_engine.scheduler.container.supervisor_events import Outcome, ProcessSpec
 from heron_io.process_usage import family_bytes
 from heron_io.processes import Child, SupervisorLink, fork_child, signal_process
 from heron_io.waker import Waker
-from scheduler.container import supervisor_events as events
-from scheduler.container.orphans import Orphans
-from scheduler.container.process_state import ProcessStatistics
-from scheduler.container.supervisor_core import MEMORY_WARNED_SHARE, SupervisorCore
-from scheduler.container.supervisor_events import Outcome, ProcessSpec
 
 log = logging.getLogger("supervisor")
 

@@ -16,8 +16,13 @@ from heron_core.algorithms.standstill import NOTABLE_SECS, Standstill
 from heron_core.exit_codes import ExitCode, describe_end
 from heron_core.plans import MIB
 from heron_core.story import Story
-from scheduler.container.process_state import NEVER, Phase, ProcessState, ProcessStatistics
-from scheduler.container.supervisor_events import (
+from heron_engine.scheduler.container.process_state import (
+    NEVER,
+    Phase,
+    ProcessState,
+    ProcessStatistics,
+)
+from heron_engine.scheduler.container.supervisor_events import (
     CameUp,
     Ended,
     Event,

@@ -25,8 +25,7 @@ from msgspec import Struct
 
 from heron_core.errors import HeronError, UsageError
 from heron_core.validation import choices
-from heron_io.atomic_files import removed_if_it_fails
-from scheduler.packaging.extraction import (
+from heron_engine.scheduler.packaging.extraction import (
     BYTES_MAX,
     CHUNK_BYTES,
     EXECUTABLE,
@@ -36,6 +35,7 @@ from scheduler.packaging.extraction import (
     checked,
     extract,
 )
+from heron_io.atomic_files import removed_if_it_fails
 
 MANIFEST = "heronpy.json"
 PROJECT = "project"

@@ -20,12 +20,18 @@ from pathlib import Path
 
 from msgspec import Struct
 
+import heron_core
 from heron_core.errors import HeronError
-from scheduler.packaging.archive import Entry, Manifest, this_python, unpacked, write_archive
+from heron_engine.scheduler.packaging.archive import (
+    Entry,
+    Manifest,
+    this_python,
+    unpacked,
+    write_archive,
+)
 
 OURS = (
-    "heron_core", "heron_io", "heronpy_compat", "heron_instance", "stream_manager",
-    "topology_master", "scheduler",
+    "heron_core", "heron_io", "heronpy_compat", "heron_instance", "heron_engine",
 )  # fmt: skip
 DISTRIBUTIONS = ("cloudpickle", "kazoo", "msgpack", "msgspec", "PyYAML", "pyzmq", "setproctitle")
 """What a container's processes import; the command line's own needs stay at home."""
@@ -167,12 +173,14 @@ def runtime_files(spec: RuntimeSpec) -> Iterator[tuple[str, str]]:
 
 def our_files(packages: Iterable[str] = OURS) -> Iterator[tuple[str, str]]:
     """(path in the runtime, path here) of our own packages."""
-    root = Path(__file__).resolve().parents[2]
+    root = Path(heron_core.__file__).resolve().parents[1]
     for package in packages:
-        for path in (root / package).rglob("*"):
-            name = str(path.relative_to(root))
-            if path.is_file() and _is_wanted(name):
-                yield name, str(path)
+        # In a checkout heron_engine has links to folders.
+        for folder, _, files in os.walk(root / package, followlinks=True):
+            for path in (Path(folder, each) for each in files):
+                name = str(path.relative_to(root))
+                if _is_wanted(name):
+                    yield name, str(path)
 
 
 def _distribution_files(name: str) -> Iterator[tuple[str, str]]:

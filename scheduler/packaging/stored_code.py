@@ -20,9 +20,9 @@ from msgspec import Struct
 from heron_core.errors import HeronError, StateStoreError, UsageError
 from heron_core.plans import MIB
 from heron_core.state_tree import code_archive_path, code_part_path, code_path
+from heron_engine.scheduler.packaging.relocation import FOLDER, Relocated
 from heron_io.state_store.opening import open_store
 from heron_io.state_store.protocol import StateStore
-from scheduler.packaging.relocation import FOLDER, Relocated
 
 log = logging.getLogger("scheduler")
 
@@ -54,7 +54,7 @@ class StoredCode(Struct, frozen=True):
 def packed_code(search_paths: Iterable[str]) -> tuple[StoredCode, ...]:
     """The archives of a topology's folders; UsageError if they are too large for a state store."""
     # Late, as below: a scheduler and a container whose code stays here pack and unpack nothing.
-    from scheduler.packaging.bundle import code_archives
+    from heron_engine.scheduler.packaging.bundle import code_archives
 
     with tempfile.TemporaryDirectory(prefix="heronpy-code-") as folder:
         return tuple(_read(*each) for each in code_archives(search_paths, folder))
@@ -103,7 +103,7 @@ def fetched(store_url: str, name: str, paths: Iterable[str], folder: str) -> Rel
 
 
 def _fetched(store_url: str, name: str, digest: str, folder: str) -> str:
-    from scheduler.packaging.archive import unpacked
+    from heron_engine.scheduler.packaging.archive import unpacked
 
     cache = os.path.join(folder, UNPACKED)
     found = os.path.join(cache, f"{digest}.packed")

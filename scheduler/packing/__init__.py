@@ -6,7 +6,7 @@ from typing import Any
 from heron_core.errors import TopologyError, shown
 from heron_core.plans import PackingPlan
 from heron_core.topology import TopologySpec
-from scheduler.packing import first_fit, repacking, round_robin
+from heron_engine.scheduler.packing import first_fit, repacking, round_robin
 
 ALGORITHM = "topology.packing.algorithm"
 HERON_ALGORITHM_CLASS = "heron.class.packing.algorithm"

@@ -10,8 +10,13 @@ from collections.abc import Mapping
 from heron_core.code_change import CodeChange
 from heron_core.plans import ContainerPlan, PackingPlan
 from heron_core.records import replace
-from scheduler.packing import FIRST_FIT_DECREASING, algorithm_name, first_fit, round_robin
-from scheduler.packing.resources import Placed
+from heron_engine.scheduler.packing import (
+    FIRST_FIT_DECREASING,
+    algorithm_name,
+    first_fit,
+    round_robin,
+)
+from heron_engine.scheduler.packing.resources import Placed
 
 
 def pack_code(current: PackingPlan, change: CodeChange) -> PackingPlan:

@@ -17,8 +17,8 @@ from heron_core.config import whole_number
 from heron_core.errors import TopologyError
 from heron_core.plans import GIB, ContainerPlan, InstancePlan, PackingPlan, Resource
 from heron_core.topology import TopologySpec
-from scheduler.packing import resources
-from scheduler.packing.resources import Placed
+from heron_engine.scheduler.packing import resources
+from heron_engine.scheduler.packing.resources import Placed
 
 # PackingUtils.java
 PADDING = Resource(cpu=1.0, ram_bytes=GIB, disk_bytes=GIB)

@@ -16,8 +16,8 @@ from heron_core.plans import PackingPlan
 from heron_core.records import replace
 from heron_core.storm_settings import check_limits
 from heron_core.topology import TopologySpec
-from scheduler.packing import first_fit, round_robin
-from scheduler.packing.resources import Placed
+from heron_engine.scheduler.packing import first_fit, round_robin
+from heron_engine.scheduler.packing.resources import Placed
 
 Assignment = dict[int, list[Placed]]
 """container -> what runs in it"""

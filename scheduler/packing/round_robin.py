@@ -23,8 +23,8 @@ from heron_core.config import (
 from heron_core.errors import TopologyError
 from heron_core.plans import GIB, ContainerPlan, InstancePlan, PackingPlan, Resource
 from heron_core.topology import TopologySpec
-from scheduler.packing import resources
-from scheduler.packing.resources import Placed
+from heron_engine.scheduler.packing import resources
+from heron_engine.scheduler.packing.resources import Placed
 
 DAEMON_RAM_BYTES = GIB
 CPU_PADDING = 1.0

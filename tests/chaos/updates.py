@@ -15,7 +15,7 @@ from heron_core.operations import Kind
 from heron_core.plans import packing_from_json
 from heron_core.state_tree import packing_path
 from heron_core.stats import TopologyStats
-from scheduler.operations import Requests, is_under_way
+from heron_engine.scheduler.operations import Requests, is_under_way
 from tests.chaos.new_versions import Source, Version, concerned, next_version, text_of
 from tests.process.process_support import GONE_SECS, Master, Place, Running
 

@@ -12,10 +12,10 @@ import psutil
 import pytest
 from deltalake import DeltaTable
 
+from heron_engine.scheduler.backends.spark.render import JVM_OPTIONS
 from heron_io.java import find_java, java_home_for_spark
 from jars import NoJars, jars_of
 from kafka_broker import KafkaBroker
-from scheduler.backends.spark.render import JVM_OPTIONS
 from tests.process.process_support import until
 
 pytestmark = pytest.mark.timeout(600)

@@ -47,7 +47,7 @@ def test_what_is_killed_comes_back_and_nothing_is_lost(west: YarnPlace) -> None:
 
     until(west.warm, "a container waits", DEADLINE_SECS)
     waited = west.warm()
-    shard = west.process("scheduler.backends.yarn.container_agent", "--container 2 ")
+    shard = west.process("heron_engine.scheduler.backends.yarn.container_agent", "--container 2 ")
     assert shard is not None
     shard.kill()
     until(lambda: west.is_another(2, before), "container 2 is back", DEADLINE_SECS)
@@ -56,7 +56,7 @@ def test_what_is_killed_comes_back_and_nothing_is_lost(west: YarnPlace) -> None:
 
     before, held = west.container(1), west.node(master_path(name))
     own = west.container(0)
-    master = west.process("scheduler.backends.yarn.master")
+    master = west.process("heron_engine.scheduler.backends.yarn.master")
     assert master is not None
     master.kill()
     until(lambda: west.is_another(0, own), "another attempt", DEADLINE_SECS)

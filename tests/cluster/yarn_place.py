@@ -11,9 +11,9 @@ import psutil
 
 from heron_core.plans import PackingPlan
 from heron_core.state_tree import IDENTITY_PATH, scheduler_path
+from heron_engine.scheduler.backends.yarn.master import LOG
+from heron_engine.scheduler.backends.yarn.render import asks
 from heron_io.state_store.opening import open_store
-from scheduler.backends.yarn.master import LOG
-from scheduler.backends.yarn.render import asks
 from servers import LOG_TAIL
 from tests.process.process_support import Finished, Place, until
 from yarn_cluster import LEAST_MB, YarnCluster
@@ -139,6 +139,7 @@ class YarnPlace(Place):
         for each in self.yarn.processes():
             with suppress(psutil.Error):
                 line = " ".join(each.cmdline())
-                if "scheduler.backends.yarn" in line or "heron: " in line or "py4j" in line[-200:]:
+                ours = "heron_engine.scheduler.backends.yarn" in line or "heron: " in line
+                if ours or "py4j" in line[-200:]:
                     found.append(line[:100])
         return found

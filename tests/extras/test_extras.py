@@ -85,6 +85,20 @@ def test_the_wheel_alone_runs_the_quickstart_and_says_which_extra_is_missing(
         assert f"pip install 'heronpy-topologies[{extra}]'" in line, words
 
 
+@pytest.mark.parametrize("others_first", [True, False])
+def test_distributions_with_packages_of_the_same_names_stay_whole(
+    wheel: Path, programs: Path, tmp_path: Path, others_first: bool
+) -> None:
+    both = CleanEnvironment(tmp_path, programs)
+    order = ("scheduler stream-manager", str(wheel))
+    for each in order if others_first else reversed(order):
+        both.install(*each.split())
+    both.heronpy("quickstart", "demo").succeeded()
+    both.heronpy("run", "-t", 2, folder="demo").succeeded()
+    program = "import scheduler, stream_manager; print(scheduler.Scheduler)"
+    both.run("python", "-c", program).succeeded()
+
+
 def test_the_service_needs_nothing_but_its_extra(installed: Installed) -> None:
     """It has all it needs when it finds that its port is in use."""
     alone = installed("ui")

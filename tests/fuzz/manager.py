@@ -25,10 +25,10 @@ from heron_core.wire.frames import (
 from heron_core.wire.links import LinkHeader, encode_link, parse_link
 from heron_core.wire.merged import split
 from heron_core.wire.packets import check_barrier, check_watermark
+from heron_engine.stream_manager import events
+from heron_engine.stream_manager.core import StreamManager
+from heron_engine.stream_manager.options import Options
 from heron_io.transport import CONTROL, DATA, identity
-from stream_manager import events
-from stream_manager.core import StreamManager
-from stream_manager.options import Options
 
 from . import world
 from .mutate import mutated_frames, mutated_message, some

@@ -6,9 +6,9 @@ from typing import Any
 
 from heron_core.errors import ProtocolError
 from heron_core.wire import message_codec, messages
-from topology_master import events
-from topology_master.core import TopologyMaster
-from topology_master.options import Options
+from heron_engine.topology_master import events
+from heron_engine.topology_master.core import TopologyMaster
+from heron_engine.topology_master.options import Options
 
 from . import world
 from .mutate import mutated_message, some

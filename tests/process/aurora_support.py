@@ -9,8 +9,8 @@ from typing import Any
 
 import psutil
 
-from scheduler.backends.aurora.client import AuroraClient
-from scheduler.backends.aurora.render import JobKey
+from heron_engine.scheduler.backends.aurora.client import AuroraClient
+from heron_engine.scheduler.backends.aurora.render import JobKey
 from tests.process.process_support import GONE_SECS, Place, until
 
 STAND_IN = Path(__file__).parent / "aurora_stand_in"
@@ -68,7 +68,7 @@ class AuroraPlace(Place):
                 with suppress(psutil.Error):
                     line = " ".join(each.cmdline())
                     is_shard = (
-                        "-m scheduler.backends.aurora.container_agent" in line
+                        "-m heron_engine.scheduler.backends.aurora.container_agent" in line
                         and "bash" not in line
                     )
                     if is_shard and f"--container {number} " in line and each.pid != other_than:

@@ -5,10 +5,10 @@ It lives until it is done, or until its stdin is closed.
 
 import sys
 
-import topology_master.server
 from heron_core.plans import packing_from_json
 from heron_core.state_tree import keys_path, packing_path, topology_path
 from heron_core.topology import topology_from_json
+from heron_engine.topology_master import server
 from heron_io.logs import log_to
 from heron_io.processes import SupervisorLink
 from heron_io.security import Keys
@@ -23,8 +23,8 @@ def main(store_url: str, name: str, log_file: str) -> int:
     packing = packing_from_json(store.get(packing_path(name)) or {})
     keys = Keys.from_json(store.get(keys_path(name)) or {})
     store.close()
-    place = topology_master.server.ServerArguments(store_url, keys)
-    return topology_master.server.run(topology, packing, place, SupervisorLink(sys.stdin.fileno()))
+    place = server.ServerArguments(store_url, keys)
+    return server.run(topology, packing, place, SupervisorLink(sys.stdin.fileno()))
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ from heron_core.state_tree import (
     scheduler_path,
     topology_path,
 )
-from scheduler.backends.aurora.client import NothingThere, Refused
+from heron_engine.scheduler.backends.aurora.client import NothingThere, Refused
 from tests.process.aurora_support import AuroraPlace
 from tests.process.process_support import DEADLINE_SECS, EXAMPLES, GONE_SECS, until
 from tests.process.survival import TOPOLOGY, acked, settings, survey

@@ -7,11 +7,11 @@ from subprocess import DEVNULL, PIPE, Popen
 from heron_core.exit_codes import ExitCode
 from heron_core.state_tree import execution_path, master_path, physical_path, topology_path
 from heron_core.topology import ComponentSpec, TopologySpec
-from scheduler.backends.local import LocalBackend
-from scheduler.packing import pack
-from scheduler.registration import register
-from scheduler.submission import Submission
-from scheduler.user_folder import Home
+from heron_engine.scheduler.backends.local import LocalBackend
+from heron_engine.scheduler.packing import pack
+from heron_engine.scheduler.registration import register
+from heron_engine.scheduler.submission import Submission
+from heron_engine.scheduler.user_folder import Home
 from tests.process.process_support import DEADLINE_SECS, REPOSITORY, Place
 
 TOPOLOGY = TopologySpec("ended", (ComponentSpec("lines", True, "examples.word_count.Lines", 1),))
@@ -31,8 +31,8 @@ def test_a_master_and_a_container_that_come_back_after_the_end_end_by_themselves
     assert code(place, standby, place.store_url, "ended", log) == ExitCode.ENDED
     since = "ended is ENDED since 2026-01-01T00:00:00+0000: nothing of it is to run"
     assert f"topology master ends: {since}" in log.read_text()
-    words = ("-m", "scheduler.container", "--store", place.store_url, "--topology", "ended")
-    where = ("--container", 1, "--logs", place.path)
+    words = ("-m", "heron_engine.scheduler.container", "--store", place.store_url)
+    where = ("--topology", "ended", "--container", 1, "--logs", place.path)
     assert code(place, *words, *where) == ExitCode.ENDED
     with place.store() as store:
         assert store.get(execution_path("ended")) == ended

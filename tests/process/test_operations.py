@@ -22,10 +22,10 @@ from heron_core.state_tree import (
     physical_path,
     topology_path,
 )
+from heron_engine.scheduler.operations import Requests
 from heron_io.state_store.embedded_zookeeper import EmbeddedZooKeeper
 from heron_io.state_store.opening import open_store
 from heron_io.state_store.protocol import StateStore
-from scheduler.operations import Requests
 from tests.process.process_support import GONE_SECS, TOPOLOGIES, Master, Place, until
 
 FOREVER = (TOPOLOGIES / "forever.py", "-n", "Forever")

@@ -13,9 +13,9 @@ from kazoo.client import KazooClient
 from kazoo.exceptions import NoAuthError, NoNodeError
 
 from heron_cli.private_zookeeper import find_credentials
+from heron_engine.scheduler.user_folder import Home
 from heron_io.state_store.embedded_zookeeper import EmbeddedZooKeeper
 from heron_io.state_store.zookeeper_access import CREDENTIALS_VARIABLE
-from scheduler.user_folder import Home
 from tests.process.process_support import GONE_SECS, TOPOLOGIES, Master, Place, Running, until
 
 FOREVER = (TOPOLOGIES / "forever.py", "-n", "Forever", "--containers", 2)

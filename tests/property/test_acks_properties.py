@@ -6,7 +6,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from stream_manager.acks import Trees
+from heron_engine.stream_manager.acks import Trees
 
 BUCKETS = 3
 

@@ -15,8 +15,8 @@ from heron_core.topology import (
     StreamSpec,
     TopologySpec,
 )
-from stream_manager.backpressure import BackPressure, Origin
-from stream_manager.upstream import upstream_of
+from heron_engine.stream_manager.backpressure import BackPressure, Origin
+from heron_engine.stream_manager.upstream import upstream_of
 
 NOTHING = Resource(0.0, 0, 0)
 SHUFFLE = GroupingSpec(GroupingKind.SHUFFLE)

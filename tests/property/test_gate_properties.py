@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from heron_core.wire.frames import Kind, header
 from heron_core.wire.packets import encode_barrier
-from stream_manager.gates import DATA, Gate
+from heron_engine.stream_manager.gates import DATA, Gate
 
 SOURCES = (1, 2, 3)
 

@@ -9,7 +9,7 @@ from heron_core import config_keys
 from heron_core.errors import SHOWN_CHARACTERS_MAX, TopologyError
 from heron_core.topology import ComponentSpec, StreamSpec, TopologySpec
 from heron_core.validation import check
-from scheduler.packing import pack
+from heron_engine.scheduler.packing import pack
 
 ABSURD = (
     math.nan, math.inf, -math.inf, -1, 1e308, -1e308, 10**30, 10**5000, "nan", "inf", "1e999",

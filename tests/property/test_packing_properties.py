@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from heron_core.errors import TopologyError
 from heron_core.plans import GIB, MIB, ContainerPlan, PackingPlan, Resource, leaving
 from heron_core.topology import ComponentSpec, TopologySpec
-from scheduler.packing import pack, repack
+from heron_engine.scheduler.packing import pack, repack
 
 NOTHING = Resource(0.0, 0, 0)
 CORES_TOLERANCE = 1e-9  # sums of floats

@@ -11,8 +11,8 @@ from heron_core.code_change import changed_code
 from heron_core.errors import TopologyError
 from heron_core.plans import PackingPlan, Phase, UpdateStage, leaving, packing_to_json
 from heron_core.topology import TopologySpec
-from scheduler.packing import pack, repack
-from scheduler.packing.code_packing import pack_code
+from heron_engine.scheduler.packing import pack, repack
+from heron_engine.scheduler.packing.code_packing import pack_code
 from sim.at_least_once import MovedStates, OwnStates, keyed, own_states_of, saving
 from sim.checkers import Journal, require
 from sim.clock import Clock

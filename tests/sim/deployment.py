@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from heron_core.plans import PackingPlan, packing_from_json, physical_from_json
 from heron_core.wire.messages import InstanceFailed
-from scheduler.update_plans import Packings
+from heron_engine.scheduler.update_plans import Packings
+from heron_engine.stream_manager.events import FromInstanceControl
 from sim.instances import Instance, Said
 from sim.network import Channel
 from sim.new_code import Broken, path_of
-from stream_manager.events import FromInstanceControl
 
 if TYPE_CHECKING:
     from sim.cluster import Cluster

@@ -13,10 +13,10 @@ from heron_core.wire.batch import targets_of
 from heron_core.wire.frames import Frames, Kind, header_of, items_of, root_owner, size_of
 from heron_core.wire.merged import split
 from heron_core.wire.messages import Pause
+from heron_engine.stream_manager.events import Instruction, ToLocalControl
+from heron_engine.stream_manager.queues import InstanceQueue
+from heron_engine.stream_manager.upstream import upstream_of
 from sim.checkers import require
-from stream_manager.events import Instruction, ToLocalControl
-from stream_manager.queues import InstanceQueue
-from stream_manager.upstream import upstream_of
 
 if TYPE_CHECKING:
     from sim.cluster import Cluster

@@ -16,17 +16,17 @@ from heron_core.wire import messages
 from heron_core.wire.frames import Frames, Kind, parse_header
 from heron_core.wire.merged import split
 from heron_core.wire.numbered_link import Packet
+from heron_engine.stream_manager import core as stream_manager
+from heron_engine.stream_manager import events as manager_events
+from heron_engine.stream_manager import options as manager_options
+from heron_engine.stream_manager.master_session import MasterSession
+from heron_engine.topology_master import core as topology_master
+from heron_engine.topology_master import events as master_events
+from heron_engine.topology_master import options as master_options
+from heron_engine.topology_master.manager_links import ManagerLinks
 from sim.checkers import require
 from sim.instances import Said
 from sim.network import Channel
-from stream_manager import core as stream_manager
-from stream_manager import events as manager_events
-from stream_manager import options as manager_options
-from stream_manager.master_session import MasterSession
-from topology_master import core as topology_master
-from topology_master import events as master_events
-from topology_master import options as master_options
-from topology_master.manager_links import ManagerLinks
 
 if TYPE_CHECKING:
     from sim.cluster import Cluster

@@ -21,10 +21,10 @@ from heron_core.topology import (
     StreamSpec,
     TopologySpec,
 )
+from heron_engine.stream_manager.queues import InstanceQueue
 from sim.cluster import Cluster, Manners
 from sim.instances import Instance
 from sim.topologies import FIELDS, HABITS, SimBolt, SimSpout
-from stream_manager.queues import InstanceQueue
 
 SOURCE_SECS = 0.02
 """Of a source for a tuple, and of a ticker."""

@@ -2,9 +2,9 @@
 
 from heron_core.wire.frames import Kind, header, size_of
 from heron_core.wire.packets import encode_barrier, encode_watermark
+from heron_engine.stream_manager.queues import InstanceQueue
 from sim.pressure import bytes_without_tuples
 from sim.run import run_seed
-from stream_manager.queues import InstanceQueue
 
 SOURCE, TASK = 5, 9
 

@@ -15,11 +15,11 @@ import psutil
 
 from heron_core.state_tree import scheduler_path
 from heron_core.stats import TopologyStats
+from heron_engine.scheduler.backends.spark.class_archive import ClassArchive
+from heron_engine.scheduler.backends.spark.render import JVM_OPTIONS
+from heron_engine.scheduler.backends.spark.spark_home import spark_home
 from heron_io.java import find_java, java_home_for_spark
 from heron_io.state_store.embedded_zookeeper import EmbeddedZooKeeper
-from scheduler.backends.spark.class_archive import ClassArchive
-from scheduler.backends.spark.render import JVM_OPTIONS
-from scheduler.backends.spark.spark_home import spark_home
 from tests.process.process_support import Finished, Master, Place, until
 
 SPARK_SECS = 240.0

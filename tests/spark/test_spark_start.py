@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from heron_engine.scheduler.backends.spark.class_archive import has_base
 from heron_io.java import find_java
-from scheduler.backends.spark.class_archive import has_base
 from tests.process.process_support import EXAMPLES
 from tests.spark.spark_scheduler_support import SPARK_SECS, SparkPlace
 

@@ -13,18 +13,18 @@ from heron_core import config as keys
 from heron_core.errors import HeronError, UsageError
 from heron_core.plans import MASTER_CONTAINER, MIB, PackingPlan
 from heron_core.state_tree import master_path
+from heron_engine.scheduler.backends.aurora import render
+from heron_engine.scheduler.backends.aurora.client import AuroraClient, TimedOut
+from heron_engine.scheduler.backends.protocol import describe_containers
+from heron_engine.scheduler.clusters.config import Archives, Cluster, words_of
+from heron_engine.scheduler.container_sizes import CONTAINER_SIZE, size_to_json
+from heron_engine.scheduler.packaging.archive import this_python
+from heron_engine.scheduler.packaging.bundle import bundled, topmost
 from heron_io.state_store.opening import open_store
 from heron_io.state_store.protocol import StateStore
-from scheduler.backends.aurora import render
-from scheduler.backends.aurora.client import AuroraClient, TimedOut
-from scheduler.backends.protocol import describe_containers
-from scheduler.clusters.config import Archives, Cluster, words_of
-from scheduler.container_sizes import CONTAINER_SIZE, size_to_json
-from scheduler.packaging.archive import this_python
-from scheduler.packaging.bundle import bundled, topmost
 
 if TYPE_CHECKING:
-    from scheduler.submission import Submission
+    from heron_engine.scheduler.submission import Submission
 
 CLIENT = "aurora"
 ENVIRONMENT = "devel"

@@ -13,7 +13,7 @@ from typing import Any
 from msgspec import Struct, field
 
 from heron_core.errors import HeronError
-from scheduler.backends.aurora.render import JobKey
+from heron_engine.scheduler.backends.aurora.render import JobKey
 
 BATCH_INSTANCES = 2**31 - 1
 """All at once: `restart` has no --no-batching, so Heron gives Java's largest int."""

@@ -19,19 +19,19 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from heron_core.errors import HeronError
 from heron_core.exit_codes import ExitCode
 from heron_core.plans import MASTER_CONTAINER
-from heron_io.waker import Waker
-from scheduler.cluster_nodes import keep_nodes
-from scheduler.container.agent import ContainerAgent
-from scheduler.container.agent_arguments import (
+from heron_engine.scheduler.cluster_nodes import keep_nodes
+from heron_engine.scheduler.container.agent import ContainerAgent
+from heron_engine.scheduler.container.agent_arguments import (
     agent_parser,
     check_python,
     machine_arguments,
     parsed,
     remove_old_sockets,
 )
-from scheduler.container.agent_core import LOOK_SECS
+from heron_engine.scheduler.container.agent_core import LOOK_SECS
+from heron_io.waker import Waker
 
-MODULE = "scheduler.backends.aurora.container_agent"
+MODULE = "heron_engine.scheduler.backends.aurora.container_agent"
 HEALTH_PATH = "/health"
 LOOPBACK = "127.0.0.1"
 NODES_SECS, OTHERS_NODES_SECS = 0.5, 5.0

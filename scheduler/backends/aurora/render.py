@@ -228,7 +228,7 @@ def _command_line(options: AuroraOptions, spec: JobSpec) -> str:
         f"exec env PYTHONPATH={project}",
         *(f"{name}={shlex.quote(value)}" for name, value in spec.environment),
         shlex.quote(options.python),
-        "-m scheduler.backends.aurora.container_agent",
+        "-m heron_engine.scheduler.backends.aurora.container_agent",
         f"--health-port {{{{thermos.ports[{PORT}]}}}}",
         f"--python {shlex.quote(spec.python)}",
         f"--silent-secs {spec.silent_secs:g}",

@@ -10,17 +10,22 @@ from typing import TYPE_CHECKING, Any
 from heron_core.errors import HeronError, JavaMissing, UsageError
 from heron_core.exit_codes import FINAL_CODES
 from heron_core.plans import MASTER_CONTAINER
+from heron_engine.scheduler.backends.local import container_job
+from heron_engine.scheduler.backends.protocol import describe_containers
+from heron_engine.scheduler.backends.spark import render
+from heron_engine.scheduler.backends.spark.driver import (
+    Driver,
+    DriverSpec,
+    driver_address,
+    settings_of,
+)
+from heron_engine.scheduler.backends.spark.masters import Kind, Master, parse_master
+from heron_engine.scheduler.backends.spark.slots import check_slots
+from heron_engine.scheduler.container.supervisor_events import ProcessSpec
 from heron_io.java import find_java
-from scheduler.backends.local import container_job
-from scheduler.backends.protocol import describe_containers
-from scheduler.backends.spark import render
-from scheduler.backends.spark.driver import Driver, DriverSpec, driver_address, settings_of
-from scheduler.backends.spark.masters import Kind, Master, parse_master
-from scheduler.backends.spark.slots import check_slots
-from scheduler.container.supervisor_events import ProcessSpec
 
 if TYPE_CHECKING:
-    from scheduler.submission import Submission
+    from heron_engine.scheduler.submission import Submission
 
 READY_SECS = 240.0
 """A JVM, executors that have to register, and a container's start on each."""

@@ -20,12 +20,12 @@ from msgspec import Struct
 from heron_core.algorithms.backoff import STABLE_SECS, RestartPolicy
 from heron_core.errors import HeronError
 from heron_core.exit_codes import FINAL_CODES, ExitCode
-from scheduler.backends.spark.control_channel import JsonLineSocket, connect
-from scheduler.container.agent import ContainerAgent
-from scheduler.container.agent_core import ContainerEnd
-from scheduler.packaging.bundle import Installed, installed
-from scheduler.socket_folders import sockets_folder
-from scheduler.user_folder import Home
+from heron_engine.scheduler.backends.spark.control_channel import JsonLineSocket, connect
+from heron_engine.scheduler.container.agent import ContainerAgent
+from heron_engine.scheduler.container.agent_core import ContainerEnd
+from heron_engine.scheduler.packaging.bundle import Installed, installed
+from heron_engine.scheduler.socket_folders import sockets_folder
+from heron_engine.scheduler.user_folder import Home
 
 
 class TaskSpec(Struct, frozen=True):

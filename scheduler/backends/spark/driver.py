@@ -26,21 +26,14 @@ from heron_core.exit_codes import ExitCode
 from heron_core.plans import PackingPlan
 from heron_core.records import replace
 from heron_core.state_tree import scheduler_path
-from heron_io.java import find_java
-from heron_io.logs import log_to
-from heron_io.processes import SupervisorLink, start_heartbeat_thread
-from heron_io.state_store.opening import open_store
-from heron_io.state_store.protocol import StateStore
-from heron_io.state_store.zookeeper_access import ACCESS_VARIABLES
-from heron_io.waker import Waker
-from scheduler.addresses import LOOPBACK, own_address
-from scheduler.backends.spark import container_task, render
-from scheduler.backends.spark.class_archive import ClassArchive
-from scheduler.backends.spark.control_channel import ChannelServer, TaskMessage
-from scheduler.backends.spark.jobs import Job, Jobs
-from scheduler.backends.spark.masters import STARTED_BY_US, Kind, Master
-from scheduler.backends.spark.plans import difference
-from scheduler.backends.spark.session import (
+from heron_engine.scheduler.addresses import LOOPBACK, own_address
+from heron_engine.scheduler.backends.spark import container_task, render
+from heron_engine.scheduler.backends.spark.class_archive import ClassArchive
+from heron_engine.scheduler.backends.spark.control_channel import ChannelServer, TaskMessage
+from heron_engine.scheduler.backends.spark.jobs import Job, Jobs
+from heron_engine.scheduler.backends.spark.masters import STARTED_BY_US, Kind, Master
+from heron_engine.scheduler.backends.spark.plans import difference
+from heron_engine.scheduler.backends.spark.session import (
     environment_of,
     executors,
     kill_children,
@@ -48,17 +41,24 @@ from scheduler.backends.spark.session import (
     spark_context,
     text_of,
 )
-from scheduler.backends.spark.slots import RegistrationWait, check_slots
-from scheduler.backends.spark.spark_home import spark_home
-from scheduler.backends.spark.state_watch import StateWatch
-from scheduler.container.grace import CONTAINER_GRACE_SECS
-from scheduler.container_sizes import CONTAINER_SIZE
-from scheduler.packaging.bundle import Bundle, bundled, zipped_packages
+from heron_engine.scheduler.backends.spark.slots import RegistrationWait, check_slots
+from heron_engine.scheduler.backends.spark.spark_home import spark_home
+from heron_engine.scheduler.backends.spark.state_watch import StateWatch
+from heron_engine.scheduler.container.grace import CONTAINER_GRACE_SECS
+from heron_engine.scheduler.container_sizes import CONTAINER_SIZE
+from heron_engine.scheduler.packaging.bundle import Bundle, bundled, zipped_packages
+from heron_io.java import find_java
+from heron_io.logs import log_to
+from heron_io.processes import SupervisorLink, start_heartbeat_thread
+from heron_io.state_store.opening import open_store
+from heron_io.state_store.protocol import StateStore
+from heron_io.state_store.zookeeper_access import ACCESS_VARIABLES
+from heron_io.waker import Waker
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
 
-    from scheduler.submission import Submission
+    from heron_engine.scheduler.submission import Submission
 
 log = logging.getLogger("spark")
 

@@ -15,10 +15,15 @@ from typing import TYPE_CHECKING
 from msgspec import Struct, field
 
 from heron_core.records import replace
+from heron_engine.scheduler.backends.spark import container_task
+from heron_engine.scheduler.backends.spark.session import (
+    failures,
+    lost_executors,
+    reason_of,
+    text_of,
+)
+from heron_engine.scheduler.backends.spark.slots import RegistrationWait
 from heron_io.waker import Waker
-from scheduler.backends.spark import container_task
-from scheduler.backends.spark.session import failures, lost_executors, reason_of, text_of
-from scheduler.backends.spark.slots import RegistrationWait
 
 if TYPE_CHECKING:
     from pyspark import SparkContext

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from heron_core.plans import PackingPlan
 from heron_core.records import replace
-from scheduler.update_plans import Packings
+from heron_engine.scheduler.update_plans import Packings
 
 
 def joined(packings: Packings) -> PackingPlan:

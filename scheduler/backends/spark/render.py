@@ -13,7 +13,12 @@ from msgspec import Struct
 
 from heron_core.errors import UsageError
 from heron_core.plans import MIB, PackingPlan
-from scheduler.backends.spark.masters import STARTED_BY_US, TASK_FAILURES_MAX, Kind, Master
+from heron_engine.scheduler.backends.spark.masters import (
+    STARTED_BY_US,
+    TASK_FAILURES_MAX,
+    Kind,
+    Master,
+)
 
 CORES_MAX = 2**30
 """Standalone masters would give an application no more than it asked for at its start, or all that

@@ -10,10 +10,10 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from heron_core.errors import HeronError
+from heron_engine.scheduler.backends.spark.masters import Kind, Master
+from heron_engine.scheduler.backends.spark.spark_home import linked_home
 from heron_io.java import java_home_for_spark
 from heron_io.processes import signal_process
-from scheduler.backends.spark.masters import Kind, Master
-from scheduler.backends.spark.spark_home import linked_home
 
 if TYPE_CHECKING:
     from pyspark import SparkContext

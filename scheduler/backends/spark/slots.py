@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 from heron_core.errors import HeronError
-from scheduler.backends.spark.masters import Kind, Master
+from heron_engine.scheduler.backends.spark.masters import Kind, Master
 
 REGISTER_SECS_MAX = {Kind.STANDALONE: 120.0, Kind.YARN: 180.0, Kind.KUBERNETES: 180.0}
 """How long executors may take to register in all: Kubernetes may have to pull an image."""

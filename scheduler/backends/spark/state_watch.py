@@ -7,11 +7,11 @@ from typing import Any
 from heron_core.errors import HeronError
 from heron_core.plans import PackingPlan
 from heron_core.state_tree import packing_path, physical_path, restart_requests_path
+from heron_engine.scheduler.backends.spark.plans import joined
+from heron_engine.scheduler.update_plans import read_packings
 from heron_io.master_client import MasterClient
 from heron_io.state_store.protocol import StateStore
 from heron_io.waker import Waker
-from scheduler.backends.spark.plans import joined
-from scheduler.update_plans import read_packings
 
 log = logging.getLogger("spark")
 

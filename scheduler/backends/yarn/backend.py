@@ -14,24 +14,24 @@ from heron_core.errors import HeronError, NameInUse
 from heron_core.plans import MASTER_CONTAINER, MIB, PackingPlan
 from heron_core.records import replace
 from heron_core.state_tree import master_path
+from heron_engine.scheduler.backends.protocol import describe_containers
+from heron_engine.scheduler.backends.yarn import render, requests
+from heron_engine.scheduler.backends.yarn.client import Client, Report, check_queue
+from heron_engine.scheduler.backends.yarn.configuration import conf_folder
+from heron_engine.scheduler.backends.yarn.diagnostics import Room, no_room
+from heron_engine.scheduler.backends.yarn.events import Ask
+from heron_engine.scheduler.backends.yarn.jvm import own_jars, own_py4j
+from heron_engine.scheduler.backends.yarn.staging import Staging, check_size
+from heron_engine.scheduler.clusters.config import Cluster
+from heron_engine.scheduler.packaging.archive import this_python
+from heron_engine.scheduler.packaging.bundle import bundled, topmost
 from heron_io.master_client import MasterClient
 from heron_io.state_store.opening import open_store
 from heron_io.state_store.protocol import StateStore
 from heron_io.state_store.zookeeper_access import ACCESS_VARIABLES
-from scheduler.backends.protocol import describe_containers
-from scheduler.backends.yarn import render, requests
-from scheduler.backends.yarn.client import Client, Report, check_queue
-from scheduler.backends.yarn.configuration import conf_folder
-from scheduler.backends.yarn.diagnostics import Room, no_room
-from scheduler.backends.yarn.events import Ask
-from scheduler.backends.yarn.jvm import own_jars, own_py4j
-from scheduler.backends.yarn.staging import Staging, check_size
-from scheduler.clusters.config import Cluster
-from scheduler.packaging.archive import this_python
-from scheduler.packaging.bundle import bundled, topmost
 
 if TYPE_CHECKING:
-    from scheduler.submission import Submission
+    from heron_engine.scheduler.submission import Submission
 
 READY_SECS = 180.0
 """Containers that have to be found room for, files that have to be fetched, a start on each."""
@@ -121,7 +121,7 @@ class YarnBackend:
     def _is_known(self, client: Client, submission: "Submission") -> bool:
         """Whether the state store has an application of this name. One that has ended left its
         state to be looked at, and goes now that its name is wanted again."""
-        from scheduler.registration import forget
+        from heron_engine.scheduler.registration import forget
 
         store, name = open_store(submission.store_url), submission.topology.name
         try:

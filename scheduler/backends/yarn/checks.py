@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from scheduler.backends.yarn.client import Client
+from heron_engine.scheduler.backends.yarn.client import Client
 
 if TYPE_CHECKING:
-    from scheduler.backends.yarn.backend import YarnBackend
+    from heron_engine.scheduler.backends.yarn.backend import YarnBackend
 
 
 def checks(backend: "YarnBackend") -> Iterator[tuple[bool, str]]:

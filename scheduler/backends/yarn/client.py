@@ -10,13 +10,13 @@ from typing import Any
 from msgspec import Struct
 
 from heron_core.errors import HeronError, UsageError
-from scheduler.backends.yarn import render
-from scheduler.backends.yarn.configuration import from_folder, patient
-from scheduler.backends.yarn.diagnostics import Room, last_words
-from scheduler.backends.yarn.events import Ask
-from scheduler.backends.yarn.jvm import HadoopError, Jvm, hadoop, own_jars
-from scheduler.backends.yarn.records import Records
-from scheduler.backends.yarn.staging import Staging
+from heron_engine.scheduler.backends.yarn import render
+from heron_engine.scheduler.backends.yarn.configuration import from_folder, patient
+from heron_engine.scheduler.backends.yarn.diagnostics import Room, last_words
+from heron_engine.scheduler.backends.yarn.events import Ask
+from heron_engine.scheduler.backends.yarn.jvm import HadoopError, Jvm, hadoop, own_jars
+from heron_engine.scheduler.backends.yarn.records import Records
+from heron_engine.scheduler.backends.yarn.staging import Staging
 
 ENDED = frozenset({"FINISHED", "FAILED", "KILLED"})
 """YarnApplicationState of an application that is over."""

@@ -6,7 +6,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 from heron_core.errors import UsageError
-from scheduler.backends.yarn.jvm import Jvm
+from heron_engine.scheduler.backends.yarn.jvm import Jvm
 
 FOLDER_VARIABLES = ("HADOOP_CONF_DIR", "YARN_CONF_DIR")
 SITE = "yarn-site.xml"

@@ -23,19 +23,19 @@ from typing import Any
 from heron_core.errors import HeronError, StateStoreError
 from heron_core.exit_codes import ExitCode
 from heron_core.state_tree import scheduler_path
-from heron_io.state_store.opening import open_store
-from scheduler.backends.yarn.requests import end_reason, number_of, warm_end_reason
-from scheduler.backends.yarn.warm import is_warm
-from scheduler.container.agent import ContainerAgent
-from scheduler.container.agent_arguments import (
+from heron_engine.scheduler.backends.yarn.requests import end_reason, number_of, warm_end_reason
+from heron_engine.scheduler.backends.yarn.warm import is_warm
+from heron_engine.scheduler.container.agent import ContainerAgent
+from heron_engine.scheduler.container.agent_arguments import (
     agent_parser,
     check_python,
     machine_arguments,
     parsed,
     remove_old_sockets,
 )
+from heron_io.state_store.opening import open_store
 
-MODULE = "scheduler.backends.yarn.container_agent"
+MODULE = "heron_engine.scheduler.backends.yarn.container_agent"
 ID_VARIABLE = "CONTAINER_ID"
 GONE = "the topology is gone from the state store"
 GONE_SECS = 15.0

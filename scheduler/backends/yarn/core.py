@@ -19,8 +19,8 @@ from heron_core.algorithms.backoff import RestartPolicy, middle
 from heron_core.exit_codes import ExitCode
 from heron_core.records import replace
 from heron_core.story import Story
-from scheduler.backends.yarn.diagnostics import TAKEN_AWAY, TOO_LARGE
-from scheduler.backends.yarn.events import (
+from heron_engine.scheduler.backends.yarn.diagnostics import TAKEN_AWAY, TOO_LARGE
+from heron_engine.scheduler.backends.yarn.events import (
     Allocated,
     Ask,
     AskFor,
@@ -51,8 +51,8 @@ from scheduler.backends.yarn.events import (
     Tick,
     Unregister,
 )
-from scheduler.backends.yarn.slots import Phase, Slot
-from scheduler.backends.yarn.warm import is_warm, with_warm
+from heron_engine.scheduler.backends.yarn.slots import Phase, Slot
+from heron_engine.scheduler.backends.yarn.warm import is_warm, with_warm
 
 GRACE_SECS = 15.0
 """A container's processes get 8 s, and what it hears through the state store takes its time."""

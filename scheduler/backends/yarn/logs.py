@@ -13,7 +13,7 @@ from typing import Any
 from msgspec import Struct
 
 from heron_core.errors import HeronError
-from scheduler.backends.yarn.requests import containers_of
+from heron_engine.scheduler.backends.yarn.requests import containers_of
 
 ANSWER_SECS = 10.0
 SLACK_BYTES = 65536

@@ -24,22 +24,18 @@ from heron_core.exit_codes import ExitCode
 from heron_core.plans import MASTER_CONTAINER, ContainerPlan, TopologyState
 from heron_core.records import replace
 from heron_core.state_tree import execution_path, scheduler_path
-from heron_io.state_store.opening import open_store
-from heron_io.state_store.protocol import StateStore
-from heron_io.state_store.zookeeper_access import ACCESS_VARIABLES
-from heron_io.waker import Waker
-from scheduler.backends.yarn import events, render
-from scheduler.backends.yarn.container_agent import (
+from heron_engine.scheduler.backends.yarn import events, render
+from heron_engine.scheduler.backends.yarn.container_agent import (
     ID_VARIABLE,
     all_arguments,
     logs_folder,
     report,
 )
-from scheduler.backends.yarn.core import Core
-from scheduler.backends.yarn.diagnostics import completed_words
-from scheduler.backends.yarn.jvm import GONE, HadoopError, Jvm
-from scheduler.backends.yarn.render import ApplicationSpec
-from scheduler.backends.yarn.requests import (
+from heron_engine.scheduler.backends.yarn.core import Core
+from heron_engine.scheduler.backends.yarn.diagnostics import completed_words
+from heron_engine.scheduler.backends.yarn.jvm import GONE, HadoopError, Jvm
+from heron_engine.scheduler.backends.yarn.render import ApplicationSpec
+from heron_engine.scheduler.backends.yarn.requests import (
     FOLDER,
     ROOM,
     WAITING,
@@ -50,13 +46,17 @@ from scheduler.backends.yarn.requests import (
     take_request,
     waiting_words,
 )
-from scheduler.backends.yarn.rm import ResourceManager, Superseded
-from scheduler.backends.yarn.slots import Phase
-from scheduler.backends.yarn.warm import is_warm
-from scheduler.cluster_nodes import ClusterNodes, Found
-from scheduler.container.agent import ContainerAgent
-from scheduler.container.agent_arguments import check_python, remove_old_sockets
-from scheduler.update_plans import Packings, read_packings
+from heron_engine.scheduler.backends.yarn.rm import ResourceManager, Superseded
+from heron_engine.scheduler.backends.yarn.slots import Phase
+from heron_engine.scheduler.backends.yarn.warm import is_warm
+from heron_engine.scheduler.cluster_nodes import ClusterNodes, Found
+from heron_engine.scheduler.container.agent import ContainerAgent
+from heron_engine.scheduler.container.agent_arguments import check_python, remove_old_sockets
+from heron_engine.scheduler.update_plans import Packings, read_packings
+from heron_io.state_store.opening import open_store
+from heron_io.state_store.protocol import StateStore
+from heron_io.state_store.zookeeper_access import ACCESS_VARIABLES
+from heron_io.waker import Waker
 
 log = logging.getLogger("yarn")
 

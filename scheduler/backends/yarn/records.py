@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from scheduler.backends.yarn.events import Ask
-from scheduler.backends.yarn.jvm import Jvm
-from scheduler.backends.yarn.render import Resource, in_double_quotes, in_script
+from heron_engine.scheduler.backends.yarn.events import Ask
+from heron_engine.scheduler.backends.yarn.jvm import Jvm
+from heron_engine.scheduler.backends.yarn.render import Resource, in_double_quotes, in_script
 
 
 class Records:

@@ -11,8 +11,8 @@ from msgspec import Struct
 
 from heron_core.errors import UsageError
 from heron_core.plans import MASTER_CONTAINER, MIB, PackingPlan
-from scheduler.backends.yarn.events import Ask
-from scheduler.backends.yarn.warm import with_warm
+from heron_engine.scheduler.backends.yarn.events import Ask
+from heron_engine.scheduler.backends.yarn.warm import with_warm
 
 TYPE = "HERON"
 """As Heron's own launcher calls them; `yarn application -list -appTypes HERON` shows them."""
@@ -173,7 +173,7 @@ def container_command(spec: ApplicationSpec, number: int) -> str:
     words = [
         f"exec env PYTHONPATH={python_path('runtime/project')}",
         shlex.quote(spec.python),
-        "-m scheduler.backends.yarn.container_agent",
+        "-m heron_engine.scheduler.backends.yarn.container_agent",
         f"--python {shlex.quote(spec.packed_for)}",
         f"--silent-secs {spec.silent_secs:g}",
         "--",
@@ -189,7 +189,7 @@ def master_command(python: str) -> str:
     words = [
         f"exec env PYTHONPATH={path}",
         shlex.quote(python),
-        "-m scheduler.backends.yarn.master",
+        "-m heron_engine.scheduler.backends.yarn.master",
         SPEC,
     ]
     return " ".join(words)

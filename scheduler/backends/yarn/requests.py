@@ -11,10 +11,10 @@ from typing import Any
 
 from heron_core.plans import MASTER_CONTAINER
 from heron_core.state_tree import restart_requests_path, scheduler_path
+from heron_engine.scheduler.backends.yarn.events import Ask
+from heron_engine.scheduler.backends.yarn.slots import Phase, Slot
+from heron_engine.scheduler.backends.yarn.warm import is_warm
 from heron_io.state_store.protocol import StateStore
-from scheduler.backends.yarn.events import Ask
-from scheduler.backends.yarn.slots import Phase, Slot
-from scheduler.backends.yarn.warm import is_warm
 
 Location = dict[str, Any]
 WAITING = "waiting"

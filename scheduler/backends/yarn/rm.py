@@ -4,9 +4,9 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
-from scheduler.backends.yarn import render
-from scheduler.backends.yarn.configuration import from_files, patient
-from scheduler.backends.yarn.events import (
+from heron_engine.scheduler.backends.yarn import render
+from heron_engine.scheduler.backends.yarn.configuration import from_files, patient
+from heron_engine.scheduler.backends.yarn.events import (
     Allocated,
     Ask,
     Completed,
@@ -17,8 +17,8 @@ from scheduler.backends.yarn.events import (
     Resized,
     Status,
 )
-from scheduler.backends.yarn.jvm import HadoopError, Jvm, hadoop
-from scheduler.backends.yarn.records import Records
+from heron_engine.scheduler.backends.yarn.jvm import HadoopError, Jvm, hadoop
+from heron_engine.scheduler.backends.yarn.records import Records
 
 NO_PORT = -1
 UNTRACKED = ""

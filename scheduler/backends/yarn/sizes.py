@@ -8,7 +8,7 @@ have their memory. What YARN has not granted yet may be withdrawn, by asking for
 
 from msgspec import Struct
 
-from scheduler.backends.yarn.events import Ask
+from heron_engine.scheduler.backends.yarn.events import Ask
 
 SHRINK_SECS = 30.0
 """Processes that an update ends have 8 s."""

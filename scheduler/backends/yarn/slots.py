@@ -5,8 +5,8 @@ from enum import Enum
 from msgspec import Struct, field
 
 from heron_core.algorithms.backoff import RestartPolicy
-from scheduler.backends.yarn.events import Ask, Grant
-from scheduler.backends.yarn.sizes import Size
+from heron_engine.scheduler.backends.yarn.events import Ask, Grant
+from heron_engine.scheduler.backends.yarn.sizes import Size
 
 
 class Phase(Enum):

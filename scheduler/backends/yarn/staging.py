@@ -9,8 +9,8 @@ from typing import Any
 
 from heron_core.errors import HeronError, UsageError
 from heron_core.plans import MIB
-from scheduler.backends.yarn.jvm import Jvm, hadoop
-from scheduler.backends.yarn.render import Resource
+from heron_engine.scheduler.backends.yarn.jvm import Jvm, hadoop
+from heron_engine.scheduler.backends.yarn.render import Resource
 
 log = logging.getLogger("yarn")
 

@@ -7,7 +7,7 @@ in its stead. It is as large as the largest container, and shrinks to what it be
 
 from collections.abc import Mapping
 
-from scheduler.backends.yarn.events import Ask
+from heron_engine.scheduler.backends.yarn.events import Ask
 
 WARM_FIRST = 100_000
 """No packing plan has so many containers."""

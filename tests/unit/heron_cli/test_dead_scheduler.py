@@ -11,8 +11,8 @@ from heron_core.errors import HeronError
 from heron_core.plans import packing_to_json
 from heron_core.state_tree import execution_path, packing_path, scheduler_path, topology_path
 from heron_core.topology import ComponentSpec, TopologySpec, topology_to_json
+from heron_engine.scheduler.packing import pack
 from heron_io.state_store.file_store import FileStore
-from scheduler.packing import pack
 
 PID_MAX = 2**22
 """Linux gives no process a larger one."""

@@ -9,9 +9,9 @@ import pytest
 from heron_cli.options.state_store import check_private, store_url
 from heron_cli.private_zookeeper import find_credentials, new_credentials, remove_left
 from heron_core.errors import UsageError
+from heron_engine.scheduler.user_folder import Home
 from heron_io.processes import started_at
 from heron_io.state_store.zookeeper_access import CREDENTIALS_VARIABLE
-from scheduler.user_folder import Home
 
 SHARED = "zk://zk1:2181/heron"
 

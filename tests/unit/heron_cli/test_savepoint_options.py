@@ -9,8 +9,8 @@ from heron_core import config as keys
 from heron_core.errors import HeronError, UsageError
 from heron_core.plans import PackingPlan
 from heron_core.topology import TopologySpec
-from scheduler.savepoints import absolute_url
-from scheduler.user_folder import Home
+from heron_engine.scheduler.savepoints import absolute_url
+from heron_engine.scheduler.user_folder import Home
 
 TOPOLOGY = TopologySpec("words", (), {keys.RELIABILITY_MODE: keys.EFFECTIVELY_ONCE})
 PACKING = PackingPlan("words", ())

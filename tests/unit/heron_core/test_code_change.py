@@ -16,8 +16,8 @@ from heron_core.topology import (
     StreamSpec,
     TopologySpec,
 )
-from scheduler.packing import pack, repack
-from scheduler.packing.code_packing import pack_code
+from heron_engine.scheduler.packing import pack, repack
+from heron_engine.scheduler.packing.code_packing import pack_code
 
 OUT = (StreamSpec("default", ("key",)),)
 INSTANCES = {"words": 1, "split": 2, "count": 3}

@@ -6,7 +6,7 @@ from heron_core import config as keys
 from heron_core.errors import TopologyError
 from heron_core.storm_settings import check_limits, settled
 from heron_core.topology import ComponentSpec, Config, StreamSpec, TopologySpec
-from scheduler.packing import pack, repack
+from heron_engine.scheduler.packing import pack, repack
 
 WORD = (StreamSpec("default", ("word",)),)
 GIB = 1 << 30

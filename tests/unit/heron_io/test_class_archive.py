@@ -6,9 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from heron_engine.scheduler.backends.spark.class_archive import (
+    UNUSED_SECS_MAX,
+    ClassArchive,
+    has_base,
+)
+from heron_engine.scheduler.backends.spark.spark_home import spark_home
 from heron_io.java import find_java
-from scheduler.backends.spark.class_archive import UNUSED_SECS_MAX, ClassArchive, has_base
-from scheduler.backends.spark.spark_home import spark_home
 
 
 @pytest.fixture(autouse=True)
@@ -90,5 +94,6 @@ def test_a_cache_that_cannot_be_written_or_named(
 
 
 def test_a_disk_without_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("scheduler.backends.spark.class_archive.ROOM_BYTES_MIN", 1 << 60)
+    module = "heron_engine.scheduler.backends.spark.class_archive"
+    monkeypatch.setattr(f"{module}.ROOM_BYTES_MIN", 1 << 60)
     assert archive().writing() == ""

@@ -3,7 +3,11 @@
 import subprocess
 import sys
 
-SERVERS = ("heron_instance.server", "stream_manager.server", "topology_master.server")
+SERVERS = (
+    "heron_instance.server",
+    "heron_engine.stream_manager.server",
+    "heron_engine.topology_master.server",
+)
 HEAVY = ("asyncio", "ssl", "http.client", "kazoo", "pyarrow", "concurrent.futures")
 """Each takes 10 ms and 3 MiB or more; who needs one imports it then."""
 LISTS_HEAVY = f"""

@@ -6,13 +6,13 @@ import pytest
 
 from heron_core.errors import UsageError
 from heron_core.topology import ComponentSpec, TopologySpec
+from heron_engine.scheduler.submission import Submission
+from heron_engine.scheduler.user_folder import Home
 from heron_spark.backend import query_backend
 from heron_spark.checkpoint_dir import CheckpointDir
 from heron_spark.compile import one_container
 from heron_spark.options import SparkOptions
 from heron_spark.shipping import with_archives
-from scheduler.submission import Submission
-from scheduler.user_folder import Home
 
 SPEC = TopologySpec("t", (ComponentSpec("words", True, "m.Words", 2),))
 

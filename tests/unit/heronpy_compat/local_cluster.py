@@ -17,11 +17,11 @@ from heron_core.wire.batch import beginnings, split_fanout, targets_of
 from heron_core.wire.frames import Frames, Kind, header_of
 from heron_core.wire.packets import decode_pairs, decode_roots, encode_roots
 from heron_core.wire.values import unpack
+from heron_engine.scheduler.packing import pack
+from heron_engine.stream_manager.acks import Trees
 from heron_instance.runtime.environment import Environment
 from heron_instance.runtime.factory import build
 from heronpy_compat.loading.submissions import capture_submissions
-from scheduler.packing import pack
-from stream_manager.acks import Trees
 
 EPOCH = 3
 LOOK_SECS = 0.001

@@ -10,6 +10,7 @@ import pytest
 from heron_core.errors import TopologyError
 from heron_core.topology import TopologySpec, topology_from_json, topology_to_json
 from heron_core.wire.pickled import opened
+from heron_engine.scheduler.packaging.relocation import relocated
 from heron_io.imports import with_folders
 from heronpy_compat.components import java
 from heronpy_compat.flux import load_flux
@@ -17,7 +18,6 @@ from heronpy_compat.loading import aliases
 from heronpy_compat.loading.load import load
 from heronpy_compat.loading.load_request import LoadRequest
 from heronpy_compat.loading.topology_files import folder_of_code, folder_of_programs
-from scheduler.packaging.relocation import relocated
 
 pytestmark = pytest.mark.usefixtures("fresh_imports")
 

@@ -19,13 +19,13 @@ from heron_core.state_tree import (
     physical_path,
 )
 from heron_core.stats import TopologyStats
+from heron_engine.scheduler.container.engines import Choice
+from heron_engine.scheduler.operation_kinds import OperationKinds
+from heron_engine.scheduler.operation_runner import Killed, OperationRunner
+from heron_engine.scheduler.operation_steps import OperationSteps, Service
+from heron_engine.scheduler.operations import Requests
 from heron_io.master_client import NoAnswer
 from heron_io.state_store.file_store import FileStore
-from scheduler.container.engines import Choice
-from scheduler.operation_kinds import OperationKinds
-from scheduler.operation_runner import Killed, OperationRunner
-from scheduler.operation_steps import OperationSteps, Service
-from scheduler.operations import Requests
 
 NAME = "t"
 OLD, NEW, OTHER = (PackingPlan(each, ()) for each in (NAME, "new", "other"))

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from heron_core.supervision import MESSAGE
-from scheduler.container.agent import ContainerAgent
-from scheduler.container.agent_core import ContainerEnd
+from heron_engine.scheduler.container.agent import ContainerAgent
+from heron_engine.scheduler.container.agent_core import ContainerEnd
 
 SILENT_SECS = 60.0
 """A deadline that nothing comes near."""
@@ -24,9 +24,9 @@ def runs(tmp_path: Path) -> Maker:
     """Makes the agent of a container that is this program."""
 
     def made(program: str, silent_secs: float = SILENT_SECS) -> ContainerAgent:
-        package = tmp_path / "scheduler" / "container"
+        package = tmp_path / "heron_engine" / "scheduler" / "container"
         package.mkdir(parents=True)
-        for folder in (package, package.parent):  # else ours would be found, which is one
+        for folder in (package, *list(package.parents)[:2]):  # else ours would be found
             (folder / "__init__.py").touch()
         (package / "__main__.py").write_text(program)
         environment = {**os.environ, "PYTHONPATH": str(tmp_path)}

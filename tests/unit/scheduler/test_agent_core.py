@@ -3,7 +3,7 @@
 import pytest
 
 from heron_core.story import STEPS_MAX
-from scheduler.container.agent_core import (
+from heron_engine.scheduler.container.agent_core import (
     LOOK_SECS,
     AgentCore,
     ContainerEnd,
@@ -18,7 +18,7 @@ from scheduler.container.agent_core import (
     Terminate,
     Timer,
 )
-from scheduler.container.grace import (
+from heron_engine.scheduler.container.grace import (
     CONTAINER_GRACE_SECS,
     INSTANCE_GRACE_SECS,
     SERVICE_GRACE_SECS,

@@ -11,7 +11,13 @@ from typing import Any
 import pytest
 
 from heron_core.errors import HeronError, UsageError
-from scheduler.packaging.archive import Entry, Manifest, packed_files, unpacked, write_archive
+from heron_engine.scheduler.packaging.archive import (
+    Entry,
+    Manifest,
+    packed_files,
+    unpacked,
+    write_archive,
+)
 
 MANIFEST = Manifest("demo", (Entry("words", "topologies/words.py"),), ("requests",), "py", "0.1")
 
@@ -87,7 +93,7 @@ def test_passwords_stay_at_home(project: Path, tmp_path: Path) -> None:
 
 def entries(*found: Entry) -> Any:
     """The function that chooses among an archive's topologies."""
-    from scheduler.packaging.archive import Unpacked
+    from heron_engine.scheduler.packaging.archive import Unpacked
 
     return Unpacked("/x", Manifest("demo", found, (), "py", "0.1")).topology
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from heron_core.errors import HeronError
-from scheduler.backends.aurora.client import (
+from heron_engine.scheduler.backends.aurora.client import (
     AuroraClient,
     Instance,
     NothingThere,
@@ -19,7 +19,7 @@ from scheduler.backends.aurora.client import (
     complaint,
     parsed_status,
 )
-from scheduler.backends.aurora.render import JobKey
+from heron_engine.scheduler.backends.aurora.render import JobKey
 
 KEY = JobKey("west", "www", "devel", "WordCount")
 BATCH = "--batch-size 2147483647"

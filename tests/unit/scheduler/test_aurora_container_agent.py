@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from scheduler.addresses import own_address
-from scheduler.backends.aurora import container_agent
-from scheduler.backends.aurora.container_agent import AuroraInstance, health_server
-from scheduler.packaging.archive import this_python
-from scheduler.socket_folders import sockets_in
+from heron_engine.scheduler.addresses import own_address
+from heron_engine.scheduler.backends.aurora import container_agent
+from heron_engine.scheduler.backends.aurora.container_agent import AuroraInstance, health_server
+from heron_engine.scheduler.packaging.archive import this_python
+from heron_engine.scheduler.socket_folders import sockets_in
 
 SILENT_SECS = 10.0
 

@@ -11,7 +11,7 @@ import pytest
 from heron_core.errors import UsageError
 from heron_core.plans import GIB, ContainerPlan, PackingPlan, Resource
 from heron_core.records import replace
-from scheduler.backends.aurora import render
+from heron_engine.scheduler.backends.aurora import render
 
 GOLDEN = Path(__file__).parent / "golden"
 KEY = render.JobKey("west", "www", "devel", "WordCount")

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from heron_core.errors import HeronError
-from scheduler.backends.aurora.backend import AuroraBackend
-from scheduler.clusters.config import Archives, Cluster
+from heron_engine.scheduler.backends.aurora.backend import AuroraBackend
+from heron_engine.scheduler.clusters.config import Archives, Cluster
 
 JOB = "west/www/prod/wordcount"
 

@@ -24,11 +24,11 @@ from heron_core.topology import (
     TopologySpec,
     topology_to_json,
 )
+from heron_engine.scheduler.autoscaling import Autoscaling, pending_limits
+from heron_engine.scheduler.operations import Requests
+from heron_engine.scheduler.packing import pack
 from heron_io.master_client import NoAnswer
 from heron_io.state_store.file_store import FileStore
-from scheduler.autoscaling import Autoscaling, pending_limits
-from scheduler.operations import Requests
-from scheduler.packing import pack
 
 CONFIG = {
     "topology.autoscale.mode": "on",

@@ -9,8 +9,14 @@ from pathlib import Path
 import pytest
 
 from heron_core.errors import HeronError
-from scheduler.packaging.archive import this_python
-from scheduler.packaging.bundle import RUNTIME, bundled, installed, topmost, zipped_packages
+from heron_engine.scheduler.packaging.archive import this_python
+from heron_engine.scheduler.packaging.bundle import (
+    RUNTIME,
+    bundled,
+    installed,
+    topmost,
+    zipped_packages,
+)
 
 
 @pytest.fixture(scope="module")
@@ -43,9 +49,10 @@ def test_code_and_runtime_run_elsewhere(tmp_path: Path, cache: str) -> None:
     assert old == str(code)
     assert (Path(new) / "inner" / "words.py").read_text() == "WORDS = 3\n"
     program = (
-        "import os, scheduler.container.main, kazoo.client, cloudpickle; print(zmq.__file__); "
+        "import os, kazoo.client, cloudpickle; print(zmq.__file__); "
+        "from heron_engine.scheduler.container import main; "
         # Nothing is compiled again: two thirds of the time of imports.
-        "assert all(map(os.path.exists, (scheduler.container.main.__cached__, zmq.__cached__)))"
+        "assert all(map(os.path.exists, (main.__cached__, zmq.__cached__)))"
     )
     done = subprocess.run(
         # -S: no site-packages, which is as if none were installed.
@@ -87,8 +94,8 @@ def test_our_packages_as_a_zip(tmp_path: Path) -> None:
     with zipfile.ZipFile(zipped_packages(str(tmp_path))) as made:
         names = set(made.namelist())
     assert {
-        "scheduler/backends/spark/container_task.py",
-        "scheduler/packaging/bundle.py",
+        "heron_engine/scheduler/backends/spark/container_task.py",
+        "heron_engine/scheduler/packaging/bundle.py",
         "heron_core/errors.py",
     } <= names
     assert not [each for each in names if each.endswith(".pyc")]

@@ -14,10 +14,10 @@ from heron_core.state_tree import (
     scheduler_path,
     topology_path,
 )
+from heron_engine.scheduler.cluster_nodes import ClusterNodes, Found, identity_of
+from heron_engine.scheduler.packaging.stored_code import packed_code, put_code, stored_archive
 from heron_io.state_store.file_store import FileStore
 from heron_io.state_store.kept_nodes import LOOK_SECS
-from scheduler.cluster_nodes import ClusterNodes, Found, identity_of
-from scheduler.packaging.stored_code import packed_code, put_code, stored_archive
 
 PATHS = [path("words") for path in (topology_path, keys_path, scheduler_path)]
 WRITTEN = [{"at": path} for path in PATHS]

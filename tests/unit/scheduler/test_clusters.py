@@ -7,8 +7,8 @@ import pytest
 
 from heron_core.errors import UsageError
 from heron_core.plans import GIB, ContainerPlan, PackingPlan, Resource
-from scheduler.clusters.backends import backend_of
-from scheduler.clusters.config import Archives, check_fits, cluster_of, parse
+from heron_engine.scheduler.clusters.backends import backend_of
+from heron_engine.scheduler.clusters.config import Archives, check_fits, cluster_of, parse
 
 AURORA = """\
 scheduler: aurora

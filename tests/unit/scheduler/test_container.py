@@ -20,11 +20,11 @@ from heron_core.plans import (
 )
 from heron_core.state_tree import keys_path, packing_path, physical_path, topology_path
 from heron_core.topology import ComponentSpec, TopologySpec, topology_to_json
+from heron_engine.scheduler.container.main import read
+from heron_engine.scheduler.packaging.relocation import relocated
+from heron_engine.scheduler.update_plans import read_packings
 from heron_io.security import Keys
 from heron_io.state_store.opening import open_store
-from scheduler.container.main import read
-from scheduler.packaging.relocation import relocated
-from scheduler.update_plans import read_packings
 
 TOPOLOGY = TopologySpec(
     "words",
@@ -62,7 +62,7 @@ def test_why_it_could_not_begin_is_said_at_its_stdout(tmp_path: Path) -> None:
     """As whoever starts it, on whatever cluster, reads it."""
     words = ("--store", f"file://{tmp_path}/state", "--topology", "words", "--container", "1")
     done = subprocess.run(
-        [sys.executable, "-m", "scheduler.container", *words, "--logs", str(tmp_path)],
+        [sys.executable, "-m", "heron_engine.scheduler.container", *words, "--logs", str(tmp_path)],
         capture_output=True,
         text=True,
         check=False,

@@ -4,9 +4,9 @@ import pytest
 
 from heron_core.errors import UsageError
 from heron_core.plans import GIB, ContainerPlan, PackingPlan, Resource
-from scheduler.backends.spark import render
-from scheduler.backends.spark.masters import parse_master
-from scheduler.container_sizes import CONTAINER_SIZE, check_fits, size_to_json
+from heron_engine.scheduler.backends.spark import render
+from heron_engine.scheduler.backends.spark.masters import parse_master
+from heron_engine.scheduler.container_sizes import CONTAINER_SIZE, check_fits, size_to_json
 
 
 def plan(*sizes: Resource) -> PackingPlan:

@@ -18,10 +18,10 @@ from heron_core.plans import (
 from heron_core.records import replace
 from heron_core.supervision import RELOAD
 from heron_core.topology import ComponentSpec, TopologySpec
+from heron_engine.scheduler.container.executor import ContainerSpec, changed_specs, process_specs
+from heron_engine.scheduler.container.supervisor_events import ProcessSpec
 from heron_io.processes import SupervisorLink
 from heron_io.security import Keys
-from scheduler.container.executor import ContainerSpec, changed_specs, process_specs
-from scheduler.container.supervisor_events import ProcessSpec
 
 TOPOLOGY = TopologySpec("words", (ComponentSpec("lines", True, "words.Lines", 1),))
 NOTHING = Resource(0.0, 0, 0)

@@ -20,16 +20,16 @@ from heron_core.state.named_states import NamedStates
 from heron_core.state_tree import checkpoints_path, execution_path, physical_path, topology_path
 from heron_core.topology import ComponentSpec, TopologySpec
 from heron_core.typed_json import to_json
+from heron_engine.scheduler.backends.local import LocalBackend
+from heron_engine.scheduler.kept_states import describe_own, kept_by, leave
+from heron_engine.scheduler.packing import pack
+from heron_engine.scheduler.registration import anew, bring_states, forget, register, resumed
+from heron_engine.scheduler.savepoints import run_of
+from heron_engine.scheduler.submission import Submission
+from heron_engine.scheduler.user_folder import Home
 from heron_io.checkpoint_store.local_files import LocalFiles
 from heron_io.state_store.opening import open_store
 from heronpy_compat.api.state.component_state import ComponentState
-from scheduler.backends.local import LocalBackend
-from scheduler.kept_states import describe_own, kept_by, leave
-from scheduler.packing import pack
-from scheduler.registration import anew, bring_states, forget, register, resumed
-from scheduler.savepoints import run_of
-from scheduler.submission import Submission
-from scheduler.user_folder import Home
 
 EFFECTIVELY_ONCE = {keys.RELIABILITY_MODE: keys.EFFECTIVELY_ONCE}
 

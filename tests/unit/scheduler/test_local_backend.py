@@ -9,12 +9,12 @@ import pytest
 from heron_core.plans import MASTER_CONTAINER, ContainerPlan, InstancePlan, PackingPlan, Resource
 from heron_core.records import replace
 from heron_core.topology import ComponentSpec, TopologySpec
+from heron_engine.scheduler.backends.local import container_job
+from heron_engine.scheduler.container import executor
+from heron_engine.scheduler.registration import is_alive
+from heron_engine.scheduler.submission import Submission
+from heron_engine.scheduler.user_folder import Home
 from heron_io.processes import SupervisorLink, started_at
-from scheduler.backends.local import container_job
-from scheduler.container import executor
-from scheduler.registration import is_alive
-from scheduler.submission import Submission
-from scheduler.user_folder import Home
 
 NOTHING = Resource(0.0, 0, 0)
 SUBMITTED = TopologySpec("words", (ComponentSpec("lines", True, "words.Lines", 1),))

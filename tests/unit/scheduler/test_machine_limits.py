@@ -6,7 +6,7 @@ import pytest
 
 from heron_core.errors import TopologyError
 from heron_core.plans import ContainerPlan, InstancePlan, PackingPlan, Resource
-from scheduler.machine_limits import INSTANCE_BYTES_MIN, check_files, check_memory
+from heron_engine.scheduler.machine_limits import INSTANCE_BYTES_MIN, check_files, check_memory
 
 SMALL = Resource(1.0, 1 << 28, 1 << 28)
 

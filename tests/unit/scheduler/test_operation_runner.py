@@ -20,13 +20,13 @@ from heron_core.state_tree import (
     topology_path,
 )
 from heron_core.topology import TopologySpec, topology_to_json
+from heron_engine.scheduler.operation_runner import HISTORY_MAX, Killed
+from heron_engine.scheduler.operation_steps import SILENT_SECS
+from heron_engine.scheduler.operations import Requests
+from heron_engine.scheduler.signatures import Trust, states_key
 from heron_io.checkpoint_store.opening import open_checkpoint_store
 from heron_io.security import Keys
 from heron_io.state_store.file_store import FileStore
-from scheduler.operation_runner import HISTORY_MAX, Killed
-from scheduler.operation_steps import SILENT_SECS
-from scheduler.operations import Requests
-from scheduler.signatures import Trust, states_key
 
 
 @pytest.fixture

@@ -14,12 +14,12 @@ from types import SimpleNamespace
 import psutil
 import pytest
 
+from heron_engine.scheduler.container import orphans
+from heron_engine.scheduler.container.orphans import is_exiting, to_kill
+from heron_engine.scheduler.container.supervisor import Supervisor
+from heron_engine.scheduler.container.supervisor_events import ProcessSpec
 from heron_io.polling import wait_until
 from heron_io.processes import SupervisorLink, fork_child
-from scheduler.container import orphans
-from scheduler.container.orphans import is_exiting, to_kill
-from scheduler.container.supervisor import Supervisor
-from scheduler.container.supervisor_events import ProcessSpec
 
 END_SECS = 60.0
 """A deadline that nothing comes near."""

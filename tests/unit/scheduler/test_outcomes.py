@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from scheduler.outcomes import outcome_of, write_killed_outcome
-from scheduler.user_folder import Home
+from heron_engine.scheduler.outcomes import outcome_of, write_killed_outcome
+from heron_engine.scheduler.user_folder import Home
 
 PACKING = {"containers": [{"id": 1, "instances": [1, 2]}, {"id": 2, "instances": [3]}]}
 STATE = {"state": "RUNNING", "reason": "", "submitted_at": "yesterday", "host": "vm", "user": "ada"}

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from heron_core.state_tree import keys_path, scheduler_path, topology_path
+from heron_engine.scheduler.own_nodes import Announcement, NameTaken, OwnNodes
 from heron_io.state_store.file_store import FileStore
 from heron_io.state_store.kept_nodes import LOOK_SECS, KeptNodes
-from scheduler.own_nodes import Announcement, NameTaken, OwnNodes
 
 SCHEDULER = {"kind": "local", "host": "here", "pid": 7, "started": "then", "sockets": "/x"}
 ANNOUNCED = Announcement("words", {"components": []}, {"public": "p"}, SCHEDULER)

@@ -18,8 +18,8 @@ from heron_core.plans import (
     packing_to_json,
 )
 from heron_core.topology import ComponentSpec, TopologySpec
-from scheduler.packing import algorithm_name, pack
-from scheduler.packing.render import render
+from heron_engine.scheduler.packing import algorithm_name, pack
+from heron_engine.scheduler.packing.render import render
 
 HERON_ROUND_ROBIN = "org.apache.heron.packing.roundrobin.RoundRobinPacking"
 FIRST_FIT = {"topology.packing.algorithm": "first_fit_decreasing"}

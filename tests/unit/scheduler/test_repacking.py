@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from heron_core.errors import TopologyError
 from heron_core.plans import PackingPlan, leaving
 from heron_core.topology import ComponentSpec, TopologySpec
-from scheduler.packing import pack, repack
-from scheduler.packing.render import render_update
+from heron_engine.scheduler.packing import pack, repack
+from heron_engine.scheduler.packing.render import render_update
 
 FIRST_FIT = {"topology.packing.algorithm": "first_fit_decreasing"}
 

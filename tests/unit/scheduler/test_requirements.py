@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from scheduler.packaging.requirements import for_pip, wants_packages
+from heron_engine.scheduler.packaging.requirements import for_pip, wants_packages
 
 
 def test_what_heronpy_answers_for_is_left_out(tmp_path: Path) -> None:

@@ -30,13 +30,13 @@ from heron_core.topology import (
 )
 from heron_core.typed_json import to_json
 from heron_core.wire.batch import encode_batch
+from heron_engine.scheduler.kept_states import kept_by
+from heron_engine.scheduler.packing import pack
+from heron_engine.scheduler.savepoints import Savepoint, read_savepoint
+from heron_engine.scheduler.signatures import Trust
 from heron_instance.own_states import OwnStates
 from heron_io.checkpoint_store.local_files import LocalFiles
 from heronpy_compat.api.state.component_state import ComponentState
-from scheduler.kept_states import kept_by
-from scheduler.packing import pack
-from scheduler.savepoints import Savepoint, read_savepoint
-from scheduler.signatures import Trust
 
 WORDS = [f"word {n}" for n in range(40)]
 NUMBER = 8

@@ -20,10 +20,10 @@ from heron_core.state.memory import FILE_BYTES_MIN, MemoryBackend
 from heron_core.state.named_states import NamedStates
 from heron_core.topology import ComponentSpec, TopologySpec
 from heron_core.typed_json import to_json
+from heron_engine.scheduler.packing import pack
+from heron_engine.scheduler.savepoints import Savepoint, Taking, check_is_free, read_savepoint
 from heron_io.checkpoint_store.local_files import LocalFiles
 from heronpy_compat.api.state.component_state import ComponentState
-from scheduler.packing import pack
-from scheduler.savepoints import Savepoint, Taking, check_is_free, read_savepoint
 
 EXACT = {keys.RELIABILITY_MODE: keys.EFFECTIVELY_ONCE}
 WORDS = [f"word {n}" for n in range(40)]

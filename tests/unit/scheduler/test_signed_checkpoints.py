@@ -14,15 +14,15 @@ from heron_core.state.file_snapshot import FileSnapshot, as_bytes
 from heron_core.state.memory import FILE_BYTES_MIN
 from heron_core.typed_json import to_json
 from heron_core.wire.messages import RestoreTrouble
+from heron_engine.scheduler.kept_states import kept_by
+from heron_engine.scheduler.packing import pack
+from heron_engine.scheduler.savepoints import read_savepoint
+from heron_engine.scheduler.signatures import Trust, states_key
 from heron_io.checkpoint_store.local_files import LocalFiles
 from heron_io.checkpoint_store.protocol import CheckpointStoreError
 from heron_io.checkpoint_store.signer import SIGNATURE_BYTES
 from heron_io.checkpoint_store.state_file import header_of
 from heron_io.security import Keys
-from scheduler.kept_states import kept_by
-from scheduler.packing import pack
-from scheduler.savepoints import read_savepoint
-from scheduler.signatures import Trust, states_key
 
 USERS_KEY, ANOTHER = b"k" * 32, b"a" * 32
 KEY = states_key(USERS_KEY, "words")

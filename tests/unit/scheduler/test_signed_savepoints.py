@@ -10,9 +10,9 @@ from test_savepoints import BEFORE, World, counts, state
 from heron_core.errors import HeronError, UsageError
 from heron_core.state.description import opens_pickles
 from heron_core.state.file_snapshot import as_bytes
-from scheduler.packing import pack
-from scheduler.savepoints import Savepoint, Taking, read_savepoint
-from scheduler.signatures import Trust, key_of, savepoint_key, states_key
+from heron_engine.scheduler.packing import pack
+from heron_engine.scheduler.savepoints import Savepoint, Taking, read_savepoint
+from heron_engine.scheduler.signatures import Trust, key_of, savepoint_key, states_key
 
 KEY, ANOTHER = b"k" * 32, b"a" * 32
 opened = list[str]()

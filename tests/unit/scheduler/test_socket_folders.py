@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from heron_core.state_tree import scheduler_path
+from heron_engine.scheduler.backends.local import LocalBackend
+from heron_engine.scheduler.backends.yarn.staging import is_folder_of
+from heron_engine.scheduler.registration import forget, scheduler_node
+from heron_engine.scheduler.socket_folders import is_sockets_folder, sockets_folder
+from heron_engine.scheduler.user_folder import is_logs_folder
 from heron_io.state_store.opening import open_store
-from scheduler.backends.local import LocalBackend
-from scheduler.backends.yarn.staging import is_folder_of
-from scheduler.registration import forget, scheduler_node
-from scheduler.socket_folders import is_sockets_folder, sockets_folder
-from scheduler.user_folder import is_logs_folder
 
 
 @pytest.fixture(autouse=True)

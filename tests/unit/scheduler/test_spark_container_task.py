@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from heron_core.exit_codes import ExitCode
-from scheduler.backends.spark.container_task import NextStep, next_step, pause_secs
-from scheduler.backends.spark.session import lost_executors, reason_of, text_of
-from scheduler.container.agent_core import ContainerEnd
+from heron_engine.scheduler.backends.spark.container_task import NextStep, next_step, pause_secs
+from heron_engine.scheduler.backends.spark.session import lost_executors, reason_of, text_of
+from heron_engine.scheduler.container.agent_core import ContainerEnd
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from scheduler.backends.spark.control_channel import (
+from heron_engine.scheduler.backends.spark.control_channel import (
     LINE_BYTES_MAX,
     ChannelServer,
     JsonLineSocket,

@@ -3,8 +3,8 @@
 import pytest
 
 from heron_core.errors import HeronError, UsageError
-from scheduler.backends.spark.masters import Kind, Master, parse_master
-from scheduler.backends.spark.slots import RegistrationWait, check_slots
+from heron_engine.scheduler.backends.spark.masters import Kind, Master, parse_master
+from heron_engine.scheduler.backends.spark.slots import RegistrationWait, check_slots
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,8 @@
 import pytest
 
 from heron_core.plans import ContainerPlan, InstancePlan, PackingPlan, Resource
-from scheduler.backends.spark.plans import Difference, difference, joined
-from scheduler.update_plans import Packings
+from heron_engine.scheduler.backends.spark.plans import Difference, difference, joined
+from heron_engine.scheduler.update_plans import Packings
 
 ANY = Resource(1.0, 1, 1)
 

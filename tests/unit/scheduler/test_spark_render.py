@@ -4,8 +4,8 @@ import pytest
 
 from heron_core.errors import UsageError
 from heron_core.plans import GIB, MIB, ContainerPlan, InstancePlan, PackingPlan, Resource
-from scheduler.backends.spark.masters import parse_master
-from scheduler.backends.spark.render import (
+from heron_engine.scheduler.backends.spark.masters import parse_master
+from heron_engine.scheduler.backends.spark.render import (
     IDLE_SECS,
     DriverOptions,
     check_image,
@@ -15,7 +15,7 @@ from scheduler.backends.spark.render import (
     submit_words,
     with_jvm_options,
 )
-from scheduler.backends.spark.slots import REGISTER_SECS_MAX
+from heron_engine.scheduler.backends.spark.slots import REGISTER_SECS_MAX
 
 SMALL = Resource(0.5, 300 * MIB, GIB)
 LARGE = Resource(2.5, 1500 * MIB + 1, GIB)

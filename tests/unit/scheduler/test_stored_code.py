@@ -9,12 +9,12 @@ from heron_core.errors import HeronError, UsageError
 from heron_core.records import replace
 from heron_core.state_tree import code_archive_path, code_part_path, code_path
 from heron_core.topology import ComponentSpec, StreamSpec, TopologySpec
+from heron_engine.scheduler.container.main import _parser, on_this_machine
+from heron_engine.scheduler.packaging import stored_code
+from heron_engine.scheduler.packaging.relocation import FOLDER, relocated
+from heron_engine.scheduler.packaging.stored_code import packed_code, put_code, relocations
+from heron_engine.scheduler.registration import forget
 from heron_io.state_store.opening import open_store
-from scheduler.container.main import _parser, on_this_machine
-from scheduler.packaging import stored_code
-from scheduler.packaging.relocation import FOLDER, relocated
-from scheduler.packaging.stored_code import packed_code, put_code, relocations
-from scheduler.registration import forget
 
 OUT = (StreamSpec("default", ("key",)),)
 WORDS = ComponentSpec("words", True, "second.Words", 1, OUT, code="new")

@@ -10,14 +10,13 @@ from heron_core.exit_codes import ExitCode
 from heron_core.plans import MIB
 from heron_core.records import replace
 from heron_core.story import STEPS_MAX
-from heron_io.processes import SupervisorLink
-from scheduler.container.process_state import Phase
-from scheduler.container.supervisor_core import (
+from heron_engine.scheduler.container.process_state import Phase
+from heron_engine.scheduler.container.supervisor_core import (
     RELOAD_RETRY_SECS,
     TIMER_SECS,
     SupervisorCore,
 )
-from scheduler.container.supervisor_events import (
+from heron_engine.scheduler.container.supervisor_events import (
     CameUp,
     Ended,
     Event,
@@ -40,6 +39,7 @@ from scheduler.container.supervisor_events import (
     Terminate,
     Timer,
 )
+from heron_io.processes import SupervisorLink
 
 SILENT_SECS = 15.0
 GRACE_SECS = 3.0

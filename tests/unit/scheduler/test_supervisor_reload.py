@@ -8,9 +8,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from heron_core.errors import StateStoreError
+from heron_engine.scheduler.container.supervisor import PlanMessage, Supervisor
+from heron_engine.scheduler.container.supervisor_events import Outcome, ProcessSpec
 from heron_io.processes import SupervisorLink, fork_child
-from scheduler.container.supervisor import PlanMessage, Supervisor
-from scheduler.container.supervisor_events import Outcome, ProcessSpec
 
 END_SECS = 60.0
 """A deadline that nothing comes near."""

@@ -13,9 +13,9 @@ from heron_core.state_tree import (
     packing_path,
     topology_path,
 )
+from heron_engine.scheduler.operation_steps import ROOM_SECS
+from heron_engine.scheduler.operations import Requests
 from heron_io.state_store.file_store import FileStore
-from scheduler.operation_steps import ROOM_SECS
-from scheduler.operations import Requests
 
 
 @pytest.fixture

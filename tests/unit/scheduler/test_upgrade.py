@@ -11,10 +11,10 @@ from heron_core.operations import AT, Kind, State
 from heron_core.plans import ContainerPlan, PackingPlan, Resource, packing_to_json
 from heron_core.records import replace
 from heron_core.state_tree import execution_path, master_path, topology_path
+from heron_engine.scheduler.container.engines import OTHERS, Choice, Engine, Engines, engine_to_json
+from heron_engine.scheduler.operations import Requests
+from heron_engine.scheduler.upgrade_steps import FLOW_SECS
 from heron_io.state_store.file_store import FileStore
-from scheduler.container.engines import OTHERS, Choice, Engine, Engines, engine_to_json
-from scheduler.operations import Requests
-from scheduler.upgrade_steps import FLOW_SECS
 
 ENGINE = Engine("/opt/2/bin/python", "", "2")
 PLAN = PackingPlan(NAME, tuple(ContainerPlan(each, (), Resource(1, 1, 1)) for each in (1, 2)))

@@ -7,8 +7,8 @@ import pytest
 from heron_core.algorithms.backoff import PAUSE_SECS_MAX, STABLE_SECS
 from heron_core.exit_codes import ExitCode
 from heron_core.story import STEPS_MAX
-from scheduler.backends.yarn.core import GRACE_SECS, Core
-from scheduler.backends.yarn.events import (
+from heron_engine.scheduler.backends.yarn.core import GRACE_SECS, Core
+from heron_engine.scheduler.backends.yarn.events import (
     Allocated,
     Ask,
     AskFor,
@@ -38,8 +38,8 @@ from scheduler.backends.yarn.events import (
     Tick,
     Unregister,
 )
-from scheduler.backends.yarn.slots import Phase
-from scheduler.backends.yarn.warm import WARM_FIRST
+from heron_engine.scheduler.backends.yarn.slots import Phase
+from heron_engine.scheduler.backends.yarn.warm import WARM_FIRST
 
 ASK = Ask(512, 1)
 WARM = (WARM_FIRST, WARM_FIRST + 1)

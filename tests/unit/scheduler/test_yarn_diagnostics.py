@@ -3,7 +3,12 @@
 import pytest
 
 from heron_core.plans import MIB, ContainerPlan, InstancePlan, Resource
-from scheduler.backends.yarn.diagnostics import Room, completed_words, no_room, processes
+from heron_engine.scheduler.backends.yarn.diagnostics import (
+    Room,
+    completed_words,
+    no_room,
+    processes,
+)
 
 PAGE_BYTES = 4096
 FAILED = """\

@@ -8,16 +8,16 @@ import pytest
 
 from heron_core.algorithms.backoff import RestartPolicy
 from heron_core.errors import UsageError
-from scheduler.backends.yarn import requests
-from scheduler.backends.yarn.client import Node, plain, queue_room
-from scheduler.backends.yarn.configuration import conf_folder
-from scheduler.backends.yarn.diagnostics import Room
-from scheduler.backends.yarn.events import Ask, Grant
-from scheduler.backends.yarn.jvm import in_one_line
-from scheduler.backends.yarn.logs import contents
-from scheduler.backends.yarn.slots import Phase, Slot
-from scheduler.clusters.backends import backend_of
-from scheduler.clusters.config import parse
+from heron_engine.scheduler.backends.yarn import requests
+from heron_engine.scheduler.backends.yarn.client import Node, plain, queue_room
+from heron_engine.scheduler.backends.yarn.configuration import conf_folder
+from heron_engine.scheduler.backends.yarn.diagnostics import Room
+from heron_engine.scheduler.backends.yarn.events import Ask, Grant
+from heron_engine.scheduler.backends.yarn.jvm import in_one_line
+from heron_engine.scheduler.backends.yarn.logs import contents
+from heron_engine.scheduler.backends.yarn.slots import Phase, Slot
+from heron_engine.scheduler.clusters.backends import backend_of
+from heron_engine.scheduler.clusters.config import parse
 
 KEY = "yarn: conf_dir in w.yaml"
 CONFIGURATION = "<configuration></configuration>"

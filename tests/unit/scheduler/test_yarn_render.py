@@ -8,8 +8,8 @@ import pytest
 from heron_core.errors import UsageError
 from heron_core.plans import GIB, MIB, ContainerPlan, PackingPlan, Resource
 from heron_core.records import replace
-from scheduler.backends.yarn import render
-from scheduler.backends.yarn.events import Ask
+from heron_engine.scheduler.backends.yarn import render
+from heron_engine.scheduler.backends.yarn.events import Ask
 
 GOLDEN = Path(__file__).parent / "golden"
 PLAN = PackingPlan(

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from heron_core.plans import GIB, ContainerPlan, PackingPlan, Resource
-from scheduler.backends.yarn import requests
-from scheduler.backends.yarn.core import Core
-from scheduler.backends.yarn.events import (
+from heron_engine.scheduler.backends.yarn import requests
+from heron_engine.scheduler.backends.yarn.core import Core
+from heron_engine.scheduler.backends.yarn.events import (
     Allocated,
     Ask,
     AskFor,
@@ -26,8 +26,8 @@ from scheduler.backends.yarn.events import (
     Started,
     Tick,
 )
-from scheduler.backends.yarn.render import asks
-from scheduler.backends.yarn.sizes import ROOM_SECS, SHRINK_SECS
+from heron_engine.scheduler.backends.yarn.render import asks
+from heron_engine.scheduler.backends.yarn.sizes import ROOM_SECS, SHRINK_SECS
 
 SMALL, LARGE = Ask(640, 1), Ask(900, 2)
 GRANT = Grant("container_1", 1, "node:1", "node:2", SMALL)

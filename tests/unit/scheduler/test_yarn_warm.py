@@ -6,10 +6,10 @@ import pytest
 
 from heron_core.algorithms.backoff import PAUSE_SECS_MAX
 from heron_core.records import replace
-from scheduler.backends.yarn import requests
-from scheduler.backends.yarn.container_agent import numbered
-from scheduler.backends.yarn.core import Core
-from scheduler.backends.yarn.events import (
+from heron_engine.scheduler.backends.yarn import requests
+from heron_engine.scheduler.backends.yarn.container_agent import numbered
+from heron_engine.scheduler.backends.yarn.core import Core
+from heron_engine.scheduler.backends.yarn.events import (
     Allocated,
     Ask,
     AskFor,
@@ -25,8 +25,8 @@ from scheduler.backends.yarn.events import (
     TakeBack,
     Tick,
 )
-from scheduler.backends.yarn.slots import Phase
-from scheduler.backends.yarn.warm import WARM_FIRST, is_warm
+from heron_engine.scheduler.backends.yarn.slots import Phase
+from heron_engine.scheduler.backends.yarn.warm import WARM_FIRST, is_warm
 
 SMALL, LARGE = Ask(640, 1), Ask(900, 2)
 WARM = WARM_FIRST

@@ -35,9 +35,9 @@ from heron_core.wire.frames import (
 )
 from heron_core.wire.links import LinkFlag, LinkHeader, encode_link
 from heron_core.wire.packets import encode_consumed
-from stream_manager import events
-from stream_manager.core import StreamManager
-from stream_manager.options import Options
+from heron_engine.stream_manager import events
+from heron_engine.stream_manager.core import StreamManager
+from heron_engine.stream_manager.options import Options
 
 HIGH_BYTES = 400
 LOW_BYTES = 100

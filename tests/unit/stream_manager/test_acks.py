@@ -2,7 +2,7 @@
 
 from array import array
 
-from stream_manager.acks import Trees
+from heron_engine.stream_manager.acks import Trees
 
 BUCKETS = 3
 

@@ -19,7 +19,7 @@ from heron_core.plans import PackingPlan
 from heron_core.records import replace
 from heron_core.wire import messages
 from heron_core.wire.frames import ROOT_COUNTER_BITS, Kind, parse_header, u64_array
-from stream_manager import events
+from heron_engine.stream_manager import events
 
 SPOUT, NEAR, FAR, FAR_TOO, NEW = 1, 2, 3, 4, 5
 ROOT = (SPOUT << ROOT_COUNTER_BITS) | 5

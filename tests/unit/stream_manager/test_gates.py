@@ -13,10 +13,10 @@ from heron_core.wire import messages
 from heron_core.wire.frames import Frames, Kind, header, header_of
 from heron_core.wire.merged import split
 from heron_core.wire.packets import check_barrier, checkpoint_of, encode_barrier, encode_consumed
-from stream_manager import events
-from stream_manager.core import StreamManager
-from stream_manager.gates import DATA, Gate
-from stream_manager.options import Options
+from heron_engine.stream_manager import events
+from heron_engine.stream_manager.core import StreamManager
+from heron_engine.stream_manager.gates import DATA, Gate
+from heron_engine.stream_manager.options import Options
 
 A, B, C = 1, 2, 3
 

@@ -3,7 +3,7 @@
 from manager_support import Manager, of_type, packing_of, physical, topology_of
 
 from heron_core.wire import messages
-from stream_manager import events
+from heron_engine.stream_manager import events
 
 SPOUT, BOLT = 1, 2
 

@@ -18,8 +18,8 @@ from manager_support import (
 from heron_core.errors import ProtocolError
 from heron_core.wire.frames import Frames
 from heron_core.wire.links import LinkFlag, LinkHeader, encode_link, parse_link
-from stream_manager import events
-from stream_manager.link import (
+from heron_engine.stream_manager import events
+from heron_engine.stream_manager.link import (
     ACK_BYTES,
     ACK_SECS,
     AGAIN_SECS,

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 import pytest
 import zmq
 
+from heron_engine.stream_manager.local_sender import GIVE_UP_SECS, LocalSender
 from heron_io.transport import DATA, connect_local, identity, local_router
-from stream_manager.local_sender import GIVE_UP_SECS, LocalSender
 
 NAME = identity(DATA, 1, 7)
 DEADLINE_SECS = 20.0

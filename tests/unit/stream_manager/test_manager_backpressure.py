@@ -27,7 +27,7 @@ from manager_support import (
 
 from heron_core import config as keys
 from heron_core.wire.frames import Kind
-from stream_manager import events
+from heron_engine.stream_manager import events
 
 
 def test_a_full_queue_pauses_its_feeders_and_an_empty_one_lets_them_go() -> None:

@@ -20,7 +20,7 @@ from manager_support import (
 
 from heron_core.wire import messages
 from heron_core.wire.frames import Kind, header, parse_header, u64_array
-from stream_manager import events
+from heron_engine.stream_manager import events
 
 
 def test_batches_go_where_their_task_is() -> None:

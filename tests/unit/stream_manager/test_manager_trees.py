@@ -23,7 +23,7 @@ from manager_support import (
 )
 
 from heron_core.wire.frames import ROOT_COUNTER_BITS, Kind, header, with_consumed
-from stream_manager import events
+from heron_engine.stream_manager import events
 
 
 def test_a_tree_ends_once() -> None:

@@ -5,7 +5,7 @@ from manager_support import FAR, NEAR, SPOUT, Manager, batch, manager, of_type
 from heron_core.wire.frames import Frames, Kind, header_of
 from heron_core.wire.merged import split
 from heron_core.wire.packets import encode_watermark, watermark_of
-from stream_manager import events
+from heron_engine.stream_manager import events
 
 Out = list[events.Instruction]
 

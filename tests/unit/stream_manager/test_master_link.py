@@ -15,15 +15,15 @@ import zmq
 from heron_core.errors import StateStoreError
 from heron_core.state_tree import execution_path, master_path
 from heron_core.wire.numbered_link import Packet, decode_header
+from heron_engine.stream_manager import events, master_lookup
+from heron_engine.stream_manager.master_link import MasterLink
+from heron_engine.stream_manager.master_lookup import MasterLookup
+from heron_engine.topology_master.manager_links import ManagerLinks, sender_of
 from heron_io import transport
 from heron_io.known_master import KnownMaster
 from heron_io.security import CurveAuthenticator, Keys
 from heron_io.state_store.opening import open_store
 from heron_io.transport import tcp_router
-from stream_manager import events, master_lookup
-from stream_manager.master_link import MasterLink
-from stream_manager.master_lookup import MasterLookup
-from topology_master.manager_links import ManagerLinks, sender_of
 
 NAME = "Topology"
 NOWHERE = "tcp://127.0.0.1:9"

@@ -6,8 +6,8 @@ from manager_support import Manager, ack, batch, init, of_type, packing_of, to_p
 from heron_core.wire.frames import ROOT_COUNTER_BITS, Frames, Kind, header, header_of, with_consumed
 from heron_core.wire.merged import merge, split
 from heron_core.wire.packets import decode_roots
-from stream_manager import events
-from stream_manager.queues import UNKNOWN_TUPLES_MAX
+from heron_engine.stream_manager import events
+from heron_engine.stream_manager.queues import UNKNOWN_TUPLES_MAX
 
 SPOUT, NEAR, FAR, FAR_TOO = 1, 2, 3, 4
 TOPOLOGY = topology_of({"spout": [], "near": ["spout"], "far": ["spout", "near"]})

@@ -3,7 +3,7 @@
 from manager_support import link_frame
 
 from heron_core.wire.frames import Kind, header
-from stream_manager.network import Network
+from heron_engine.stream_manager.network import Network
 
 DATA = [header(Kind.DATA, 1, 2, 1, 1), b"x" * 76]
 """A hundred bytes of task 2, which is in container 2."""

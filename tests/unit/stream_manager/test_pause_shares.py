@@ -26,11 +26,11 @@ from heron_core.topology import (
 from heron_core.wire import messages
 from heron_core.wire.frames import ROOT_COUNTER_BITS, Flag, Kind, header, header_of
 from heron_core.wire.packets import decode_roots, encode_control
-from stream_manager import events
-from stream_manager.backpressure import BackPressure, Origin
-from stream_manager.core import StreamManager
-from stream_manager.options import Options
-from stream_manager.upstream import upstream_of
+from heron_engine.stream_manager import events
+from heron_engine.stream_manager.backpressure import BackPressure, Origin
+from heron_engine.stream_manager.core import StreamManager
+from heron_engine.stream_manager.options import Options
+from heron_engine.stream_manager.upstream import upstream_of
 
 ROOM = Resource(1.0, 1, 1)
 

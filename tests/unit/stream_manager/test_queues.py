@@ -4,8 +4,8 @@ import pytest
 
 from heron_core.wire.frames import HEADER, Kind, header
 from heron_core.wire.merged import MERGED_BYTES_MAX
-from stream_manager.peer_queue import PEER_BURST, PeerQueue
-from stream_manager.queues import InstanceQueue
+from heron_engine.stream_manager.peer_queue import PEER_BURST, PeerQueue
+from heron_engine.stream_manager.queues import InstanceQueue
 
 
 def queue_of(window_bytes: int, pipelined_bytes: int = 0, at_once_bytes: int = 0) -> InstanceQueue:

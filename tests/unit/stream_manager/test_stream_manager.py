@@ -23,7 +23,7 @@ from heron_core.records import replace
 from heron_core.story import STEPS_MAX
 from heron_core.wire import messages
 from heron_core.wire.frames import Kind, header, with_consumed
-from stream_manager import events
+from heron_engine.stream_manager import events
 
 
 def control(instructions: list[events.Instruction], task: int) -> list[object]:

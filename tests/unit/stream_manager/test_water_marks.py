@@ -6,11 +6,11 @@ from manager_support import Manager, of_type, packing_of, pauses, topology_of
 from heron_core import config as keys
 from heron_core.errors import TopologyError
 from heron_core.wire.frames import Frames, Kind, header, parse_header
-from stream_manager import events
-from stream_manager.consumer_rate import LONG_CALL_SECS, ConsumerRate
-from stream_manager.fan_out import FADE_TUPLES, FanOut
-from stream_manager.options import Options
-from stream_manager.queues import HANDED_SECS_MAX, UNKNOWN_TUPLES_MAX, InstanceQueue
+from heron_engine.stream_manager import events
+from heron_engine.stream_manager.consumer_rate import LONG_CALL_SECS, ConsumerRate
+from heron_engine.stream_manager.fan_out import FADE_TUPLES, FanOut
+from heron_engine.stream_manager.options import Options
+from heron_engine.stream_manager.queues import HANDED_SECS_MAX, UNKNOWN_TUPLES_MAX, InstanceQueue
 
 SPOUT, SLOW = 1, 2
 TOPOLOGY = topology_of({"spout": [], "slow": ["spout"]})

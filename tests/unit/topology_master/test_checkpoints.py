@@ -8,10 +8,10 @@ from heron_core import config as keys
 from heron_core.plans import PackingPlan, Restore, TopologyState, physical_from_json
 from heron_core.records import replace
 from heron_core.wire import messages
-from topology_master import events
-from topology_master.checkpoints import Checkpoints
-from topology_master.core import TopologyMaster
-from topology_master.options import Options
+from heron_engine.topology_master import events
+from heron_engine.topology_master.checkpoints import Checkpoints
+from heron_engine.topology_master.core import TopologyMaster
+from heron_engine.topology_master.options import Options
 
 TASKS = (SPOUT, FIRST, LAST)
 EXACT = TOPOLOGY.with_config({keys.RELIABILITY_MODE: keys.EFFECTIVELY_ONCE})

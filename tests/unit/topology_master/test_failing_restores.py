@@ -8,7 +8,7 @@ from test_master_core import FIRST
 
 from heron_core.plans import Restore
 from heron_core.wire import messages
-from topology_master.recovery import Recovery
+from heron_engine.topology_master.recovery import Recovery
 
 
 def failing_to_restore(trouble: str, tries: int = 8) -> tuple[Made, list[int]]:

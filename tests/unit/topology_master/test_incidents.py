@@ -17,9 +17,9 @@ from heron_core.stats import TopologyStats
 from heron_core.topology import ComponentSpec, TopologySpec
 from heron_core.topology_events import EVENTS_MAX, TopologyEvent, log_line
 from heron_core.wire import messages
-from topology_master import events
-from topology_master.core import TopologyMaster
-from topology_master.options import Options
+from heron_engine.topology_master import events
+from heron_engine.topology_master.core import TopologyMaster
+from heron_engine.topology_master.options import Options
 
 NOTHING = Resource(0.0, 0, 0)
 TOPOLOGY = TopologySpec(

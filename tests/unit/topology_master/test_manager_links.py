@@ -1,7 +1,12 @@
 """The master's ends of the links with its stream managers: a process is not its connection."""
 
 from heron_core.wire.numbered_link import NumberedLink
-from topology_master.manager_links import FORGOTTEN_AFTER_SECS, ManagerLinks, is_manager, sender_of
+from heron_engine.topology_master.manager_links import (
+    FORGOTTEN_AFTER_SECS,
+    ManagerLinks,
+    is_manager,
+    sender_of,
+)
 
 
 def test_a_stream_manager_with_another_connection_is_the_same_one() -> None:

@@ -22,9 +22,9 @@ from heron_core.topology import (
     TopologySpec,
 )
 from heron_core.wire import messages
-from topology_master import events
-from topology_master.core import IDLE_TIMER_SECS, TIMER_SECS, TopologyMaster
-from topology_master.options import Options
+from heron_engine.topology_master import events
+from heron_engine.topology_master.core import IDLE_TIMER_SECS, TIMER_SECS, TopologyMaster
+from heron_engine.topology_master.options import Options
 
 NOTHING = Resource(0.0, 0, 0)
 SPOUT, FIRST, LAST = 1, 2, 3

@@ -17,8 +17,8 @@ from heron_core.state_tree import (
     physical_path,
     topology_path,
 )
+from heron_engine.topology_master.stored_nodes import MasterNode, StoredNodes
 from heron_io.state_store.file_store import FileStore
-from topology_master.stored_nodes import MasterNode, StoredNodes
 
 NAME = "Topology"
 DEADLINE_SECS = 30.0

@@ -3,7 +3,7 @@
 from heron_core.plans import ContainerPlan, InstancePlan, PackingPlan, Resource
 from heron_core.topology import ComponentSpec, TopologySpec
 from heron_core.wire.messages import Heartbeat, PauseStatistics
-from topology_master.measurements import Measurements
+from heron_engine.topology_master.measurements import Measurements
 
 NOTHING = Resource(0.0, 0, 0)
 

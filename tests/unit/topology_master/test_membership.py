@@ -3,8 +3,8 @@
 import pytest
 
 from heron_core.wire import messages
-from topology_master import events
-from topology_master.membership import Membership, RegisteredStreamManager
+from heron_engine.topology_master import events
+from heron_engine.topology_master.membership import Membership, RegisteredStreamManager
 
 TAKEOVER_SECS = 3.0
 

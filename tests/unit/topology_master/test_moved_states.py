@@ -8,8 +8,8 @@ from test_rescale import FEWER, MORE, NEW, _update_of, answers, ask, plans, step
 
 from heron_core.plans import MovedStates, PackingPlan, TopologyState, physical_from_json
 from heron_core.wire import messages
-from topology_master.moved_states import moving
-from topology_master.options import Options
+from heron_engine.topology_master.moved_states import moving
+from heron_engine.topology_master.options import Options
 
 SAVING = Options(TopologyState.RUNNING, saves_states=True)
 MOVED = MovedStates(1, (LAST,), {"last": (LAST,)})

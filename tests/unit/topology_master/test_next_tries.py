@@ -2,7 +2,7 @@
 
 import pytest
 
-from topology_master.next_tries import NextTries
+from heron_engine.topology_master.next_tries import NextTries
 
 TASK = 3
 

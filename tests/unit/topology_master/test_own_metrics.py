@@ -6,9 +6,9 @@ import sys
 import pytest
 
 from heron_core.topology import ComponentSpec, TopologySpec
+from heron_engine.topology_master.metrics_port import TRY_SECS, OwnMetrics, labels_of
+from heron_engine.topology_master.options import Options
 from heron_io.server_loop import ServerLoop
-from topology_master.metrics_port import TRY_SECS, OwnMetrics, labels_of
-from topology_master.options import Options
 
 TOPOLOGY = TopologySpec("t", (ComponentSpec("spout", True, "m.S", 1),))
 LABELS = labels_of(TOPOLOGY, {"user": "ada"}, {"kind": "yarn", "cluster": "prod"})

@@ -16,7 +16,7 @@ from heron_core.topology import (
     TopologySpec,
 )
 from heron_core.wire.messages import SampleTuples, TuplesSampled
-from topology_master.samples import SAMPLES_KEPT, Samples
+from heron_engine.topology_master.samples import SAMPLES_KEPT, Samples
 
 READ = InputSpec("split", "default", GroupingSpec(GroupingKind.SHUFFLE))
 TOPOLOGY = TopologySpec(

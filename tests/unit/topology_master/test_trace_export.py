@@ -5,13 +5,13 @@ import pytest
 from heron_core.plans import ContainerPlan, InstancePlan, PackingPlan, Resource
 from heron_core.topology import ComponentSpec, TopologySpec
 from heron_core.traces import ACKED, EXECUTED, EXPIRED, NO_TASK, RAISED, Execution
+from heron_engine.topology_master.events import ExportTrace
+from heron_engine.topology_master.options import Options
+from heron_engine.topology_master.spans import Executed, spans_of
+from heron_engine.topology_master.trace_buffer import TREES_MAX, TraceBuffer
+from heron_engine.topology_master.trace_export import TraceExport
 from heron_io.span_exporter import NOT_INSTALLED, NotInstalled
 from tests.otlp_support import receiver
-from topology_master.events import ExportTrace
-from topology_master.options import Options
-from topology_master.spans import Executed, spans_of
-from topology_master.trace_buffer import TREES_MAX, TraceBuffer
-from topology_master.trace_export import TraceExport
 
 ROOT = (1 << 44) | 99
 SPOUT, SPLIT, COUNT, OTHER = 1, 2, 3, 4

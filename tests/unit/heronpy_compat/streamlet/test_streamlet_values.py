@@ -10,6 +10,7 @@ from streamlet_support import given, spec_of
 from heron_core.algorithms.hashing import stable_hash
 from heron_core.errors import TopologyError
 from heron_core.topology import topology_to_json
+from heron_engine.scheduler.packing import pack
 from heronpy_compat.api.topology import TopologyBuilder
 from heronpy_compat.streamlet.builder import Builder
 from heronpy_compat.streamlet.config import Config
@@ -23,7 +24,6 @@ from heronpy_compat.streamlet.streamlet import Streamlet
 from heronpy_compat.streamlet.transformoperator import TransformOperator
 from heronpy_compat.streamlet.window import Window
 from heronpy_compat.streamlet.windowconfig import WindowConfig
-from scheduler.packing import pack
 
 WINDOW = WindowConfig.create_tumbling_window(1)
 
