@@ -298,7 +298,8 @@ def test_classes_that_instances_could_not_import(write: Write) -> None:
     text = COMPONENTS + "def main():\n" + inside + build + "main()\n"
     assert message_of(TopologyError, write("local.py", text)) == (
         "class Late of component 'late' is defined inside a function:"
-        " move it to the top of its file"
+        " move it to the top of its file, as instances import it from there"
+        " (a notebook or a prompt sends it by value)"
     )
 
 
