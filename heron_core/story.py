@@ -2,14 +2,14 @@
 
 from collections import Counter, deque
 from collections.abc import Iterable
-
-from msgspec import Struct
+from dataclasses import dataclass
 
 STEPS_MAX = 200
 """Of a core that does nothing but probe, four seconds; of any other one, its last big change."""
 
 
-class Step(Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class Step:
     """One event that had effects."""
 
     now: float

@@ -15,9 +15,8 @@ import json
 import re
 import struct
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
-
-from msgspec import Struct
 
 from heron_core.errors import ProtocolError
 
@@ -56,14 +55,16 @@ def encode_message(data: Mapping[str, Any]) -> bytes:
     return MESSAGE + MESSAGE_LENGTH.pack(len(body)) + body
 
 
-class PlanNotice(Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class PlanNotice:
     """A process says that the plan has changed."""
 
     message: Mapping[str, Any] | None
     """What it says about the plan; None: only that it is another one."""
 
 
-class StatusReader(Struct):
+@dataclass(slots=True)
+class StatusReader:
     """Decodes the bytes of one process, however they are cut into reads."""
 
     _unread: bytes = b""

@@ -4,13 +4,13 @@ import os
 import shutil
 import stat
 from contextlib import suppress
-
-from msgspec import Struct
+from dataclasses import dataclass
 
 from heron_io.private_files import make_private_folders
 
 
-class Home(Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class Home:
     """The user's folder, HERONPY_HOME or ~/.heronpy."""
 
     path: str

@@ -7,8 +7,7 @@ that has never been up, because whoever starts a topology that cannot run is to 
 """
 
 from collections.abc import Callable
-
-from msgspec import Struct
+from dataclasses import dataclass
 
 UNLIMITED = -1
 """As a limit: a process is restarted for ever."""
@@ -34,7 +33,8 @@ def middle() -> float:
     return 0.5
 
 
-class RestartPolicy(Struct):
+@dataclass(slots=True)
+class RestartPolicy:
     """The restarts of one process; more than `limit` in a row without a stable run are too many."""
 
     limit: int

@@ -5,13 +5,14 @@ what others say meanwhile. Whoever watches others for their silence must not cou
 may have stood still as well, or have spoken all the while.
 """
 
-from msgspec import Struct
+from dataclasses import dataclass
 
 NOTABLE_SECS = 2.0
 """Worth a line in the log; a busy machine has shorter ones all the time."""
 
 
-class Standstill(Struct):
+@dataclass(slots=True)
+class Standstill:
     """The time that one process did not see."""
 
     expected_secs: float

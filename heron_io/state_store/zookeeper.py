@@ -226,7 +226,7 @@ class ZooKeeperStore:
             stopper = threading.Thread(target=self._stop_client, daemon=True)
             stopper.start()
             stopper.join(CLOSE_WAIT_SECS)
-            raise self._refused() if self._is_refused else self._unreachable(timeout_secs)
+            raise self._unanswered(timeout_secs)
         try:
             self._wait("/", lambda: self._client.ensure_path_async(self._root))
         except BaseException:
@@ -277,7 +277,7 @@ class ZooKeeperStore:
             try:
                 return begin().get(timeout=max(0.0, deadline - time.monotonic()))
             except KazooTimeoutError:
-                raise self._unreachable(self._operation_timeout_secs) from None
+                raise self._unanswered(self._operation_timeout_secs) from None
             except _UNANSWERED:
                 self._interruptions += 1
                 if time.monotonic() > deadline:
@@ -431,6 +431,11 @@ class ZooKeeperStore:
     @property
     def _is_refused(self) -> bool:
         return bool(self._client.client_state == KeeperState.AUTH_FAILED)
+
+    def _unanswered(self, timeout_secs: float) -> StateStoreError:
+        """A call that kazoo takes at the moment at which the server refuses the user is never
+        answered."""
+        return self._refused() if self._is_refused else self._unreachable(timeout_secs)
 
     def _refused(self) -> StateStoreError:
         return StateStoreError(

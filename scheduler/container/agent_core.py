@@ -8,8 +8,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
-from msgspec import Struct
-
 from heron_core.algorithms.standstill import Standstill
 from heron_core.story import Story
 from heron_engine.scheduler.container.grace import CONTAINER_GRACE_SECS
@@ -37,7 +35,8 @@ TRANSITIONS: Mapping[Phase, frozenset[Phase]] = {
 }
 
 
-class ContainerEnd(Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class ContainerEnd:
     """How a container ended."""
 
     code: int
@@ -52,30 +51,35 @@ class ContainerEnd(Struct, frozen=True):
 # Events
 
 
-class Heartbeat(Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class Heartbeat:
     """The container has said anything at all."""
 
 
-class StopRequested(Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class StopRequested:
     """The container is to end in order."""
 
     reason: str
 
 
-class KillRequested(Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class KillRequested:
     """The container is to end at once."""
 
     reason: str
 
 
-class Ended(Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class Ended:
     """The process has ended."""
 
     code: int
     reason: str = ""
 
 
-class Timer(Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class Timer:
     """Time has passed."""
 
 
@@ -84,11 +88,13 @@ Event = Heartbeat | StopRequested | KillRequested | Ended | Timer
 # Instructions
 
 
-class Terminate(Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class Terminate:
     """SIGTERM to the process."""
 
 
-class Kill(Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class Kill:
     """SIGKILL to the process."""
 
 

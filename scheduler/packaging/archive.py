@@ -19,12 +19,10 @@ import sys
 import tarfile
 import tempfile
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from msgspec import Struct
-
 from heron_core.errors import HeronError, UsageError
-from heron_core.validation import choices
 from heron_engine.scheduler.packaging.extraction import (
     BYTES_MAX,
     CHUNK_BYTES,
@@ -55,7 +53,8 @@ SKIPPED_ENDINGS = (".pyc", ".pyo", ".tar.gz", ".tgz", ".egg-info")
 VIRTUALENV_MARK = "pyvenv.cfg"
 
 
-class Entry(Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class Entry:
     """A topology in an archive: its name, its file in the project, which one if it has several."""
 
     name: str
@@ -63,7 +62,8 @@ class Entry(Struct, frozen=True):
     inside: str | None = None
 
 
-class Manifest(Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class Manifest:
     """What an archive says about itself."""
 
     project: str
@@ -110,7 +110,8 @@ def manifest_from_json(data: Any) -> Manifest:
     return found
 
 
-class Unpacked(Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class Unpacked:
     """An archive on this machine."""
 
     path: str
@@ -143,6 +144,8 @@ class Unpacked(Struct, frozen=True):
             return only if name is None else entries[name]
         if len(entries) == 1:
             return Entry(name, only.file, name)
+        from heron_core.validation import choices  # it needs packages that a bare Python lacks
+
         hint = choices("topologies", name, entries)
         raise UsageError(f"the archive has no topology {name!r}; {hint}")
 

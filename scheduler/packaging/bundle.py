@@ -16,9 +16,8 @@ import shutil
 import tempfile
 import zipfile
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-
-from msgspec import Struct
 
 import heron_core
 from heron_core.errors import HeronError
@@ -47,7 +46,8 @@ RUNTIME_LEVEL = 1
 long for a tenth less."""
 
 
-class RuntimeSpec(Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class RuntimeSpec:
     """What a runtime has."""
 
     name: str
@@ -61,7 +61,8 @@ class RuntimeSpec(Struct, frozen=True):
 CONTAINER_RUNTIME = RuntimeSpec(RUNTIME, OURS, DISTRIBUTIONS)
 
 
-class Bundle(Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class Bundle:
     """Archives on the machine of the scheduler."""
 
     runtime: str
@@ -71,7 +72,8 @@ class Bundle(Struct, frozen=True):
     """Which Python the runtime's compiled parts are for."""
 
 
-class Installed(Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class Installed:
     """A bundle, unpacked on a machine of a container."""
 
     runtime: str

@@ -12,10 +12,9 @@ import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
+from dataclasses import dataclass
 from enum import Enum
 from typing import Any
-
-from msgspec import Struct
 
 from heron_core.algorithms.backoff import STABLE_SECS, RestartPolicy
 from heron_core.errors import HeronError
@@ -28,7 +27,8 @@ from heron_engine.scheduler.socket_folders import sockets_folder
 from heron_engine.scheduler.user_folder import Home
 
 
-class TaskSpec(Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class TaskSpec:
     """What every task of an application is to run."""
 
     topology: str
@@ -48,7 +48,8 @@ class TaskSpec(Struct, frozen=True):
     """Set if tasks run on the scheduler's machine."""
 
 
-class LocalTask(Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class LocalTask:
     """Folders of the scheduler that tasks on its machine share."""
 
     logs: str

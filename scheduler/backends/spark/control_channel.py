@@ -15,8 +15,6 @@ import socket
 from dataclasses import dataclass, field
 from typing import Any
 
-from msgspec import Struct
-
 LINE_BYTES_MAX = 16384
 """A reason has at most 4 KiB (heron_io.processes), some JSON around it and its escapes."""
 CONNECT_SECS = 10.0
@@ -34,7 +32,8 @@ def _line(data: dict[str, Any]) -> bytes:
     return (json.dumps(data) + "\n").encode()
 
 
-class JsonLineSocket(Struct):
+@dataclass(slots=True)
+class JsonLineSocket:
     """Whole lines of a socket, as JSON objects."""
 
     sock: socket.socket
@@ -69,7 +68,8 @@ class JsonLineSocket(Struct):
             pass
 
 
-class _Connection(Struct):
+@dataclass(slots=True)
+class _Connection:
     """One connection at the driver."""
 
     channel: JsonLineSocket
@@ -77,7 +77,8 @@ class _Connection(Struct):
     container: int | None = None
 
 
-class TaskMessage(Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class TaskMessage:
     """What a task said; `data` is None when its connection has ended."""
 
     container: int

@@ -90,6 +90,18 @@ def test_a_folder_that_cannot_be_made_is_passed_over(tmp_path: Path, cache: str)
         installed(runtime, [], this_python(), caches[:1])
 
 
+def test_a_python_without_packages_can_begin_with_the_zip(tmp_path: Path) -> None:
+    """A task of Spark imports this to unpack the rest, on a worker that has nothing."""
+    done = subprocess.run(
+        [sys.executable, "-S", "-c", "import heron_engine.scheduler.backends.spark.container_task"],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={"PYTHONPATH": zipped_packages(str(tmp_path)), "PYTHONDONTWRITEBYTECODE": "1"},
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_our_packages_as_a_zip(tmp_path: Path) -> None:
     with zipfile.ZipFile(zipped_packages(str(tmp_path))) as made:
         names = set(made.namelist())
