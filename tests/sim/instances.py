@@ -156,8 +156,9 @@ class Instance:
         restore, packing = plan.get("restore") or {}, packing_from_json(plan["packing"])
         name = packing.instances[self.task].component
         former = restore.get("former", {}).get(name, ())
-        is_rescaled = len(former) not in (0, len(packing.tasks_of[name]))
-        return is_rescaled and not set(former).isdisjoint(restore.get("with_input", ()))
+        # New code has other tasks as well, as many as before.
+        has_others = former and set(former) != set(packing.tasks_of[name])
+        return bool(has_others) and not set(former).isdisjoint(restore.get("with_input", ()))
 
     @property
     def paused(self) -> bool:
