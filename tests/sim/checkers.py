@@ -55,7 +55,7 @@ class Journal:
         """(origin, number, task) -> the object that ran it last"""
         self._latest: dict[tuple[int, int], int] = {}
         self._divided: dict[int, dict[int, int]] = {}
-        """object -> what had been emitted when it began with input of other tasks, by origin"""
+        """task -> what had been emitted when it last began with input of other tasks, by origin"""
         self._keyed: dict[tuple[str, str, str, object, tuple[int, ...]], int] = {}
         self._shuffled: dict[tuple[int, str, str, int], dict[int, int]] = {}
         self._numbers: dict[int, int] = defaultdict(int)
@@ -106,10 +106,13 @@ class Journal:
         """To how many tasks a tuple of the stream goes."""
         return sum(self._consumers(component, stream, packing).values())
 
-    def begins_with_divided(self, process: int) -> None:
-        """An object begins with input that was sent to other tasks of its component: neither order
-        nor grouping say anything of it, the counts at the end do."""
-        self._divided[process] = dict(self._numbers)
+    def begins_with_divided(self, task: int) -> None:
+        """A task begins with input that was sent to other tasks of its component.
+
+        Neither order nor grouping say anything of such tuples, the counts at the end do. The same
+        holds for the task's next checkpoints, which have what is left of the tuples.
+        """
+        self._divided[task] = dict(self._numbers)
 
     def received(
         self,
@@ -122,7 +125,7 @@ class Journal:
         """A delivery from `source` (component, stream, task) to (component, task, process)."""
         self.deliveries += 1
         consumer, task, process = receiver
-        if number <= self._divided.get(process, {}).get(origin, 0):
+        if number <= self._divided.get(task, {}).get(origin, 0):
             return
         where = f"tuple {number} of process {origin} of {source} at task {task} ({consumer})"
         require(

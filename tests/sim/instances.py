@@ -179,8 +179,7 @@ class Instance:
             match instruction:
                 case SendControl(message):
                     if isinstance(message, messages.Restored) and self._is_divided:
-                        number = self.component.emitter.process_id
-                        self.cluster.journal.begins_with_divided(number)
+                        self.cluster.journal.begins_with_divided(self.task)
                     self.words.send((self.incarnation, message))
                 case Wake():
                     self._is_woken = True
