@@ -9,12 +9,21 @@ Postgres the columns are known: a value that its column would change or refuse c
 
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
 from hashlib import sha256
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from heron_core.errors import ComponentError
 from heronpy_compat.connectors.database_columns import Column, Dialect, described_problem
+from heronpy_compat.connectors.database_refusals import (
+    CREATE_REFUSALS,
+    Cause,
+    DividedTransaction,
+    NotedRefusals,
+    cause_of,
+)
 from heronpy_compat.connectors.postgres_columns import Postgres
 from heronpy_compat.connectors.row_tables import MERGE, REFUSE
 from heronpy_compat.connectors.sqlite_columns import Sqlite, problem_of_value
@@ -46,6 +55,8 @@ DIALECTS: Mapping[str, Dialect] = {
     "psycopg2": Postgres(),
 }
 """By the driver's module: the databases whose columns are known."""
+DEFERRING = frozenset({"psycopg", "psycopg2"})
+"""Drivers of databases that check deferred constraints row by row when they are told to."""
 CREATE_ATTEMPTS = 2
 """Postgres refuses a table that another instance makes at the same moment; then it is there."""
 COMMITS = "heronpy_commits"
@@ -93,6 +104,8 @@ class DatabaseSink(WriteAheadSink):
         self._table = config.get(TABLE, self.table) or "its table"
         self._statement = config.get(STATEMENT, self.statement)
         self._names = [] if self._statement else self._column_names(config, context)
+        self._fields = self._names or self._common_fields(context)
+        self._refusals = NotedRefusals(self._placeholder)
         self._known: dict[str, Column] | None = None
         """The table's columns, as they were seen last, by the names that the database keeps."""
         self._dialect = None if self._statement else DIALECTS.get(self._module.__name__)
@@ -189,6 +202,12 @@ class DatabaseSink(WriteAheadSink):
             )
         return list(config.get(COLUMNS, self.columns) or self.fields_of_inputs(context))
 
+    def _common_fields(self, context: Any) -> list[str]:
+        """Of its inputs; none if these differ."""
+        with suppress(ComponentError):
+            return self.fields_of_inputs(context)
+        return []
+
     def _insert_into(self, columns: Sequence[str]) -> str:
         values = ", ".join(map(self._placeholder, range(len(columns))))
         return f"INSERT INTO {self._table} ({', '.join(columns)}) VALUES ({values})"
@@ -258,24 +277,80 @@ class DatabaseSink(WriteAheadSink):
         return ""
 
     def commit(self, prepared: Sequence[Any], transaction_id: TransactionId) -> None:
-        """Write the rows and the number in one transaction, unless the number is there."""
+        """Write the rows and the number in one transaction, unless the number is there. Rows that
+        the database refuses are left out, each told and counted; the others are written."""
         if not prepared:
             return
         if self._connection is None:
             self._connection = self._prepared_connection()
-        connection = self._connection
         try:
-            statement, rows = self._statement_for(prepared)
-            cursor = connection.cursor()
-            if self._take_number(cursor, transaction_id):
-                self._note_run(cursor)
-                cursor.executemany(statement, rows)
-            connection.commit()
-            self._is_noted = True
+            refused = self._write(*self._statement_for(prepared), transaction_id)
         except BaseException:
             # Whatever state it is in: the next try begins with another connection.
             self._disconnect()
             raise
+        self._is_noted = True
+        self.refuse(refused, self._fields, {at: _values_of(prepared[at]) for at in refused})
+
+    def _write(
+        self, statement: str, rows: Sequence[Any], transaction_id: TransactionId
+    ) -> dict[int, str]:
+        """All at once, or without those that are refused: these, by their positions."""
+        cursor, is_at_end = self._connection.cursor(), False
+        try:
+            if not self._take_number(cursor, transaction_id):
+                return self._refused_before(cursor, transaction_id)
+            self._note_run(cursor)
+            cursor.executemany(statement, rows)
+            is_at_end = True
+            self._connection.commit()
+            return {}
+        except Exception as error:
+            if not self._is_of_rows(error, is_at_end):
+                raise
+            self._connection.rollback()
+            return self._write_apart(statement, rows, transaction_id, is_at_end)
+
+    def _refused_before(self, cursor: Any, transaction_id: TransactionId) -> dict[int, str]:
+        if not self.repeats:
+            return {}
+        found = self._refusals.read(cursor, transaction_id.writer, transaction_id.number)
+        self._connection.rollback()
+        return found
+
+    def _write_apart(
+        self, statement: str, rows: Sequence[Any], transaction_id: TransactionId, is_at_end: bool
+    ) -> dict[int, str]:
+        """`is_at_end`: the rows were taken, and refused by the end of the transaction."""
+        writer, number = transaction_id.writer, transaction_id.number
+        begin = partial(self._begin_apart, transaction_id, is_at_end)
+        divided = DividedTransaction(self._connection, self._module, statement, rows, begin)
+        refused = divided.write(in_passes=is_at_end)
+        if self.repeats:
+            self._refusals.note(self._connection.cursor(), writer, number, refused)
+        try:
+            self._connection.commit()
+        except Exception as error:
+            if is_at_end or not self._is_of_rows(error, is_at_end=True):
+                raise
+            self._connection.rollback()
+            return self._write_apart(statement, rows, transaction_id, is_at_end=True)
+        return refused
+
+    def _is_of_rows(self, error: Exception, is_at_end: bool) -> bool:
+        """Whether a transaction may succeed without some of its rows, and it can be found which."""
+        if is_at_end and self._module.__name__ not in DEFERRING:
+            return False
+        return cause_of(error, self._module) is not Cause.OTHER
+
+    def _begin_apart(self, transaction_id: TransactionId, is_at_end: bool) -> None:
+        cursor = self._connection.cursor()
+        if is_at_end:
+            cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
+        if not self._take_number(cursor, transaction_id):
+            raise ComponentError(f"another process has written {transaction_id} just now")
+        self._is_noted = False
+        self._note_run(cursor)
 
     def _statement_for(self, rows: Sequence[Any]) -> tuple[str, Sequence[Any]]:
         """What writes rows, and the values for it; columns that are to be made are made."""
@@ -344,6 +419,7 @@ class DatabaseSink(WriteAheadSink):
         for attempt in range(1, CREATE_ATTEMPTS + 1):
             try:
                 connection.cursor().execute(_CREATE)
+                connection.cursor().execute(CREATE_REFUSALS)
                 connection.commit()
                 return
             except self._module.Error:
@@ -392,6 +468,11 @@ class DatabaseSink(WriteAheadSink):
         super().close()
         if self._connection is not None:
             self._disconnect()
+
+
+def _values_of(row: Any) -> list[Any]:
+    """Of a row for a letter; a statement of a user's own may take rows of other forms."""
+    return list(row) if isinstance(row, (list, tuple)) else [row]
 
 
 def _driver(name: str, module: str) -> Any:

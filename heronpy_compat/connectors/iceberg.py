@@ -277,7 +277,7 @@ class IcebergSink(TableSink):
             table = self.present()
             if table is None:
                 table = self._created(rows)
-            elif self._repeats and has_transaction(
+            elif self.repeats and has_transaction(
                 table, transaction_id, base, must_know=not self.is_in_batch
             ):
                 return
@@ -289,11 +289,6 @@ class IcebergSink(TableSink):
         raise ComponentError(
             f"commits of others to {self._table} came first {COMMIT_ATTEMPTS} times: {problem}"
         )
-
-    @property
-    def _repeats(self) -> bool:
-        """Whether a transaction may be committed twice: without checkpoints each has a new id."""
-        return self._is_two_phase or self.is_in_batch
 
     def _created(self, rows: Sequence[Any]) -> Any:
         """A new table with the columns of rows."""

@@ -12,7 +12,7 @@ In the other modes a transaction is committed every so many tuples, and these ar
 `--engine spark` a transaction is a batch: a repeated one has the same tuples and the same id.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -21,6 +21,7 @@ from heron_core.errors import ComponentError
 from heronpy_compat.api.bolt.bolt import Bolt
 from heronpy_compat.api.state.state import State
 from heronpy_compat.api.state.stateful_component import TwoPhaseStatefulComponent
+from heronpy_compat.connectors.left_out_rows import LeavesRowsOut, fail_or_ack
 from heronpy_compat.connectors.transactions import (
     LAST,
     Prepared,
@@ -40,7 +41,7 @@ RETRY_SECS = 1.0
 """How long to leave a target alone that did not take a commit."""
 
 
-class TwoPhaseSink(Bolt, TwoPhaseStatefulComponent):
+class TwoPhaseSink(LeavesRowsOut, Bolt, TwoPhaseStatefulComponent):
     """A bolt that writes into something outside, each tuple exactly once.
 
     class Orders(TwoPhaseSink):
@@ -121,6 +122,11 @@ class TwoPhaseSink(Bolt, TwoPhaseStatefulComponent):
         """Whether the engine repeats whole batches, which say when to commit."""
         return self._batch_number is not None
 
+    @property
+    def repeats(self) -> bool:
+        """Whether a transaction may be committed twice: without checkpoints each has a new id."""
+        return self._is_two_phase or self.is_in_batch
+
     def fields_of_inputs(self, context: Any) -> list[str]:
         """The fields of the tuples that come; ComponentError if its inputs have different ones."""
         storm = context.to_storm()
@@ -146,19 +152,6 @@ class TwoPhaseSink(Bolt, TwoPhaseStatefulComponent):
                         )
         return found
 
-    def leave_out(
-        self, problems: Mapping[int, str], fields: Sequence[str], rows: Mapping[int, list[Any]]
-    ) -> None:
-        """Rows that cannot be written, by their positions in the transaction: each is told, and
-        is a dead letter, or counts as failed for good. Their tuples fail, if they are not acked
-        yet. `fields`: of the tuples; `rows`: their values."""
-        for problem in problems.values():
-            self.delegate.record_error("a row that does not fit is left out", problem)
-        if (self._is_two_phase or self.is_in_batch) and problems:
-            self.delegate.give_up_rows(fields, [(rows[at], why) for at, why in problems.items()])
-        else:
-            self._left_out.update(problems)
-
     def leave(self, why: str) -> NoReturn:
         """End this process: it is started again, and the topology goes back to where nothing is
         lost."""
@@ -182,7 +175,7 @@ class TwoPhaseSink(Bolt, TwoPhaseStatefulComponent):
         self._is_begun = self._is_ready = self._is_closed = False
         self._is_failing = self._retry_is_set = False
         self._held: list[Any] = []
-        self._left_out: dict[int, str] = {}
+        self._has_left_out_none()
         self._window = 0
         self._batch_number: int | None = None
         self._prepared = PreparedTransactions()
@@ -201,6 +194,7 @@ class TwoPhaseSink(Bolt, TwoPhaseStatefulComponent):
                 self._commit_due()
         elif incarnation.run and not incarnation.repeats_batches:
             self._tell_of(self.output_of_another_run(incarnation.run))
+        self._is_initialized = True
 
     def _tell_of(self, found: str) -> None:
         """Before anything is written: a run that reads the same input again writes it again."""
@@ -217,7 +211,7 @@ class TwoPhaseSink(Bolt, TwoPhaseStatefulComponent):
     def process(self, tup: "Tuple") -> None:
         """Write a tuple."""
         self.write(self._transaction if self._is_begun else self._begun(), tup)
-        if self._is_two_phase or self.is_in_batch:
+        if self.repeats:
             self.ack(tup)
             return
         if not self._held:
@@ -242,7 +236,7 @@ class TwoPhaseSink(Bolt, TwoPhaseStatefulComponent):
 
     def is_idle(self) -> bool:
         """Whether no completed checkpoint waits for its commit: a run does not end before."""
-        return self._prepared.due is None
+        return self._prepared.due is None and not self._refused
 
     def on_finish(self) -> None:
         """The end of the data: commit the rest; ComponentError if that fails."""
@@ -251,6 +245,7 @@ class TwoPhaseSink(Bolt, TwoPhaseStatefulComponent):
         if not self._is_two_phase:
             problem = self._commit_held()
         else:
+            self._give_up_refused()
             if self._is_begun:
                 self._prepare(TransactionId(self._tail, LAST), LAST)
             self._prepared.complete_all()
@@ -306,6 +301,7 @@ class TwoPhaseSink(Bolt, TwoPhaseStatefulComponent):
         """Prepare what was written since the last one, and put it into the state."""
         if not self._is_two_phase:
             return
+        self._give_up_refused()
         checkpoint = int(checkpoint_id)
         if self._is_begun:
             self._prepare(TransactionId(self._writer, checkpoint), checkpoint)
@@ -450,18 +446,6 @@ class WriteAheadSink(TwoPhaseSink):
     def pre_commit(self, transaction: list[Any], transaction_id: TransactionId) -> list[Any]:
         """They are durable with the checkpoint."""
         return transaction
-
-
-def fail_or_ack(bolt: Bolt, tup: Any, problem: str | None) -> None:
-    """Fail a tuple because of a problem, which a dead letter of it tells; ack it if there is
-    none."""
-    if problem is None:
-        bolt.ack(tup)
-        return
-    try:
-        raise ValueError(problem)
-    except ValueError:
-        bolt.fail(tup)
 
 
 def _problem_of(call: Callable[[], None]) -> str:

@@ -159,3 +159,42 @@ def test_columns_are_added_with_the_types_that_are_declared(schema: str) -> None
     with server().connection(schema) as connection:
         kinds = [each.kind for each in Postgres().columns(connection.cursor(), "rows")]
     assert kinds == ["bigint", "numeric(4,2)", "jsonb"]
+
+
+REFUSALS = """
+    CREATE TABLE names (name text PRIMARY KEY);
+    INSERT INTO names VALUES ('a');
+    CREATE TABLE rows (
+        id int PRIMARY KEY CHECK (id <> 2),
+        name text REFERENCES names DEFERRABLE INITIALLY {when},
+        after int REFERENCES rows DEFERRABLE INITIALLY {when});
+    CREATE FUNCTION never() RETURNS trigger LANGUAGE plpgsql AS
+        $$ BEGIN IF NEW.id = 3 THEN RAISE 'never %', NEW.id USING ERRCODE = 'ZZ001'; END IF;
+        RETURN NEW; END $$;
+    CREATE TRIGGER never BEFORE INSERT ON rows FOR EACH ROW EXECUTE FUNCTION never();
+"""
+
+
+@pytest.mark.parametrize("when", ["IMMEDIATE", "DEFERRED"])
+def test_what_only_postgres_refuses_costs_its_row(when: str, schema: str) -> None:
+    """A reference to a row that comes later holds where it is checked at the end."""
+    with server().connection(schema) as connection:
+        connection.execute(REFUSALS.format(when=when))
+    given = [
+        [1, "a", None], [2, "a", None], [3, "a", None], [4, "nobody", None], [1, "a", None],
+        [6, "a", 7], [7, "a", 8], [8, "a", None],
+    ]  # fmt: skip
+    ended, found = written(schema, given, dict.fromkeys(("id", "name", "after")))
+    assert [row[0] for row in found] == ([1, 6, 7, 8] if when == "DEFERRED" else [1, 8])
+    assert ended.failed == len(given) - len(found)
+    said = " ".join(ended.errors)
+    for each in ("rows_id_check", "never 3", "rows_name_fkey", "rows_pkey"):
+        assert each in said, each
+
+
+def test_a_statement_that_postgres_does_not_take_costs_no_row(schema: str) -> None:
+    table(schema, "id int, name text")
+    more = {"database.statement": "INSERT INTO rows (id, nam) VALUES (%s, %s)"}
+    ended, found = written(schema, [[1, "a"], [2, "b"]], {"id": None, "name": None}, **more)
+    assert (found, ended.failed) == ([], 0)
+    assert 'column "nam" of relation "rows" does not exist' in ended.errors[0]
