@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from heron_core.errors import ComponentError
 from heronpy_compat.connectors.folder_lock import Superseded
 from heronpy_compat.connectors.ids import Id, Ids
+from heronpy_compat.connectors.left_out_rows import fail_or_ack
 from heronpy_compat.connectors.part_file_sink import PartFileSink, PartTransaction
 from heronpy_compat.connectors.part_files import (
     PartFiles,
@@ -34,7 +35,6 @@ from heronpy_compat.connectors.row_tables import (
     types_called,
     types_for,
 )
-from heronpy_compat.connectors.two_phase import fail_or_ack
 
 if TYPE_CHECKING:
     from heronpy_compat.api.topology_context import TopologyContext

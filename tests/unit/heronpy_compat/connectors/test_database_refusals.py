@@ -61,6 +61,19 @@ def apart(bad: set[int], perhaps: bool = False) -> tuple[Apart, list[int]]:
     return Apart(insert, undo, judge, str), put
 
 
+def counted(divided: Apart) -> list[int]:
+    """How many rows each statement has, as they come."""
+    sizes: list[int] = []
+    insert = divided.put
+
+    def put(positions: Sequence[int]) -> None:
+        sizes.append(len(positions))
+        insert(positions)
+
+    divided.put = put
+    return sizes
+
+
 @pytest.mark.parametrize("bad", [set(), {0}, {6}, {2, 3}, set(range(7)), {1, 3, 5}])
 def test_every_row_that_is_taken_is_written_once_and_in_order(bad: set[int]) -> None:
     divided, put = apart(bad)
@@ -70,9 +83,7 @@ def test_every_row_that_is_taken_is_written_once_and_in_order(bad: set[int]) -> 
 
 def test_a_bad_row_among_a_thousand_costs_twenty_statements() -> None:
     divided, put = apart({617})
-    calls = []
-    insert = divided.put
-    divided.put = lambda some: (calls.append(len(some)), insert(some))[1]
+    calls = counted(divided)
     assert list(divided.write(range(1000))) == [617]
     assert len(put) == 999
     assert len(calls) <= 21
@@ -80,9 +91,7 @@ def test_a_bad_row_among_a_thousand_costs_twenty_statements() -> None:
 
 def test_a_statement_that_takes_no_row_at_all_is_at_fault_itself() -> None:
     divided, _ = apart(set(range(1000)), perhaps=True)
-    calls = []
-    insert = divided.put
-    divided.put = lambda some: (calls.append(some), insert(some))[1]
+    calls = counted(divided)
     with pytest.raises(NotOfRows):
         divided.write(range(1000))
     assert len(calls) < 10 * SUSPECTS_MAX
