@@ -1,6 +1,6 @@
 """Tuples into a Kafka topic, acked when the brokers have them; or exactly once, in transactions."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -20,14 +20,22 @@ from heronpy_compat.connectors.kafka_client import (
     setting,
     to_reach_brokers,
 )
+from heronpy_compat.connectors.kafka_formats import (
+    Encode,
+    Inputs,
+    Position,
+    encoder,
+    format_of,
+    plain_encoder,
+)
 from heronpy_compat.connectors.kafka_records import (
     Record,
-    bytes_of,
     client_limit,
     headers_of,
     size_of,
     topic_limit,
 )
+from heronpy_compat.connectors.schema_registry import format_key
 from heronpy_compat.connectors.transactions import TransactionId, number_of_run
 from heronpy_compat.connectors.two_phase import WriteAheadSink
 
@@ -39,7 +47,8 @@ TOPIC = "kafka.topic"
 KEY_AT = "kafka.key.position"
 """Config key: which value of a tuple, counting from 0, is the record's key; none by default."""
 VALUE_AT = "kafka.value.position"
-"""Config key: which one is its value (the last one)."""
+"""Config key: which one is its value (the last one; in Avro and Protobuf by default all of them,
+as the fields of a record)."""
 HEADERS_AT = "kafka.headers.position"
 """Config key: which one has its headers, a dict or a list of pairs; none by default."""
 
@@ -64,7 +73,8 @@ TRANSACTION_SECS = 30.0
 
 
 class KafkaSink(WriteAheadSink):
-    """Writes one record for each tuple: texts as UTF-8, bytes as they are, the rest as JSON.
+    """Writes one record for each tuple: texts as UTF-8, bytes as they are, the rest as JSON; or, as
+    `kafka.value.format` says, in Avro or Protobuf by a schema registry.
 
     The producer is idempotent: its own repetitions come once. A tuple that is replayed comes again.
     Under EFFECTIVELY_ONCE the records of a checkpoint are written in one transaction of Kafka's.
@@ -82,11 +92,8 @@ class KafkaSink(WriteAheadSink):
         name = self._name
         self._topic = str(setting(config, TOPIC, self.topic, name))
         self._servers = str(setting(config, SERVERS, self.servers, name))
-        key_at = config.get(KEY_AT)
-        self._key_at = None if key_at is None else int(key_at)
-        self._value_at = int(config.get(VALUE_AT, -1))
-        headers_at = config.get(HEADERS_AT)
-        self._headers_at = None if headers_at is None else int(headers_at)
+        self._headers_at = _position(config, HEADERS_AT)
+        self._value_at = _position(config, VALUE_AT)
         timeout_ms = int(keys.seconds(keys.with_defaults(config), keys.MESSAGE_TIMEOUT_SECS) * 1000)
         self._under_way = 0
         self._is_polling = False
@@ -108,6 +115,26 @@ class KafkaSink(WriteAheadSink):
         self._noting = ExitStack()
         self._producer = self._made_producer(timeout if not self.is_two_phase else {})
         partitions_of(self._producer, self._servers, [self._topic])
+        self._encoders = self._made_encoders(config, context)
+
+    def _made_encoders(
+        self, config: Mapping[str, Any], context: "TopologyContext"
+    ) -> dict[str, Encode]:
+        """Of the key, if there is one, and the value."""
+        key_at, value_at = _position(config, KEY_AT), self._value_at
+        made: dict[str, Encode] = {}
+        for part, position in (("key", key_at), ("value", value_at)):
+            if not format_of(config, part, self._name, ()):
+                if position is not None or part == "value":
+                    made[part] = plain_encoder(position or Position(-1, VALUE_AT))
+            elif position is None and part == "key":
+                raise ComponentError(f"{self._name}: {format_key(part)} needs {KEY_AT}")
+            else:
+                inputs = Inputs(self.fields_of_inputs(context), self.types_of_inputs(context))
+                made[part] = encoder(
+                    config, self._name, self._topic, part, position, inputs, self._headers_at
+                )
+        return made
 
     def _made_producer(self, settings: dict[str, Any]) -> Any:
         return kafka().Producer({**settings, **self._settings}, logger=SparingLog(self.logger))
@@ -167,11 +194,10 @@ class KafkaSink(WriteAheadSink):
 
     def row_of(self, tup: Any) -> list[Any]:
         """The key, the value and, if the config asks for some, the headers of a record."""
-        record: list[Any] = [None, bytes_of(*_at(tup, self._value_at, VALUE_AT))]
-        if self._key_at is not None:
-            record[0] = bytes_of(*_at(tup, self._key_at, KEY_AT))
+        key = self._encoders.get("key")
+        record: list[Any] = [None if key is None else key(tup), self._encoders["value"](tup)]
         if self._headers_at is not None:
-            record.append(headers_of(*_at(tup, self._headers_at, HEADERS_AT)))
+            record.append(headers_of(*self._headers_at.of(tup)))
         return record
 
     def checked_row(self, tup: Any) -> list[Any]:
@@ -180,7 +206,7 @@ class KafkaSink(WriteAheadSink):
         if not self._knows_topic and size_of(row) > ASK_ABOVE_BYTES:
             self._learn_limit()
         for each in self._limits:
-            each.check(row, tup.fields[min(self._value_at, len(tup.fields) - 1)])
+            each.check(row, tup.fields[-1 if self._value_at is None else self._value_at.at])
         return row
 
     def _learn_limit(self) -> None:
@@ -290,9 +316,6 @@ class KafkaSink(WriteAheadSink):
         self._noting.close()
 
 
-def _at(tup: Any, at: int, key: str) -> tuple[Any, str]:
-    """A value of a tuple and the beginning of what is told of it; ValueError if there is none."""
-    try:
-        return tup.values[at], f"{tup.fields[at]}="
-    except IndexError:
-        raise ValueError(f"{key} is {at}, and a tuple has {', '.join(tup.fields)}") from None
+def _position(config: Mapping[str, Any], key: str) -> Position | None:
+    at = config.get(key)
+    return None if at is None else Position(int(at), key)

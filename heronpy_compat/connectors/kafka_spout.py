@@ -1,8 +1,7 @@
 """Records of Kafka topics as tuples; offsets are committed up to the lowest that is not acked."""
 
-import json
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -21,8 +20,11 @@ from heronpy_compat.connectors.kafka_client import (
     partitions_of,
     setting,
 )
+from heronpy_compat.connectors.kafka_formats import FieldReader, described
 from heronpy_compat.connectors.offsets import OffsetLedger, PartitionKey
 from heronpy_compat.connectors.replay_queue import ReplayQueue, give_up
+from heronpy_compat.connectors.schema_registry import RegistryAway
+from heronpy_compat.connectors.waiting_records import WaitingRecords
 
 if TYPE_CHECKING:
     from heronpy_compat.api.topology_context import TopologyContext
@@ -31,8 +33,6 @@ TOPICS = "kafka.topics"
 """Config key: a topic, or a list of them."""
 GROUP = "kafka.group"
 """Config key: the consumer group; by default TOPOLOGY.COMPONENT."""
-FORMAT = "kafka.value.format"
-"""Config key: text (UTF-8, the default), json, or bytes."""
 ASSIGNMENT = "kafka.assignment"
 """Config key: group (the default): the brokers divide the partitions and take them away again;
 fixed: instance i of n reads each n-th partition, as Storm's ManualPartitionSubscription."""
@@ -59,27 +59,6 @@ CHECKPOINTS_MAX = 16
 RecordId = tuple[str, int, int]
 """(topic, partition, offset)"""
 
-_FORMATS: dict[str, Callable[[bytes | None], Any]] = {
-    "text": lambda data: None if data is None else data.decode(),
-    "json": lambda data: None if data is None else json.loads(data),
-    "bytes": lambda data: data,
-}
-_FIELDS: dict[str, Callable[[Any], Any]] = {
-    "key": lambda record: _FORMATS["text"](record.key()),
-    "topic": lambda record: record.topic(),
-    "partition": lambda record: record.partition(),
-    "offset": lambda record: record.offset(),
-    "timestamp_ms": lambda record: record.timestamp()[1],
-    "headers": lambda record: record.headers() or [],
-}
-"""What a field of `outputs` is of a record, besides `value`."""
-
-
-def _described(error: ValueError) -> str:
-    if isinstance(error, UnicodeDecodeError):
-        return f"it is not UTF-8 ({error.reason} at byte {error.start}; {FORMAT}: bytes takes it)"
-    return str(error)
-
 
 class KafkaSpout(Spout, TwoPhaseStatefulComponent):
     """Emits the records of topics; the id of a tuple is (topic, partition, offset).
@@ -89,9 +68,10 @@ class KafkaSpout(Spout, TwoPhaseStatefulComponent):
     )
 
     `outputs` of a subclass chooses from value, key, topic, partition, offset, timestamp_ms and
-    headers. A record that fails is emitted again; one that cannot be decoded is an error, and is
-    left out. Under EFFECTIVELY_ONCE the positions are part of the checkpoint, and are committed to
-    the brokers when that is complete.
+    headers; other names are fields of a value in JSON, Avro or Protobuf. A record that fails is
+    emitted again; one that cannot be decoded is an error, and is left out. While a schema registry
+    is away its records wait. Under EFFECTIVELY_ONCE the positions are part of the checkpoint, and
+    are committed to the brokers when that is complete.
     """
 
     outputs = ["value"]
@@ -109,7 +89,7 @@ class KafkaSpout(Spout, TwoPhaseStatefulComponent):
         topics = setting(config, TOPICS, self.topics, name)
         self._topics = [topics] if isinstance(topics, str) else list(topics)
         self._servers = str(setting(config, SERVERS, self.servers, name))
-        self._readers = [self._reader(field, config, name) for field in self.outputs]
+        self._fields = FieldReader(self.outputs, config, name)
         self._finish_at_end = bool(config.get(FINISH_AT_END, False))
         self._failed: ReplayQueue[RecordId] = ReplayQueue.of(config)
         self._is_exact = config.get(keys.RELIABILITY_MODE) == keys.EFFECTIVELY_ONCE
@@ -132,19 +112,6 @@ class KafkaSpout(Spout, TwoPhaseStatefulComponent):
             )
         return self._finish_at_end or assignment == "fixed"
 
-    def _reader(self, field: Any, config: dict[str, Any], name: str) -> Callable[[Any], Any]:
-        if field != "value":
-            if field in _FIELDS:
-                return _FIELDS[field]
-            raise ComponentError(
-                f"{name}: a record has no {field!r}, but value, {', '.join(_FIELDS)}"
-            )
-        kind = config.get(FORMAT, "text")
-        if kind not in _FORMATS:
-            raise ComponentError(f"{name}: {FORMAT} is one of {', '.join(_FORMATS)}, not {kind!r}")
-        decode = _FORMATS[kind]
-        return lambda record: decode(record.value())
-
     def _connect(self, settings: dict[str, Any]) -> None:
         self._consumer: Any = kafka().Consumer(
             {
@@ -165,8 +132,11 @@ class KafkaSpout(Spout, TwoPhaseStatefulComponent):
         EFFECTIVELY_ONCE it goes on with each record."""
         self._restore()
         self._ledger = OffsetLedger()
+        self._waiting = WaitingRecords()
         self._values: dict[RecordId, list[Any]] = {}
         self._paused: set[PartitionKey] = set()
+        self._held: set[PartitionKey] = set()
+        """Paused as well, as a record of them waits for the schema registry."""
         self._ended: set[PartitionKey] = set()
         self._mine: list[PartitionKey] = []
         self._next_commit = self._next_repeat = 0.0
@@ -249,11 +219,14 @@ class KafkaSpout(Spout, TwoPhaseStatefulComponent):
 
     def _lost(self, _: Any, partitions: Any) -> None:
         gone = set(map(_partition_key, partitions))
+        self._waiting.drop(gone)
         for each in gone:
             self._ledger.revoke(each)
             self._positions.pop(each, None)
         self._mine = [each for each in self._mine if each not in gone]
-        self._resume(self._paused & gone)  # the client would keep it, if they come back
+        # The client would keep it, if they come back.
+        self._resume((self._paused | self._held) & gone)
+        self._held -= gone
         self._values = {key: each for key, each in self._values.items() if key[:2] not in gone}
         self._failed.retain(lambda record_id: record_id[:2] not in gone)
 
@@ -266,14 +239,29 @@ class KafkaSpout(Spout, TwoPhaseStatefulComponent):
             return
         if not self._subscribed:
             self._subscribe()
-        record = self._consumer.poll(0)
-        if record is None:
-            if self._finish_at_end and not self._failed and self._ended.issuperset(self._mine):
-                self.finish()
-        elif record.error() is not None:
-            self._take_error(record)
-        else:
+        if (record := self._next_record()) is not None:
             self._take(record)
+        elif self._is_at_end:
+            self.finish()
+
+    @property
+    def _is_at_end(self) -> bool:
+        is_empty = not self._failed and not self._waiting
+        return self._finish_at_end and is_empty and self._ended.issuperset(self._mine)
+
+    def _next_record(self) -> Any:
+        """One that waits for the schema registry, if it is due, or else what the brokers have; the
+        client is asked in any case, as it has to be to stay in its group."""
+        record = self._consumer.poll(0)
+        if record is not None and record.error() is not None:
+            self._take_error(record)
+        elif record is not None:
+            if not self._waiting:
+                return record
+            partition_key = _partition_of(record)
+            self._hold(partition_key)
+            self._waiting.add(partition_key, record)
+        return self._waiting.take(time.monotonic())
 
     def _emit_failed(self) -> bool:
         """Emit a record that failed and is due; whether there was one. One that was read again with
@@ -296,18 +284,37 @@ class KafkaSpout(Spout, TwoPhaseStatefulComponent):
             self.logger.warning("Kafka at %s: %s", self._servers, error_text(error))
 
     def _take(self, record: Any) -> None:
+        """Emit it; ComponentError if it cannot be decoded, or is not of the declared types."""
         partition_key, offset = _partition_of(record), record.offset()
+        values: list[Any] | None = None
+        try:
+            values = self._fields.values(record)
+        except RegistryAway as error:
+            self._wait_with(record, error)
+            return
+        except ValueError as error:
+            problem = described(error)
+        self._decoded(partition_key)
+        self._note_taken(partition_key, offset)
+        try:
+            if values is not None:
+                self._emit_taken(partition_key, offset, values)
+                return
+        except TypeError as error:  # of the emit: a value is not of the declared type
+            problem = str(error)
+        self._values.pop((*partition_key, offset), None)
+        self._ledger.ack(partition_key, offset)
+        raise ComponentError(
+            f"{partition_key[0]}[{partition_key[1]}]@{offset} is left out: {problem}"
+        )
+
+    def _note_taken(self, partition_key: PartitionKey, offset: int) -> None:
         if self._is_exact:
             self._positions[partition_key] = offset + 1
         else:
             self._ledger.take(partition_key, offset)
-        try:
-            values = [read(record) for read in self._readers]
-        except ValueError as error:
-            self._ledger.ack(partition_key, offset)
-            raise ComponentError(
-                f"{partition_key[0]}[{partition_key[1]}]@{offset} is left out: {_described(error)}"
-            ) from None
+
+    def _emit_taken(self, partition_key: PartitionKey, offset: int, values: list[Any]) -> None:
         if self._is_exact:
             self.emit(values)
             return
@@ -317,6 +324,25 @@ class KafkaSpout(Spout, TwoPhaseStatefulComponent):
         record_id = (*partition_key, offset)
         self._values[record_id] = values
         self.emit(values, tup_id=record_id)
+
+    def _wait_with(self, record: Any, error: Exception) -> None:
+        """Of its partition nothing comes until it is decoded."""
+        partition_key = _partition_of(record)
+        self._hold(partition_key)
+        pause = self._waiting.put_back(partition_key, record, time.monotonic())
+        self.logger.warning("%s; tried again in %g s", error, pause)
+
+    def _hold(self, partition_key: PartitionKey) -> None:
+        self._held.add(partition_key)
+        self._consumer.pause([kafka().TopicPartition(*partition_key)])
+
+    def _decoded(self, partition_key: PartitionKey) -> None:
+        """The registry answers, or is not asked."""
+        if self._held:
+            self._waiting.answered()
+            if partition_key in self._held - self._waiting.partition_keys:
+                self._held.remove(partition_key)
+                self._resume({partition_key} - self._paused)
 
     def ack(self, tup_id: RecordId) -> None:
         """The record is done."""
@@ -331,7 +357,8 @@ class KafkaSpout(Spout, TwoPhaseStatefulComponent):
             partition_key in self._paused
             and self._ledger.pending(partition_key) <= self._pending_max // 2
         ):
-            self._resume({partition_key})
+            self._paused.discard(partition_key)
+            self._resume({partition_key} - self._held)
         self._commit_if_due()
 
     def _resume(self, partition_keys: set[PartitionKey]) -> None:

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
 
+import confluent_kafka.schema_registry.avro  # noqa: F401 - found although its package is replaced
+
 Record = tuple[bytes | None, bytes | None]
 """(key, value)"""
 NOTHING_COMMITTED = -1001

@@ -283,7 +283,10 @@ def test_errors_are_one_line(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) 
         ({"topics": []}, "lines: its config needs kafka.topics"),
         ({"topics": "nowhere"}, "topic 'nowhere': Broker: Unknown topic"),
         ({"assignment": "mine"}, "kafka.assignment is group or fixed, not 'mine'"),
-        ({"value_format": "xml"}, "kafka.value.format is one of text, json, bytes, not 'xml'"),
+        (
+            {"value_format": "xml"},
+            "kafka.value.format is one of text, json, bytes, avro, protobuf, not 'xml'",
+        ),
     ]
     for keys, text in wrong:
         with pytest.raises(ComponentError) as caught:
