@@ -78,6 +78,8 @@ class InstanceArguments(Struct, frozen=True):
     """Signs its states; empty: they are not signed."""
     begins_run: bool = False
     """The store was away when the run began: nothing is there that says so."""
+    awaits_run: bool = False
+    """The topology master's container says there that the run has begun, perhaps in a moment."""
 
 
 class Server:
@@ -142,6 +144,7 @@ class Server:
             arguments.run,
             is_folder=is_on_this_machine(url),
             begins=arguments.begins_run,
+            awaits=arguments.awaits_run,
         )
         if keys.takes_checkpoints(config):
             if not is_on_this_machine(url):

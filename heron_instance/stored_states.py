@@ -146,7 +146,7 @@ class NewestState:
         some, and none can be read, or if the store is away: it would look like that of a first
         run."""
         store = self._opened()
-        self._marker.check(store)
+        self._marker.check_first(store)
         numbers = store.numbers(self._folder)
         # Numbers go on from the time, so that a process that was stopped and replaced, and wakes up
         # again, saves nothing under a number that its successor has used or will use.

@@ -1,9 +1,9 @@
 """Which checkpoint is under way, and to which ones the topology can go back.
 
 A checkpoint gets its number, which is stored before it is triggered, so that no number is used
-twice whatever becomes of this master. It is complete when all instances have stored their state;
-that is stored before anybody acts on it. One that fails leaves those before as they are: the next
-one comes after the interval.
+twice whatever becomes of this master. It is complete when all instances have stored their state and
+the master sees all states in the checkpoint store; that is stored before anybody acts on it. One
+that fails leaves those before as they are: the next one comes after the interval.
 """
 
 from collections.abc import Callable, Mapping, Set
@@ -21,6 +21,7 @@ from heron_core.wire import messages
 from heron_engine.topology_master.events import (
     DescribeCheckpoint,
     DiscardCheckpoint,
+    SeekStates,
     StoreCheckpoints,
 )
 from heron_engine.topology_master.options import Options
@@ -28,6 +29,7 @@ from heron_engine.topology_master.recovery import Recovery
 
 Step = (
     StoreCheckpoints
+    | SeekStates
     | DescribeCheckpoint
     | DiscardCheckpoint
     | messages.TriggerCheckpoint
@@ -47,8 +49,11 @@ class Stage(Enum):
     """Its number is being stored."""
     UNDER_WAY = "under way"
     """It is triggered, and instances store their states."""
+    CHECKING = "checking"
+    """All states are stored, as their instances say; the master looks whether it sees them. A host
+    whose disk is not mounted has its states where other hosts cannot read them."""
     COMPLETING = "completing"
-    """All states are stored; that it is complete is being stored."""
+    """The master sees all states; that it is complete is being stored."""
 
 
 class Completed(Struct, frozen=True):
@@ -232,7 +237,7 @@ class Checkpoints:
             self.pending.gave_up.add(message.component)
 
     def take(self, message: messages.CheckpointStored, now: float) -> list[Step]:
-        """An instance has stored its state."""
+        """An instance has stored its state; that of the last one has the master look for all."""
         pending = self.pending
         if pending is None or message.checkpoint != pending.number or not pending.left:
             return []
@@ -243,7 +248,19 @@ class Checkpoints:
             _add_input(pending, message)
         if pending.left:
             return []
-        pending.stage, pending.secs = Stage.COMPLETING, now - pending.since
+        pending.stage, pending.secs = Stage.CHECKING, now - pending.since
+        return [SeekStates(pending.number, tuple(sorted(pending.aligned_ms)))]
+
+    def is_checking(self, number: int) -> bool:
+        """Whether the one under way is this one, and waits for what the master sees of it."""
+        pending = self.pending
+        return pending is not None and pending.number == number and pending.stage is Stage.CHECKING
+
+    def seen(self, now: float) -> list[Step]:
+        """The master sees all states of the one that is checked: it is complete."""
+        pending = self.pending
+        assert pending is not None
+        pending.stage = Stage.COMPLETING
         self._next_at = max(self._next_at or now, now + self._options.checkpoint_pause_secs)
         self.failure, self._aligned_ms = "", pending.aligned_ms
         newest = Completed(
@@ -348,8 +365,8 @@ class Checkpoints:
         if self.pending is not None:
             assert self.pending.number == self.latest, "an older one is under way"
             assert self.pending.left <= tasks, "a checkpoint waits for a stranger"
-            complete = self.pending.stage is Stage.COMPLETING
-            assert complete is not bool(self.pending.left), "a complete checkpoint waits for tasks"
+            is_stored = self.pending.stage in (Stage.CHECKING, Stage.COMPLETING)
+            assert is_stored is not bool(self.pending.left), "a stored checkpoint waits for tasks"
 
 
 def _add_input(pending: Pending, message: messages.CheckpointStored) -> None:

@@ -115,6 +115,12 @@ class TopologyMaster:
         return self._life.plan.restore
 
     @property
+    def has_checkpoint(self) -> bool:
+        """Whether a checkpoint is complete."""
+        once = self._life.effectively_once
+        return once is not None and bool(once.checkpoints.completed)
+
+    @property
     def phase(self) -> Phase:
         """How far the end of a finite topology has come."""
         return self._life.termination.phase
@@ -156,6 +162,9 @@ class TopologyMaster:
             case events.OtherEngine(sender, reason):
                 refusal = messages.RegistrationRejected(reason)
                 out += [events.Send(sender, refusal), events.Log(f"refused: {reason}")]
+            case events.StatesSought():
+                if (once := self._life.effectively_once) is not None:
+                    self._life.take_states_sought(once, event, now, out)
             case events.Received(sender, message):
                 try:
                     self._received(sender, message, now, out)

@@ -45,7 +45,19 @@ class Timer(Struct, frozen=True):
     """Whether the state store has all that it was to be given so far."""
 
 
-Event = Received | Malformed | OtherEngine | Timer
+class StatesSought(Struct, frozen=True):
+    """What the checkpoint store has of a checkpoint, as the topology master's host sees it."""
+
+    checkpoint: int
+    folder: str
+    """The store's, as processes open it."""
+    missing: tuple[int, ...] = ()
+    """The tasks whose state is not there."""
+    failure: str = ""
+    """Why the store cannot be looked at; empty if it was."""
+
+
+Event = Received | Malformed | OtherEngine | Timer | StatesSought
 
 
 class Send(Struct, frozen=True):
@@ -90,6 +102,14 @@ class StoreCheckpoints(Struct, frozen=True):
     checkpoints: dict[str, Any]
 
 
+class SeekStates(Struct, frozen=True):
+    """Look whether the states of a checkpoint's tasks are in the checkpoint store that the master
+    sees; StatesSought is the answer."""
+
+    checkpoint: int
+    tasks: tuple[int, ...]
+
+
 class DescribeCheckpoint(Struct, frozen=True):
     """Write into the checkpoint store what is in a checkpoint, whose states are all there."""
 
@@ -132,6 +152,7 @@ Instruction = (
     | StoreState
     | StoreStatistics
     | StoreCheckpoints
+    | SeekStates
     | DescribeCheckpoint
     | DiscardCheckpoint
     | ExportTrace
@@ -149,6 +170,8 @@ def cause_of(event: Event) -> str:
             return f"malformed: {reason}"
         case OtherEngine(sender, reason):
             return f"of another engine: {sender!r}"
+        case StatesSought(checkpoint, _, missing, failure):
+            return f"states of checkpoint {checkpoint}: {failure or f'{len(missing)} not seen'}"
         case Received(sender, message):
             about = next((getattr(message, each) for each in ABOUT if hasattr(message, each)), "")
             return f"{type(message).__name__}({about}) from {sender!r}"
@@ -173,6 +196,7 @@ def effect_of(instruction: Instruction) -> str | None:
             StorePlan()
             | StorePacking()
             | StoreCheckpoints()
+            | SeekStates()
             | DescribeCheckpoint()
             | DiscardCheckpoint()
         ):

@@ -31,7 +31,8 @@ from heron_engine.topology_master.termination import (
     StopTicks,
     Termination,
 )
-from heron_engine.topology_master.update import MasterView, names_of
+from heron_engine.topology_master.update import MasterView
+from heron_engine.topology_master.visible_states import why_late, why_unseen
 
 Out = list[events.Instruction]
 
@@ -243,15 +244,26 @@ class Lifecycle:
                 if epoch == self.plan.epoch and once.recovery.is_released:
                     self._go_back(once, f"{instance_name(packing, task)}: {reason}", now, out)
             case messages.CheckpointStored():
-                before, steps = once.checkpoints.failure, once.checkpoints.take(message, now)
-                self._take_steps(steps, out)
-                if steps and before:
-                    self.incidents.record(now, EventKind.CHECKPOINT, "checkpoints work again")
+                self._take_steps(once.checkpoints.take(message, now), out)
             case messages.GivenUp():
                 once.checkpoints.note_given_up(message)
             case messages.CheckpointFailed(task, number, why):
                 named = f"{instance_name(packing, task)}: {why}"
                 self._checkpoint_failed(once, number, named, now)
+
+    def take_states_sought(
+        self, once: EffectivelyOnce, sought: events.StatesSought, now: float, out: Out
+    ) -> None:
+        """The checkpoint store was looked at: the checkpoint is complete, or has failed."""
+        if not once.checkpoints.is_checking(sought.checkpoint):
+            return  # it was given up meanwhile
+        if why := why_unseen(sought, self.topology, self.plan.packing, self.members.hosts):
+            self._checkpoint_failed(once, sought.checkpoint, why, now)
+            return
+        before = once.checkpoints.failure
+        self._take_steps(once.checkpoints.seen(now), out)
+        if before:
+            self.incidents.record(now, EventKind.CHECKPOINT, "checkpoints work again")
 
     def _release(self, once: EffectivelyOnce, now: float, out: Out) -> None:
         """All instances have their state: they may go on."""
@@ -275,7 +287,7 @@ class Lifecycle:
             self._go_back(once, ANOTHER_TRY, now, out)
         self._go_back_if_wanted(once, now, out)
         if (late := once.checkpoints.late(now)) is not None:
-            why = f"not stored in time by {names_of(self.plan.packing, late.left)}"
+            why = why_late(late.left, self.plan.packing)
             self._checkpoint_failed(once, late.number, why, now)
         if self._may_begin_checkpoint(once) and once.checkpoints.is_due(now):
             tasks, phase = self.plan.packing.instances.keys(), self.termination.phase

@@ -121,6 +121,11 @@ class Membership:
         """container -> address of its stream manager for its peers; all of them are registered."""
         return {each: self.registered[each].registration.address for each in sorted(containers)}
 
+    @property
+    def hosts(self) -> dict[int, str]:
+        """container -> host of its registered stream manager"""
+        return {container: each.registration.host for container, each in self.registered.items()}
+
     def send(self, container: int, message: messages.ToStreamManager, out: Out) -> None:
         """Send a message to a registered stream manager."""
         out.append(events.Send(self.registered[container].sender, message))

@@ -44,10 +44,9 @@ from heron_engine.topology_master.manager_links import ManagerLinks, is_manager
 from heron_engine.topology_master.measurements import Measurements
 from heron_engine.topology_master.metrics_port import OwnMetrics, labels_of
 from heron_engine.topology_master.options import Options
+from heron_engine.topology_master.stored_checkpoints import StoredCheckpoints
 from heron_engine.topology_master.stored_nodes import CLOSE_SECS, MasterNode, StoredNodes
 from heron_engine.topology_master.trace_export import TraceExport
-from heron_io.checkpoint_store.opening import open_checkpoint_store
-from heron_io.checkpoint_store.protocol import CheckpointStoreError
 from heron_io.processes import SupervisorLink, started_at
 from heron_io.run_records import Records
 from heron_io.security import Keys
@@ -55,7 +54,6 @@ from heron_io.server_loop import ServerLoop
 from heron_io.state_store.opening import open_store
 from heron_io.state_store.protocol import StateStore
 from heron_io.transport import drain
-from heron_io.worker import Worker
 
 log = logging.getLogger("topology_master")
 
@@ -84,6 +82,9 @@ class ServerArguments(Struct, frozen=True):
     """Folder for events.log and the last numbers; None for none."""
     checkpoint_store: str = ""
     """URL of where states are kept, in a topology that takes checkpoints."""
+    begins_run: str = ""
+    """The run whose mark the master is to leave there, as the store was away when the run began;
+    empty: the mark is there."""
 
 
 class Server:
@@ -100,7 +101,6 @@ class Server:
         self._packing = packing
         self._store_url = arguments.store_url
         self._records = Records(arguments.logs)
-        self._checkpoint_store_url = arguments.checkpoint_store
         self._store: StateStore
         self._link = link
         self._loop = ServerLoop(arguments.keys, link, TIMER_SECS)
@@ -111,7 +111,9 @@ class Server:
         self._links: ManagerLinks[bytes] = ManagerLinks()
         self._leave_at = float("inf")
         self._nodes: StoredNodes
-        self._checkpoint_files = Worker("checkpoint store")
+        self._checkpoints = StoredCheckpoints(
+            arguments.checkpoint_store, topology.name, arguments.begins_run
+        )
         self._describing = 0
         """Checkpoints that are being described in the checkpoint store."""
         self._undescribed: list[tuple[str, Any]] = []
@@ -131,8 +133,9 @@ class Server:
             events.StorePacking: self._store_packing,
             events.StoreState: self._store_state,
             events.StoreCheckpoints: self._store_checkpoints,
+            events.SeekStates: lambda each: self._checkpoints.seek(each, self._handle),
             events.DescribeCheckpoint: self._describe_checkpoint,
-            events.DiscardCheckpoint: self._discard_checkpoint,
+            events.DiscardCheckpoint: lambda each: self._checkpoints.discard(each.checkpoint),
             events.StoreStatistics: lambda each: self._records.keep(each.statistics),
             events.ExportTrace: lambda each: self._traces.take(each, time.monotonic()),
             events.WriteEvent: lambda each: self._records.write_event(each.event),
@@ -240,6 +243,8 @@ class Server:
             time.time() - time.monotonic(),
             self._store.get(checkpoints_path(self._topology.name)),
         )
+        if self._core.has_checkpoint:
+            self._checkpoints.has_begun()
         self._core.master_began(self._link.predecessor, time.monotonic())
         # The master before us may have died in the middle of an update, and told nobody.
         self._reload = previous is not None
@@ -251,6 +256,7 @@ class Server:
             if self._loop.is_timer_due(now):
                 own_metrics.open(self._loop, now)
                 self._nodes.look(now, is_over=self._leave_at < float("inf"))
+                self._checkpoints.look(now)
                 self._act_on_stored(now)
                 self._traces.look(self._core.packing, now)
                 self._handle(events.Timer(self._has_stored_all))
@@ -263,13 +269,13 @@ class Server:
             for message in self._loop.received(self._router, ready, DRAIN_MESSAGES):
                 self._receive(message)
             own_metrics.answer(ready, self._core, now)
-            for each in (self._nodes, self._checkpoint_files):
+            for each in (self._nodes, self._checkpoints):
                 if each.readable in ready:
                     each.finish()
         own_metrics.close()
         self._take_last_numbers()
         self._traces.close(self._core.packing)
-        self._checkpoint_files.close(CLOSE_SECS)
+        self._checkpoints.close(CLOSE_SECS)
         self._nodes.close()
         self._act_on_stored(float("inf"))
 
@@ -330,7 +336,7 @@ class Server:
             at = path(self._topology.name)
             if (value := self._store.get(at)) is not None:
                 self._nodes.keep(at, value)
-        for each in (self._nodes, self._checkpoint_files):
+        for each in (self._nodes, self._checkpoints):
             self._loop.register(each.readable)
 
     def _labels(self) -> dict[str, str]:
@@ -435,30 +441,10 @@ class Server:
         self._put_node(checkpoints_path(self._topology.name), each.checkpoints)
 
     def _describe_checkpoint(self, each: events.DescribeCheckpoint) -> None:
-        name, packing = self._topology.name, self._core.packing
-        plain = description_of(self._topology, packing, each.checkpoint, each.at)
-        described = replace(plain, at_end=each.at_end)
-
-        def describe() -> None:
-            try:
-                store = open_checkpoint_store(self._checkpoint_store_url)
-                store.checkpoint(name, each.checkpoint).describe(to_json(described))
-            except CheckpointStoreError as error:
-                number = each.checkpoint
-                log.warning("nothing new can be started from checkpoint %d: %s", number, error)
-
+        plain = description_of(self._topology, self._core.packing, each.checkpoint, each.at)
+        described = to_json(replace(plain, at_end=each.at_end))
         self._describing += 1
-        self._checkpoint_files.begin(describe, lambda result: self._is_described())
-
-    def _discard_checkpoint(self, each: events.DiscardCheckpoint) -> None:
-        def discard() -> None:
-            try:
-                store = open_checkpoint_store(self._checkpoint_store_url)
-                store.discard(self._topology.name, each.checkpoint)
-            except CheckpointStoreError as error:
-                log.warning("%s", error)
-
-        self._checkpoint_files.begin(discard, lambda result: None)
+        self._checkpoints.describe(each.checkpoint, described, self._is_described)
 
     def _store_state(self, each: events.StoreState) -> None:
         if each.state in TopologyState.OVER:

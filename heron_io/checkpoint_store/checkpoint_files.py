@@ -77,13 +77,16 @@ class CheckpointFiles:
 
     def check_run(self, topology: str, run: str) -> None:
         """CheckpointStoreError if the store is not the one in which a run has begun."""
+        if not self.has_begun(topology, run):
+            raise self.absent(topology)
+
+    def has_begun(self, topology: str, run: str) -> bool:
+        """Whether the store has the mark of a run."""
         path = f"{self.own(topology, run).path}/{BEGUN}"
         try:
-            is_here = self._access.size(path) is not None
+            return self._access.size(path) is not None
         except Exception as error:
             raise wrong(f"{path} cannot be looked at", error) from error
-        if not is_here:
-            raise self.absent(topology)
 
     def absent(self, topology: str) -> CheckpointStoreError:
         """The error of a store that has to have something of a topology, and has nothing."""

@@ -3,21 +3,43 @@
 The folder of a disk that is not mounted is there, and empty. A state that is saved in it is hidden
 as soon as the disk is back, and the checkpoint that needs it, whose sinks have committed, is gone.
 So a run leaves a mark in its store before its first state, and saves nothing where that is missing.
+
+In a store that several hosts share one process of the run leaves the mark, and all others look for
+it: a host that begins with its disk not mounted has no mark, and saves nothing.
 """
 
+import time
+from collections.abc import Callable
+
 from heron_io.checkpoint_store.checkpoint_files import CheckpointFiles
+
+AWAIT_SECS = 30.0
+"""For which a process that begins looks for the mark: containers of one topology start within
+seconds of each other. Later it fails, says why, and is started again."""
+LOOK_SECS = 0.1
+"""Between two looks."""
 
 
 class RunMarker:
     """The mark of one run, as one process of it sees that."""
 
-    def __init__(self, topology: str, run: str, *, is_folder: bool, begins: bool = False) -> None:
+    def __init__(
+        self,
+        topology: str,
+        run: str,
+        *,
+        is_folder: bool,
+        begins: bool = False,
+        awaits: bool = False,
+    ) -> None:
         """`is_folder`: the store is on this machine; one with a server does not answer when it is
-        away. `begins`: the store was away when the run began, so the mark may be missing."""
+        away. `begins`: the store was away when the run began, so the mark may be missing, and is to
+        be left. `awaits`: the process that leaves it may not have come so far."""
         self._topology = topology
         self._run = run
         self._is_folder = is_folder
         self._begins = begins
+        self._awaits = awaits
 
     def check(self, store: CheckpointFiles) -> None:
         """CheckpointStoreError if the store is not the one in which the run has begun."""
@@ -27,3 +49,14 @@ class RunMarker:
             store.begin_run(self._topology, self._run)
             self._begins = False
         store.check_run(self._topology, self._run)
+
+    def check_first(
+        self, store: CheckpointFiles, rest: Callable[[float], None] = time.sleep
+    ) -> None:
+        """As `check`, before the first state of a process: it waits for a mark that is to come.
+        `rest` waits for so many seconds."""
+        looks = int(AWAIT_SECS / LOOK_SECS) if self._awaits and self._is_folder else 0
+        while looks and not store.has_begun(self._topology, self._run):
+            looks -= 1
+            rest(LOOK_SECS)
+        self.check(store)

@@ -152,14 +152,19 @@ class StateFolder:
 
     def check_presence(self, tasks: Iterable[int]) -> None:
         """CheckpointStoreError if the state of one of the tasks is not here."""
-        for task in tasks:
-            path = f"{self.path}/{task}"
-            try:
-                is_here = self.access.size(path) is not None
-            except Exception as error:
-                raise wrong(f"{path} cannot be looked at", error) from error
-            if not is_here:
-                raise CheckpointStoreError(f"the state of task {task} is missing: {path}")
+        for task in sorted(self.missing(tasks)):
+            raise CheckpointStoreError(f"the state of task {task} is missing: {self.path}/{task}")
+
+    def missing(self, tasks: Iterable[int]) -> set[int]:
+        """Those of the tasks whose state is not here. One listing; a name that is not in it is
+        asked for by itself, for network file systems list what they have seen a moment ago."""
+        path = self.path
+        try:
+            listed = set(self.access.names(path))
+            unlisted = {task for task in tasks if str(task) not in listed}
+            return {task for task in unlisted if self.access.size(f"{path}/{task}") is None}
+        except Exception as error:
+            raise wrong(f"{path} cannot be looked at", error) from error
 
     def check_signatures(self, tasks: Iterable[int]) -> None:
         """StateNotSigned if the state of one of the tasks is not what the signer's topology has

@@ -23,10 +23,11 @@ from heron_core.records import replace
 from heron_core.supervision import PACKING
 from heron_core.topology import ComponentSpec, TopologySpec
 from heron_engine.scheduler.container.grace import INSTANCE_GRACE_SECS, SERVICE_GRACE_SECS
+from heron_engine.scheduler.container.run_mark import Mark, begin_states
 from heron_engine.scheduler.container.supervisor import PlanMessage, Supervisor
 from heron_engine.scheduler.container.supervisor_events import ProcessSpec
 from heron_engine.scheduler.packing.resources import COMPONENT_RAM_MAP, component_bytes
-from heron_engine.scheduler.savepoints import absolute_url, begin_run, run_of, store_url
+from heron_engine.scheduler.savepoints import absolute_url, run_of, store_url
 from heron_io.imports import put_on_search_path
 from heron_io.logs import log_to
 from heron_io.processes import SupervisorLink, raise_file_limit
@@ -62,8 +63,8 @@ class ContainerSpec(Struct, frozen=True):
     """Whether the topology has run before: then a process that cannot start does not end it."""
     relocate: Callable[[TopologySpec], TopologySpec] = lambda each: each
     """A topology with its paths as they are on this machine; HeronError if it cannot be here."""
-    begins: bool = False
-    """The checkpoint store was away when the run began: an instance leaves the run's mark there."""
+    mark: Mark = Mark.THERE
+    """What its processes have to do about the run's mark in the checkpoint store."""
 
 
 def run(spec: ContainerSpec, link: SupervisorLink) -> int:
@@ -72,7 +73,7 @@ def run(spec: ContainerSpec, link: SupervisorLink) -> int:
     name = f"container {spec.container}"
     log_to(_log_file(spec, f"container-{spec.container}"), name, log_format=form)
     spec = replace(spec, predecessor=link.predecessor or spec.predecessor)
-    spec = replace(spec, begins=_begin_states(spec))
+    spec = replace(spec, mark=_begin_states(spec))
     gc.freeze()  # what is shared with the children stays shared: the collector leaves it alone
     gc.set_threshold(GC_ALLOCATIONS, *GC_GENERATIONS)
     config = keys.with_defaults(spec.topology.config)
@@ -92,19 +93,10 @@ def run(spec: ContainerSpec, link: SupervisorLink) -> int:
     return outcome.code
 
 
-def _begin_states(spec: ContainerSpec) -> bool:
-    """Say in the checkpoint store that this run saves its states there, before the first of its
-    instances begins; whether they still have to, as the store is away. Whoever has been there
-    before looks for that."""
-    was_here = spec.was_up or spec.predecessor or spec.keys.run
-    if spec.container == MASTER_CONTAINER or was_here:
-        return False
-    try:
-        begin_run(spec.topology, _checkpoint_store(spec), spec.keys)
-    except HeronError as error:  # an instance that keeps state cannot begin, and says why
-        log.warning("%s", error)
-        return True
-    return False
+def _begin_states(spec: ContainerSpec) -> Mark:
+    was_here = bool(spec.was_up or spec.predecessor or spec.keys.run)
+    url = _checkpoint_store(spec)
+    return begin_states(spec.topology, spec.keys, spec.container, url, was_here)
 
 
 def changed_specs(
@@ -154,7 +146,12 @@ def _master_spec(spec: ContainerSpec) -> ProcessSpec:
         from heron_engine.topology_master import server
 
         where = server.ServerArguments(
-            spec.store_url, spec.keys, spec.bind_host, spec.logs, _checkpoint_store(spec)
+            spec.store_url,
+            spec.keys,
+            spec.bind_host,
+            spec.logs,
+            _checkpoint_store(spec),
+            run_of(spec.keys) if spec.mark is Mark.OWED else "",
         )
         return server.run(spec.topology, spec.packing, where, link)
 
@@ -218,7 +215,8 @@ def _instance_spec(
         _checkpoint_store(spec),
         run_of(spec.keys),
         spec.keys.states_key,
-        spec.begins,
+        begins_run=spec.mark is Mark.OWED,
+        awaits_run=spec.mark is Mark.AWAITED,
     )
 
     def main(link: SupervisorLink) -> int:

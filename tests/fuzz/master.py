@@ -73,6 +73,9 @@ class Fake:
                 case events.StoreStatistics(statistics):
                     kept = json.loads(json.dumps(statistics))
                     self.successor(statistics=kept)
+                case events.SeekStates(number, tasks):
+                    missing = tasks[:1] if self.now % 2 < 1 else ()
+                    self.handle(events.StatesSought(number, "/store", missing))
                 case events.StoreCheckpoints(checkpoints):
                     kept = json.loads(json.dumps(checkpoints))
                     self.successor(checkpoints=kept)

@@ -14,6 +14,7 @@ from heron_core.records import replace
 from heron_core.state.in_flight_table import own_keys
 from heron_core.state.parts import KeyRange
 from heron_core.topology import ComponentSpec, GroupingKind, TopologySpec
+from heron_engine.topology_master.events import StatesSought
 from heron_io.checkpoint_store.protocol import CheckpointStoreError, StateDamaged, StateGone
 from heronpy_compat.api.state.stateful_component import (
     StatefulComponent,
@@ -40,7 +41,8 @@ FAILING_SHARES = (0.7, 1.0)
 
 
 class SimStates:
-    """The checkpoint store; as slow or as broken as the run wants it."""
+    """The checkpoint store; as slow or as broken as the run wants it, and hidden from hosts that
+    have not mounted its disk."""
 
     def __init__(self, seed: int) -> None:
         self._rng = Random(f"states {seed}")
@@ -48,23 +50,46 @@ class SimStates:
         self.fails_to = ""
         self.failing_share = 1.0
         self._lost: dict[tuple[int, int], type[CheckpointStoreError]] = {}
+        self._bare: dict[int, dict[tuple[int, int], bytes]] = {}
+        """container -> what its host has in the folder where the disk is to be mounted"""
 
-    def save(self, topology: str, checkpoint: int, task: int, state: bytes) -> None:
+    def save(self, container: int, checkpoint: int, task: int, state: bytes) -> None:
         if self.fails_to in ("save", "both") and self._rng.random() < self.failing_share:
             raise CheckpointStoreError("no space is left")
-        self._states[checkpoint, task] = state
+        self._seen_by(container)[checkpoint, task] = state
 
-    def load(self, topology: str, checkpoint: int, task: int) -> bytes:
+    def _seen_by(self, container: int) -> dict[tuple[int, int], bytes]:
+        return self._bare.get(container, self._states)
+
+    def load(self, container: int, checkpoint: int, task: int) -> bytes:
         if self.fails_to in ("load", "both") and self._rng.random() < self.failing_share:
             raise CheckpointStoreError("it cannot be read")
-        require((checkpoint, task) in self._states, f"{task} has no state of {checkpoint}")
+        states = self._seen_by(container)
+        if states is not self._states and (checkpoint, task) not in states:
+            raise CheckpointStoreError("the disk is not mounted")
+        require((checkpoint, task) in states, f"{task} has no state of {checkpoint}")
         if (checkpoint, task) in self._lost:
             raise self._lost[checkpoint, task](f"the state of {task} in {checkpoint} is lost")
-        return self._states[checkpoint, task]
+        return states[checkpoint, task]
+
+    def sought(self, checkpoint: int, tasks: tuple[int, ...]) -> StatesSought:
+        """What the topology master's host sees of a checkpoint."""
+        if self.fails_to in ("load", "both") and self._rng.random() < self.failing_share:
+            return StatesSought(checkpoint, "/store", failure="it cannot be read")
+        missing = tuple(task for task in tasks if (checkpoint, task) not in self._states)
+        return StatesSought(checkpoint, "/store", missing)
 
     def discard(self, topology: str, checkpoint: int) -> None:
         for key in [each for each in self._states if each[0] == checkpoint]:
             del self._states[key]
+
+    def unmount(self, container: int) -> None:
+        """Its host begins without the disk, and cannot tell: it left its mark in the folder."""
+        self._bare[container] = {}
+
+    def mount(self, container: int) -> None:
+        """What was saved in the folder meanwhile is hidden by the disk."""
+        del self._bare[container]
 
     def begin_failing(self, to: str) -> None:
         """It is full, or away, or both."""

@@ -33,6 +33,8 @@ DROPPING_SHARE = 0.4
 STOPPED_ROUNDS_MAX = 60
 """A stopped process may wake before its successor has registered, or after everything is done."""
 LATE_SHARE = 0.4
+UNMOUNTED_SHARE = 0.2
+"""Of the runs with checkpoints."""
 PARALLELISM_MAX, CONTAINERS_MAX = 4, 4
 SCALED_ROUNDS_MAX = 60
 """Where checkpoints are taken; soon after that most spouts have finished, and nobody may scale."""
@@ -141,6 +143,24 @@ class Faults:
         """A fault in the middle of an update: in this step."""
         self._others = others
         self._store_back_at = 0
+        self._begin_unmounted()
+
+    def _begin_unmounted(self) -> None:
+        """A host begins without the disk of the checkpoint store, and gets it later."""
+        chance = Random(f"unmounted {self.cluster.seed}")
+        if not self.cluster.effectively_once or chance.random() >= UNMOUNTED_SHARE:
+            return
+        container = chance.choice(sorted(self.cluster.deployment.places))
+        self.cluster.states.unmount(container)
+        mounted_at = chance.randint(self.calm_at // 2, self.calm_at)
+        self._repairs[mounted_at].append(partial(self._mount, container, chance))
+
+    def _mount(self, container: int, chance: Random) -> None:
+        """Who is restored next there finds what the disk has."""
+        self.cluster.states.mount(container)
+        there = [each for each in sorted(self.cluster.instances) if each[0] == container]
+        if there:
+            self.cluster.kill_instance(*chance.choice(there))
 
     def step(self, at: int) -> None:
         """What happens before round `at`."""

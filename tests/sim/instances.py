@@ -209,7 +209,7 @@ class Instance:
     # --- the saving thread --------------------------------------------------------------------
 
     def _load_state(self, checkpoint: int, task: int) -> bytes:
-        return self.cluster.states.load("sim", checkpoint, task)
+        return self.cluster.states.load(self.container, checkpoint, task)
 
     def _save_for_update(self) -> None:
         save = self._unmoved
@@ -231,7 +231,7 @@ class Instance:
         said: messages.FromInstance
         try:
             state = as_bytes(save.state)
-            self.cluster.states.save("sim", save.checkpoint, self.task, state)
+            self.cluster.states.save(self.container, save.checkpoint, self.task, state)
             left = input_size(state)
             said = messages.CheckpointStored(self.task, save.checkpoint, len(state), 0, *left)
         except HeronError as error:

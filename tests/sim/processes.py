@@ -389,6 +389,8 @@ class Master:
         )
         self._next_timer = 0.0
         self._answers: list[messages.Reply] = []
+        self._sought: list[master_events.StatesSought] = []
+        """What a thread has found in the checkpoint store."""
         self.lines: list[Line] = []
         self._pending: dict[str, Any] = {}
         """What the state store has still to be given."""
@@ -403,7 +405,10 @@ class Master:
             self._next_timer = now + 0.02
             self._write_pending()
             self._handle(master_events.Timer(stored=not self._pending))
-        found = False
+        sought, self._sought = self._sought, []
+        for each in sought:
+            self._handle(each)
+        found = bool(sought)
         for line in self.lines:
             while line.up.ready:
                 found = True
@@ -444,6 +449,8 @@ class Master:
                     self._put("stored_execution", told)
                 case master_events.StoreCheckpoints(checkpoints):
                     self._put("stored_checkpoints", json.loads(json.dumps(checkpoints)))
+                case master_events.SeekStates(number, tasks):
+                    self._sought.append(self.cluster.states.sought(number, tasks))
                 case master_events.DiscardCheckpoint(number):
                     self.cluster.states.discard("sim", number)
                 case master_events.WriteEvent(event):

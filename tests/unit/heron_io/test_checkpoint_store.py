@@ -80,6 +80,26 @@ def test_a_state_is_read_as_it_was_saved(kind: Kind, store: CheckpointFiles) -> 
     assert kind[0].names(f"{kind[1]}/words/7") == ["3"]
 
 
+def test_states_that_another_host_has_elsewhere_are_found_by_one_listing(
+    kind: Kind, store: CheckpointFiles, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = store.checkpoint("words", 7)
+    assert folder.missing((1, 2)) == {1, 2}, "nothing is there at all"
+    store.save("words", 7, 1, b"one")
+    store.save("words", 7, 10, b"ten")
+    assert folder.missing((1, 2, 10)) == {2}
+    asked: list[str] = []
+    access = type(kind[0])
+    names, size = access.names, access.size
+    monkeypatch.setattr(access, "names", lambda *at: asked.append(at[1]) or names(*at))
+    monkeypatch.setattr(access, "size", lambda *at: asked.append(at[1]) or size(*at))
+    assert folder.missing((1, 10)) == set()
+    assert asked == [folder.path]
+    # A listing that a network file system has from a moment ago is no proof.
+    monkeypatch.setattr(access, "names", lambda *at: ["1"])
+    assert folder.missing((1, 2, 10)) == {2}
+
+
 @pytest.mark.parametrize("damage", [b"", b"HCKP", b"x" * 40])
 def test_a_damaged_state_is_named_and_never_taken(
     kind: Kind, store: CheckpointFiles, damage: bytes

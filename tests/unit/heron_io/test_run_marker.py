@@ -10,7 +10,7 @@ from heron_core.wire.messages import CheckpointFailed, CheckpointStored
 from heron_instance.stored_states import CheckpointStates
 from heron_io.checkpoint_store.local_files import LocalFiles
 from heron_io.checkpoint_store.protocol import CheckpointStoreError
-from heron_io.checkpoint_store.run_marker import RunMarker
+from heron_io.checkpoint_store.run_marker import AWAIT_SECS, RunMarker
 
 
 def states(folder: Path, **how: bool) -> tuple[CheckpointStates, list[Any]]:
@@ -65,3 +65,33 @@ def test_a_checkpoint_without_states_is_not_described(tmp_path: Path) -> None:
     with pytest.raises(CheckpointStoreError, match="words/7 has no state to describe"):
         LocalFiles(str(tmp_path)).checkpoint("words", 7).describe({"topology": "words"})
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_process_waits_for_the_mark_that_the_masters_container_leaves(tmp_path: Path) -> None:
+    store, rests = LocalFiles(str(tmp_path / "disk")), list[float]()
+
+    def rest(secs: float) -> None:
+        rests.append(secs)
+        if len(rests) == 3:
+            store.begin_run("words", "run")
+
+    RunMarker("words", "run", is_folder=True, awaits=True).check_first(store, rest)
+    assert len(rests) == 3
+
+
+def test_a_process_on_a_host_without_the_disk_waits_and_leaves_nothing_there(
+    tmp_path: Path,
+) -> None:
+    """The first start of a container: another one has left the mark on the disk."""
+    LocalFiles(str(tmp_path / "disk")).begin_run("words", "run")
+    bare, rests = tmp_path / "bare", list[float]()
+    bare.mkdir()
+    waiting = RunMarker("words", "run", is_folder=True, awaits=True)
+    with pytest.raises(CheckpointStoreError, match="mount its disk"):
+        waiting.check_first(LocalFiles(str(bare)), rests.append)
+    assert sum(rests) == pytest.approx(AWAIT_SECS)
+    assert list(bare.iterdir()) == []
+    known = list[float]()
+    with pytest.raises(CheckpointStoreError, match="mount its disk"):
+        RunMarker("words", "run", is_folder=True).check_first(LocalFiles(str(bare)), known.append)
+    assert known == [], "a later process of the run waits for nothing"

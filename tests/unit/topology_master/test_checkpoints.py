@@ -49,6 +49,11 @@ class Made:
             wall_clock_secs=1e6,
         )
         self.now = 100.0
+        self.unseen: set[int] = set()
+        """The tasks whose states are not in the store that the master's host has."""
+        self.store_failure = ""
+        self.answers = True
+        """Whether the checkpoint store does, when the master looks for states."""
         self.out: list[events.Instruction] = []
         self.receive(*(self._registration(container) for container in containers))
 
@@ -79,6 +84,16 @@ class Made:
                     "state": each.state, "reason": each.reason, "update": each.update
                 }  # fmt: skip
         self.out += out
+        seeks = [each for each in out if isinstance(each, events.SeekStates)]
+        for seek in seeks if self.answers else ():
+            missing = tuple(sorted(self.unseen & set(seek.tasks)))
+            self._handle(
+                events.StatesSought(seek.checkpoint, "/disk/store", missing, self.store_failure)
+            )
+
+    def answer(self, sought: events.StatesSought) -> None:
+        """The checkpoint store answers."""
+        self._handle(sought)
 
     def wait(self, secs: float = 0.0, stored: bool = True) -> list[events.Instruction]:
         """Time passes; what was decided since the last wait."""

@@ -1,0 +1,49 @@
+"""Which container leaves the mark of a run in the checkpoint store (run_marker.py).
+
+In a store that all hosts share one container alone leaves it, that of the topology master. A
+container that left the mark by itself could not tell the empty folder of a disk that is not mounted
+from a store in which nothing has begun: its states would be on a disk of its own, invisible to all
+others. Without `topology.checkpoint.store` each container has a folder beside its logs.
+"""
+
+import logging
+from enum import Enum
+
+from heron_core import config as keys
+from heron_core.errors import HeronError
+from heron_core.plans import MASTER_CONTAINER
+from heron_core.topology import TopologySpec
+from heron_engine.scheduler.savepoints import begin_run
+from heron_io.security import Keys
+
+log = logging.getLogger("container")
+
+
+class Mark(Enum):
+    """What the processes of a container have to do about the run's mark."""
+
+    THERE = "there"
+    """Nothing: it is left, or the run has no use for it."""
+    OWED = "owed"
+    """To leave it as soon as the store is reachable: that was away when the container began."""
+    AWAITED = "awaited"
+    """To wait for it: the topology master's container leaves it."""
+
+
+def begin_states(
+    topology: TopologySpec, pair: Keys, container: int, url: str, was_here: bool
+) -> Mark:
+    """Before the first process of a container begins: leave the run's mark in the store at `url`,
+    if that is this container's task. `was_here`: the run has begun, here or in a former life."""
+    is_shared = bool(topology.config.get(keys.CHECKPOINT_STORE))
+    is_masters = container == MASTER_CONTAINER
+    if was_here or (is_masters and not is_shared):
+        return Mark.THERE
+    if is_shared and not is_masters:
+        return Mark.AWAITED
+    try:
+        begin_run(topology, url, pair)
+    except HeronError as error:  # an instance that keeps state cannot begin, and says why
+        log.warning("%s", error)
+        return Mark.OWED
+    return Mark.THERE

@@ -1,0 +1,54 @@
+"""Why a checkpoint is not complete although instances have stored their states, for people.
+
+A folder of a store is visible on all hosts, or a host has its disk not mounted: what it saves is on
+a disk of its own, and a process on another host could never read it.
+"""
+
+from collections.abc import Mapping, Set
+
+from heron_core import config as keys
+from heron_core.plans import PackingPlan
+from heron_core.topology import TopologySpec
+from heron_engine.topology_master.events import StatesSought
+from heron_engine.topology_master.update import listed, names_of
+
+URL = "://"
+_FILE = "file://"
+UNKNOWN = "an unknown host"
+"""Of a container whose stream manager is not registered at the moment."""
+
+
+def why_unseen(
+    sought: StatesSought, topology: TopologySpec, packing: PackingPlan, hosts: Mapping[int, str]
+) -> str:
+    """In one line; empty if the topology master sees all states. `hosts`: container -> host."""
+    if sought.failure:
+        return f"the topology master cannot look for its states: {sought.failure}"
+    if not sought.missing:
+        return ""
+    missing = packing.instances.keys() & set(sought.missing)
+    where = {hosts.get(packing.container_of[task], UNKNOWN) for task in missing}
+    named = f"{names_of(packing, missing)} on {listed(sorted(where))}"
+    is_all = len(missing) == len(packing.instances)
+    cure = _cure(
+        sought.folder.removeprefix(_FILE), is_all, keys.CHECKPOINT_STORE in topology.config
+    )
+    return f"the topology master does not see the states of {named}: {cure}"
+
+
+def _cure(folder: str, is_all: bool, is_named: bool) -> str:
+    if not is_named:
+        return f"set {keys.CHECKPOINT_STORE} to a folder or URL that all hosts share"
+    if URL in folder:
+        return f"{folder} is another store there: give all hosts the same server and credentials"
+    if is_all:
+        return f"the folder {folder} is not the same on its host and theirs: mount the store on all"
+    return f"the folder {folder} there is not the store that the topology master sees: mount it"
+
+
+def why_late(left: Set[int], packing: PackingPlan) -> str:
+    """Why a checkpoint has had its time: the tasks `left` have not stored their state, or else the
+    store does not answer the topology master."""
+    if left:
+        return f"not stored in time by {names_of(packing, left)}"
+    return "the checkpoint store does not answer the topology master, which looks for its states"
