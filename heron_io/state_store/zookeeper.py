@@ -100,6 +100,8 @@ class ZooKeeperStore:
         self._mutex = threading.Lock()
         self._listeners: list[SessionListener] = []
         self._interruptions = 0
+        self._is_refused = False
+        """Whether a server has refused our user: kazoo connects no more, and forgets why."""
         self._outage: threading.Timer | None = None
         self._client = KazooClient(
             hosts=hosts,
@@ -240,6 +242,8 @@ class ZooKeeperStore:
     def _on_state(self, state: str) -> None:
         if state != KazooState.CONNECTED:
             self._interruptions += 1
+        if self._client.client_state == KeeperState.AUTH_FAILED:
+            self._is_refused = True
         if self._closed.is_set():
             return
         self._end_outage()
@@ -280,8 +284,8 @@ class ZooKeeperStore:
                 raise self._unanswered(self._operation_timeout_secs) from None
             except _UNANSWERED:
                 self._interruptions += 1
-                if time.monotonic() > deadline:
-                    raise self._unreachable(self._operation_timeout_secs) from None
+                if self._is_refused or time.monotonic() > deadline:
+                    raise self._unanswered(self._operation_timeout_secs) from None
                 self._closed.wait(RETRY_DELAY_SECS)
             except (NoNodeError, NodeExistsError, NotEmptyError):
                 raise
@@ -428,13 +432,9 @@ class ZooKeeperStore:
             "start it there or correct the address"
         )
 
-    @property
-    def _is_refused(self) -> bool:
-        return bool(self._client.client_state == KeeperState.AUTH_FAILED)
-
     def _unanswered(self, timeout_secs: float) -> StateStoreError:
         """A call that kazoo takes at the moment at which the server refuses the user is never
-        answered."""
+        answered; a later call is told that the connection is closed."""
         return self._refused() if self._is_refused else self._unreachable(timeout_secs)
 
     def _refused(self) -> StateStoreError:

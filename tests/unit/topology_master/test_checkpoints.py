@@ -481,15 +481,6 @@ def test_after_the_checkpoint_of_a_savepoint_none_follows_for_a_while() -> None:
     assert made.checkpoints["latest"] == 2
 
 
-def test_a_checkpoint_says_in_its_folder_what_it_is() -> None:
-    made = running()
-    made.wait(1.1)
-    made.complete(1)
-    (described,) = [each for each in made.out if isinstance(each, events.DescribeCheckpoint)]
-    assert described.checkpoint == 1
-    assert described.at == made.checkpoints["completed"][0]["at"]
-
-
 def test_why_a_savepoint_cannot_be_restored_is_told_after_some_tries() -> None:
     savepoint = {"number": 4, "at": 1.0, "secs": 0.0, "size_bytes": 9}
     made = Made(checkpoints={"latest": 4, "completed": [savepoint]})

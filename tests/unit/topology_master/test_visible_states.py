@@ -57,6 +57,15 @@ def test_a_host_whose_disk_is_not_mounted_fails_the_checkpoint_until_it_is() -> 
     assert not stats.failure
 
 
+def test_a_checkpoint_says_in_its_folder_what_it_is() -> None:
+    made = running()
+    made.wait(1.1)
+    made.complete(1)
+    (described,) = [each for each in made.out if isinstance(each, events.DescribeCheckpoint)]
+    assert described.checkpoint == 1
+    assert described.at == made.checkpoints["completed"][0]["at"]
+
+
 def test_the_cure_is_for_the_host_the_store_and_the_setting_that_is_missing() -> None:
     assert why() == ""
     one = "the topology master does not see the states of last[0] on two: "
