@@ -91,8 +91,16 @@ def test_states_that_another_host_has_elsewhere_are_found_by_one_listing(
     asked: list[str] = []
     access = type(kind[0])
     names, size = access.names, access.size
-    monkeypatch.setattr(access, "names", lambda *at: asked.append(at[1]) or names(*at))
-    monkeypatch.setattr(access, "size", lambda *at: asked.append(at[1]) or size(*at))
+
+    def noted(call: Any) -> Any:
+        def noting(self: Any, path: str) -> Any:
+            asked.append(path)
+            return call(self, path)
+
+        return noting
+
+    monkeypatch.setattr(access, "names", noted(names))
+    monkeypatch.setattr(access, "size", noted(size))
     assert folder.missing((1, 10)) == set()
     assert asked == [folder.path]
     # A listing that a network file system has from a moment ago is no proof.
