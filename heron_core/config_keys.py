@@ -18,7 +18,7 @@ RESEMBLANCE_MIN = 0.85
 places in the shortest of ours are 0.93, `topology.workers` and `topology.users` are 0.84."""
 
 _PACKING_AND_SHELLS = """
-    component.diskmap container.cpu
+    container.cpu
     container.cpu.padding container.disk container.max.instances
     container.padding.percentage container.ram container.ram.padding
     metricsmgr.ram multilang.serializer original_name
@@ -28,7 +28,7 @@ _PACKING_AND_SHELLS = """
 _IDLE = """
     acking additional.classpath auto-credentials backpressure.enable
     batch.flush.interval.millis blobstore.map builtin.metrics.bucket.size.secs cap.ticket
-    classpath classpath.beginning component.jvmopts
+    classpath classpath.beginning component.jvmoptions component.jvmopts
     component.output.bps component.resources.map container.max.cpu.hint container.max.disk.hint
     container.max.ram.hint error.throttle.interval.secs event.logger.register
     executor.overflow.limit executor.receive.buffer.size executor.send.buffer.size

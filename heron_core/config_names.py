@@ -107,6 +107,7 @@ STORM_HEAP_MB = "topology.component.resources.onheap.memory.mb"
 STORM_OTHER_MEMORY_MB = "topology.component.resources.offheap.memory.mb"
 CPU_MAP = "topology.component.cpumap"
 RAM_MAP = "topology.component.rammap"
+DISK_MAP = "topology.component.diskmap"
 STORM_ACKERS = "topology.acker.executors"
 
 SAME_IN_OTHER_WORDS: Mapping[str, tuple[str, ...]] = {

@@ -19,6 +19,7 @@ from heron_core.topology import (
 from heron_core.validation import problems
 from heronpy_compat.components import java
 from heronpy_compat.flux import connections, object_definitions, source
+from heronpy_compat.flux.component_resources import with_packing_maps
 from heronpy_compat.flux.components import component, value_object
 from heronpy_compat.flux.definitions import StreamDefinition, TopologyDefinition, VertexDefinition
 from heronpy_compat.flux.documents import FilePosition
@@ -38,6 +39,7 @@ def topology(definition: TopologyDefinition, name: str) -> TopologySpec:
         spec = replace(made, name=name, config={**made.config, **config})
     else:
         wired = _components(definition, components)
+        config = with_packing_maps(config, definition.config, definition.vertices)
         config = {**config, **_resources(definition.vertices, config)}
         api = {} if definition.is_herons else STORM_DEFAULTS
         spec = TopologySpec(name, wired, config, defaults=api)
