@@ -69,11 +69,7 @@ def test_a_slow_sink_gets_its_next_checkpoint_and_another_instance_and_every_cou
         place.heronpy("update", place.name, *more, secs=BUSY_SECS).succeeded()
         assert newest(master).input_messages > 0
         killed(running, master, "heron: sink[1]")
-    tell(place, "enough")
-    tell(place, "fast")
-    running.wait().succeeded()
-    check_counts(place, fan)
-    place.nothing_is_left()
+    ends_with_exact_counts(running, place, fan)
 
 
 def test_a_run_whose_machine_was_lost_resumes_with_more_sinks_and_every_count_is_exact(
@@ -97,17 +93,22 @@ def test_a_run_whose_machine_was_lost_resumes_with_more_sinks_and_every_count_is
         running.until(lambda: has_states(master), "all have their states")
         assert newest(master).completed == 2, "none has been taken since"
         killed(running, master, "heron: sink[1]")
-    tell(place, "enough")
-    tell(place, "fast")
-    running.wait().succeeded()
-    check_counts(place, fan)
-    place.nothing_is_left()
+    ends_with_exact_counts(running, place, fan)
 
 
 def has_states(master: Master) -> bool:
     """Whether all instances have what they begin with."""
     stats = master.stats()
     return stats is not None and stats.checkpoints is not None and stats.checkpoints.released
+
+
+def ends_with_exact_counts(running: Running, place: Place, fan: int) -> None:
+    """The source stops, the sinks are quick again."""
+    tell(place, "enough")
+    tell(place, "fast")
+    running.wait().succeeded()
+    check_counts(place, fan)
+    place.nothing_is_left()
 
 
 def check_counts(place: Place, fan: int) -> None:

@@ -6,7 +6,7 @@ they are rows of the whole.
 """
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from random import Random
 from typing import Any
@@ -111,6 +111,33 @@ _STEPS: list[Callable[[Random], tuple[str, Step]]] = [
     _union, _union_with_itself, _filter, _partitions, _partitions, _join, _join_with_itself, _group,
     _sorted_limit, _sorted,
 ]  # fmt: skip
+
+
+# --- attempts: what Spark says of those that failed -----------------------------------------------
+
+
+def fails_once(frame: Frame) -> Frame:
+    """The same rows; the first attempt of each task fails in the middle of its rows."""
+    return frame.mapInArrow(_raises_at_first, frame.schema)
+
+
+def _raises_at_first(batches: Iterator[Any]) -> Iterator[Any]:
+    from pyspark import TaskContext
+
+    context = TaskContext.get()
+    for each in batches:
+        yield each.slice(0, 1)
+        if context is not None and context.attemptNumber() == 0:
+            raise RuntimeError("the first attempt")
+        yield each.slice(1)
+
+
+def failed_tasks(spark: Any, group: str) -> int:
+    """How many attempts of tasks have failed in the jobs of a group, by Spark's own count."""
+    tracker = spark.sparkContext.statusTracker()
+    jobs = [tracker.getJobInfo(each) for each in tracker.getJobIdsForGroup(group)]
+    stages = {stage for each in jobs if each for stage in each.stageIds}
+    return sum(found.numFailedTasks for found in map(tracker.getStageInfo, stages) if found)
 
 
 # --- actions: what they give is the same for the same rows in any order ---------------------------

@@ -85,39 +85,34 @@ class Doubled(BatchBolt):
         self.emit_batch({"key": batch["key"], "double": double, "was": was, "at": batch["at"]})
 
 
+def _with_one_bolt(
+    source: Any, name: str, bolt: str, kind: Any, tasks: int, grouping: Any, par: int = 2
+) -> tuple[TopologyBuilder, Any]:
+    """A topology of a source of `par` tasks and a bolt behind it; and what others read it by."""
+    builder = TopologyBuilder(name)
+    spec = source.spec(name="numbers", par=par)
+    builder.add_spec(spec)
+    return builder, builder.add_bolt(bolt, kind, tasks, {spec: grouping})
+
+
 def doubled(source: Any, name: str) -> TopologyBuilder:
     """The source's rows, by key, as columns from one end to the other."""
-    builder = TopologyBuilder(name)
-    spec = source.spec(name="numbers", par=2)
-    builder.add_spec(spec)
-    builder.add_bolt("doubled", Doubled, 2, {spec: Grouping.fields("key")})
-    return builder
+    return _with_one_bolt(source, name, "doubled", Doubled, 2, Grouping.fields("key"))[0]
 
 
 def counted(source: Any, name: str) -> TopologyBuilder:
     """How often each of the source's numbers was seen, by three tasks."""
-    builder = TopologyBuilder(name)
-    spec = source.spec(name="numbers", par=2)
-    builder.add_spec(spec)
-    builder.add_bolt("count", Count, 3, {spec: Grouping.fields("n")})
-    return builder
+    return _with_one_bolt(source, name, "count", Count, 3, Grouping.fields("n"))[0]
 
 
 def by_time(source: Any, name: str) -> TopologyBuilder:
     """How many rows of the source came in each second."""
-    builder = TopologyBuilder(name)
-    spec = source.spec(name="numbers")
-    builder.add_spec(spec)
-    builder.add_bolt("windows", ByTime, 1, {spec: Grouping.GLOBAL})
-    return builder
+    return _with_one_bolt(source, name, "windows", ByTime, 1, Grouping.GLOBAL, par=1)[0]
 
 
 def totals(source: Any, name: str) -> TopologyBuilder:
     """The source's (key, number), summed by two tasks."""
-    builder = TopologyBuilder(name)
-    spec = source.spec(name="numbers", par=2)
-    builder.add_spec(spec)
-    summed = builder.add_bolt("totals", Totals, 2, {spec: Grouping.fields("key")})
+    builder, summed = _with_one_bolt(source, name, "totals", Totals, 2, Grouping.fields("key"))
     builder.add_bolt("last", Last, 1, {summed: Grouping.GLOBAL})
     return builder
 
@@ -136,8 +131,4 @@ class TimesAgain(Bolt):
 
 def times_again(source: Any, name: str) -> TopologyBuilder:
     """The source's only column, a time, in each way that a topology may have it."""
-    builder = TopologyBuilder(name)
-    spec = source.spec(name="times")
-    builder.add_spec(spec)
-    builder.add_bolt("again", TimesAgain, 1, {spec: Grouping.SHUFFLE})
-    return builder
+    return _with_one_bolt(source, name, "again", TimesAgain, 1, Grouping.SHUFFLE, par=1)[0]

@@ -19,6 +19,8 @@ from tests.spark.frame_plans import (
     by_threads,
     draw_actions,
     draw_steps,
+    failed_tasks,
+    fails_once,
     laid_over,
 )
 
@@ -64,6 +66,19 @@ def test_a_drawn_plan_gives_the_rows_of_a_plain_dataframe(spark: Any, seed: int)
     assert by_threads([partial(ACTIONS[name], ours) for name in names]) == [
         ACTIONS[name](theirs) for name in names
     ]
+
+
+def test_a_task_that_fails_in_the_middle_and_is_tried_again_gives_the_rows_once(
+    spark: Any,
+) -> None:
+    """Spark itself says that it happened: else it is not a test."""
+    rows = dataframe_of(counted(spout_of(numbers(spark, NUMBER)), "retried"), spark, "count")
+    expected = sorted(((each, 1) for each in range(NUMBER)), key=repr)
+    for name in ("collect", "rdd", "take many"):
+        spark.sparkContext.setJobGroup(f"retried {name}", "attempts that fail")
+        found = ACTIONS[name](fails_once(rows))
+        assert found == (expected if name == "collect" else NUMBER if name == "rdd" else 300)
+        assert failed_tasks(spark, f"retried {name}") > 0, name
 
 
 def lines_of(folder: Path) -> None:

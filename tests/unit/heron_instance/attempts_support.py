@@ -35,10 +35,11 @@ class World:
             raise ConnectionRefusedError("it is away")
 
 
-class Asking(Bolt, StatefulComponent):
+class Remembering(StatefulComponent):
     """Counts in its state and in an attribute, emits, and raises after all of it."""
 
     world: ClassVar[World]
+    emit: Any
 
     def init_state(self, stateful_state: Any) -> None:
         self.state = stateful_state
@@ -50,12 +51,19 @@ class Asking(Bolt, StatefulComponent):
     def pre_save(self, checkpoint_id: Any) -> None:
         self.state.put("seen", self.seen)
 
-    def process(self, tup: Any) -> None:
-        value = tup.values[0]
+    def count(self, value: Any) -> None:
+        """What a bolt does with one value."""
         self.seen.append(value)
         self.state.put(value, (self.state.get(value) or 0) + 1)
         self.emit([value, "y"])
         self.world.asked(value)
+
+
+class Asking(Remembering, Bolt):
+    """The same of tuples, ticks, watermarks and the end."""
+
+    def process(self, tup: Any) -> None:
+        self.count(tup.values[0])
 
     def process_tick(self, tup: Any) -> None:
         self.seen.append("tick")

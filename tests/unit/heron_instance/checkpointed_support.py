@@ -33,8 +33,25 @@ from heron_instance.events import (
 )
 from heron_instance.runtime.environment import Environment
 from heron_instance.shared_state import SharedState
+from heronpy_compat import Bolt
+from heronpy_compat.api.state.stateful_component import StatefulComponent
 
 ME, INCARNATION = SOURCE, 77
+
+
+class Counting(Bolt, StatefulComponent):
+    """Counts its values in its state."""
+
+    def init_state(self, stateful_state: Any) -> None:
+        self.state = stateful_state
+
+    def initialize(self, config: Any, context: Any) -> None:
+        self.seen: list[Any] = []
+
+    def process(self, tup: Any) -> None:
+        (value,) = tup.values
+        self.seen.append(value)
+        self.state.put(value, (self.state.get(value) or 0) + 1)
 
 
 class Process:

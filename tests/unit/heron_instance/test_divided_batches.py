@@ -4,14 +4,13 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 import pytest
-from attempts_support import Cluster
+from attempts_support import Cluster, Remembering
 from instance_support import OTHER, SHUFFLE, Made, batch, grouped, make, reads
 from test_columns import FED, TYPED, acks, columns_message, sent
 
 from heron_core.topology import GroupingKind, StreamSpec
 from heron_core.wire.frames import Kind
 from heronpy_compat import BatchBolt
-from heronpy_compat.api.state.stateful_component import StatefulComponent
 
 ROOT = OTHER << 44
 ONE = StreamSpec("default", ("value",), types=("bigint",))
@@ -210,27 +209,12 @@ def come(bolt: Cluster, *values: Any) -> None:
         pass
 
 
-class CountsRows(BatchBolt, StatefulComponent):
-    """As Asking of test_attempts, of batches."""
-
-    world: ClassVar[Any]
-
-    def init_state(self, stateful_state: Any) -> None:
-        self.state = stateful_state
-
-    def initialize(self, config: Any, context: Any) -> None:
-        self.heard: list[str] = []
-        self.seen: list[Any] = list(self.state.get("seen") or [])
-
-    def pre_save(self, checkpoint_id: Any) -> None:
-        self.state.put("seen", self.seen)
+class CountsRows(Remembering, BatchBolt):
+    """The same of batches."""
 
     def process_batch(self, batch: Any) -> None:
         for value in batch.column(0).to_pylist():
-            self.seen.append(value)
-            self.state.put(value, (self.state.get(value) or 0) + 1)
-            self.emit([value, "y"])
-            self.world.asked(value)
+            self.count(value)
 
 
 @pytest.mark.parametrize("values", [list(range(10)), [*range(5), "text", *range(6, 10)]])

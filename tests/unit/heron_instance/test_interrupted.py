@@ -4,14 +4,13 @@ from typing import Any
 
 import pytest
 from attempts_support import Asking, Cluster, values_batch
-from checkpointed_support import INCARNATION, Process
+from checkpointed_support import INCARNATION, Counting, Process
 from instance_support import batch, packing
 
 from heron_core.plans import PhysicalPlan, Restore, TopologyState, physical_to_json
 from heron_core.wire import messages
 from heron_instance.events import ControlReceived, Received
-from heronpy_compat import BatchBolt, Bolt
-from heronpy_compat.api.state.stateful_component import StatefulComponent
+from heronpy_compat import BatchBolt
 
 MANY = 60
 SECS = 0.05
@@ -22,22 +21,15 @@ FEW = 2
 """A bolt that has become slow looks after each tuple."""
 
 
-class Slow(Bolt, StatefulComponent):
+class Slow(Counting):
     """Takes its time, and has something happen in one of its calls."""
 
     process_of: Any = None
     heard: Any = None
 
-    def init_state(self, stateful_state: Any) -> None:
-        self.state = stateful_state
-
-    def initialize(self, config: Any, context: Any) -> None:
-        self.seen: list[Any] = []
-
     def process(self, tup: Any) -> None:
-        (value,) = tup.values
-        self.seen.append(value)
-        self.state.put(value, (self.state.get(value) or 0) + 1)
+        super().process(tup)
+        value = tup.values[0]
         type(self).process_of.now += SECS
         if value == AT and type(self).heard is not None:
             heard, type(self).heard = type(self).heard, None

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from checkpointed_support import INCARNATION, ME, Process
+from checkpointed_support import INCARNATION, ME, Counting, Process
 from instance_support import OTHER, batch
 
 from heron_core import config as keys
@@ -13,30 +13,22 @@ from heron_core.wire.frames import Kind
 from heron_core.wire.packets import encode_barrier, encode_watermark
 from heron_instance import checkpointing
 from heron_instance.events import ControlReceived
-from heronpy_compat import BatchBolt, Bolt
-from heronpy_compat.api.state.stateful_component import StatefulComponent
+from heronpy_compat import BatchBolt
 
 AT_ONCE = {keys.ALIGNED_TIMEOUT_MS: 0, keys.LINGER_MS: 0}
 OVERTAKE = messages.OvertakeInput(7, 1)
 MANY = 30
 
 
-class Count(Bolt, StatefulComponent):
+class Count(Counting):
     """Counts, and has something happen when it comes to a certain value."""
 
     heard: Any = None
     at: Any = None
 
-    def init_state(self, stateful_state: Any) -> None:
-        self.state = stateful_state
-
-    def initialize(self, config: Any, context: Any) -> None:
-        self.seen: list[Any] = []
-
     def process(self, tup: Any) -> None:
-        (value,) = tup.values
-        self.seen.append(value)
-        self.state.put(value, (self.state.get(value) or 0) + 1)
+        super().process(tup)
+        value = tup.values[0]
         self.emit([value, "y"])
         if value == type(self).at:
             type(self).heard()

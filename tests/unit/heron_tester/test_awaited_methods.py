@@ -24,8 +24,11 @@ async def doubled(value: int) -> int:
     return 2 * value
 
 
-class Numbers(Spout):
-    outputs = {"number": "bigint", "time_ms": "bigint"}
+class OneToThree:
+    """What a spout of any API emits."""
+
+    emit: Any
+    finish: Any
 
     def initialize(self, config: Any, context: Any) -> None:
         self.next = 0
@@ -38,18 +41,12 @@ class Numbers(Spout):
             self.finish()
 
 
-class StormNumbers(streamparse.Spout):
+class Numbers(OneToThree, Spout):
+    outputs = {"number": "bigint", "time_ms": "bigint"}
+
+
+class StormNumbers(OneToThree, streamparse.Spout):
     outputs = ["number", "time_ms"]
-
-    def initialize(self, stormconf: Any, context: Any) -> None:
-        self.next = 0
-
-    def next_tuple(self) -> None:
-        if self.next < 3:
-            self.next += 1
-            self.emit([self.next, self.next * 1000], tup_id=self.next)
-        else:
-            self.finish()  # type: ignore[attr-defined]
 
 
 class Batched(BatchBolt):
@@ -60,24 +57,26 @@ class Batched(BatchBolt):
         self.emit_batch({"double": await asyncio.gather(*calls)})
 
 
-class Collected(streamparse.BatchingBolt):
+class OfBatches:
+    """What a batching bolt of streamparse does."""
+
+    emit: Any
+
+    async def process_batch(self, key: Any, tups: list[Any]) -> None:
+        for each in await asyncio.gather(*[doubled(tup.values[0]) for tup in tups]):
+            self.emit([each])
+
+
+class Collected(OfBatches, streamparse.BatchingBolt):
     outputs = ["double"]
 
     def group_key(self, tup: Any) -> Any:
         return 0
 
-    async def process_batch(self, key: Any, tups: list[Any]) -> None:
-        for each in await asyncio.gather(*[doubled(tup.values[0]) for tup in tups]):
-            self.emit([each])
 
-
-class Timed(streamparse.TicklessBatchingBolt):
+class Timed(OfBatches, streamparse.TicklessBatchingBolt):
     outputs = ["double"]
     secs_between_batches = 1
-
-    async def process_batch(self, key: Any, tups: list[Any]) -> None:
-        for each in await asyncio.gather(*[doubled(tup.values[0]) for tup in tups]):
-            self.emit([each])
 
 
 class Window(TumblingWindowBolt):
