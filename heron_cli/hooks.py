@@ -106,6 +106,7 @@ def _run(
     environment: Environment,
     options: dict[str, Any],
 ) -> Mapping[str, Any]:
+    from heronpy_compat.adapters.shapes import refuse_coroutine
     from heronpy_compat.loading import aliases
     from heronpy_compat.user_errors import format_error
 
@@ -117,7 +118,8 @@ def _run(
         try:
             function = _function(file.removesuffix(".py"), hook)
             if function is not None:
-                function(*(name, environment.name, environment.config, options)[: _takes(function)])
+                arguments = (name, environment.name, environment.config, options)
+                refuse_coroutine(function, function(*arguments[: _takes(function)]))
         except (Exception, SystemExit) as error:
             cure = " (--no-hooks submits without)" if isinstance(error, ImportError) else ""
             return {"error": f"{hook} in {file}: {format_error(error)}{cure}"}

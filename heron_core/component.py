@@ -155,6 +155,9 @@ class EngineSpout(EngineComponent, Protocol):
     def next_tuple(self) -> Callable[[], None]:
         """Emit what there is, usually one tuple, and return at once."""
 
+    def refuse_returned(self, value: Any) -> None:
+        """ComponentError: `next_tuple` returned something, of which nothing is sent."""
+
     @property
     def ack(self) -> Callable[[Any], None]:
         """The tuple of this id, and all that came of it, is processed."""
@@ -279,6 +282,9 @@ class SpoutDefaults(ComponentDefaults):
     """Defaults of `EngineSpout`."""
 
     wants_acks = True
+
+    def refuse_returned(self, value: Any) -> None:
+        """It is ignored."""
 
     def activate(self) -> None:
         """Nothing to do."""

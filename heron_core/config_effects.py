@@ -119,6 +119,12 @@ FIRST_FIT_KEYS = frozenset(
 """Of the packing that fills one container after the other."""
 
 
+ASYNC_KEYS = frozenset((keys.ASYNC_CAPACITY, keys.ASYNC_ORDERED, keys.ASYNC_TIMEOUT_MS))
+"""Of bolts whose `process` is a coroutine."""
+OWN_CLASSES = "heronpy_compat."
+"""Begins the class paths of the library's components, none of which is a coroutine."""
+
+
 class Idle(Struct, frozen=True):
     """A key that is given where it has no effect."""
 
@@ -140,8 +146,11 @@ def idle_keys(topology: TopologySpec, is_query: bool = False) -> Iterator[Idle]:
     merged = keys.with_defaults(topology.config)
     if any(each.stream == ERRORS for reader in topology.components for each in reader.inputs):
         merged = {**merged, keys.DEAD_LETTER: ERRORS}  # a bolt reads letters, whatever is set
+    has_coroutines = not all(map(_is_function, topology.components))
     for key, value in topology.config.items():
         why = "" if _says_nothing(key, value) else _idle_everywhere(key, merged, is_query)
+        if key in ASYNC_KEYS and not has_coroutines:
+            why = why or f"without {_COROUTINE}"
         # -w says the same in Storm's words and in ours: named once is enough.
         if why and not (key == keys.STMGRS and keys.STORM_WORKERS in topology.config):
             yield Idle(key, "", why)
@@ -150,6 +159,15 @@ def idle_keys(topology: TopologySpec, is_query: bool = False) -> Iterator[Idle]:
             why = _idle_in(component, key) or _idle_everywhere(key, merged, is_query)
             if why:
                 yield Idle(key, component.name, why)
+
+
+_COROUTINE = "a bolt whose process is `async def`"
+
+
+def _is_function(component: ComponentSpec) -> bool:
+    """Whether nothing of it is a coroutine for certain: its class was looked at, or is ours."""
+    is_known = bool(component.code) or component.class_path.startswith(OWN_CLASSES)
+    return component.is_spout or (is_known and not component.is_async)
 
 
 def _says_nothing(key: str, value: Any) -> bool:
@@ -164,6 +182,8 @@ def _idle_in(component: ComponentSpec, key: str) -> str:
         return "on a bolt"
     if key in BOLT_KEYS and component.is_spout:
         return "on a spout"
+    if key in ASYNC_KEYS and _is_function(component):
+        return f"on other than {_COROUTINE}"
     return ""
 
 

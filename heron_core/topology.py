@@ -82,6 +82,8 @@ class ComponentSpec(Struct, frozen=True):
     """Whether its class takes a state, as far as can be seen when it is loaded."""
     folder: str = ""
     """The working folder of its processes; empty for that of whoever starts the topology."""
+    is_async: bool = False
+    """Whether its class's `process` is a coroutine, if somebody looked."""
 
     @property
     def label(self) -> str:
@@ -270,6 +272,8 @@ def _component_to_json(component: ComponentSpec) -> dict[str, Any]:
         data["keeps_state"] = True
     if component.folder:
         data["folder"] = component.folder
+    if component.is_async:
+        data["async"] = True
     return data
 
 
@@ -309,6 +313,7 @@ def _component_from_json(data: Mapping[str, Any]) -> ComponentSpec:
         data.get("code", ""),
         data.get("keeps_state", False),
         data.get("folder", ""),
+        data.get("async", False),
     )
 
 

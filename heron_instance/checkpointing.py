@@ -351,7 +351,8 @@ class Checkpointing:
     def _has_state_of(self, checkpoint: int, share: Share) -> bool:
         """Whether this process may go on as it is: it keeps the keys that it has, and since it
         saved that checkpoint it has neither sent nor taken anything, so nobody else can tell what
-        it did in between."""
+        it did in between. Nothing is in flight: emits that are withheld have their tasks by the
+        plan before."""
         newest, driver = self._newest, self._host.driver
         keeps_keys = share.is_whole and share.sources[0].task == self._host.identity.task
         return (
@@ -359,6 +360,7 @@ class Checkpointing:
             and not self.is_waiting
             and newest == Saved(checkpoint, driver.exchanged(), has_input=False)
             and driver.outbox.empty
+            and not (isinstance(driver, BoltDriver) and driver.unfinished())
             and not driver.is_void
             and driver.component_is_idle
         )

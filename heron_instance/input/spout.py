@@ -202,7 +202,9 @@ class SpoutDriver(ComponentDriver):
         for call in range(1, most + 1):
             room, flushes = outbox.room, outbox.flushes
             try:
-                next_tuple()
+                value: Any = next_tuple()
+                if value is not None:
+                    self.component.refuse_returned(value)
             except Exception:
                 self.user_raised("next_tuple")
             if room == outbox.room and flushes == outbox.flushes:

@@ -5,13 +5,17 @@ import functools
 import inspect
 import textwrap
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
-from typing import Any
+from types import AsyncGeneratorType, CodeType, CoroutineType, GeneratorType
+from typing import Any, TypeVar
+
+from msgspec import Struct
 
 from heron_core.errors import ComponentError
 from heronpy_compat.api.emission import Emission
 from heronpy_compat.user_errors import display_path, is_users
 
 Method = Callable[..., Any]
+T = TypeVar("T")
 SendBolt = Callable[[Emission, Any], None]
 """Emits what was yielded for a tuple."""
 SHOWN = 60
@@ -107,15 +111,15 @@ async def yielded_by(yielded: AsyncIterator[Any] | None, tup: Any, send: SendBol
                 send(emission_of(value), tup)
 
 
-def refuse_returned(process: Method, value: Any) -> None:
-    """ComponentError: nothing is sent of what `process` returns, so it would be lost. True and
-    False are no values of a tuple; Storm's users end a call by them."""
+def refuse_returned(method: Method, value: Any, name: str = "process") -> None:
+    """ComponentError: nothing is sent of what `process` or `next_tuple` returns, so it would be
+    lost. True and False are no values of a tuple; Storm's users end a call by them."""
     if isinstance(value, bool):
         return
-    if inspect.iscoroutine(value):
-        value.close()
+    if isinstance(value, _UNRUN):
+        raise ComponentError(_unrun(value, name, _HIDDEN))
     shown = f"{type(value).__name__} {value!r:.{SHOWN}}"
-    raise ComponentError(f"{returned_at(process)}{RETURNED.format(shown, 'process')}")
+    raise ComponentError(f"{returned_at(method)}{RETURNED.format(shown, name)}")
 
 
 RETURNED = (
@@ -124,16 +128,64 @@ RETURNED = (
 )
 
 
+_AWAITABLE = (CoroutineType, AsyncGeneratorType)
+_UNRUN = (*_AWAITABLE, GeneratorType)
+"""What a call returns whose code has not begun."""
+_WORDS = {CoroutineType: "a coroutine, which nothing waits for",
+          AsyncGeneratorType: "an async generator, which nothing waits for",
+          GeneratorType: "a generator, of which nothing has run"}  # fmt: skip
+_HIDDEN = (
+    "its decorator hides from the engine what it is (functools.wraps does not), or it was set after"
+    " the object was made: define it in the class"
+)
+_FUNCTION = (
+    "return values, of coroutines by asyncio.run(…), or use a bolt with `async def process`"
+)
+
+
 def refuse_coroutine(method: Method, result: Any) -> None:
-    """ComponentError if a call that is over has returned a coroutine, which would not be run: a
-    decorator hides from the engine that the method is one."""
-    if result is not None and inspect.iscoroutine(result):
-        result.close()
-        name = getattr(method, "__name__", "a method")
-        raise ComponentError(
-            f"{location_of(method)}{name} returns a coroutine, which nothing waits for: its"
-            " decorator hides that it is `async def` (functools.wraps does not)"
-        )
+    """ComponentError if a call that is over has returned a coroutine or a generator, which would
+    not be run: a decorator hides from the engine what the method is."""
+    if result is not None and isinstance(result, _UNRUN):
+        raise ComponentError(_unrun(result, getattr(method, "__name__", "a method"), _HIDDEN))
+
+
+def has_run(what: str, result: T, may_yield: bool = False) -> T:
+    """What a user's function has returned; ComponentError if that is a coroutine or a generator, of
+    which nothing has run: a filter would take it for true. `may_yield`: its yields are taken."""
+    if isinstance(result, _AWAITABLE if may_yield else _UNRUN):
+        raise ComponentError(_unrun(result, f"the function of {what}", _FUNCTION))
+    return result
+
+
+class CheckedCall(Struct, frozen=True):
+    """A user's function whose results have to have run; see `has_run`."""
+
+    what: str
+    function: Method
+
+    def __call__(self, *arguments: Any) -> Any:
+        return has_run(self.what, self.function(*arguments))
+
+
+def checked_call(what: str, function: Method) -> CheckedCall:
+    """A function that the library calls; MethodShapeError, as one line with its place, for one
+    that is a coroutine or yields."""
+    if problem := refusal(f"the function of {what}", function):
+        raise MethodShapeError(problem)
+    return CheckedCall(what, function)
+
+
+def _unrun(value: Any, name: str, cure: str) -> str:
+    """Why what was returned would be lost, with the line of the code that has not run."""
+    code: CodeType = next(
+        getattr(value, each) for each in ("cr_code", "ag_code", "gi_code") if hasattr(value, each)
+    )
+    if isinstance(value, CoroutineType):
+        value.close()  # or Python warns that it was never awaited
+    file, line = code.co_filename, code.co_firstlineno
+    place = f"{display_path(file)}:{line}: " if is_users(file) else ""
+    return f"{place}{name} returns {_WORDS[type(value)]}: {cure}"
 
 
 def returned_at(process: Method) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from contextvars import copy_context
 from typing import TYPE_CHECKING, Any
 
-from heronpy_compat.adapters.shapes import emission_of, is_async, yields
+from heronpy_compat.adapters.shapes import emission_of, is_async, refuse_returned, yields
 from heronpy_compat.api.emission import Emission
 
 if TYPE_CHECKING:
@@ -36,6 +36,10 @@ class ShapedSpout:
             assert self.coroutines is not None
             return AsyncSteps(next_tuple, self.coroutines, self._send, self._yields).step
         return Yields(next_tuple, self._send).step if self._yields else None
+
+    def refuse_returned(self, value: Any) -> None:
+        """ComponentError: `next_tuple` returned something."""
+        refuse_returned(self.users_object.next_tuple, value, "next_tuple")
 
     def _send(self, emission: Emission) -> None:
         self.users_object.emit(

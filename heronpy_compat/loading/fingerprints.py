@@ -16,6 +16,7 @@ from heron_core.errors import ComponentError
 from heron_core.records import replace
 from heron_core.topology import ComponentSpec
 from heronpy_compat.adapters.construct import is_storm_like
+from heronpy_compat.adapters.shapes import is_async
 from heronpy_compat.api.state.keyed_state import declared_states
 from heronpy_compat.loading.class_loading import load_class
 from heronpy_compat.user_errors import is_users
@@ -42,7 +43,10 @@ def described(component: ComponentSpec, folder: str = "") -> ComponentSpec:
         return component
     keeps = callable(getattr(kind, "init_state", None)) or bool(declared_states(kind))
     own = folder if is_storm_like(kind) else ""
-    return replace(component, code=fingerprint(kind), keeps_state=keeps, folder=own)
+    awaited = not component.is_spout and is_async(getattr(kind, "process", None))
+    return replace(
+        component, code=fingerprint(kind), keeps_state=keeps, folder=own, is_async=awaited
+    )
 
 
 def fingerprint(kind: type) -> str:

@@ -18,6 +18,7 @@ from heron_core.algorithms.event_windows.strategies import WatermarkStrategy
 from heron_core.algorithms.event_windows.triggers import AT_WATERMARK, Trigger
 from heron_core.errors import ComponentError
 from heron_core.records import replace
+from heronpy_compat.adapters.shapes import CheckedCall
 from heronpy_compat.api.bolt.window_runner import checked_aggregate
 from heronpy_compat.streamlet.errors import StreamletError
 from heronpy_compat.streamlet.impl.eventstage import EventStage, Side
@@ -54,7 +55,7 @@ class TimedStreamlet:
 
     def key_by(self, key_function: Function) -> "KeyedStreamlet":
         """By the function's result for each element; equal keys meet in one partition."""
-        return KeyedStreamlet(self, checked_function("key_by", key_function))
+        return KeyedStreamlet(self, _checked_call("key_by", key_function))
 
     def window(
         self, window: Assigner, trigger: Trigger = AT_WATERMARK, allowed_lateness_ms: int = 0
@@ -143,7 +144,7 @@ class KeyedStreamlet:
             left=self._side(), right=other._side(),
             lag_ms=max(self.timed.lag_ms, other.timed.lag_ms), idle_ms=max(idle, default=None),
             watermarks=self.timed.watermarks,
-            function=checked_function(what, join_function),
+            function=_checked_call(what, join_function),
         )  # fmt: skip
 
     def _side(self) -> Side:
@@ -191,7 +192,11 @@ class WindowedStreamlet:
 
     def reduce(self, reduce_function: Callable[[Any, Any], Any]) -> Streamlet:
         """As `aggregate`: reduce_function(so far, element), from the first element on."""
-        return self.aggregate(Reduce(checked_function("reduce", reduce_function)))
+        return self.aggregate(Reduce(_checked_call("reduce", reduce_function)))
+
+
+def _checked_call(what: str, function: Any) -> CheckedCall:
+    return CheckedCall(what, checked_function(what, function))
 
 
 def _added(made: Streamlet, *parents: Streamlet) -> Streamlet:

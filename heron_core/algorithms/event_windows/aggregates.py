@@ -60,7 +60,7 @@ class Reduce(AggregateBase):
     """A function of two values, from the first one on; it should not mind their order."""
 
     def __init__(self, function: Callable[[Any, Any], Any]) -> None:
-        self._function = function
+        self.function = function
 
     def create(self) -> list[Any]:
         """A list that has the value as soon as there is one."""
@@ -68,7 +68,7 @@ class Reduce(AggregateBase):
 
     def add(self, accumulator: list[Any], value: Any) -> list[Any]:
         """The function of what there is and `value`."""
-        return [self._function(accumulator[0], value)] if accumulator else [value]
+        return [self.function(accumulator[0], value)] if accumulator else [value]
 
     def merge(self, left: list[Any], right: list[Any]) -> list[Any]:
         """The function of both, or the one that is there."""

@@ -78,9 +78,9 @@ class StormSpout(ShapedSpout, StormComponent, SpoutDefaults):
 
     # --- what the engine calls ------------------------------------------------------------------
 
-    def next_tuple(self) -> None:
+    def next_tuple(self) -> Any:
         """Let the spout emit."""
-        self._command("next", "")
+        return self._command("next", "")
 
     def ack(self, tup_id: Any) -> None:
         """A tuple is processed."""
@@ -98,15 +98,14 @@ class StormSpout(ShapedSpout, StormComponent, SpoutDefaults):
         """The topology is paused."""
         self._command("deactivate", "")
 
-    def _command(self, name: str, tup_id: Any) -> None:
+    def _command(self, name: str, tup_id: Any) -> Any:
         user = self.users_object
         if self._has_own_loop:
             self.serializer.inbox.append({"command": name, "id": tup_id})
-            user._run()
-        elif name in ("ack", "fail"):
-            getattr(user, name)(tup_id)
-        else:
-            getattr(user, "next_tuple" if name == "next" else name)()
+            return user._run()
+        if name in ("ack", "fail"):
+            return getattr(user, name)(tup_id)
+        return getattr(user, "next_tuple" if name == "next" else name)()
 
 
 _spout: type[EngineSpout] = StormSpout

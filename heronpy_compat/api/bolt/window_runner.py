@@ -9,11 +9,11 @@ from collections.abc import Callable, Hashable, Iterable
 from typing import Any, Protocol
 
 from heron_core.algorithms.clock_state import ClockState
-from heron_core.algorithms.event_windows.aggregates import Aggregate
+from heron_core.algorithms.event_windows.aggregates import Aggregate, Reduce
 from heron_core.algorithms.event_windows.operator import WindowOperator
 from heron_core.algorithms.event_windows.values import Dropped, Failed, Late, Output, Result
 from heron_core.errors import ComponentError
-from heronpy_compat.adapters.shapes import refuse_methods
+from heronpy_compat.adapters.shapes import checked_call, refuse_methods
 from heronpy_compat.api.bolt.event_time import EventClock, EventTimeSettings
 
 LATE_FIELD = "late_tuple"
@@ -262,6 +262,8 @@ def checked_aggregate(aggregate: Any, where: str) -> Aggregate:
             )
     names = ("create", "add", "merge", "result", "pack", "unpack")
     refuse_methods(f"{where}: its aggregate {type(aggregate).__name__}", aggregate, names)
+    if isinstance(aggregate, Reduce):
+        checked_call(f"Reduce in {where}", aggregate.function)
     found: Aggregate = aggregate
     return found
 

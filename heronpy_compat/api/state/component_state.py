@@ -11,6 +11,7 @@ from heron_core.state.parts import KeyRange, decode_parts, gather
 from heron_core.state.protocol import ABSENT, Kind, TableId
 from heron_core.state.states import ListState, MapState, ReducingState, ValueState
 from heron_core.state.timer_service import TimerService
+from heronpy_compat.adapters.shapes import checked_call
 from heronpy_compat.api.state.key_of_tuple import FieldsOf, GroupedFields, KeyOfTuple
 from heronpy_compat.api.state.state import HashMapState
 
@@ -98,7 +99,8 @@ class ComponentState(HashMapState):
         refresh_on_read: bool = False,
     ) -> ReducingState[Any]:
         """One value for each key, to which others are added by `reduce(so far, new)`."""
-        return self.named.reducing_state(name, reduce, default, ttl_secs, refresh_on_read)
+        function = checked_call(f"reducing_state {name}", reduce)
+        return self.named.reducing_state(name, function, default, ttl_secs, refresh_on_read)
 
     def timer_service(self) -> TimerService:
         """The timers of all keys (KeyedProcessBolt fires them)."""

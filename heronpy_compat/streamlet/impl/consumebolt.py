@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from heronpy_compat.adapters.shapes import has_run
 from heronpy_compat.streamlet.impl.stage import (
     FUNCTION,
     ElementBolt,
@@ -16,7 +17,7 @@ class ConsumeBolt(ElementBolt):
 
     def results(self, element: Any) -> Any:
         """Nothing."""
-        self.function(element)
+        has_run("consume", self.function(element))
         return ()
 
 

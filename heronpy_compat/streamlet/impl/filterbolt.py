@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from heronpy_compat.adapters.shapes import has_run
 from heronpy_compat.streamlet.impl.stage import (
     FUNCTION,
     ElementBolt,
@@ -16,7 +17,7 @@ class FilterBolt(ElementBolt):
 
     def results(self, element: Any) -> Any:
         """The element or nothing."""
-        return (element,) if self.function(element) else ()
+        return (element,) if has_run("filter", self.function(element)) else ()
 
 
 class FilterStreamlet(StageStreamlet):

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
+from heronpy_compat.adapters.shapes import has_run
 from heronpy_compat.streamlet.impl.stage import (
     FUNCTION,
     ElementBolt,
@@ -17,7 +18,7 @@ class FlatMapBolt(ElementBolt):
 
     def results(self, element: Any) -> Any:
         """The items, or the result itself if it has none."""
-        result = self.function(element)
+        result = has_run("flat_map", self.function(element), may_yield=True)
         return result if isinstance(result, Iterable) else (result,)
 
 

@@ -3,6 +3,7 @@
 import copy
 from typing import Any
 
+from heronpy_compat.adapters.shapes import has_run
 from heronpy_compat.streamlet.errors import StreamletError
 from heronpy_compat.streamlet.generator import Generator
 from heronpy_compat.streamlet.impl.contextimpl import ContextImpl
@@ -39,7 +40,7 @@ class GeneratorSpout(SourceSpout):
 
     def next_element(self) -> None:
         """One call of the generator."""
-        element = self._generator.get()
+        element = has_run("new_source", self._generator.get())
         if element is not None:
             self.emit_element(element)
 

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from heronpy_compat.adapters.shapes import has_run
 from heronpy_compat.streamlet.impl.stage import (
     FUNCTION,
     ElementBolt,
@@ -16,7 +17,7 @@ class MapBolt(ElementBolt):
 
     def results(self, element: Any) -> Any:
         """One result."""
-        return (self.function(element),)
+        return (has_run("map", self.function(element)),)
 
 
 class MapStreamlet(StageStreamlet):

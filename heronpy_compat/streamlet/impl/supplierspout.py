@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from heronpy_compat.adapters.shapes import has_run
 from heronpy_compat.streamlet.impl.sourcespout import SourceSpout, SourceStreamlet
 from heronpy_compat.streamlet.impl.stage import FUNCTION, checked_function
 
@@ -18,7 +19,7 @@ class SupplierSpout(SourceSpout):
 
     def next_element(self) -> None:
         """One call of the function."""
-        self.emit_element(self._supplier())
+        self.emit_element(has_run("new_source", self._supplier()))
 
 
 class SupplierStreamlet(SourceStreamlet):

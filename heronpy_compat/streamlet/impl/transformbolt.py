@@ -3,6 +3,7 @@
 import copy
 from typing import Any
 
+from heronpy_compat.adapters.shapes import refuse_coroutine
 from heronpy_compat.api.bolt.bolt import Bolt
 from heronpy_compat.api.state.state import State
 from heronpy_compat.api.state.stateful_component import StatefulComponent
@@ -35,7 +36,7 @@ class TransformBolt(Bolt, StatefulComponent, StreamletBoltBase):
         """Let the operator emit, then ack."""
         self._anchors = [tup]
         try:
-            self._operator.transform(tup)
+            refuse_coroutine(self._operator.transform, self._operator.transform(tup))
         finally:
             self._anchors = []
         self.ack(tup)

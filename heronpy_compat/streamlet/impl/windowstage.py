@@ -3,6 +3,7 @@
 from typing import Any
 
 from heron_core.state.keys import key_of
+from heronpy_compat.adapters.shapes import CheckedCall
 from heronpy_compat.api.bolt.saved_tuples import KeyOf
 from heronpy_compat.api.bolt.window_bolt import SlidingWindowBolt
 from heronpy_compat.api.stream import Grouping
@@ -26,7 +27,7 @@ class WindowStageBolt(SlidingWindowBolt, StreamletBoltBase):
     def initialize(self, config: dict[str, Any], context: Any) -> None:
         """Take the function out of the config."""
         super().initialize(config, context)
-        self.function = config[FUNCTION]
+        self.function = CheckedCall("a window", config[FUNCTION])
 
     def emit_of_window(self, info: Any, result: Any, anchors: list[Any]) -> None:
         """Emit (Window, result)."""

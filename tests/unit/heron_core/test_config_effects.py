@@ -5,6 +5,7 @@ import pytest
 from heron_core import config as keys
 from heron_core import config_keys
 from heron_core.config_effects import (
+    ASYNC_KEYS,
     BOLT_KEYS,
     COMPONENT_KEYS,
     MODES,
@@ -14,6 +15,7 @@ from heron_core.config_effects import (
     component_config,
     idle_keys,
 )
+from heron_core.records import replace
 from heron_core.topology import ComponentSpec, Config, StreamSpec, TopologySpec
 
 WORD = (StreamSpec("default", ("word",)),)
@@ -65,6 +67,25 @@ def test_a_key_with_an_effect_only_elsewhere_says_where(
     key: str, value: object, mode: str, why: str
 ) -> None:
     assert idle({keys.RELIABILITY_MODE: mode, key: value}) == {("", key, why)}
+
+
+@pytest.mark.parametrize("key", sorted(ASYNC_KEYS))
+def test_keys_of_coroutines_are_named_where_no_bolt_is_one(key: str) -> None:
+    def found(*bolts: ComponentSpec) -> set[tuple[str, str]]:
+        words = ComponentSpec("words", True, "m.Words", 1, WORD, code="1")
+        topology = TopologySpec("T", (words, *bolts), {key: 7})
+        return {(each.owner, each.why) for each in idle_keys(topology)}
+
+    looked_at = ComponentSpec("count", False, "m.Count", 1, code="2")
+    ours = ComponentSpec("sink", False, "heronpy_compat.connectors.files.FileSink", 1)
+    coroutine = ComponentSpec("ask", False, "m.Ask", 1, code="3", is_async=True)
+    unknown = ComponentSpec("far", False, "m.Elsewhere", 1)
+    why = "without a bolt whose process is `async def`"
+    assert found(looked_at, ours) == {("", why)}
+    assert found(looked_at, coroutine) == found(looked_at, unknown) == set()
+    own = replace(looked_at, config={key: 7})
+    assert found(own, coroutine) == {("count", "on other than a bolt whose process is `async def`")}
+    assert found(replace(coroutine, config={key: 7})) == set()
 
 
 def test_a_key_that_has_an_effect_is_not_named() -> None:

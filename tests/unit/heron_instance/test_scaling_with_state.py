@@ -4,7 +4,7 @@ when it goes on as it is."""
 from typing import Any
 
 from checkpointed_support import INCARNATION, ME, Process
-from instance_support import NOTHING, OTHER, batch, packing
+from instance_support import NOTHING, OTHER, Batch, batch, packing
 
 from heron_core import config as keys
 from heron_core.plans import (
@@ -18,6 +18,7 @@ from heron_core.plans import (
 from heron_core.records import replace
 from heron_core.state.keys import owner
 from heron_core.wire import messages
+from heron_core.wire.frames import Kind
 from heron_core.wire.packets import encode_barrier
 from heronpy_compat import Bolt, Spout
 from heronpy_compat.api.state.stateful_component import StatefulComponent
@@ -62,6 +63,14 @@ class Scaled(Process):
         restore = Restore(7, None, former, with_input=self.with_input)
         made = PhysicalPlan("t", epoch, TopologyState.RUNNING, plan, {1: "a", 2: "b"}, restore)
         return self.hear(messages.Plan(physical_to_json(made)))
+
+
+    def all_restored(self, plan: PackingPlan, epoch: int) -> None:
+        """All of them have gone back to checkpoint 7, and may go on."""
+        restore = Restore(7, dict.fromkeys(plan.instances, INCARNATION))
+        made = PhysicalPlan("t", epoch, TopologyState.RUNNING, plan, {1: "a", 2: "b"}, restore)
+        self.hear(messages.Plan(physical_to_json(made)))
+        self.turn()
 
 
 def one_more(component: str) -> PackingPlan:
@@ -191,3 +200,45 @@ def test_what_no_key_divides_is_not_divided() -> None:
     bolt = at_checkpoint(Plain)
     (failed,) = bolt.scaled(one_more("tested"), 2, tested=(ME,))
     assert "tested had 1 instances and has 2 now, and what it keeps by put()" in failed.reason
+
+
+class Held(Bolt):
+    """Acks its tuples later, and says by itself when it is idle."""
+
+    acks_later = True
+
+    def initialize(self, config: Any, context: Any) -> None:
+        self.got: list[Any] = []
+
+    def process(self, tup: Any) -> None:
+        self.got.append(tup)
+        self.emit([tup.values[0], "held"], anchors=[tup])
+
+    def is_idle(self) -> bool:
+        return True
+
+
+def without(task: int) -> PackingPlan:
+    """The plan without one of the instances."""
+    containers = (
+        replace(each, instances=tuple(x for x in each.instances if x.task != task))
+        for each in packing().containers
+    )
+    return PackingPlan("t", tuple(containers))
+
+
+def test_what_is_emitted_and_not_acked_goes_to_the_tasks_of_the_new_plan() -> None:
+    """A bolt that acks later has chosen the tasks of its emits by the plan of then."""
+    bolt = Scaled(Held)
+    bolt.begin(1)
+    bolt.counted(*KEYS)
+    bolt.trigger(7)
+    bolt.scaled(without(5), 2, readers=(2, 3, 4, 5))
+    bolt.all_restored(without(5), 2)
+    bolt.sent.clear()
+    for each in list(bolt.component.got):
+        bolt.component.ack(each)
+    bolt.core.driver.flush()
+    arrived = [Batch(each) for each in bolt.sent if each[0][2] in (Kind.DATA, Kind.FANOUT)]
+    assert not {5} & {task for each in arrived for task in each.targets}
+    assert sorted(values[0] for each in arrived for values in each.values) == KEYS
