@@ -63,7 +63,7 @@ class RetryingBolt:
         if self._raised is not None:
             return
         driver.is_void, self._raised = True, raised
-        pause_secs = 0.0
+        pause_secs = raised.pause_secs
         if made is not None:
             made.forget()
             pause_secs = made.restore_pause_secs(raised)
@@ -71,7 +71,7 @@ class RetryingBolt:
 
     def go_back(self) -> None:
         """The topology goes back, for our sake or another's."""
-        if self._raised is not None and self._attempts is None:
+        if self._raised is not None and self._attempts is None and self._host.bolt.can_undo:
             options = self._host.bolt.options
             self._attempts = Attempts(self._host, options.retries, self._kind())
         if self._attempts is not None:
@@ -86,6 +86,7 @@ class RetryingBolt:
         """All that came before it will never come again."""
         if self._attempts is not None:
             self._attempts.checkpoint_completed()
+        self._host.bolt.checkpoint_completed()
 
     # --- the main loop ------------------------------------------------------------------------
 

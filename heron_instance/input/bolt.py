@@ -117,6 +117,9 @@ class BoltDriver(FailedCalls):
             self._run_some(self._run, iter(rows), rows, iter(()))
         self.works_on = False
 
+    def checkpoint_completed(self) -> None:
+        """What came before it will never come again."""
+
     def repack(self, packing: PackingPlan) -> None:
         """Emits go where the tasks are by `packing`. Whoever is gone may have sent something."""
         self._know_sources(packing)

@@ -6,24 +6,28 @@
 
 All of them are in flight (heron_instance/in_flight.py) and part of each checkpoint. A component
 that keeps state is another matter: what its coroutines have changed so far would be saved with
-them, and be changed again. So its checkpoint waits until nothing is in flight.
+them, and be changed again. So its checkpoint waits until nothing is in flight; and what one has
+changed before it raised is undone, where checkpoints are taken, by the topology, which goes back.
 """
 
 from collections import deque
 from collections.abc import Callable, Iterable
 from contextvars import copy_context
 from functools import partial
-from typing import Any
+from typing import Any, NoReturn
 
 from heron_core.algorithms.retries import RetryPolicy
 from heron_core.errors import ComponentError
 from heron_core.wire.frames import Frames, Kind, header_of
+from heron_instance.call_failures import CallFailures
 from heron_instance.coroutine_calls import CURRENT, Attempt, CoroutineCalls
-from heron_instance.emit.dead_letters import Fault, fault_of
+from heron_instance.emit.dead_letters import Fault, fault_of, key_of
 from heron_instance.in_flight import Released, Taken
 from heron_instance.input.anchors import AnchorState
 from heron_instance.input.dividing import Run
+from heron_instance.input.driver import ComponentDriver
 from heron_instance.input.in_flight_bolt import InFlightBoltDriver
+from heron_instance.input.raised import UserCodeRaised, line_of
 from heron_instance.input.tuples import EngineTuple
 
 
@@ -52,6 +56,10 @@ class CoroutineBoltDriver(InFlightBoltDriver):
         """By number, of tuples that are given up."""
         self._retries = retries
         self._keeps_state = keeps_state
+        self._tries: CallFailures | None = None
+        """Of a component whose state only the topology can undo."""
+        if retries is not None and keeps_state:
+            self._tries = CallFailures(retries)
         self._hooks: Any = None
         self._worked_at: float | None = None
         super().__init__(calls.in_flight, *arguments)
@@ -117,7 +125,17 @@ class CoroutineBoltDriver(InFlightBoltDriver):
             taken = self._waiting.popleft()
             self._under_way += 1
             self._began[taken.number] = now
-            self._start(taken)
+            if self._tries is None or not self._is_skipped(taken, self._tries):
+                self._start(taken)
+
+    def _is_skipped(self, taken: Taken, tries: CallFailures) -> bool:
+        """Whether a tuple that has come again was given up before."""
+        fault = tries.skipped(key_of(taken.tup)) if tries.has_any else None
+        if fault is None:
+            return False
+        self._faults[taken.number] = fault
+        self.in_flight.settle(taken, has_failed=True)
+        return True
 
     def _measure(self, now: float) -> None:
         """It is as busy as its capacity is used."""
@@ -167,6 +185,8 @@ class CoroutineBoltDriver(InFlightBoltDriver):
     def _raised(self, taken: Taken, error: BaseException) -> None:
         where = f"process of a tuple from {taken.tup.component}.{taken.tup.stream}"
         self._report(where, error)
+        if self._tries is not None:
+            self._undo(taken, where, error, self._tries)
         failures = self._failures.get(taken.number, 0) + 1
         pause_secs = None if self._retries is None else self._retries.pause_secs(failures)
         self.in_flight.retried(taken)
@@ -180,6 +200,33 @@ class CoroutineBoltDriver(InFlightBoltDriver):
             self.stop_topology(where)
         if self.options.exits_on_exception or self.component.exits_on_exception:
             self.leave(f"process raised, and is to end the process by that: {error!r}")
+
+    def _undo(
+        self, taken: Taken, where: str, error: BaseException, tries: CallFailures
+    ) -> NoReturn:
+        """What the call has changed counts for nothing: the topology goes back to a checkpoint."""
+        if self.options.exits_on_exception or self.component.exits_on_exception:
+            self.leave(f"process raised, and is to end the process by that: {error!r}")
+        key = key_of(taken.tup)
+        fault = fault_of(error, tries.failures_of(key))
+        raised = UserCodeRaised(where, line_of(error))
+        pause_secs = tries.pause_secs(key, fault)
+        if pause_secs is None and self.options.stops_on_exception:
+            self.stop_topology(where)
+        raised.pause_secs = pause_secs or 0.0
+        raise raised from error
+
+    def go_on_counting(self, before: ComponentDriver) -> None:
+        """See ComponentDriver."""
+        super().go_on_counting(before)
+        if isinstance(before, CoroutineBoltDriver) and before._tries is not None:
+            self._tries = before._tries
+            self._tries.went_back()
+
+    def checkpoint_completed(self) -> None:
+        """See BoltDriver."""
+        if self._tries is not None:
+            self._tries.checkpoint_completed()
 
     def _report(self, where: str, error: BaseException) -> None:
         try:
@@ -201,6 +248,8 @@ class CoroutineBoltDriver(InFlightBoltDriver):
                 self._hooks.executed(taken.tup, secs)
             is_bad = taken.has_failed or has_failed
             fault = self._faults.pop(taken.number, None)
+            if self._tries is not None and self._tries.has_any:
+                self._tries.succeeded(key_of(taken.tup))
             if is_bad:
                 self.collector.fail_by(taken.tup, fault)
             else:

@@ -20,6 +20,8 @@ class UserCodeRaised(BaseException):
         """How many tuples of the message it was raised for at once, from that one on."""
         self.key = 0
         """What the tuple, or the call, is known by when it comes again."""
+        self.pause_secs = 0.0
+        """Until the topology goes back, if the driver counts its tries itself."""
 
 
 class Abandoned(UserCodeRaised):

@@ -83,22 +83,15 @@ class CallingBolt(SimBolt):
 
 
 class CallingCountingBolt(CountingBolt):
-    """One that counts, too: half of what a call changes must not be in a checkpoint."""
-
-    def initialize(self, config: Any, context: Any) -> None:
-        super().initialize(config, context)
-        self.begun: set[int] = set()
-        """The places in memory of tuples under way."""
+    """One that counts, too: half of what a call changes must not be in a checkpoint, and nothing of
+    what a call has changed that raised."""
 
     async def process(self, tup: Any) -> None:  # type: ignore[override]
-        if id(tup) not in self.begun:  # or else it is tried again
-            self.receive(tup)
-            self.begun.add(id(tup))
-        await CallingBolt.call(self)  # type: ignore[arg-type]
-        self.begun.remove(id(tup))
+        self.receive(tup)
         (ident,) = tup.values[5]
         self.counts[ident] = self.counts.get(ident, 0) + 1
-        self.uncommitted += 1  # and no `await` from here on, so that all of it is done or nothing
+        await CallingBolt.call(self)  # type: ignore[arg-type]
+        self.uncommitted += 1
         for stream in self.emitter.streams:
             most = self.emitter.habits.children_max
             for _ in range(children(self.emitter.name, stream, ident, most)):
