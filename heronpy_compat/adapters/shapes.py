@@ -138,9 +138,7 @@ _HIDDEN = (
     "its decorator hides from the engine what it is (functools.wraps does not), or it was set after"
     " the object was made: define it in the class"
 )
-_FUNCTION = (
-    "return values, of coroutines by asyncio.run(…), or use a bolt with `async def process`"
-)
+_FUNCTION = "return values, of coroutines by asyncio.run(…), or use a bolt with `async def process`"
 
 
 def refuse_coroutine(method: Method, result: Any) -> None:

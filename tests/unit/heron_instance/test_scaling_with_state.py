@@ -64,7 +64,6 @@ class Scaled(Process):
         made = PhysicalPlan("t", epoch, TopologyState.RUNNING, plan, {1: "a", 2: "b"}, restore)
         return self.hear(messages.Plan(physical_to_json(made)))
 
-
     def all_restored(self, plan: PackingPlan, epoch: int) -> None:
         """All of them have gone back to checkpoint 7, and may go on."""
         restore = Restore(7, dict.fromkeys(plan.instances, INCARNATION))
