@@ -182,8 +182,8 @@ def _unrun(value: Any, name: str, cure: str) -> str:
     if isinstance(value, CoroutineType):
         value.close()  # or Python warns that it was never awaited
     file, line = code.co_filename, code.co_firstlineno
-    place = f"{display_path(file)}:{line}: " if is_users(file) else ""
-    return f"{place}{name} returns {_WORDS[type(value)]}: {cure}"
+    location = f"{display_path(file)}:{line}: " if is_users(file) else ""
+    return f"{location}{name} returns {_WORDS[type(value)]}: {cure}"
 
 
 def returned_at(process: Method) -> str:

@@ -36,7 +36,8 @@ class TransformBolt(Bolt, StatefulComponent, StreamletBoltBase):
         """Let the operator emit, then ack."""
         self._anchors = [tup]
         try:
-            refuse_coroutine(self._operator.transform, self._operator.transform(tup))
+            result: Any = self._operator.transform(tup)  # type: ignore[func-returns-value]
+            refuse_coroutine(self._operator.transform, result)
         finally:
             self._anchors = []
         self.ack(tup)

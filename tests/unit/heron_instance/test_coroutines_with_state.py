@@ -10,7 +10,6 @@ from checkpointed_support import ME, Process
 from instance_support import Batch, batch
 from test_saving_state import barrier
 
-from heron_core import config as keys
 from heron_core.algorithms.retries import RetryPolicy
 from heron_core.errors import ComponentError, TopologyStopped
 from heron_core.wire import messages
@@ -147,12 +146,12 @@ def test_a_tuple_that_raises_too_often_is_given_up_without_a_change() -> None:
 
 def test_stop_and_exit_end_it_as_they_end_a_function() -> None:
     stopped = running(bolt_retries=0, bolt_on_exception="stop")
-    with pytest.raises(TopologyStopped, match="topology.bolt.on.exception is stop"):
-        stopped.receive(batch([POISON], epoch=1))
+    stopped.receive(batch([POISON], epoch=1))
+    with pytest.raises(TopologyStopped, match=r"topology\.bolt\.on\.exception is stop"):
         stopped.settle()
     ended = running(bolt_on_exception="exit")
+    ended.receive(batch([POISON], epoch=1))
     with pytest.raises(ComponentError, match="ConnectionError"):
-        ended.receive(batch([POISON], epoch=1))
         ended.settle()
 
 
