@@ -127,6 +127,7 @@ class ControlCore:
                 report = messages.QuiescenceReport(
                     self.identity.task, wave, sent, processed, idle and is_free,
                     self._shared.epoch_taken, is_free and self._driver.holds,
+                    self._driver.may_fail_held,
                 )  # fmt: skip
                 return [*self._heartbeat(now), SendControl(report)]
             case messages.FinishBolts():

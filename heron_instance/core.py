@@ -444,7 +444,7 @@ class InstanceCore:
             self.shared.take_barrier(trigger.checkpoint)
         elif self.transfer is not None and not self.shared.active:
             # Spouts stand still by then: what comes later is of an update that was given up.
-            self.transfer.save(trigger.checkpoint, trigger.epoch)
+            self.transfer.asked(trigger)
 
     def _checkpoint_completed(self, completed: messages.CheckpointCompleted) -> None:
         if self._checkpointing is not None:

@@ -22,6 +22,7 @@ from heron_core.wire.messages import (
     FromInstance,
     Restored,
     RestoreFailed,
+    TriggerCheckpoint,
 )
 from heron_instance.control_core import Identity
 from heron_instance.events import Instruction, SaveState, SendControl
@@ -88,19 +89,46 @@ class StateTransfer:
 
     # --- before the plan is switched ------------------------------------------------------------
 
-    def save(self, update: int, epoch: int) -> None:
-        """The master wants the state for an update, by the plan of this epoch; it asks again until
-        it is told."""
-        host, task = self._host, self._host.identity.task
-        instance, driver = host.instance, host.driver
-        if not (instance.saves_itself if self._saves_itself else instance.keeps_state):
-            self._tell(CheckpointStored(task, update, 0))
-        elif self._stored is not None and self._stored.checkpoint == update:
+    def asked(self, wanted: TriggerCheckpoint) -> None:
+        """The master wants the state for an update, or a spout to defer `fail` until the update is
+        over; it asks again until it is told."""
+        if not wanted.defers:
+            self._save(wanted.checkpoint, wanted.epoch)
+            return
+        driver = self._host.driver
+        if isinstance(driver, SpoutDriver):
+            driver.defer_fails()
+        self._tell(CheckpointStored(self._host.identity.task, wanted.checkpoint, 0))
+
+    def _save(self, update: int, epoch: int) -> None:
+        task, driver = self._host.identity.task, self._host.driver
+        if self._stored is not None and self._stored.checkpoint == update:
             self._tell(self._stored)
+        elif self._writing != update and not self._keeps_state:
+            self._tell(CheckpointStored(task, update, 0))
         elif isinstance(driver, SpoutDriver) and driver.collector.pending:
             pass  # the acks are on the way
         elif self._writing != update:
             self._take(update, epoch)
+
+    @property
+    def _keeps_state(self) -> bool:
+        """Whether there is a state to be moved; of tuples in open windows, which come again, only
+        how far the windows are."""
+        instance = self._host.instance
+        if not self._saves_itself or instance.saves_itself:
+            return instance.keeps_state
+        return instance.keeps_state and self._fail_held()
+
+    def _fail_held(self) -> bool:
+        driver = self._host.driver
+        try:
+            return bool(self._host.instance.adapter.users_object.fail_held())
+        except Exception:
+            driver.user_error("failing the tuples that are held")
+            return False
+        finally:
+            driver.outbox.flush_acks()
 
     def _take(self, update: int, epoch: int) -> None:
         saving = self._host.saving
@@ -136,6 +164,8 @@ class StateTransfer:
 
     def take_plan(self, plan: Mapping[str, Any], packing: PackingPlan, now: float) -> None:
         """Another plan, or the same once more."""
+        if not plan.get("is_updated") and isinstance(driver := self._host.driver, SpoutDriver):
+            driver.end_deferral()
         moved = moved_from_json(plan.get("moved"))
         is_over = plan["state"] == TopologyState.RUNNING or plan["epoch"] > self._asked_epoch
         if moved is None and is_over:

@@ -39,6 +39,8 @@ class SaveStates(Struct, frozen=True):
 
     number: int
     tasks: tuple[int, ...]
+    defers: bool = False
+    """They are spouts, and to defer `fail` until the update is over."""
 
 
 Decision = (

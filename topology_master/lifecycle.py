@@ -170,6 +170,7 @@ class Lifecycle:
     def _plan_json(self) -> dict[str, Any]:
         self.plan.moved = self.rescale.moved
         self.plan.has_ticks = self.termination.has_ticks
+        self.plan.is_updated = self.rescale.spouts_paused and not self.draining
         return self.plan.to_json(self.topology.name, self._plan_state)
 
     def _publish(self, out: Out) -> None:
@@ -365,6 +366,8 @@ class Lifecycle:
         self.termination.awaited = None
         if not self.set_state(TopologyState.PAUSED, now, out):
             self._store_execution(out)
+            if self.rescale.spouts_paused:
+                self._publish(out)  # spouts that defer `fail` for the update do so no longer
         self.termination.detector.restart()
 
     def start_update(self, target: PackingPlan, now: float, out: Out) -> int:
@@ -447,8 +450,10 @@ class Lifecycle:
                     self._store_execution(out)
                 case decisions.RestartProbes():
                     self.termination.detector.restart()
-                case decisions.SaveStates(number, tasks):
-                    self.send_all(messages.TriggerCheckpoint(number, self.plan.epoch, tasks), out)
+                case decisions.SaveStates(number, tasks, defers):
+                    epoch = self.plan.epoch
+                    wanted = messages.TriggerCheckpoint(number, epoch, tasks, defers=defers)
+                    self.send_all(wanted, out)
                 case decisions.RequestCheckpoint():
                     assert self.effectively_once is not None
                     self.effectively_once.checkpoints.request(now)

@@ -36,6 +36,8 @@ class CurrentPlan:
         """States that the update moves which is under way."""
         self.has_ticks = True
         """Whether bolts have ticks; not where nobody is left who would take what these emit."""
+        self.is_updated = False
+        """Whether spouts stand still for an update; then they may have deferred `fail`."""
         self._addresses = dict(previous.stream_managers) if previous else {}
 
     @property
@@ -80,6 +82,8 @@ class CurrentPlan:
             self.moved,
         )
         data = physical_to_json(plan)
+        if self.is_updated:
+            data["is_updated"] = True
         return data if self.has_ticks else {**data, "has_ticks": False}
 
     def validate(self) -> None:

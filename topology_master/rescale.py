@@ -67,16 +67,18 @@ from heron_engine.topology_master.update import (
     Update,
     absent,
     check_target,
+    is_spout,
     listed,
+    may_fail_held,
     names,
     names_of,
+    only_others_hold,
+    spouts_that_wait,
     undrained,
 )
 
 ASKED_AGAIN_SECS = 1.0
 """An instance that has not saved its state is asked once more."""
-STILL_SECS = 1.0
-"""Nothing has moved for so long: acks that are on the way arrive within milliseconds."""
 ENDED_AFTER_SECS = 3.0
 """A stream manager beats its heart every second: one that has not for so long is gone."""
 
@@ -173,7 +175,7 @@ class Rescale:
             case UpdateStage.DRAIN:
                 return undrained(view)
             case UpdateStage.SAVE:
-                return names(view.packing, update.unsaved)
+                return names(view.packing, update.deferring or update.unsaved)
             case UpdateStage.CHECKPOINT:
                 assert view.checkpoints is not None
                 return names(view.packing, view.checkpoints.missing)
@@ -290,15 +292,16 @@ class Rescale:
     def _await_drained(
         self, update: Update, view: MasterView, late: bool, now: float
     ) -> list[Decision]:
-        drained = view.detector.drained or self._only_others_hold(update, view, now)
-        if not late and not drained:
+        drained = view.detector.drained or only_others_hold(update, view, now)
+        fails = not drained and may_fail_held(update, view, now)
+        if not (late or drained or fails):
             return []
         decisions: list[Decision] = []
         limit = self._limit(UpdateStage.DRAIN)
-        if not drained:
+        if not drained and not fails:
             # What other spouts have in flight fails and is emitted again; those that go cannot.
             busy = view.detector.busy() & leaving(view.packing, update.target)
-            spouts = {task for task in busy if _is_spout(view, task)}
+            spouts = {task for task in busy if is_spout(view, task)}
             if spouts:
                 who = names_of(view.packing, spouts)
                 return self.cancel(f"{who} still had tuples in flight after {limit}", view, now)
@@ -306,24 +309,21 @@ class Rescale:
             decisions = [Log(f"still draining after {limit} ({waited_for}): proceeding")]
         if self._saves_states:
             update.unsaved = moving(view.packing, update.target)
+        if fails and update.unsaved:
+            update.deferring = spouts_that_wait(view)
+            decisions = [Log("update: tuples in open windows fail, and come by the new plan")]
         if update.unsaved:
             update.stage, update.since = UpdateStage.SAVE, now
             return [*decisions, *self._ask_to_save(update, now)]
         return [*decisions, *_switched(update, view, now)]
 
-    def _only_others_hold(self, update: Update, view: MasterView, now: float) -> bool:
-        """Whether nothing is in flight but tuples that wait for their outcome in open windows, or
-        in other bolts that keep them, and whoever is concerned by the update has none of them, nor
-        has emitted one: the others go on as they are, and they are acked when they would be."""
-        since = view.detector.still_since
-        if since is None or now - since < STILL_SECS:
-            return False
-        return view.detector.holders().isdisjoint(moving(view.packing, update.target))
-
     # --- where no checkpoints are taken -------------------------------------------------------
 
     def _ask_to_save(self, update: Update, now: float) -> list[Decision]:
+        """Spouts defer `fail` first: what it emits is to go where the new plan has it."""
         update.asked_at = now
+        if update.deferring:
+            return [SaveStates(self.number, tuple(sorted(update.deferring)), defers=True)]
         return [SaveStates(self.number, tuple(sorted(update.unsaved)))]
 
     def heard_of_state(self, message: FromStreamManager, epoch: int) -> bool:
@@ -331,7 +331,9 @@ class Rescale:
         update = self.update
         match message:
             case CheckpointStored(task, number, size_bytes):
-                if update and number == self.number and task in update.unsaved:
+                if update and number == self.number and update.deferring:
+                    update.deferring.discard(task)
+                elif update and number == self.number and task in update.unsaved:
                     update.unsaved.remove(task)
                     update.saved |= {task} if size_bytes else set()
             case CheckpointFailed(task, number, reason):
@@ -348,6 +350,9 @@ class Rescale:
     def _await_saved(
         self, update: Update, view: MasterView, late: bool, now: float
     ) -> list[Decision]:
+        if update.deferring is not None and not update.deferring:
+            update.deferring = None
+            return self._ask_to_save(update, now)
         if not update.unsaved:
             update.moved = moved_states(self.number, update.saved, view.packing)
             if update.moved is not None:
@@ -479,10 +484,6 @@ def _with_its_code(update: Update, view: MasterView) -> PackingPlan:
     if update.target.changed is None:
         return view.packing
     return replace(view.packing, changed=view.topology)
-
-
-def _is_spout(view: MasterView, task: int) -> bool:
-    return view.topology.by_name[view.packing.instances[task].component].is_spout
 
 
 def _switched(update: Update, view: MasterView, now: float) -> list[Decision]:

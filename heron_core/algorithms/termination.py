@@ -83,6 +83,10 @@ class TerminationDetector(Struct):
         """The tasks that waited for the outcome of tuples when they were last probed."""
         return {task for task, report in self._latest.items() if report.held}
 
+    def may_fail(self, task: int) -> bool:
+        """Whether a bolt can fail the tuples that it holds."""
+        return task in self._latest and self._latest[task].may_fail
+
     def is_due(self, now: float, interval_secs: float) -> bool:
         """Whether the next round is to be sent now."""
         wanted_secs = self._patience_secs if self._waits else interval_secs

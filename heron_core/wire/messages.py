@@ -76,6 +76,8 @@ class QuiescenceReport(Struct, frozen=True, array_like=True, tag=True):
     held: bool = False
     """Nothing is left to do here but for tuples that wait: a bolt has neither acked nor failed them
     (an open window has them), or a spout waits for their outcome, and is not idle because of it."""
+    may_fail: bool = False
+    """Whether a bolt can fail the tuples that it holds at any time, as windows can."""
 
 
 class SpoutFinished(Struct, frozen=True, array_like=True, tag=True):
@@ -151,6 +153,9 @@ class TriggerCheckpoint(Struct, frozen=True, array_like=True, tag=True):
     """Where no checkpoints are taken: who is to save its state for the update of that number."""
     aligned: tuple[Whole, ...] = ()
     """Tasks whose input no barrier of the checkpoint overtakes: their state is to be divided."""
+    defers: bool = False
+    """Where no checkpoints are taken: the tasks are spouts, and save nothing; they defer `fail`
+    until the update of that number is over."""
 
 
 class OvertakeInput(Struct, frozen=True, array_like=True, tag=True):

@@ -78,6 +78,8 @@ class ComponentDriver:
         """A bolt has raised, and waits for the topology to go back."""
         self.works_on = False
         """Whether it has tuples that it has taken and not finished to go on with: `work_on`."""
+        self.may_fail_held = False
+        """Whether it can fail all tuples that it holds, at any time."""
         self.watermarks_taken = 0
         """That said anything new."""
         self.fence = 0

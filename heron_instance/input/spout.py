@@ -87,6 +87,11 @@ class SpoutDriver(ComponentDriver):
         self._watermark_due = 0.0
         self._delivered = outbox.deliveries
         """At the end of the last turn: what was sent, and what is buffered."""
+        self._defers_fails = False
+        """Whether an update is under way whose bolts fail what their windows hold: a tuple that
+        `fail` emits at once would go where its key does not belong any more."""
+        self._deferred: list[tuple[array[int], bool]] = []
+        """Failed roots, and whether they expired, of which the component is told later."""
         self.emitted_ids: EmittedIds | None = None
         """Of a topology that takes checkpoints, which settle them."""
 
@@ -318,7 +323,21 @@ class SpoutDriver(ComponentDriver):
         self.metrics.complete.add(self.clock() - begun)
         return begun
 
+    def defer_fails(self) -> None:
+        """Call `fail` for nothing until `end_deferral`."""
+        self._defers_fails = True
+
+    def end_deferral(self) -> None:
+        """Call `fail` for what has failed meanwhile."""
+        self._defers_fails = False
+        deferred, self._deferred = self._deferred, []
+        for roots, expired in deferred:
+            self._failed(roots, expired)
+
     def _failed(self, roots: "array[int]", expired: bool) -> None:
+        if self._defers_fails:
+            self._deferred.append((roots, expired))
+            return
         pending, hooks, fail = self.collector.pending, self.hooks, self.component.fail
         for root in roots:
             if root not in pending:

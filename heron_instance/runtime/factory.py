@@ -50,7 +50,12 @@ from heron_instance.runtime.letters import route_letters
 from heron_instance.runtime.metrics import Metrics
 from heron_instance.runtime.silent import SilentBolt, SilentSpout
 from heron_instance.state import ComponentState
-from heronpy_compat.adapters.component_state import component_state, keeps_state, saves_itself
+from heronpy_compat.adapters.component_state import (
+    component_state,
+    keeps_state,
+    may_fail_held,
+    saves_itself,
+)
 from heronpy_compat.adapters.foreign_calls import ForeignCalls, watch_starts, watch_threads
 from heronpy_compat.adapters.shapes import refuse_methods
 from heronpy_compat.api.state.migration import migrate
@@ -252,6 +257,7 @@ def _bolt(setting: _Setting) -> Instance:
                          setting.packing, hooks, Metrics(), context.tick_secs)  # fmt: skip
     given = setting.state.given
     driver.has_fixed_state = lambda: bool(given.is_fixed)
+    driver.may_fail_held = may_fail_held(component.users_object)
     driver.also_idle(lambda: collector.threads_are_idle)
     calls.attach(driver)
     route_letters(driver, collector, setting.topology, setting.packing, environment.wall_ms)

@@ -31,6 +31,9 @@ FAILING_SHARES = (0.0, 0.0, 0.3)
 KEYED_SHARE = 0.5
 """Of the bolts without direct streams: those whose input is grouped by its key, and their state."""
 
+WINDOWS_SHARE = 0.4
+"""Of those in a topology that runs at least once: bolts that hold tuples as open windows do."""
+
 
 class OwnStates:
     """What all tasks have saved by themselves; it outlives their processes."""
@@ -123,20 +126,26 @@ def saving(topology: TopologySpec, states: OwnStates | None) -> TopologySpec:
 
 
 def keyed(topology: TopologySpec, seed: int) -> TopologySpec:
-    """The same topology, in which some bolts keep what they have got by its key."""
-    rng = Random(f"keyed {seed}")
-    components = tuple(_keyed(each, rng) for each in topology.components)
+    """The same topology, in which some bolts keep what they have got by its key, and some hold
+    tuples by their key if that is tracked."""
+    rng, windows = Random(f"keyed {seed}"), Random(f"windows {seed}")
+    is_tracked = topology.config[keys.RELIABILITY_MODE] == keys.ATLEAST_ONCE
+    components = tuple(
+        _keyed(each, rng, is_tracked and windows.random() < WINDOWS_SHARE)
+        for each in topology.components
+    )
     return replace(topology, components=components)
 
 
-def _keyed(component: ComponentSpec, rng: Random) -> ComponentSpec:
+def _keyed(component: ComponentSpec, rng: Random, has_windows: bool) -> ComponentSpec:
     kinds = {each.grouping.kind for each in component.inputs}
     is_simple = component.class_path.endswith(f".{SimBolt.__name__}")
     if not is_simple or GroupingKind.DIRECT in kinds or rng.random() > KEYED_SHARE:
         return component
     grouping = GroupingSpec(GroupingKind.FIELDS, ("key",))
     inputs = tuple(replace(each, grouping=grouping) for each in component.inputs)
-    return replace(component, class_path=f"{__name__}.{KeyedBolt.__name__}", inputs=inputs)
+    kind = WindowBolt if has_windows else KeyedBolt
+    return replace(component, class_path=f"{__name__}.{kind.__name__}", inputs=inputs)
 
 
 def check_keyed_counts(cluster: "Cluster") -> None:
@@ -174,6 +183,31 @@ class KeyedBolt(SimBolt):
         for ident in tup.values[5]:
             received[ident] += 1
             self.counted.put(ident, self.counted.get(ident, 0) + 1)
+
+    def close(self) -> None:
+        self.emitter.journal.ended(self)
+
+
+class WindowBolt(SimBolt, StatefulComponent):
+    """Holds tuples as open windows do: an update that concerns it fails them, and by the new plan
+    each is held where its key is."""
+
+    saved_at_least_once = False
+
+    def init_state(self, stateful_state: Any) -> None:
+        """Only how far it is would be there."""
+
+    def pre_save(self, checkpoint_id: Any) -> None:
+        """Nothing else is left when an update asks for it."""
+        require(not self.held, "tuples are held, and do not come again")
+
+    def fail_held(self) -> bool:
+        """See EventWindowBolt."""
+        for tup in self.held:
+            self.emitter.journal.failed(tup.values[4])
+            self.fail(tup)
+        self.held.clear()
+        return True
 
     def close(self) -> None:
         self.emitter.journal.ended(self)

@@ -148,12 +148,14 @@ class ColumnWindows:
         for window in self._assigner.windows(start):
             if window.end_ms > self.watermark_ms:
                 self._timers.add(window.end_ms, (_FIRE, window))
-        last_end_ms = self._assigner.last_end_ms(self._assigner.cell(start))
-        self._timers.add(self._drop_ms(last_end_ms), (_DROP, start))
+        self._timers.add(self._last_drop_ms(start), (_DROP, start))
 
     def _is_past(self, start: int) -> bool:
-        last_end_ms = self._assigner.last_end_ms(self._assigner.cell(start))
-        return self._drop_ms(last_end_ms) <= self.watermark_ms
+        return self._last_drop_ms(start) <= self.watermark_ms
+
+    def _last_drop_ms(self, start: int) -> int:
+        """When a slice is dropped: with the last of its windows."""
+        return self._drop_ms(self._assigner.last_end_ms(self._assigner.cell(start)))
 
     def _drop_ms(self, end_ms: int) -> int:
         return min(end_ms + self._lateness_ms, END_OF_TIME)
@@ -211,6 +213,16 @@ class ColumnWindows:
         for each in self._slices.values():
             each.held = []
         return released
+
+    def drop_held(self) -> list[Any]:
+        """Drop the slices that hold anything, whose rows are to come again; what they held, each as
+        often as slices held it."""
+        dropped: list[Any] = []
+        for start in [start for start, each in self._slices.items() if each.held]:
+            self._timers.remove(self._last_drop_ms(start), (_DROP, start))
+            _, held = self._drop(start).accumulator
+            dropped += held
+        return dropped
 
     def complete_open(self) -> list[Output]:
         """The open windows get nothing more: they are complete, and what comes for them is late."""

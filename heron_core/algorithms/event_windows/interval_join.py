@@ -87,10 +87,13 @@ class IntervalJoin(SavedByKey):
         kept = self._keys.setdefault(key, ({}, {}))
         kept[is_right][self._numbers] = (timestamp_ms, value)
         self.kept += 1
+        drop_ms = self._drop_ms(is_right, timestamp_ms)
+        self._timers.add(drop_ms, (key, is_right, self._numbers))
+
+    def _drop_ms(self, is_right: bool, timestamp_ms: int) -> int:
         # No later pair: of a left event after `upper`, of a right one `lower` before it.
         reach = -self._lower_ms if is_right else self._upper_ms
-        drop_ms = max(timestamp_ms, min(timestamp_ms + reach, END_OF_TIME - 1)) + 1
-        self._timers.add(drop_ms, (key, is_right, self._numbers))
+        return max(timestamp_ms, min(timestamp_ms + reach, END_OF_TIME - 1)) + 1
 
     def advance_watermark(self, watermark_ms: int) -> list[Dropped]:
         """No event below it is expected any more; whatever has no later pair is dropped."""
@@ -104,18 +107,38 @@ class IntervalJoin(SavedByKey):
     def _drop_until(self, end_ms: int, dropped: list[Dropped]) -> None:
         for _, due in self._timers.due(end_ms):
             for key, is_right, number in due:
-                dropped.append(Dropped(self._keys[key][is_right].pop(number)[1]))
-                self.kept -= 1
-                if self._changed is not None:
-                    self._changed.add(key)
-                if not any(self._keys[key]):
-                    del self._keys[key]
+                dropped.append(Dropped(self._forget(key, is_right, number)))
 
     def drop_kept(self) -> list[Dropped]:
         """The sources have finished, but may send again what has failed: that is not late."""
         dropped: list[Dropped] = []
         self._drop_until(END_OF_TIME, dropped)
         return dropped
+
+    def drop_values(self, is_dropped: Callable[[Any], bool]) -> list[Any]:
+        """Drop events, which are to come again; their values."""
+        found = [
+            (key, is_right, number, timestamp_ms, value)
+            for key, sides in self._keys.items()
+            for is_right, side in enumerate(sides)
+            for number, (timestamp_ms, value) in side.items()
+            if is_dropped(value)
+        ]
+        for key, is_right, number, timestamp_ms, _ in found:
+            drop_ms = self._drop_ms(bool(is_right), timestamp_ms)
+            self._timers.remove(drop_ms, (key, bool(is_right), number))
+            self._forget(key, bool(is_right), number)
+        return [value for *_, value in found]
+
+    def _forget(self, key: Hashable, is_right: bool, number: int) -> Any:
+        """An event that waits no longer; its value."""
+        _, value = self._keys[key][is_right].pop(number)
+        self.kept -= 1
+        if self._changed is not None:
+            self._changed.add(key)
+        if not any(self._keys[key]):
+            del self._keys[key]
+        return value
 
     def exchange(self, of_value: Callable[[Any], Any]) -> None:
         """Every event that waits is what the function makes of it from now on."""

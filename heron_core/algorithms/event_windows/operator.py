@@ -5,7 +5,7 @@ event until the watermark passes the window's end and the allowed lateness; at m
 windows of keys. With an aggregate that adds up, an event costs nothing once it is added.
 """
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, Protocol
 
 from heron_core.algorithms.event_windows.aggregates import Aggregate
@@ -239,6 +239,29 @@ class WindowOperator(SavedByKey):
     def accumulators(self) -> list[Any]:
         """Those of all keys."""
         return [each for state in self._keys.values() for each in state.cells.values()]
+
+    def drop_cells(self, is_dropped: Callable[[Any], bool]) -> list[Any]:
+        """Drop accumulators, whose events are to come again; returns them. The watermark stays, so
+        that no window is shown again for the events of later ones."""
+        dropped: list[Any] = []
+        for key, state in list(self._keys.items()):
+            cells = [each for each, accumulator in state.cells.items() if is_dropped(accumulator)]
+            if cells:
+                dropped += [state.cells.pop(each) for each in cells]
+                self._close_empty(key, state)
+        return dropped
+
+    def _close_empty(self, key: Hashable, state: KeyState) -> None:
+        if self._changed is not None:
+            self._changed.add(key)
+        for pane in list(state.panes.values()):
+            if not self._cells_of(state, pane.window):
+                pane.unseen = 0
+                # A session stays: without it its first events would be late. So does a window that
+                # was shown, whose number of firings counts on.
+                if not (pane.firings or self._assigner.merges):
+                    self._close(key, state, pane.window)
+        self._forget_empty(key, state)
 
     def complete_open(self) -> list[Output]:
         """The open windows will get nothing more, though the input may go on: they are complete,

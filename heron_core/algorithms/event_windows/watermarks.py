@@ -70,6 +70,12 @@ class WatermarkGenerator:
             self.watermark_ms = max(self.watermark_ms, min(marks))
         return self.watermark_ms
 
+    def forget(self) -> None:
+        """Events come again: there is no watermark until every source has sent some."""
+        self.watermark_ms = NO_WATERMARK
+        for source in list(self._marks):
+            self._marks[source] = NO_WATERMARK
+
     def raise_to(self, watermark_ms: int) -> None:
         """Somebody else knows that no event below it is expected, whatever the sources say."""
         self.watermark_ms = max(self.watermark_ms, watermark_ms)

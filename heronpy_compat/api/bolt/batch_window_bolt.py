@@ -78,6 +78,12 @@ class BatchRunner(WindowRunner):
         found: list[Any] = operator.release()
         return found
 
+    def drop_held(self) -> list[Any]:
+        """See WindowRunner."""
+        operator: Any = self.operator
+        found: list[Any] = operator.drop_held()
+        return found
+
 
 class BatchWindowBolt(KeyedWindowBolt, BatchBolt):
     """Aggregates the rows of batches by key and window, and emits the results of a window as one

@@ -72,6 +72,12 @@ class EventWindowBolt(Bolt, StatefulComponent):
         if state is not None:
             restore_windows(state, self.runner.operator, self.grouping_key())
 
+    def fail_held(self) -> bool:
+        """Every tuple of an open window fails: an update divides the keys anew, or ends this
+        instance, and the tuples come again. Whether keys tell which instance has what is left."""
+        self.runner.fail_held()
+        return self.grouping_key() is not None
+
     def grouping_key(self) -> GroupingKey | None:
         """How to find the key by which the input is grouped in that of a window; None if it is not
         in it."""

@@ -103,6 +103,17 @@ class _WindowBolt(Bolt, StatefulComponent):
         else:
             save_event_windows(self.saved_state, self._runner.operator, key_of)
 
+    def fail_held(self) -> bool:
+        """Every tuple of an open window fails: an update divides the keys anew, or ends this
+        instance, and the tuples come again. Whether keys tell which instance has what is left."""
+        if self._runner is not None:
+            self._runner.fail_held()
+        held = [tup for tup, _ in self.current_tuples]
+        self.current_tuples.clear()
+        for tup in held:
+            self.fail(tup)
+        return self.key_of_tuple() is not None
+
     def key_of_tuple(self) -> KeyOf:
         """How to find the key by which a tuple was grouped; None if keys do not tell which instance
         has it."""

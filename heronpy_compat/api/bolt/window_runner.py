@@ -160,6 +160,16 @@ class WindowRunner:
             accumulator[1] = []
         return released
 
+    def fail_held(self) -> None:
+        """Every tuple that is held fails, and what is made of it is dropped: it comes again."""
+        self._holds_tuples = False
+        self._fail({id(tup): tup for tup in self.drop_held()}.values())
+
+    def drop_held(self) -> list[Any]:
+        """Drop the accumulators that hold tuples; the tuples, each as often as it was held."""
+        dropped = self.operator.drop_cells(lambda accumulator: bool(accumulator[1]))
+        return [tup for _, tuples in dropped for tup in tuples]
+
     def source_watermark(self, component: str, task: int, watermark_ms: int) -> None:
         """What a source says of itself. When all have finished, the open windows are complete."""
         self._clock.source_watermark(component, task, watermark_ms)

@@ -7,6 +7,7 @@ from typing import Any
 from heron_core import config as keys
 from heron_core.algorithms.clock_state import ClockState
 from heron_core.algorithms.event_windows.storm import Activation, Extent, Step, StormWindows
+from heron_core.algorithms.event_windows.values import NO_WATERMARK
 from heron_core.errors import ComponentError, TopologyError
 from heron_core.topology import DEFAULT_STREAM
 from heronpy_compat.adapters.shapes import refuse_coroutine
@@ -109,6 +110,19 @@ class WindowedBolt(Bolt, StatefulComponent):
         state = self.saved_state
         if state is not None:
             save_storm_windows(state, self._windows, self._watermark_ms, self._key_of_tuple())
+
+    def fail_held(self) -> bool:
+        """Every tuple of an open window fails: an update divides the keys anew, or ends this
+        instance, and the tuples come again. Whether keys tell which instance has what is left."""
+        held = self._windows.held()
+        self._windows.clear()
+        if self._by_event_time and held:
+            # Storm's are late behind the watermark, though windows to come have them.
+            self._clock.generator.forget()
+            self._watermark_ms = NO_WATERMARK
+        for tup in held:
+            self.fail(tup)
+        return self._windows.is_divisible and self._key_of_tuple() is not None
 
     def _key_of_tuple(self) -> KeyOf:
         state = self.saved_state

@@ -36,6 +36,12 @@ class IntervalJoinBolt(EventStageBolt):
         """Save the elements that wait."""
         save_windows(self.saved_state, self._join, self.grouping_key())
 
+    def fail_held(self) -> bool:
+        """See EventWindowBolt: elements that wait for their pairs fail."""
+        for _, held in self._join.drop_values(lambda value: value[1] is not None):
+            self.fail(held)
+        return self.grouping_key() is not None
+
     def process(self, tup: Any) -> None:
         """Pair an element."""
         now_ms = self._clock.now_ms()

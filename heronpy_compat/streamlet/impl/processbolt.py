@@ -18,6 +18,8 @@ class ProcessBolt(EventStageBolt):
     element, and to nothing for a timer."""
 
     runner: TimerRunner  # type: ignore[assignment]
+    saved_at_least_once = True
+    """Elements are acked at once: they do not come again."""
 
     def init_state(self, stateful_state: State) -> None:
         """Keep the state, and the timers in it."""

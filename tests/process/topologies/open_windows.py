@@ -13,13 +13,21 @@ class Numbers(Spout):
     outputs = ["time_ms", "number"]
 
     def initialize(self, config, context):
-        self.number, self.next_at = 0, time.monotonic()
+        self.number, self.next_at, self.again = 0, time.monotonic(), []
 
     def next_tuple(self):
-        if time.monotonic() >= self.next_at:
+        if self.again:
+            self.send(self.again.pop())
+        elif time.monotonic() >= self.next_at:
             self.next_at += EACH_SECS
             self.number += 1
-            self.emit([int(time.time() * 1000), self.number], tup_id=self.number)
+            self.send(self.number)
+
+    def send(self, number):
+        self.emit([int(time.time() * 1000), number], tup_id=number)
+
+    def fail(self, number):
+        self.again.append(number)
 
 
 class Days(KeyedWindowBolt):

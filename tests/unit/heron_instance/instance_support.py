@@ -178,12 +178,13 @@ def topology_of(
     inputs: Sequence[InputSpec],
     config: dict[str, Any],
     types: tuple[str, ...] = (),
+    fed_by: GroupingSpec = SHUFFLE,
 ) -> TopologySpec:
     """`kind` is the component under test, task 1; "readers" are tasks 2 to 5, "other" is task 6,
-    whose streams declare `types`."""
+    whose streams declare `types`, and which feeds a bolt by a grouping."""
     spout = issubclass(kind, Spout)
     path = f"{kind.__module__}.{kind.__qualname__}"
-    feeds = () if spout else (InputSpec("other", "default", SHUFFLE),)
+    feeds = () if spout else (InputSpec("other", "default", fed_by),)
     tested = ComponentSpec("tested", spout, path, 1, tuple(outputs), feeds)
     stream = StreamSpec("default", ("value",), types=types)
     more = StreamSpec("more", ("value",), types=types)

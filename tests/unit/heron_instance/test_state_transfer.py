@@ -16,7 +16,7 @@ from heron_core import config as keys
 from heron_core.plans import MovedStates, PackingPlan, PhysicalPlan, TopologyState, physical_to_json
 from heron_core.records import replace
 from heron_core.state.keys import owner
-from heron_core.topology import StreamSpec
+from heron_core.topology import GroupingKind, GroupingSpec, StreamSpec
 from heron_core.wire import messages
 from heron_core.wire.frames import Kind
 from heron_core.wire.packets import encode_roots
@@ -32,11 +32,13 @@ from heron_instance.events import (
     Timer,
     Turn,
 )
+from heron_instance.input.spout import SpoutDriver
 from heron_instance.runtime.environment import Environment
 from heron_instance.shared_state import SharedState
 from heron_instance.stored_states import MovedStateFiles, NewestState
 from heron_io.checkpoint_store.local_files import LocalFiles
 from heron_io.checkpoint_store.run_marker import RunMarker
+from heronpy_compat.windows import KeyedWindowBolt, Tumbling
 
 FORMER = {"tested": (SOURCE,)}
 SAID = (
@@ -57,13 +59,15 @@ class Process:
         mode: str = keys.ATLEAST_ONCE,
         task: int = SOURCE,
         plan: PackingPlan | None = None,
+        fed_by: GroupingSpec = SHUFFLE,
     ) -> None:
         self.now, self.task = 100.0, task
         self.said: list[Any] = []
         self.shared = SharedState()
         self.packing = plan or packing()
         config = {keys.RELIABILITY_MODE: mode, keys.CHECKPOINT_INTERVAL_SECS: 1000}
-        topology = topology_of(kind, (StreamSpec("default", ("a", "b")),), [reads(SHUFFLE)], config)
+        streams = (StreamSpec("default", ("a", "b")),)
+        topology = topology_of(kind, streams, [reads(SHUFFLE)], config, fed_by=fed_by)
         LocalFiles(str(folder)).begin_run("t", "run")
         marker = RunMarker("t", "run", is_folder=True)
         self.newest = NewestState(partial(LocalFiles, str(folder)), "t", "run", task, marker)
@@ -318,3 +322,52 @@ def test_who_has_no_state_or_cannot_save_it_says_so(
     assert isinstance(said, answer)
     assert not getattr(said, "size_bytes", 0)
     assert not LocalFiles(str(tmp_path)).runs("t")
+
+
+BY_VALUE = GroupingSpec(GroupingKind.FIELDS, ("value",))
+
+
+class Windows(KeyedWindowBolt):
+    outputs = ["a", "b"]
+    key_fields = ["value"]
+    window = Tumbling(1000)
+    timestamp_field = "value"
+
+    def values(self, result: Any) -> list[Any]:
+        return [result.window.start_ms, result.value]
+
+
+def test_open_windows_fail_what_they_hold_and_the_watermark_goes_with_the_keys(
+    tmp_path: Path,
+) -> None:
+    bolt = Process(Windows, tmp_path, fed_by=BY_VALUE)
+    bolt.plan(1)
+    bolt.handle(Received(batch([1], [2500], roots=[(7, 1), (8, 2)])))
+    bolt.component.advance_watermark(2500)
+    (stored,) = bolt.save()
+    assert stored.size_bytes
+    assert bolt.core.driver.statistics()["failed"] == 1
+    assert bolt.save() == [stored], "asked once more"
+    new = Process(Windows, tmp_path, task=NEW, plan=TWO, fed_by=BY_VALUE)
+    assert new.plan(2, TWO, (SOURCE,)) == [messages.Restored(NEW, 1, 2)]
+    assert new.component.runner.operator.watermark_ms == 2500
+    assert not new.component.runner.operator.open_windows
+
+
+def test_a_spout_that_defers_fail_is_told_of_it_when_the_update_is_over(tmp_path: Path) -> None:
+    spout = Process(Numbers, tmp_path)
+    spout.plan(1, state=TopologyState.RUNNING)
+    spout.handle(InputEmpty())
+    spout.plan(1)
+    driver = spout.core.driver
+    assert isinstance(driver, SpoutDriver)
+    pending = list(driver.collector.pending)
+    assert len(pending) == 3
+    told = spout.hear(messages.TriggerCheckpoint(5, 1, (SOURCE,), defers=True))
+    assert told == [messages.CheckpointStored(SOURCE, 5, 0)]
+    spout.handle(Received(encode_roots(Kind.FAILED, 1, SOURCE, SOURCE, pending[:2])))
+    spout.handle(Received(encode_roots(Kind.EXPIRED, 1, SOURCE, SOURCE, pending[2:])))
+    assert not driver.counts()[2], "they are to come again"
+    assert driver.metrics.failed == 0
+    spout.plan(2)
+    assert (driver.metrics.failed, driver.metrics.expired) == (3, 1)

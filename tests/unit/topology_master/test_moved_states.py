@@ -3,10 +3,24 @@ what the plan says, and the way back."""
 
 from typing import Any
 
-from test_master_core import FIRST, LAST, PACKED, SPOUT, Made
-from test_rescale import FEWER, MORE, NEW, _update_of, answers, ask, plans, step, update
+from test_master_core import FIRST, LAST, PACKED, SPOUT, Made, sent
+from test_rescale import (
+    FEWER,
+    MORE,
+    NEW,
+    ONE,
+    TWO,
+    _update_of,
+    answers,
+    ask,
+    held_by,
+    plans,
+    step,
+    update,
+)
 
 from heron_core.plans import MovedStates, PackingPlan, TopologyState, physical_from_json
+from heron_core.records import replace
 from heron_core.wire import messages
 from heron_engine.topology_master.moved_states import moving
 from heron_engine.topology_master.options import Options
@@ -24,6 +38,51 @@ def saved(size_bytes: int = 100) -> tuple[Made, list[Any]]:
     answers(made, SPOUT, FIRST, LAST)
     assert step(made) == ("save", ["last[0]"])
     return made, made.receive(messages.CheckpointStored(LAST, 1, size_bytes))
+
+
+def asked(out: list[Any]) -> list[tuple[bool, set[int]]]:
+    """Whether tasks are to defer `fail`, or else to save their states, and which."""
+    found = [each for _, each in sent(messages.TriggerCheckpoint, out)]
+    return [(each.defers, set(each.tasks)) for each in found[:1]]
+
+
+def test_open_windows_fail_their_tuples_when_the_spouts_defer_fail() -> None:
+    """At once, and what a spout emits again goes by the new plan."""
+    made = Made(options=SAVING)
+    update(made, MORE)
+    made.register(3)
+    out = held_by(made, LAST, may_fail=True)
+    assert asked(out) == [(True, {SPOUT})]
+    assert made.stored_plan["is_updated"]
+    assert step(made) == ("save", ["spout[0]"])
+    assert asked(made.receive(messages.CheckpointStored(SPOUT, 1, 0))) == [(False, {LAST})]
+    assert not plans(made.wait(0.1))
+    assert made.receive(messages.CheckpointStored(LAST, 1, 0))
+    assert made.core.epoch == 2
+    answers(made, SPOUT, FIRST, LAST, NEW)
+    assert made.core.update_stage is None
+    assert "is_updated" not in made.stored_plan
+
+
+def test_a_spout_that_ends_waits_for_the_outcome_of_its_tuples() -> None:
+    """No other process emits them again."""
+    made = Made(options=SAVING)
+    moved = replace(FEWER, containers=(replace(TWO, instances=(*TWO.instances, *ONE.instances)),))
+    update(made, moved)
+    held_by(made, LAST, may_fail=True, secs=10.0)
+    assert step(made)[0] == "drain"
+
+
+def test_a_kill_amid_an_update_ends_the_deferral() -> None:
+    made = Made(options=SAVING)
+    update(made, MORE)
+    made.register(3)
+    held_by(made, LAST, may_fail=True)
+    made.receive(messages.CheckpointStored(SPOUT, 1, 0))
+    made.receive(messages.CheckpointStored(LAST, 1, 0))
+    assert made.stored_plan["is_updated"]
+    ask(made, "drain")
+    assert "is_updated" not in made.stored_plan
 
 
 def moved_of(made: Made) -> MovedStates | None:

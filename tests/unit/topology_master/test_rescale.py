@@ -19,7 +19,8 @@ from heron_core.records import replace
 from heron_core.wire import messages
 from heron_engine.topology_master import events
 from heron_engine.topology_master.options import Options
-from heron_engine.topology_master.rescale import ASKED_AGAIN_SECS, ENDED_AFTER_SECS, STILL_SECS
+from heron_engine.topology_master.rescale import ASKED_AGAIN_SECS, ENDED_AFTER_SECS
+from heron_engine.topology_master.update import STILL_SECS
 
 NEW = 4
 ONE, TWO = PACKED.containers
@@ -106,8 +107,11 @@ def test_spouts_stand_still_until_every_instance_works_by_the_new_plan() -> None
     ]
 
 
-def held_by(made: Made, *bolts: int, secs: float = STILL_SECS + 0.1) -> list[Any]:
-    """Probes find for so long that nothing moves, and that these bolts hold tuples of the spout."""
+def held_by(
+    made: Made, *bolts: int, secs: float = STILL_SECS + 0.1, may_fail: bool = False
+) -> list[Any]:
+    """Probes find for so long that nothing moves, and that these bolts hold tuples of the spout,
+    which they may fail at any time."""
     out, until = [], made.now + secs
     while made.now < until:
         out += made.wait(0.02)
@@ -115,7 +119,7 @@ def held_by(made: Made, *bolts: int, secs: float = STILL_SECS + 0.1) -> list[Any
         for task in (SPOUT, FIRST, LAST):
             is_spout = task == SPOUT
             report = messages.QuiescenceReport(
-                task, number, 0, 0, not is_spout, epoch, is_spout or task in bolts
+                task, number, 0, 0, not is_spout, epoch, is_spout or task in bolts, may_fail
             )
             out += made.receive(report)
     return out
