@@ -3,6 +3,7 @@
 from msgspec import Struct
 
 from heron_core.plans import PackingPlan
+from heron_core.wire.messages import TriggerCheckpoint
 from heron_engine.topology_master.events import Log, StorePacking
 
 
@@ -41,6 +42,10 @@ class SaveStates(Struct, frozen=True):
     tasks: tuple[int, ...]
     defers: bool = False
     """They are spouts, and to defer `fail` until the update is over."""
+
+    def trigger(self, epoch: int) -> TriggerCheckpoint:
+        """The message of it, in the plan of this epoch."""
+        return TriggerCheckpoint(self.number, epoch, self.tasks, defers=self.defers)
 
 
 Decision = (

@@ -24,7 +24,6 @@ from heron_engine.topology_master.physical_plan import CurrentPlan, changes_betw
 from heron_engine.topology_master.recovery import Progress
 from heron_engine.topology_master.rescale import Rescale
 from heron_engine.topology_master.termination import (
-    AT_END,
     Ended,
     Finish,
     Save,
@@ -291,8 +290,7 @@ class Lifecycle:
             why = why_late(late.left, self.plan.packing)
             self._checkpoint_failed(once, late.number, why, now)
         if self._may_begin_checkpoint(once) and once.checkpoints.is_due(now):
-            tasks, phase = self.plan.packing.instances.keys(), self.termination.phase
-            at_end = phase.value if phase in AT_END else ""
+            tasks, at_end = self.plan.packing.instances.keys(), self.termination.at_end
             self._take_steps(once.checkpoints.begin(tasks, now, at_end), out)
 
     def _may_begin_checkpoint(self, once: EffectivelyOnce) -> bool:
@@ -450,10 +448,8 @@ class Lifecycle:
                     self._store_execution(out)
                 case decisions.RestartProbes():
                     self.termination.detector.restart()
-                case decisions.SaveStates(number, tasks, defers):
-                    epoch = self.plan.epoch
-                    wanted = messages.TriggerCheckpoint(number, epoch, tasks, defers=defers)
-                    self.send_all(wanted, out)
+                case decisions.SaveStates():
+                    self.send_all(decision.trigger(self.plan.epoch), out)
                 case decisions.RequestCheckpoint():
                     assert self.effectively_once is not None
                     self.effectively_once.checkpoints.request(now)

@@ -131,6 +131,11 @@ class Termination:
             self.detector.restart()
 
     @property
+    def at_end(self) -> str:
+        """The phase in which a checkpoint is taken; empty before the end."""
+        return self.phase.value if self.phase in AT_END else ""
+
+    @property
     def is_near(self) -> bool:
         """Whether probes are needed to find the end."""
         return self.phase not in (Phase.RUNNING, Phase.ENDED)
