@@ -70,9 +70,10 @@ class SpoutBindings(Bindings):
     """The spout has nothing more to emit."""
     reopen: Callable[[], None]
     """It has again."""
-    give_up_emitted: Callable[[Any, list[Any], int], bool]
-    """give_up_emitted(tup_id, values, failures): a tuple of the default stream that has failed so
-    often is not emitted again; whether it is a dead letter now."""
+    give_up_emitted: Callable[..., bool]
+    """give_up_emitted(tup_id, values, failures, why=…): a tuple of the default stream that has
+    failed so often is not emitted again, or for a reason never was; whether it is a dead letter
+    now."""
     emit_watermark: Callable[[int], None]
     """The spout emits no event that happened before then, in ms since 1970, from here on."""
 

@@ -10,6 +10,7 @@ INSTALLS = {
     "confluent_kafka": "heronpy-topologies[kafka]",
     "deltalake": "heronpy-topologies[delta]",
     "pyiceberg": "heronpy-topologies[iceberg]",
+    "psycopg": "heronpy-topologies[postgres]",
 }
 """What to install for the package that a module belongs to."""
 

@@ -13,12 +13,14 @@ from heron_core.component import BoltBindings, SpoutBindings
 from heron_core.dead_letters import is_system
 from heron_core.errors import ComponentError
 from heron_instance.emit.collector import BoltCollector, SpoutCollector
+from heron_instance.emit.dead_letters import Fault
 from heron_instance.input.driver import ComponentDriver
 from heron_instance.input.spout import SpoutDriver
 from heron_instance.runtime.environment import Environment
 from heron_instance.runtime.hooks import TaskHooks
 from heron_instance.runtime.letters import give_up_emitted, give_up_rows
 from heron_instance.runtime.unread import dropping_emit
+from heronpy_compat.connectors.replay_queue import REPLAYS_OVER
 
 
 class DriverCalls:
@@ -81,10 +83,14 @@ class DriverCalls:
         if self._spout is not None:
             self._spout.finished = False
 
-    def give_up_emitted(self, tup_id: Any, values: list[Any], failures: int) -> bool:
+    def give_up_emitted(
+        self, tup_id: Any, values: list[Any], failures: int, why: str = REPLAYS_OVER
+    ) -> bool:
         """See SpoutBindings."""
         spout = self._spout
-        return spout is not None and give_up_emitted(spout, tup_id, values, failures)
+        return spout is not None and give_up_emitted(
+            spout, tup_id, values, Fault(why, "", failures)
+        )
 
     def emit_watermark(self, watermark_ms: int) -> None:
         """See SpoutBindings."""

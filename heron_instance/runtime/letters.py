@@ -12,7 +12,6 @@ from heron_instance.emit.dead_letters import DeadLetters, Emits, Fault, Origin
 from heron_instance.input.bolt import BoltDriver
 from heron_instance.input.driver import ComponentDriver
 from heron_instance.input.spout import SpoutDriver
-from heronpy_compat.connectors.replay_queue import REPLAYS_OVER
 
 
 def route_letters(
@@ -66,7 +65,7 @@ def _only_input(collector: BoltCollector, fields: Sequence[str]) -> Origin:
     return Origin(only.component, only.stream, 0, fields)
 
 
-def give_up_emitted(driver: SpoutDriver, tup_id: Any, values: list[Any], failures: int) -> bool:
+def give_up_emitted(driver: SpoutDriver, tup_id: Any, values: list[Any], fault: Fault) -> bool:
     """Whether a tuple that a spout has emitted, and emits no more, is a letter now."""
     letters = driver.collector.letters
     if letters is None:
@@ -74,7 +73,7 @@ def give_up_emitted(driver: SpoutDriver, tup_id: Any, values: list[Any], failure
     route = driver.collector.router.routes[DEFAULT_STREAM]
     component = driver.collector.component
     origin = Origin(component, DEFAULT_STREAM, driver.outbox.task, route.spec.fields)
-    if not letters.takes_values(origin, values, Fault(REPLAYS_OVER, "", failures)):
+    if not letters.takes_values(origin, values, fault):
         return False
     driver.failed_ids.acked(tup_id)
     return True

@@ -1,0 +1,262 @@
+"""Values of Postgres from the texts that its output functions write, as a value of Python that is
+the same, or not at all: what Python does not have is a `NotHeld`. Pure.
+
+The session that reads them has `SETTINGS`, so that a text means one thing.
+"""
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta
+from decimal import Decimal
+from functools import partial
+from typing import Any
+from uuid import UUID
+
+SETTINGS = {
+    "client_encoding": "UTF8",
+    "datestyle": "ISO, YMD",
+    "intervalstyle": "postgres",
+    "timezone": "UTC",
+    "bytea_output": "hex",
+    "extra_float_digits": "1",
+    "xmloption": "content",
+}
+"""Of the session. With extra_float_digits above 0 a text has all digits of a number."""
+
+Parse = Callable[[str], Any]
+
+
+class NotHeld(ValueError):
+    """A value that Python does not have; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class TypeFacts:
+    """What pg_type says of a type."""
+
+    oid: int
+    kind: str
+    """b (base), c (composite), d (domain), e (enum), r (range), m (multirange)."""
+    element: int
+    """Of an array: the type of its elements; else 0."""
+    base: int
+    """Of a domain: what it is made of; else 0."""
+    delimiter: str = ","
+    """Between two elements of an array."""
+
+
+def _date(text: str) -> date:
+    _check_time(text)
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        raise NotHeld(f"{text} is beyond the year 9999") from None
+
+
+def _check_time(text: str) -> None:
+    if text.endswith("infinity"):
+        raise NotHeld(f"Python has no date that is {text}")
+    if text.endswith(" BC"):
+        raise NotHeld(f"{text}: Python has no date before the year 1")
+
+
+def _timestamp(text: str) -> datetime:
+    _check_time(text)
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:
+        raise NotHeld(f"{text} is beyond the year 9999") from None
+
+
+def _instant(text: str) -> datetime:
+    return _timestamp(text).astimezone(UTC)
+
+
+def _time_of_day(text: str) -> time:
+    try:
+        return time.fromisoformat(text)
+    except ValueError:
+        raise NotHeld(f"Python has no time of a day that is {text}") from None
+
+
+_INTERVAL = re.compile(
+    r"(?:(?P<years>[-+]?\d+) years? ?)?(?:(?P<months>[-+]?\d+) mons? ?)?"
+    r"(?:(?P<days>[-+]?\d+) days? ?)?"
+    r"(?:(?P<sign>[-+])?(?P<hours>\d+):(?P<minutes>\d\d):(?P<seconds>\d\d)(?:\.(?P<part>\d{1,6}))?)?"
+)
+
+
+def _interval(text: str) -> timedelta:
+    found = _INTERVAL.fullmatch(text)
+    if found is None or not text:
+        raise NotHeld(f"Python has no duration that is {text}")
+    if found["years"] or found["months"]:
+        raise NotHeld(f"{text}: months and years are no duration of a fixed length")
+    part = int((found["part"] or "").ljust(6, "0"))
+    seconds = (int(found["hours"] or 0) * 60 + int(found["minutes"] or 0)) * 60
+    length = timedelta(seconds=seconds + int(found["seconds"] or 0), microseconds=part)
+    try:
+        return timedelta(days=int(found["days"] or 0)) + (
+            -length if found["sign"] == "-" else length
+        )
+    except OverflowError:
+        raise NotHeld(f"{text} is more than a billion days") from None
+
+
+def _bytes(text: str) -> bytes:
+    if not text.startswith("\\x"):
+        raise NotHeld("a bytea that is not in hex")
+    return bytes.fromhex(text[2:])
+
+
+def _document(text: str) -> Any:
+    """JSON, whose numbers with a fraction are doubles, or decimals where no double is the same."""
+    try:
+        return json.loads(text, parse_float=_fraction, object_pairs_hook=_object)
+    except RecursionError:
+        raise NotHeld("JSON that is nested too deep") from None
+
+
+def _fraction(text: str) -> float | Decimal:
+    number, exact = float(text), Decimal(text)
+    return number if Decimal(repr(number)) == exact else exact
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise NotHeld("the JSON has an object with the same key twice")
+    return found
+
+
+def _text(text: str) -> str:
+    return text
+
+
+def _truth(text: str) -> bool:
+    return {"t": True, "f": False}[text]
+
+
+_PLAIN: Mapping[int, Parse] = {
+    16: _truth, 17: _bytes, 20: int, 21: int, 23: int, 26: int, 25: _text, 114: _document,
+    700: float, 701: float, 1042: _text, 1043: _text, 1082: _date, 1083: _time_of_day,
+    1114: _timestamp, 1184: _instant, 1186: _interval, 1266: _time_of_day, 1700: Decimal,
+    2950: UUID, 3802: _document,
+}  # fmt: skip
+"""By the oids of src/include/catalog/pg_type.dat; all others are their text."""
+_PLAIN_ARRAYS: Mapping[int, int] = {
+    1000: 16, 1001: 17, 1005: 21, 1007: 23, 1009: 25, 1014: 1042, 1015: 1043, 1016: 20, 1021: 700,
+    1022: 701, 1028: 26, 1115: 1114, 1182: 1082, 1183: 1083, 1185: 1184, 1187: 1186, 1231: 1700,
+    1270: 1266, 199: 114, 2951: 2950, 3807: 3802,
+}  # fmt: skip
+FIRST_OF_USERS = 16384
+"""Types of users have oids from here on."""
+NESTING_MAX = 8
+"""Of domains over arrays over domains, for one that the catalog would go round in."""
+DIMENSIONS_MAX = 6
+"""Postgres' own limit (MAXDIM)."""
+
+
+class Types:
+    """Which values the texts of a type are; types of users have to be made known before."""
+
+    def __init__(self) -> None:
+        self._facts: dict[int, TypeFacts] = {}
+        self._parsers: dict[int, Parse] = {}
+
+    def unknown(self, oids: set[int]) -> set[int]:
+        """Those of which the catalog has to be asked, and those that these are made of."""
+        wanted = set(oids)
+        for oid in oids:
+            facts = self._facts.get(oid)
+            wanted |= set() if facts is None else {facts.element, facts.base}
+        return {
+            each
+            for each in wanted - {0}
+            if each not in self._facts and each not in _PLAIN and each not in _PLAIN_ARRAYS
+        }
+
+    def learn(self, facts: TypeFacts) -> None:
+        """What the catalog says."""
+        self._facts[facts.oid] = facts
+        self._parsers.clear()
+
+    def forget(self) -> None:
+        """A type may have changed."""
+        self._facts.clear()
+        self._parsers.clear()
+
+    def value(self, oid: int, text: str) -> Any:
+        """Of a text; NotHeld."""
+        parse = self._parsers.get(oid)
+        if parse is None:
+            parse = self._parsers[oid] = self._parser(oid, 0)
+        try:
+            return parse(text)
+        except NotHeld:
+            raise
+        except (ValueError, KeyError, ArithmeticError):
+            raise NotHeld(f"{text[:60]!r} is no value of the type with the oid {oid}") from None
+
+    def _parser(self, oid: int, depth: int) -> Parse:
+        if oid in _PLAIN:
+            return _PLAIN[oid]
+        if oid in _PLAIN_ARRAYS:
+            return partial(array, parse=_PLAIN[_PLAIN_ARRAYS[oid]], delimiter=",")
+        facts = self._facts.get(oid)
+        if facts is None or depth > NESTING_MAX:
+            return partial(_of_unknown, oid)
+        if facts.kind == "d":
+            return self._parser(facts.base, depth + 1)
+        if facts.element:
+            parse = self._parser(facts.element, depth + 1)
+            return partial(array, parse=parse, delimiter=facts.delimiter)
+        return _text
+
+
+def _of_unknown(oid: int, text: str) -> Any:
+    raise NotHeld(f"the type with the oid {oid} is not in the catalog any more")
+
+
+def array(text: str, parse: Parse, delimiter: str) -> Any:
+    """A list of an array's text; NotHeld for one that does not begin with 1."""
+    if text.startswith("["):
+        raise NotHeld(f"{text[:60]}: a list begins with its first element")
+    found, at = _list(text, 0, parse, delimiter, 1)
+    if at != len(text):
+        raise NotHeld(f"{text[:60]!r} is no array")
+    return found
+
+
+def _list(text: str, at: int, parse: Parse, delimiter: str, depth: int) -> tuple[list[Any], int]:
+    """The list whose brace is at that place, and where the text goes on behind it."""
+    items: list[Any] = []
+    if text[at : at + 1] != "{" or depth > DIMENSIONS_MAX:
+        raise NotHeld(f"{text[:60]!r} is no array")
+    at += 1
+    while text[at : at + 1] != "}":
+        if text[at : at + 1] == "{":
+            item, at = _list(text, at, parse, delimiter, depth + 1)
+        else:
+            item, at = _item(text, at, parse, delimiter)
+        items.append(item)
+        if text[at : at + 1] == delimiter:
+            at += 1
+        elif text[at : at + 1] != "}":
+            raise NotHeld(f"{text[:60]!r} is no array")
+    return items, at + 1
+
+
+_QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"', re.DOTALL)
+_ESCAPED = re.compile(r"\\(.)", re.DOTALL)
+
+
+def _item(text: str, at: int, parse: Parse, delimiter: str) -> tuple[Any, int]:
+    if (quoted := _QUOTED.match(text, at)) is not None:
+        return parse(_ESCAPED.sub(r"\1", quoted[1])), quoted.end()
+    ends = [end for each in (delimiter, "}") if (end := text.find(each, at)) >= 0]
+    end = min(ends, default=len(text))
+    word = text[at:end]
+    return (None if word == "NULL" else parse(word)), end
