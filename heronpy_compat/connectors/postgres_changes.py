@@ -172,14 +172,15 @@ class ChangeReader:
         relation, begin = self._relation(oid), self._begin
         if begin is None:
             raise DecodingError(f"a change of {relation.table} is in no transaction")
-        place = {"commit_lsn": begin.commit_lsn, "index": self._index, "xid": begin.xid}
         self._index += 1
         return Change(
             operation,
             relation.schema,
             relation.table,
             commit_time=begin.commit_time,
-            **place,
+            commit_lsn=begin.commit_lsn,
+            index=self._index - 1,
+            xid=begin.xid,
             **more,
         )
 

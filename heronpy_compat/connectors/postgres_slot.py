@@ -3,9 +3,9 @@
 Theory of operation. The slot of the user's says how far the topology is for good: it moves when a
 checkpoint is complete, and the server keeps its log from there on. What is read comes from a copy
 of it, a temporary slot (`pg_copy_logical_replication_slot`) that belongs to the session and ends
-with it: each page is taken from the copy, so no part of the log is decoded twice in one session, and a
-session that breaks begins again where the user's slot is. An advisory lock on the slot's name keeps
-a second reader out, as the slot itself is not in use between two pages.
+with it: each page is taken from the copy, so no part of the log is decoded twice in one session,
+and a session that breaks begins again where the user's slot is. An advisory lock on the slot's name
+keeps a second reader out, as the slot itself is not in use between two pages.
 """
 
 from collections.abc import Sequence
