@@ -1,7 +1,7 @@
 """How the key and the value of a record are made of a tuple, and a tuple of them.
 
 `kafka.key.format` and `kafka.value.format` say it: text, json and bytes for a source (a sink sees
-by the value itself which one), avro and protobuf, by a schema registry, for both.
+by the value itself which one), avro, by a schema registry, for both.
 """
 
 import json

@@ -47,8 +47,8 @@ TOPIC = "kafka.topic"
 KEY_AT = "kafka.key.position"
 """Config key: which value of a tuple, counting from 0, is the record's key; none by default."""
 VALUE_AT = "kafka.value.position"
-"""Config key: which one is its value (the last one; in Avro and Protobuf by default all of them,
-as the fields of a record)."""
+"""Config key: which one is its value (the last one; in Avro by default all of them, as
+the fields of a record)."""
 HEADERS_AT = "kafka.headers.position"
 """Config key: which one has its headers, a dict or a list of pairs; none by default."""
 
@@ -74,7 +74,7 @@ TRANSACTION_SECS = 30.0
 
 class KafkaSink(WriteAheadSink):
     """Writes one record for each tuple: texts as UTF-8, bytes as they are, the rest as JSON; or, as
-    `kafka.value.format` says, in Avro or Protobuf by a schema registry.
+    `kafka.value.format` says, in Avro by a schema registry.
 
     The producer is idempotent: its own repetitions come once. A tuple that is replayed comes again.
     Under EFFECTIVELY_ONCE the records of a checkpoint are written in one transaction of Kafka's.

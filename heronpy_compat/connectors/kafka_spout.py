@@ -68,7 +68,7 @@ class KafkaSpout(Spout, TwoPhaseStatefulComponent):
     )
 
     `outputs` of a subclass chooses from value, key, topic, partition, offset, timestamp_ms and
-    headers; other names are fields of a value in JSON, Avro or Protobuf. A record that fails is
+    headers; other names are fields of a value in JSON or Avro. A record that fails is
     emitted again; one that cannot be decoded is an error, and is left out. While a schema registry
     is away its records wait. Under EFFECTIVELY_ONCE the positions are part of the checkpoint, and
     are committed to the brokers when that is complete.

@@ -1,7 +1,7 @@
 """A schema registry as Kafka's spout and sink use it: settings, questions to it, and its answers.
 
 confluent_kafka's own client asks, and its serializers make the bytes (a zero byte, the number of
-the schema, what Avro or Protobuf has). A registry that is away, or refuses the credentials, is
+the schema, what Avro has). A registry that is away, or refuses the credentials, is
 `RegistryAway`: who reads waits for it. Whatever else it refuses is an error that names the subject.
 """
 
@@ -28,8 +28,8 @@ USE_LATEST = "kafka.schema.use.latest"
 STRATEGY = "kafka.schema.subject.strategy"
 """Config key: topic (the default: TOPIC-value), record, or topic-record."""
 PARTS = ("key", "value")
-AVRO, PROTOBUF = "avro", "protobuf"
-FORMATS = (AVRO, PROTOBUF)
+AVRO = "avro"
+FORMATS = (AVRO,)
 INSTALL = "pip install 'heronpy-topologies[registry]'"
 
 TIMEOUT_SECS = 5
@@ -56,8 +56,8 @@ def format_key(part: str) -> str:
 
 
 def schema_key(part: str) -> str:
-    """The config key of a part's schema: Avro's as JSON or a file of it; of Protobuf MODULE:CLASS.
-    A source reads by it, and a sink writes by it."""
+    """The config key of a part's schema: Avro's JSON, or a file of it. A source
+    reads by it, and a sink writes by it."""
     return f"kafka.{part}.schema"
 
 

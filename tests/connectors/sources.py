@@ -1,5 +1,6 @@
 """The sources that are tried: how others put rows into each one's store, and how it reads them."""
 
+import atexit
 import csv
 import json
 import math
@@ -18,11 +19,14 @@ from pyarrow import parquet
 from heron_core.wire.columns import type_called
 from heronpy_compat import Spout
 from heronpy_compat.components.files import FileSpout
+from heronpy_compat.connectors import schema_registry
+from heronpy_compat.connectors.avro_records import AvroPart
 from heronpy_compat.connectors.kafka_spout import KafkaSpout
 from heronpy_compat.connectors.segments import SegmentLog
 from heronpy_compat.connectors.spark import SparkSpout
 from heronpy_compat.connectors.tables import TableSpout
-from tests.connectors.samples import Form
+from tests.connectors.fake_registry import FakeRegistry, served
+from tests.connectors.samples import SAMPLES, Form
 from tests.connectors.sinks import as_arrow
 
 KAFKA_SECS = 30.0
@@ -161,6 +165,28 @@ def _byte_records(folder: Path, values: Values, declared: str | None) -> Mapping
     return _records(values, "bytes")
 
 
+@cache
+def _registry() -> FakeRegistry:
+    """One for all, to the end of the process."""
+    serving = served()
+    atexit.register(serving.__exit__, None, None, None)
+    return serving.__enter__()
+
+
+def _avro_records(folder: Path, values: Values, declared: str | None) -> Mapping[str, Any]:
+    """Each a record of one nullable field: a topic in Avro has a schema, whatever a stream
+    declares."""
+    known = [each.declared for each in SAMPLES if any(each.value is one for one in values)]
+    kind = known[0] if known else "string"
+    if kind is None:
+        raise NotThere
+    config = {schema_registry.URL: _registry().url}
+    registry = schema_registry.registry_of(config, "test", "avro")
+    part = AvroPart(registry, f"avro-{next(_numbers)}", "value", {"it": kind}, True)
+    encode = part.encoder(None)
+    return {**_records([encode({"it": each}) for each in values], "avro"), **config}
+
+
 def as_json(value: Any) -> Any:
     """It has no tuples."""
     return list(value) if isinstance(value, tuple) else value
@@ -184,5 +210,6 @@ SOURCES = (
     SourceEntry("KafkaSpout (text)", KafkaSpout, _text_records),
     SourceEntry("KafkaSpout (json)", KafkaSpout, _json_records, form=as_json),
     SourceEntry("KafkaSpout (bytes)", KafkaSpout, _byte_records),
+    SourceEntry("KafkaSpout (avro)", KafkaSpout, _avro_records, ("it",)),
     SourceEntry("SparkSpout", SparkSpout, _segments, ends=False),
 )

@@ -189,7 +189,7 @@ def test_a_value_that_the_schema_does_not_hold_costs_its_row(
         ({"kafka__schema__use__latest": True}, "subject rows-value of topic rows: Subject not"),
         ({"kafka__schema__registry": {"x": 1}}, "kafka.schema.registry: Unrecognized properties"),
         ({"kafka__schema__registry__url": "registry:1"}, "Invalid url registry:1"),
-        ({"kafka__value__format": "xml"}, "kafka.value.format is one of avro, protobuf, not 'xml'"),
+        ({"kafka__value__format": "xml"}, "kafka.value.format is one of avro, not 'xml'"),
         ({"kafka__key__format": "avro"}, "kafka.key.format needs kafka.key.position"),
         ({"kafka__key__format": "avro", "kafka__key__position": 3}, "is 3, and a tuple has id"),
     ],
