@@ -29,7 +29,8 @@ _IDLE = """
     acking additional.classpath auto-credentials backpressure.enable
     batch.flush.interval.millis blobstore.map builtin.metrics.bucket.size.secs cap.ticket
     classpath classpath.beginning component.jvmoptions component.jvmopts
-    component.output.bps component.resources.map container.max.cpu.hint container.max.disk.hint
+    component.output.bps component.resourcemap component.resources.map
+    container.max.cpu.hint container.max.disk.hint
     container.max.ram.hint error.throttle.interval.secs event.logger.register
     executor.overflow.limit executor.receive.buffer.size executor.send.buffer.size
     exhibitor.enable fall.back.on.java.serialization groups isolate.machines kryo.decorators
