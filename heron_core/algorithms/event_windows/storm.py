@@ -134,20 +134,33 @@ class StormWindows:
 
     def finish(self) -> list[Step]:
         """The end of the input: the windows that are left, one more for what none of them holds,
-        then everything has expired. Storm has no such end."""
+        then everything has expired. Storm has no such end. Where a number of tuples ends a window,
+        the last one holds what it would hold if the missing tuples had come: in tumbling windows
+        no tuple is in two."""
         steps: list[Step] = []
         if self._by_event_time:
             steps = self.advance(END_OF_TIME)
         elif not self._slide.is_count:
             self._end_last_slides(steps)
         if any(not each.is_seen for each in self._queue):
-            self._activate(max(each.timestamp_ms for each in self._queue), steps)
+            last_ms = max(each.timestamp_ms for each in self._queue)
+            self._activate(last_ms, steps, self._missing())
         if self._queue:
             steps.append(Expired([each.item for each in self._queue]))
             self._queue = []
         # What comes all the same begins with the first window that holds it.
         self._next_end_ms = self._last_end_ms = None
         return steps
+
+    def _missing(self) -> int:
+        """How many tuples the window lacks that a number of them is to end next."""
+        if not self._slide.is_count:
+            return 0
+        since = self._since_window
+        if self._by_event_time:
+            after_ms = NO_WATERMARK if self._last_end_ms is None else self._last_end_ms
+            since = sum(each.timestamp_ms > after_ms for each in self._queue)
+        return -since % self._slide.amount
 
     def held(self) -> list[Any]:
         """What has not expired."""
@@ -260,11 +273,12 @@ class StormWindows:
                     self._last_end_ms = max(times)
                     yield self._last_end_ms
 
-    def _activate(self, end_ms: int, steps: list[Step]) -> bool:
-        """A window ends; whether it holds anything. An empty one is not handed out."""
+    def _activate(self, end_ms: int, steps: list[Step], missing: int = 0) -> bool:
+        """A window ends; whether it holds anything. An empty one is not handed out. `missing`: how
+        many of its tuples have not come."""
         due = [each for each in self._queue if each.timestamp_ms <= end_ms]
         if self._length.is_count:
-            inside = due[-self._length.amount :]
+            inside = due[max(0, len(due) - max(0, self._length.amount - missing)) :]
         else:
             inside = [each for each in due if end_ms - each.timestamp_ms < self._length.amount]
         kept = set(map(id, inside))

@@ -86,7 +86,7 @@ def test_a_tuple_of_storms_window_expires_once_and_is_new_once() -> None:
 
 @pytest.mark.parametrize("by_event_time", [True, False])
 def test_storms_windows_of_a_number_of_tuples(by_event_time: bool) -> None:
-    """The last three, after every second; at the end what no window has held yet."""
+    """The last three, after every second; at the end what the next one holds already."""
     windows = StormWindows(Extent(3, True), Extent(2, True), by_event_time)
     steps = [step for at in range(1, 6) for step in windows.add(at, at)]
     if by_event_time:
@@ -94,8 +94,28 @@ def test_storms_windows_of_a_number_of_tuples(by_event_time: bool) -> None:
     assert [each.items for each in steps if isinstance(each, Activation)] == [[1, 2], [2, 3, 4]]
     last, expired = windows.finish()[-2:]
     assert isinstance(last, Activation)
-    assert (last.items, last.new) == ([3, 4, 5], [5])
-    assert expired == Expired([3, 4, 5])
+    assert (last.items, last.new) == ([4, 5], [5])
+    assert expired == Expired([4, 5])
+
+
+@pytest.mark.parametrize("by_event_time", [True, False])
+@pytest.mark.parametrize(
+    ("length", "slide", "last"),
+    [(3, 3, [7, 8]), (3, 5, [8]), (2, 5, None), (5, 3, [5, 6, 7, 8]), (9, 1, None), (20, 20, None)],
+)
+def test_at_the_end_a_tumbling_window_has_no_tuple_of_the_one_before(
+    length: int, slide: int, last: list[int] | None, by_event_time: bool
+) -> None:
+    """It is the one that the missing tuples would have ended, as far as it goes."""
+    windows = StormWindows(Extent(length, True), Extent(slide, True), by_event_time)
+    steps = [step for at in range(1, 9) for step in windows.add(at, at)]
+    steps += windows.advance(8) if by_event_time else []
+    shown = [each for each in steps if isinstance(each, Activation)]
+    left = [each for each in windows.finish() if isinstance(each, Activation)]
+    if length == slide:
+        items = [item for each in (*shown, *left) for item in each.items]
+        assert items == list(range(1, 9))
+    assert [each.items for each in left] == ([last] if last else [[*range(1, 9)]] * (slide == 20))
 
 
 def test_a_stream_that_is_ahead_hides_nothing_of_a_slow_one() -> None:
