@@ -3,6 +3,7 @@
 import os
 import time
 import zlib
+from codecs import BOM_UTF8, lookup
 from collections.abc import Mapping
 from dataclasses import astuple
 from typing import TYPE_CHECKING, Any
@@ -81,6 +82,11 @@ class FileSpout(Spout, StatefulComponent):
                 f"{context.get_component_id()}: {ENCODING} is {self._encoding!r}, which is no"
                 " encoding that Python has"
             ) from None
+        if not "a\n".encode(self._encoding).endswith(b"a\n"):
+            raise ComponentError(
+                f"{context.get_component_id()}: {ENCODING} is {self._encoding!r}, whose line ends"
+                " are not single bytes: convert the files to UTF-8"
+            )
         self._path, self._index, self._instances = str(path), index, count
         self._follows = bool(config.get(FOLLOW, self.follow))
         self._follow_secs = float(config.get(FOLLOW_SECS, 1.0))
@@ -202,6 +208,8 @@ class FileSpout(Spout, StatefulComponent):
 
     def _decoded(self, data: bytes, position: Position) -> str:
         """ComponentError for a line that is no text, which is left out."""
+        if position.line == 1 and lookup(self._encoding).name == "utf-8":
+            data = data.removeprefix(BOM_UTF8)
         try:
             return data.decode(self._encoding)
         except UnicodeDecodeError as error:

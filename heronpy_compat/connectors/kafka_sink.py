@@ -53,8 +53,11 @@ HEADERS_AT = "kafka.headers.position"
 """Config key: which one has its headers, a dict or a list of pairs; none by default."""
 
 ASK_ABOVE_BYTES = 16 * 1024
-"""The brokers are asked for a topic's own limit when a record is larger: topics that take less are
-none, and the question costs seconds where brokers do not answer it."""
+"""The brokers are asked for a topic's own limit when a record is larger, as the question costs
+seconds where brokers do not answer it. What a topic of less refuses fails its own tuple."""
+ASK_IN_TRANSACTIONS_ABOVE_BYTES = 1024
+"""The same where records are committed together: one that the topic refuses would stop all others,
+for good. Topics that take less than this are none."""
 
 POLL_SECS = 0.005
 """How often to ask for deliveries while nothing else comes."""
@@ -203,7 +206,8 @@ class KafkaSink(WriteAheadSink):
     def checked_row(self, tup: Any) -> list[Any]:
         """The record; ValueError for one that is too large."""
         row = self.row_of(tup)
-        if not self._knows_topic and size_of(row) > ASK_ABOVE_BYTES:
+        most = ASK_IN_TRANSACTIONS_ABOVE_BYTES if self.repeats else ASK_ABOVE_BYTES
+        if not self._knows_topic and size_of(row) > most:
             self._learn_limit()
         for each in self._limits:
             each.check(row, tup.fields[-1 if self._value_at is None else self._value_at.at])

@@ -56,12 +56,13 @@ STATE_KEY = "heronpy.kafka_spout"
 CHECKPOINTS_MAX = 16
 """Checkpoints that are not complete and may become so: older ones have failed."""
 
-RecordId = tuple[str, int, int]
-"""(topic, partition, offset)"""
+RecordId = tuple[str, int, int] | tuple[str, int, int, int]
+"""(topic, partition, offset), and how often the partition has left this process, if it has."""
 
 
 class KafkaSpout(Spout, TwoPhaseStatefulComponent):
-    """Emits the records of topics; the id of a tuple is (topic, partition, offset).
+    """Emits the records of topics; the id of a tuple is (topic, partition, offset), with a
+    fourth number if its partition was another process's meanwhile.
 
     lines = KafkaSpout.spec(
         par=2, config={"kafka.bootstrap.servers": "localhost:9092", "kafka.topics": "lines"}
@@ -134,6 +135,8 @@ class KafkaSpout(Spout, TwoPhaseStatefulComponent):
         self._ledger = OffsetLedger()
         self._waiting = WaitingRecords()
         self._values: dict[RecordId, list[Any]] = {}
+        self._readings: dict[PartitionKey, int] = {}
+        """How often a partition has left this process: its records may be read again."""
         self._paused: set[PartitionKey] = set()
         self._held: set[PartitionKey] = set()
         """Paused as well, as a record of them waits for the schema registry."""
@@ -223,6 +226,7 @@ class KafkaSpout(Spout, TwoPhaseStatefulComponent):
         for each in gone:
             self._ledger.revoke(each)
             self._positions.pop(each, None)
+            self._readings[each] = self._readings.get(each, 0) + 1
         self._mine = [each for each in self._mine if each not in gone]
         # The client would keep it, if they come back.
         self._resume((self._paused | self._held) & gone)
@@ -264,8 +268,7 @@ class KafkaSpout(Spout, TwoPhaseStatefulComponent):
         return self._waiting.take(time.monotonic())
 
     def _emit_failed(self) -> bool:
-        """Emit a record that failed and is due; whether there was one. One that was read again with
-        its partition may have been acked by its other tuple meanwhile."""
+        """Emit a record that failed and is due; whether there was one."""
         while (record_id := self._failed.take(time.monotonic())) is not None:
             if record_id in self._values:
                 self.emit(self._values[record_id], tup_id=record_id)
@@ -321,7 +324,7 @@ class KafkaSpout(Spout, TwoPhaseStatefulComponent):
         if self._ledger.pending(partition_key) >= self._pending_max:
             self._paused.add(partition_key)
             self._consumer.pause([kafka().TopicPartition(*partition_key)])
-        record_id = (*partition_key, offset)
+        record_id = self._id_of(partition_key, offset)
         self._values[record_id] = values
         self.emit(values, tup_id=record_id)
 
@@ -344,10 +347,17 @@ class KafkaSpout(Spout, TwoPhaseStatefulComponent):
                 self._held.remove(partition_key)
                 self._resume({partition_key} - self._paused)
 
+    def _id_of(self, partition_key: PartitionKey, offset: int) -> RecordId:
+        """A record that may be read again, as its partition was away, has another id then: what
+        becomes of its former tuple is not about the new one."""
+        reading = self._readings.get(partition_key, 0)
+        return (*partition_key, offset, reading) if reading else (*partition_key, offset)
+
     def ack(self, tup_id: RecordId) -> None:
         """The record is done."""
         self._failed.acked(tup_id)
-        self._done(tup_id)
+        if tup_id in self._values:
+            self._done(tup_id)
 
     def _done(self, tup_id: RecordId) -> None:
         partition_key = tup_id[:2]

@@ -16,7 +16,11 @@ from heron_core.errors import ComponentError
 from heron_core.optional_packages import needed
 from heron_core.validation import did_you_mean
 from heronpy_compat.connectors.compressed import plain_name
+from heronpy_compat.connectors.text_files import NOT_READABLE
 from heronpy_compat.connectors.text_tables import (
+    BLOCK_BYTES,
+    OPEN_QUOTE,
+    TOO_LONG,
     BadRow,
     CsvOptions,
     Row,
@@ -107,7 +111,7 @@ class Table:
             return (
                 json_columns(path) if kind == "json" else csv_columns(path, self.csv, self.fields)
             )
-        except (OSError, ValueError, EOFError) as error:
+        except (*NOT_READABLE, ValueError) as error:
             raise _unreadable(path, error) from None
 
     def rows(self, piece: Piece, columns: Sequence[str], skip: int) -> Iterator[list[Row]]:
@@ -130,7 +134,7 @@ class Table:
             )
             for some in found:
                 yield some if not of_folders else _with_folders(some, columns, read, of_folders)
-        except (OSError, ValueError, EOFError) as error:
+        except (*NOT_READABLE, ValueError) as error:
             raise _unreadable(piece.path, error) from None
 
     def _folder_columns(self, path: str) -> dict[str, Any]:
@@ -282,4 +286,6 @@ def _check_columns(path: str, wanted: Iterable[str], present: Sequence[str]) -> 
 
 def _unreadable(path: str, error: Exception) -> ComponentError:
     text = str(error).strip().splitlines()
+    if text and text[0].startswith(TOO_LONG):
+        text = [f"a row is longer than {BLOCK_BYTES} bytes, or {OPEN_QUOTE}"]
     return ComponentError(f"{path} cannot be read: {text[0] if text else type(error).__name__}")

@@ -8,6 +8,7 @@ One that has become shorter was emptied, and is read from its beginning.
 import lzma
 import os
 import zlib
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from dataclasses import dataclass
 from typing import BinaryIO
 
@@ -16,6 +17,7 @@ from heronpy_compat.connectors.compressed import is_compressed, opened
 
 SKIP_BYTES = 1 << 20
 """Read at once of what was read before, in a file that cannot be positioned."""
+OF_UTF_16 = (BOM_UTF16_LE, BOM_UTF16_BE)
 NOT_READABLE = (OSError, EOFError, lzma.LZMAError, zlib.error)
 
 
@@ -75,6 +77,12 @@ class TextFile:
                 line = b""
             if not line:
                 return None
+        if self.position.byte == 0 and line.startswith(OF_UTF_16):
+            self.close()
+            raise UnreadableFile(
+                f"{self.position.path} cannot be read: its beginning is that of UTF-16, whose line"
+                " ends are not single bytes: convert it to UTF-8"
+            )
         self.position.line += 1
         self.position.byte += len(line)
         return line

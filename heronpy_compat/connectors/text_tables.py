@@ -8,7 +8,7 @@ stands in one column with it. JSON says itself what its values are.
 
 import json
 import re
-from codecs import lookup
+from codecs import BOM_UTF8, lookup
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
@@ -20,9 +20,16 @@ from typing import Any
 from heron_core.errors import ComponentError
 from heron_core.field_types import fits_of
 from heron_core.optional_packages import needed
+from heronpy_compat.connectors.compressed import opened
+from heronpy_compat.connectors.csv_facts import UTF8, CsvFacts, csv_facts
 
 PURPOSE = "reading tables"
-UTF8 = "utf-8"
+LATIN_1 = "latin-1"
+"""Each byte is a character."""
+BOM_AS_BYTES = BOM_UTF8.decode(LATIN_1)
+OPEN_QUOTE = "a quote is not closed"
+TOO_LONG = "straddling object"
+"""How Arrow begins to tell of a row that is longer than a block."""
 ASCII_BYTES = 128
 BLOCK_BYTES = 1 << 20
 """Of a CSV file, parsed at once."""
@@ -153,26 +160,48 @@ def csv_columns(path: str, options: CsvOptions, fields: Sequence[str]) -> list[s
     """The names of a file's columns; OSError or ValueError if it cannot be read."""
     with _csv_reader(path, options, None, []) as reader:
         names: list[str] = reader.schema.names
-    return [*fields, *names[len(fields) :]] if not options.header and fields else names
+    if not options.header and fields:
+        return [*fields, *names[len(fields) :]]
+    if options.header and _is_as_bytes(path, options):
+        as_bytes = [each.removeprefix(BOM_AS_BYTES).encode(LATIN_1) for each in names]
+        return [each.decode(options.encoding) for each in as_bytes]
+    return names
+
+
+def _facts(path: str, options: CsvOptions) -> CsvFacts:
+    encoding = None if is_decoded_here(options.encoding) else options.encoding
+    return csv_facts(path, encoding, options.delimiter, options.quote)
+
+
+def _is_as_bytes(path: str, options: CsvOptions) -> bool:
+    """Whether Arrow gets each byte of a file as a character: it ends a file at a row that it can
+    show by no other means, one with another number of columns that is not UTF-8."""
+    return is_decoded_here(options.encoding) and not _facts(path, options).is_utf8
 
 
 def _csv_reader(path: str, options: CsvOptions, names: Sequence[str] | None, bad: list[str]) -> Any:
     csv, arrow = needed("pyarrow.csv", PURPOSE), needed("pyarrow", PURPOSE)
+    is_as_bytes = _is_as_bytes(path, options)
+    encoding = UTF8 if is_decoded_here(options.encoding) else options.encoding
 
     def leave_out(row: Any) -> str:
         many = f"{row.actual_columns} columns where {row.expected_columns} are expected"
-        try:
-            bad.append(f"{many}: {row.text!r:.80}")
-        except UnicodeDecodeError as error:
-            bad.append(f"{many}: {error.object!r:.80}")
+        shown = row.text.encode(LATIN_1) if is_as_bytes else row.text
+        bad.append(f"{many}: {shown!r:.80}")
         return "skip"
 
+    called = list(names or ())
+    if is_as_bytes and options.header:
+        called = [each.encode(options.encoding).decode(LATIN_1) for each in called]
+        called += [f"{BOM_AS_BYTES}{each}" for each in called[:1]]
+    # Every ending that is not told here, Arrow knows by itself.
+    source = arrow.PythonFile(opened(path)) if path.lower().endswith(".xz") else path
     return csv.open_csv(
-        path,
+        source,
         read_options=csv.ReadOptions(
             use_threads=False,
             block_size=BLOCK_BYTES,
-            encoding=UTF8 if is_decoded_here(options.encoding) else options.encoding,
+            encoding=LATIN_1 if is_as_bytes else encoding,
             column_names=None if options.header or names is None else list(names),
             autogenerate_column_names=not options.header and names is None,
         ),
@@ -183,9 +212,40 @@ def _csv_reader(path: str, options: CsvOptions, names: Sequence[str] | None, bad
             invalid_row_handler=leave_out,
         ),
         convert_options=csv.ConvertOptions(
-            column_types=dict.fromkeys(names or (), arrow.binary()), strings_can_be_null=False
+            column_types=dict.fromkeys(called, arrow.binary()), strings_can_be_null=False
         ),
     )
+
+
+def _csv_batches(
+    path: str, options: CsvOptions, names: Sequence[str], bad: list[str]
+) -> Iterator[Any]:
+    """The columns of some rows at a time, as bytes; why rows are left out is in `bad` then."""
+    is_as_bytes = _is_as_bytes(path, options)
+    waiting = None
+    with _csv_reader(path, options, names, bad) as reader:
+        for batch in reader:
+            if waiting is not None:
+                yield waiting
+            waiting = _bytes_again(batch, names) if is_as_bytes else batch
+    if waiting is None:
+        return
+    quote = _facts(path, options).open_quote
+    if quote is not None and waiting.num_rows:
+        last = [each[-1].as_py() for each in waiting.columns]
+        if quote.is_of(last[-1]):
+            bad.append(f"{OPEN_QUOTE}, and takes all behind it: {last[-1]!r:.80}")
+            waiting = waiting.slice(0, waiting.num_rows - 1)
+    yield waiting
+
+
+def _bytes_again(batch: Any, names: Sequence[str]) -> Any:
+    arrow = needed("pyarrow", PURPOSE)
+    columns = [
+        arrow.array([each.decode().encode(LATIN_1) for each in column.to_pylist()], arrow.binary())
+        for column in batch.columns
+    ]
+    return arrow.RecordBatch.from_arrays(columns, names=list(names))
 
 
 @lru_cache
@@ -233,14 +293,15 @@ def csv_rows(
     kinds = csv_types(path, options, tuple(names)) if set(columns) - set(types) else {}
     made = [TypedValues(types.get(each) or kinds[each]) for each in columns]
     bad: list[str] = []
-    with _csv_reader(path, options, names, bad) as reader:
-        for batch in reader:
-            if batch.num_rows > skip:
-                some = batch.slice(skip)
-                rows = _rows(columns, made, some, options.encoding)
-                yield [*(BadRow(each, counts=False) for each in bad), *rows]
-            skip = max(0, skip - batch.num_rows)
+    for batch in _csv_batches(path, options, names, bad):
+        if batch.num_rows > skip:
+            some = batch.slice(skip)
+            rows = _rows(columns, made, some, options.encoding)
+            yield [*(BadRow(each, counts=False) for each in bad), *rows]
             bad.clear()
+        elif batch.num_rows:
+            bad.clear()
+        skip = max(0, skip - batch.num_rows)
     if bad:
         yield [BadRow(each, counts=False) for each in bad]
 
@@ -314,15 +375,14 @@ def _csv_types(
     nothing = arrow.array(sorted(NOTHING))
     left = {name: list(INFERRED) for name in names}
     seen: set[str] = set()
-    with _csv_reader(path, options, names, []) as reader:
-        for batch in reader:
-            for name, kinds in left.items():
-                if not kinds:
-                    continue
-                values = _texts(batch.column(name), options.encoding)[0].drop_null()
-                values = values.filter(compute.invert(compute.is_in(values, nothing)))
-                seen.update([name] if len(values) else [])
-                left[name] = [each for each in kinds if _are(compute, values, each)]
+    for batch in _csv_batches(path, options, names, []):
+        for name, kinds in left.items():
+            if not kinds:
+                continue
+            values = _texts(batch.column(name), options.encoding)[0].drop_null()
+            values = values.filter(compute.invert(compute.is_in(values, nothing)))
+            seen.update([name] if len(values) else [])
+            left[name] = [each for each in kinds if _are(compute, values, each)]
     return {
         name: (kinds[0] if kinds and name in seen else "string") for name, kinds in left.items()
     }
@@ -349,8 +409,6 @@ def json_columns(path: str) -> list[str]:
 
 
 def _lines(path: str) -> Iterator[bytes]:
-    from heronpy_compat.connectors.compressed import opened
-
     with opened(path) as file:
         yield from (line for line in file if line.strip())
 

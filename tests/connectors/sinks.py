@@ -29,6 +29,7 @@ from heronpy_compat.connectors.segments import SegmentLog, writers_of
 from heronpy_compat.connectors.spark import SparkSink
 from heronpy_compat.connectors.two_phase import TwoPhaseSink
 from tests.connectors.fake_kafka import FakeBroker
+from tests.connectors.memory_catalog import MemoryCatalog
 from tests.connectors.samples import Form
 from tests.postgres_support import server
 
@@ -126,8 +127,7 @@ def _delta_table(folder: Path, fields: tuple[str, ...]) -> Store:
 def _iceberg_table(folder: Path, fields: tuple[str, ...]) -> Store:
     """Which files it has, pyiceberg says; what is in them, another reader."""
     catalog = {
-        "type": "sql",
-        "uri": f"sqlite:///{folder}/catalog.db",
+        "py-catalog-impl": f"{MemoryCatalog.__module__}.{MemoryCatalog.__name__}",
         "warehouse": f"file://{folder}/warehouse",
     }
 

@@ -29,7 +29,7 @@ class Trial:
         self.now = 1000.0
         self.group = FakeGroup(self.chance, PARTITIONS, RECORDS)
         self.under_way: list[tuple[KafkaSpout, RecordId]] = []
-        self.processed: set[RecordId] = set()
+        self.processed: set[tuple[Any, ...]] = set()
         monkeypatch.setitem(sys.modules, "confluent_kafka", client_of(self.group))
         monkeypatch.setattr(kafka_spout, "time", SimpleNamespace(monotonic=lambda: self.now))
         self.spouts = [self._spout(each) for each in range(members)]
@@ -78,7 +78,7 @@ class Trial:
             return
         spout, record_id = self.under_way.pop(self.chance.randrange(len(self.under_way)))
         if is_ack:
-            self.processed.add(record_id)
+            self.processed.add(record_id[:3])
             spout.ack(record_id)
         else:
             spout.fail(record_id)
@@ -127,3 +127,31 @@ def test_a_commit_that_the_client_repeats_behind_a_later_one_does_not_stay(
     assert trial.group.committed != DONE
     trial.come_to_rest()
     assert trial.group.committed == DONE
+
+
+def test_a_record_that_is_read_again_fails_once_for_each_of_its_own_tuples(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What its former tuple comes to, of before its partition was away, is about that one alone."""
+    trial = Trial(0, monkeypatch, members=1)
+    (spout,) = trial.spouts
+    while not trial.under_way:
+        spout.next_tuple()
+    ((_, before),) = trial.under_way
+    partition = SimpleNamespace(topic=TOPIC, partition=before[1])
+    record = SimpleNamespace(
+        topic=lambda: TOPIC, partition=lambda: before[1], offset=lambda: before[2],
+        value=lambda: b"1", key=lambda: None, headers=lambda: None, timestamp=lambda: (0, 0),
+    )  # fmt: skip
+    spout._lost(None, [partition])
+    spout._take(record)
+    (_, again) = trial.under_way[-1]
+    assert (again[:3], again) == (before[:3], (*before[:3], 1))
+    spout.fail(before)
+    assert not spout._failed
+    spout.ack(before)
+    assert again in spout._values
+    spout.fail(again)
+    assert len(spout._failed) == 1
+    spout.ack(again)
+    assert not spout._values

@@ -116,6 +116,19 @@ def test_a_record_that_is_too_large_names_its_field_and_the_cure(
     assert not broker.records or mode != EXACT
 
 
+@pytest.mark.parametrize("mode", MODES)
+def test_a_topic_of_small_records_refuses_a_row_and_not_its_batch(
+    mode: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where records are committed one by one, brokers refuse it alone."""
+    monkeypatch.setattr(kafka_sink, "message_bytes_max", lambda *_: 2_097)
+    with sink(mode) as (tester, _):
+        tester.process(["k", None, "x" * 1_900])
+        if mode == EXACT:
+            with pytest.raises(ValueError, match=r"^row: .*2,002 .*2,000 of the topic rows"):
+                tester.process([None, None, "x" * 2_002])
+
+
 def test_a_topic_whose_limit_is_not_told_and_compressed_records_have_the_clients_limit(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
