@@ -1,6 +1,8 @@
 """What a user gets wrong is answered in one line and an exit code, never with a traceback."""
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -126,6 +128,18 @@ def test_a_file_that_is_no_topology(place: Place, files: Path, name: str, expect
 def test_wrong_options(place: Place, arguments: tuple[object, ...], expected: str) -> None:
     """A word on the command line is wrong: it is named, with what would be right."""
     assert re.search(expected, one_line(place.heronpy("run", *arguments), 2))
+
+
+def test_ulimit_n_24_is_told_before_anything_starts(place: Place) -> None:
+    """As a shell or a unit file may set it."""
+    words = ("run", SOUND)
+    limited = ("sh", "-c", 'ulimit -n 24; exec "$0" -m heron_cli "$@"', sys.executable, *words)
+    run = subprocess.run(
+        limited, env=place.environment, capture_output=True, text=True, check=False
+    )
+    line = one_line(Finished(run.returncode, run.stdout, run.stderr), 2)
+    assert "24 open files" in line
+    place.nothing_is_left()
 
 
 def test_a_zookeeper_that_is_not_there(place: Place) -> None:

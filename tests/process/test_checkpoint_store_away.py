@@ -18,7 +18,8 @@ SINK = "heron: written[0]"
 def test_a_sink_that_dies_while_the_checkpoint_store_is_away_writes_each_line_once(
     place: Place,
 ) -> None:
-    """And so when its state in the newest checkpoint has one bit flipped, until it is put back."""
+    """And so when its state in the newest checkpoint is cut, or has one bit flipped, until somebody
+    puts it back."""
     (place.path / "lines.txt").write_text(TEXT)
     store, there, nowhere = (place.path / name for name in ("store", "there", "nowhere"))
     there.mkdir()
@@ -56,9 +57,13 @@ def test_a_sink_that_dies_while_the_checkpoint_store_is_away_writes_each_line_on
 
         damaged = state_of_the_sink(there, newest)
         whole = damaged.read_bytes()
-        damaged.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
+        damaged.write_bytes(whole[:5])
         point(store, there)
-        waiting = running.until(lambda: waits_because_of("is damaged"), "the bit is found")
+        cut = running.until(lambda: waits_because_of("it is cut after 5 bytes"), "the cut is found")
+        assert cut.restored == newest
+        damaged.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
+        flipped = "it is not what was saved there"
+        waiting = running.until(lambda: waits_because_of(flipped), "the bit is found")
         assert waiting.restored == newest
         assert "put the file back, or go back further by `heronpy restore" in waiting.restore_cure
         refused = place.heronpy("restore", NAME, "--checkpoint", newest)

@@ -12,6 +12,18 @@ def test_a_connection_refused_once_in_a_hundred_calls_changes_no_total(place: Pl
     place.nothing_is_left()
 
 
+def test_a_bolt_that_ends_its_process_six_times_in_a_row_changes_no_total(place: Place) -> None:
+    """Six ends in seconds made the topology FAILED for good; it goes on, and keeps its state."""
+    place.environment["RAISING"] = "exits"
+    place.heronpy("run", TOPOLOGY).succeeded()
+    assert len([each for each in place.results_folder.iterdir() if each.stem[:5] == "exit-"]) == 6
+    assert place.results()["counted"] == NUMBERS
+    (again,) = [
+        line for line in place.log("Raising", "events").splitlines() if "6 times in a row" in line
+    ]
+    assert "exit code 7" in again
+
+
 def test_a_poison_tuple_is_retried_then_given_up_counted_and_named(place: Place) -> None:
     place.environment["RAISING"] = "7"
     run = place.heronpy("run", TOPOLOGY).incomplete("1 tuple failed for good")

@@ -1,8 +1,9 @@
 """Numbers of which each counts once, though the bolt that counts them raises now and then.
 
-The environment says what it does: RAISING is "seldom" (each hundredth call), or a number that it
-never takes. The file `counted.json` has the numbers that went through it, `acked.json` those that
-were acked since the topology went back last.
+The environment says what it does: RAISING is "seldom" (each hundredth call), "exits" (the first
+EXITS processes that get the number 500 end with code 7), or a number that it never takes. The file
+`counted.json` has the numbers that went through it, `acked.json` those that were acked since the
+topology went back last.
 """
 
 import os
@@ -15,8 +16,17 @@ from heronpy_compat import Bolt, Grouping, Topology
 from heronpy_compat.api.state.keyed_state import value_state
 
 NUMBERS = 1000
+EXITS = 6
 RAISING = os.environ.get("RAISING", "seldom")
 calls = count(1)
+
+
+def leave():
+    """As a library that ends the process when its dependency is away."""
+    left = [each for each in os.listdir(os.environ["TEST_RESULTS"]) if each.startswith("exit-")]
+    if len(left) < EXITS:
+        open(os.path.join(os.environ["TEST_RESULTS"], f"exit-{len(left)}"), "x").close()
+        os._exit(7)
 
 
 class Numbers(Counting):
@@ -46,7 +56,10 @@ class Count(Bolt):
         call = next(calls)
         self.count.put(self.count.get() + 1)
         self.emit([tup.number])
-        if call % 100 == 0 if RAISING == "seldom" else tup.number == int(RAISING):
+        if RAISING == "exits":
+            if tup.number == NUMBERS // 2:
+                leave()
+        elif call % 100 == 0 if RAISING == "seldom" else tup.number == int(RAISING):
             raise ConnectionRefusedError("the dependency is away")
 
 
