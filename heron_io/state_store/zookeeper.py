@@ -45,9 +45,11 @@ from heron_io.state_store.protocol import (
 from heron_io.state_store.zookeeper_access import CREDENTIALS_VARIABLE, SASL_VARIABLE, Access
 
 # A dead holder's ephemeral node lives this long, and a lost host's master has a successor after it:
-# Heron's 30 s delay every take-over. Below a few seconds a pause of the machine looks like a death;
-# a living master whose session ran out creates its node again, so that costs a write.
-SESSION_TIMEOUT_MS = 6_000
+# Heron's 30 s delay every take-over. A server rounds the end of a session up to its tick (2 s), and
+# grants no session below two ticks. A master that is paused for longer (SIGSTOP, a busy machine)
+# loses its session: without a standby it creates its node again, which costs a write; a standby
+# takes over, and the paused master finds its fence gone and ends. Data flows in both cases.
+SESSION_TIMEOUT_MS = 5_000
 CONNECT_TIMEOUT_MS = 5_000  # a user waits for the connection; a server answers in 100 ms
 OPERATION_TIMEOUT_MS = 10_000  # longer than a session: after it the session is in doubt anyway
 RECONNECT_DELAY_MAX_SECS = 1.0  # kazoo's own limit of an hour would outlast every outage
