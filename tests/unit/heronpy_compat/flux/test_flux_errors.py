@@ -67,11 +67,6 @@ def test_a_mistake_is_told_with_its_line(
     assert number in (changed - 1, changed, changed + 1), line
 
 
-def test_a_milliard_instances_are_refused_before_any_of_them_is_planned(refused: Refused) -> None:
-    line = refused(WORDS.replace("parallelism: 2", "parallelism: 1000000000", 1))
-    assert "1000000002 instances are more than topology.instances.max" in line
-
-
 MADE = """
 components:
   - {{id: base, className: parts.Filter, constructorArgs: [[a]]}}
