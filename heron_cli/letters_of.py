@@ -1,13 +1,15 @@
 """Where a topology's dead letters are: what its config says, or said when it ended."""
 
 import os
+from collections.abc import Mapping
+from typing import Any
 
 from heron_cli.options.find_topology import Target
 from heron_cli.running_topology import not_running
 from heron_core.config_names import DEAD_LETTER
 from heron_core.dead_letter_target import BoltTarget, FileTarget, KafkaTarget, target_of, where
 from heron_core.dead_letter_target import Target as LetterTarget
-from heron_core.dead_letters import REPLAYED
+from heron_core.dead_letters import CALL_FIELDS, REPLAYED
 from heron_core.errors import HeronError, UsageError
 from heron_core.state_tree import topology_path
 from heron_core.topology import Config, TopologySpec, topology_from_json
@@ -47,11 +49,8 @@ def _location(name: str, value: object) -> Location:
             return location
 
 
-def refuse_replay(
-    name: str, spec: TopologySpec, location: Location, letters: list[dict[str, object]]
-) -> None:
-    """HeronError if the topology looks for requests elsewhere, or if one of the letters has nobody
-    in the topology to go to."""
+def refuse_replay(name: str, spec: TopologySpec, location: Location) -> None:
+    """HeronError if the topology looks for requests elsewhere, or for none."""
     own = target_of(spec.config.get(DEAD_LETTER))
     if REPLAYED not in spec.by_name or own is None:
         raise HeronError(
@@ -62,17 +61,20 @@ def refuse_replay(
         raise HeronError(
             f"{name} looks for letters to send again in {where(own)}, not in {where(location)}"
         )
-    for letter in letters:
-        origin = str(letter["source"]), str(letter["stream"])
-        readers = [each.name for each, _ in spec.consumers.get(origin, ())]
-        wanted = letter["component"]
-        if wanted not in readers and not (wanted == origin[0] and readers):
-            raise HeronError(
-                f"letter {letter['id']}: {wanted} does not read {origin[0]}.{origin[1]} in {name}"
-                if origin[0]
-                else f"letter {letter['id']}: {wanted} has several inputs, and its letter does not"
-                " say of which one the row was"
-            )
+
+
+def unsendable(name: str, spec: TopologySpec, letter: Mapping[str, Any]) -> str:
+    """Why a letter cannot be sent again, in a line; empty if it can."""
+    origin = str(letter["source"]), str(letter["stream"])
+    readers = [each.name for each, _ in spec.consumers.get(origin, ())]
+    wanted, begin = letter["component"], f"letter {letter['id']}: "
+    if wanted in readers or (wanted == origin[0] and readers):
+        return ""
+    if origin[0]:
+        return f"{begin}{wanted} does not read {origin[0]}.{origin[1]} in {name}"
+    if tuple(letter["fields"]) == CALL_FIELDS:
+        return f"{begin}it is of a call of {wanted} ({letter['values'][0]}), which has no tuple"
+    return f"{begin}{wanted} has several inputs, and its letter does not say of which one it was"
 
 
 def _is_elsewhere(location: Location, own: LetterTarget) -> bool:

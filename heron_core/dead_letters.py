@@ -36,6 +36,8 @@ from heron_core.topology import (
 
 ERRORS = "errors"
 """The stream that every component has."""
+CALL_FIELDS = ("call", "about")
+"""Of the letter of a call that is about no single tuple."""
 FIELDS = (
     "id", "component", "instance", "time_ms", "attempt", "exception", "traceback",
     "source", "stream", "task", "fields", "values",

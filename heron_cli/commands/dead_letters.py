@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from heron_cli.letters_of import Location, location_of, refuse_replay
+from heron_cli.letters_of import Location, location_of, refuse_replay, unsendable
 from heron_cli.letters_text import counted, overview, whole_letter
 from heron_cli.options.find_topology import Target, target_options
 from heron_core.dead_letter_target import FileTarget, where
@@ -124,9 +124,16 @@ def _replay(
     with target.running(name) as topology:
         spec = topology_from_json(topology.store.get(topology_path(name)) or {})
         location, config = origin
-        refuse_replay(name, spec, location, wanted)
-        request_replay(location, name, config, _lines(wanted))
-    click.echo(f"{name}: {counted(len(wanted))} sent again{note}")
+        refuse_replay(name, spec, location)
+        refused = [reason for each in wanted if (reason := unsendable(name, spec, each))]
+        sendable = [each for each in wanted if not unsendable(name, spec, each)]
+        if sendable:
+            request_replay(location, name, config, _lines(sendable))
+    for reason in refused:
+        click.echo(reason, err=True)
+    click.echo(f"{name}: {counted(len(sendable))} sent again{note}")
+    if refused:
+        raise HeronError(f"{name}: {counted(len(refused))} cannot be sent again")
 
 
 def _lines(wanted: Letters) -> list[bytes]:

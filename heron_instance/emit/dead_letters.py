@@ -7,7 +7,7 @@ from zlib import crc32
 
 from msgspec import Struct
 
-from heron_core.dead_letters import ERRORS
+from heron_core.dead_letters import CALL_FIELDS, ERRORS
 from heron_instance.input.anchors import SharedAnchorState
 from heron_instance.input.raised import line_of
 from heronpy_compat.adapters.batch_values import Misfit
@@ -21,8 +21,6 @@ EXCEPTION_CHARACTERS = 500
 KNOWN_MAX = 10_000
 """Tuples that failed here and may come again; of the oldest the count begins again then."""
 FAILED = "failed by the component"
-CALL_FIELDS = ("call", "about")
-"""Of the letter of a call that is about no single tuple."""
 NO_LETTER = "a tuple that is given up makes no dead letter"
 
 

@@ -111,6 +111,25 @@ def test_no_more_than_the_capacity_are_called_at_a_time() -> None:
     assert made.core.counts()[2]
 
 
+@pytest.mark.parametrize("ordered", [True, False])
+def test_a_thousand_calls_take_ten_times_as_long_as_one(ordered: bool) -> None:
+    """With a capacity of 100: so 1,000 calls of 100 ms take a second. All of the capacity is under
+    way until the last ones, and each round of answers lets as many begin."""
+    config = {"topology.async.capacity": 100, "topology.async.ordered": ordered}
+    made = opened(Calls, reads(SHUFFLE), tracked=False, config=config)
+    made.core.deliver(batch(*([each] for each in range(1000))))
+    rounds, found = 0, []
+    work(made.core)
+    while made.component.open:
+        rounds += 1
+        assert len(made.component.open) == 100
+        answer(made.component, *made.component.open)
+        work(made.core)
+        found += answers(made)
+    assert (rounds, sorted(found)) == (10, list(range(1000)))
+    assert made.core.counts()[2]
+
+
 @pytest.mark.parametrize(("ordered", "expected"), [(True, []), (False, [2, 1])])
 def test_answers_leave_in_the_order_of_the_calls_unless_told_otherwise(
     ordered: bool, expected: list[int]
