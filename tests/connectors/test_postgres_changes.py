@@ -24,7 +24,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
 ]
-OUTPUTS = ["operation", "before", "after", "unchanged", "index"]
+OUTPUTS: list[Any] = ["operation", "before", "after", "unchanged", "index"]
 EXACT, REPLAYED = keys.EFFECTIVELY_ONCE, keys.ATLEAST_ONCE
 _names = count()
 
