@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 TESTED := $(VENV)/.installed-dev
 RUNNABLE := $(VENV)/.installed
 NATIVE := $(VENV)/.installed-native
-PACKAGES := heron_core heron_io heronpy_compat heron_instance stream_manager topology_master scheduler heron_spark heron_graph heron_tester heron_tracker heron_cli
+PACKAGES := heron_core heron_io heron_api heron_connectors heron_frontends heronpy_compat heron_instance stream_manager topology_master scheduler heron_spark heron_graph heron_tester heron_tracker heron_cli
 INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check
 # More of them than cores: half of the time a test waits for processes of its own.
 PYTEST := $(BIN)/python -m pytest --numprocesses 3

@@ -21,7 +21,7 @@ from benchmarks.simulated_control_plane import MANAGERS, MASTER, Meter, Simulate
 from benchmarks.titles import COMMAND, by_role, roles
 from benchmarks.topologies.idle import BOLTS_VARIABLE
 from heron_core.records import replace
-from heronpy_compat.loading.load import load_topology
+from heron_frontends.loading.load import load_topology
 
 INSTANCES = 200
 SETTLE_SECONDS = 14.0

@@ -12,8 +12,8 @@ from itertools import repeat
 from time import process_time
 from typing import Any
 
+from heron_frontends.adapters.tuple_layout import TupleLayout
 from heron_instance.input.tuples import tuple_class
-from heronpy_compat.adapters.tuple_layout import TupleLayout
 
 TUPLES = 200_000
 ROUNDS = 9

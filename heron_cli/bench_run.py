@@ -35,7 +35,7 @@ from heron_io.master_client import MasterClient, NoAnswer
 from heron_io.processes import signal_process
 from heron_io.state_store.opening import open_store
 
-COMPONENTS = "heronpy_compat.components.bench"
+COMPONENTS = "heron_frontends.components.bench"
 STREAM = "default"
 LOOK_SECS = 0.05
 START_SECS = 60.0
@@ -45,7 +45,7 @@ START_SECS = 60.0
 def component(
     name: str, class_name: str, parallelism: int, field: str | None, reads: str | None = None
 ) -> ComponentSpec:
-    """A component of heronpy_compat.components.bench; `field`: what it emits, `reads`: whom."""
+    """A component of heron_frontends.components.bench; `field`: what it emits, `reads`: whom."""
     outputs = () if field is None else (StreamSpec(STREAM, (field,)),)
     shuffle = GroupingSpec(GroupingKind.SHUFFLE)
     inputs = () if reads is None else (InputSpec(reads, STREAM, shuffle),)

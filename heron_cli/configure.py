@@ -18,7 +18,7 @@ from heron_core.records import replace
 from heron_core.storm_settings import settled
 from heron_core.topology import Config, TopologySpec
 from heron_core.validation import check, check_native
-from heronpy_compat.loading.aliases import other_heronpy
+from heronpy_compat.aliases import other_heronpy
 
 ORIGINAL_NAME = "topology.original_name"
 """What a topology is called by its file when it runs under another name (streamparse)."""
@@ -146,8 +146,8 @@ def note_warm_containers(topology: TopologySpec, kind: str) -> None:
 
 def packing_plan(topology: TopologySpec) -> PackingPlan:
     """Its packing plan, by the algorithm in its config."""
+    from heron_connectors.spark.frames import check_without_spark
     from heron_engine.scheduler.packing import pack
-    from heronpy_compat.connectors.frames import check_without_spark
 
     check_native(topology)
     check_without_spark(topology)

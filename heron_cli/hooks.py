@@ -106,9 +106,9 @@ def _run(
     environment: Environment,
     options: dict[str, Any],
 ) -> Mapping[str, Any]:
-    from heronpy_compat.adapters.shapes import refuse_coroutine
-    from heronpy_compat.loading import aliases
-    from heronpy_compat.user_errors import format_error
+    from heron_api.method_shapes import refuse_coroutine
+    from heron_api.user_errors import format_error
+    from heronpy_compat import aliases
 
     aliases.install()
     options = _opened(options)

@@ -1,13 +1,13 @@
 """What the last lines of a run say about its dead letters."""
 
 from heron_cli.letters_text import counted
+from heron_connectors.letters.folder import letters_since
 from heron_core.config_names import DEAD_LETTER
 from heron_core.dead_letter_target import BoltTarget, FileTarget, Target, target_of, where
 from heron_core.dead_letters import ERRORS
 from heron_core.errors import HeronError
 from heron_core.stats import TopologyStats
 from heron_core.topology import TopologySpec
-from heronpy_compat.connectors.letter_folder import letters_since
 
 
 def letters_line(

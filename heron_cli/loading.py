@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from heron_core.errors import HeronError, TopologyError, UsageError
 from heron_core.topology import TopologySpec, topology_from_json, topology_to_json
+from heron_frontends.loading.load_request import LoadRequest
 from heron_io.processes import fork_child
-from heronpy_compat.loading.load_request import LoadRequest
 
 __all__ = ["LoadRequest", "Loading", "load_in_child"]
 
@@ -62,7 +62,7 @@ def load_in_child(request: LoadRequest | str, name: str | None = None) -> Loadin
 
 
 def _loaded(request: LoadRequest) -> dict[str, object]:
-    from heronpy_compat.loading.load import load
+    from heron_frontends.loading.load import load
 
     try:
         return topology_to_json(load(request))

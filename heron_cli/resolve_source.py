@@ -11,7 +11,7 @@ from heron_cli.options.source import SourceOptions
 from heron_cli.project import CONFIG_FILE, Project, project_here, project_of_file, required
 from heron_core.errors import UsageError
 from heron_core.records import replace
-from heronpy_compat.loading.load_request import LoadRequest
+from heron_frontends.loading.load_request import LoadRequest
 
 ARCHIVE_ENDINGS = (".tar.gz", ".tgz")
 

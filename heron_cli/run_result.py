@@ -12,7 +12,7 @@ from heron_core.plans import TopologyState
 from heron_core.stats import TopologyStats
 
 LATE_DROPPED = "numLateRecordsDropped"
-"""The metric by which window bolts count these (heronpy_compat.api.bolt.event_time)."""
+"""The metric by which window bolts count these (heron_api.windows.event_time)."""
 EVENTS_SHOWN = 8
 """At the end of a run; events.log has all."""
 

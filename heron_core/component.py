@@ -1,9 +1,9 @@
 """The contract between an engine and a component: every call an engine makes, and its default.
 
 An engine (an instance process, the tester, the Spark runner) drives an adapter, never the user's
-object itself: `EngineSpout` or `EngineBolt`. heronpy_compat.adapters.construct makes the adapter of
-a user's class, whatever API the class is written for. The adapter gets its `SpoutBindings` or
-`BoltBindings` when it is made; these lead back into the engine.
+object itself: `EngineSpout` or `EngineBolt`. heron_frontends.adapters.construct makes the
+adapter of a user's class, whatever API the class is written for. The adapter gets its
+`SpoutBindings` or `BoltBindings` when it is made; these lead back into the engine.
 
 The order of calls: `init_state`, `initialize`, `bind` again if task hooks were put around the
 bindings, or `bind_direct` if nothing is around emit; for a bolt `tuple_loop`; then the data;
@@ -121,7 +121,7 @@ class EngineComponent(Protocol):
         path."""
 
     def init_state(self, state: Any) -> None:
-        """Its state (heronpy_compat.api.state), empty or restored, if it keeps one."""
+        """Its state (heron_api.state), empty or restored, if it keeps one."""
 
     def initialize(self, config: dict[str, Any], context: Any) -> None:
         """Before the first tuple; user code may emit in it."""

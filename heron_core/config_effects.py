@@ -12,6 +12,7 @@ from msgspec import Struct
 from heron_core import config as keys
 from heron_core import config_keys
 from heron_core.dead_letters import ERRORS
+from heron_core.library import PACKAGES
 from heron_core.topology import ComponentSpec, Config, TopologySpec
 
 TOPOLOGY_KEYS = frozenset(
@@ -121,8 +122,6 @@ FIRST_FIT_KEYS = frozenset(
 
 ASYNC_KEYS = frozenset((keys.ASYNC_CAPACITY, keys.ASYNC_ORDERED, keys.ASYNC_TIMEOUT_MS))
 """Of bolts whose `process` is a coroutine."""
-OWN_CLASSES = "heronpy_compat."
-"""Begins the class paths of the library's components, none of which is a coroutine."""
 
 
 class Idle(Struct, frozen=True):
@@ -166,7 +165,7 @@ _COROUTINE = "a bolt whose process is `async def`"
 
 def _is_function(component: ComponentSpec) -> bool:
     """Whether nothing of it is a coroutine for certain: its class was looked at, or is ours."""
-    is_known = bool(component.code) or component.class_path.startswith(OWN_CLASSES)
+    is_known = bool(component.code) or component.class_path.startswith(PACKAGES)
     return component.is_spout or (is_known and not component.is_async)
 
 

@@ -76,7 +76,7 @@ class ComponentSpec(Struct, frozen=True):
     inputs: tuple[InputSpec, ...] = ()
     config: Config = field(default_factory=dict)
     code: str = ""
-    """What its class was when it was loaded (heronpy_compat.loading.fingerprints); empty if nobody
+    """What its class was when it was loaded (heron_frontends.loading.fingerprints); empty if nobody
     looked."""
     keeps_state: bool = False
     """Whether its class takes a state, as far as can be seen when it is loaded."""

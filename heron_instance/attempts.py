@@ -19,8 +19,8 @@ topology back each time, which could go on for ever.
 What an object of a component has in its attributes is undone as the state is: by its pre_save, an
 object that is new, and its init_state. Of two kinds of components that cannot be had:
 
-SAME       sinks of heronpy_compat.connectors, whose pre_save does something with the world. By
-           their contract a tuple whose write raises is left out, so the same object tries again.
+SAME       sinks of heron_connectors, whose pre_save does something with the world. By their
+           contract a tuple whose write raises is left out, so the same object tries again.
 RESTORE    others with a second phase, those that work on in threads or child processes, state in
            a database: each raise takes all back to the checkpoint. A tuple that has raised so often
            is known by its values then, and is not run any more.
@@ -35,6 +35,7 @@ from zlib import crc32
 
 from msgspec import Struct
 
+from heron_api.state.stateful_component import TwoPhaseStatefulComponent
 from heron_core.algorithms.retries import RetryPolicy, pause_secs
 from heron_core.algorithms.source_watermarks import SourceWatermarks
 from heron_core.component import EngineComponent
@@ -47,9 +48,8 @@ from heron_instance.input.bolt import BoltDriver
 from heron_instance.input.raised import Abandoned, UserCodeRaised, line_of
 from heron_instance.input.undoable import Totals
 from heron_instance.runtime.factory import Instance
-from heronpy_compat.api.state.stateful_component import TwoPhaseStatefulComponent
 
-CONNECTORS = "heronpy_compat.connectors."
+CONNECTORS = "heron_connectors."
 BETWEEN_CHECKPOINTS = "0"
 """What pre_save is told: the state is taken, and no checkpoint has it."""
 CALM_CHECKPOINTS = 2

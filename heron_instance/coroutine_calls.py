@@ -12,9 +12,9 @@ from msgspec import Struct
 
 from heron_core.errors import ComponentError
 from heron_core.topology import DEFAULT_STREAM
+from heron_frontends.adapters.foreign_calls import ForeignCalls
 from heron_instance.emit.collector import BoltCollector
 from heron_instance.in_flight import InFlight, Taken
-from heronpy_compat.adapters.foreign_calls import ForeignCalls
 
 
 class Attempt(Struct, eq=False):

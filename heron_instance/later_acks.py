@@ -14,12 +14,12 @@ from msgspec import Struct
 
 from heron_core.errors import ComponentError
 from heron_core.topology import DEFAULT_STREAM
+from heron_frontends.adapters.foreign_calls import ForeignCalls
 from heron_instance.emit.collector import BoltCollector
 from heron_instance.emit.dead_letters import Fault, present_fault
 from heron_instance.emit.output_buffers import OutputBuffer, tasks_of
 from heron_instance.emit.routing import Route
 from heron_instance.in_flight import InFlight, Taken
-from heronpy_compat.adapters.foreign_calls import ForeignCalls
 
 MANY = 100_000
 """Tuples in flight of which a person is told: batches have thousands; more than that is a bolt that

@@ -17,6 +17,7 @@ from typing import Any
 import zmq
 from msgspec import Struct
 
+from heron_api.incarnation import Incarnation
 from heron_core import config as keys
 from heron_core.errors import HeronError
 from heron_core.plans import PackingPlan
@@ -51,7 +52,6 @@ from heron_io.checkpoint_store.run_marker import RunMarker
 from heron_io.processes import SupervisorLink, start_heartbeat_thread
 from heron_io.transport import CONTROL, DATA, connect_local, identity
 from heron_io.waker import Waker
-from heronpy_compat.api.incarnation import Incarnation
 
 log = logging.getLogger("heron_instance")
 

@@ -1,7 +1,7 @@
 """The state of one component, as the engine sees it: bytes at a barrier, and back.
 
-What a component keeps in it is the matter of `heronpy_compat.api.state`, and what makes it that of
-`heronpy_compat.adapters.component_state`.
+What a component keeps in it is the matter of `heron_api.state`, and what makes it that of
+`heron_api.state.binding`.
 """
 
 from collections.abc import Callable, Sequence

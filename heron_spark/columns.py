@@ -7,13 +7,14 @@ made of them, with the DataFrame's own types; whoever reads tuples gets tuples, 
 
 from typing import Any
 
+from heron_api.bolt.batch_bolt import BatchBolt
+from heron_api.class_loading import load_class
+from heron_connectors.spark import frames
+from heron_connectors.tables import source as tables
 from heron_core.field_types import UnknownType, fits_of
 from heron_core.records import replace
 from heron_core.topology import DEFAULT_STREAM, ComponentSpec, TopologySpec
 from heron_core.wire.pickled import opened
-from heronpy_compat.api.bolt.batch_bolt import BatchBolt
-from heronpy_compat.connectors import frames, tables
-from heronpy_compat.loading.class_loading import load_class
 
 
 def emits_batches(component: ComponentSpec) -> bool:

@@ -10,17 +10,17 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from heron_connectors.spark import frames
 from heron_core import config as keys
 from heron_core.config_effects import SPARK_IDLE, idle_keys
 from heron_core.errors import TopologyError
 from heron_core.plans import ContainerPlan, InstancePlan, PackingPlan, Resource
 from heron_core.records import replace
 from heron_core.topology import ComponentSpec, TopologySpec
-from heronpy_compat.connectors import frames
 
 SHELL_CLASSES = (
-    "heronpy_compat.adapters.multilang.ShellBolt",
-    "heronpy_compat.adapters.multilang.ShellSpout",
+    "heron_frontends.adapters.multilang.ShellBolt",
+    "heron_frontends.adapters.multilang.ShellSpout",
 )
 NOTHING = Resource(0.0, 0, 0)
 NO_LINGER_MS = 24 * 3600 * 1000

@@ -6,7 +6,7 @@ Spark's own inference makes 7 of `007`, and of a time without a zone one of the 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from heronpy_compat.connectors.text_tables import INFERRED, NOTHING
+from heron_connectors.tables.text_tables import INFERRED, NOTHING
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession

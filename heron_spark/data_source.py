@@ -4,7 +4,7 @@
     spark.readStream.format("heronpy").option("topology", "words").load()
     rows.writeStream.format("heronpy").option("topology", "orders").start()
 
-Both sides share a folder of numbered segments (heronpy_compat/connectors/segments.py): Spark's
+Both sides share a folder of numbered segments (heron_connectors/spark/segments.py): Spark's
 offsets are {writer: number of its last segment}, and a batch is the segment of its number.
 """
 
@@ -26,11 +26,11 @@ from pyspark.sql.datasource import (
 )
 from pyspark.sql.types import StructType
 
+from heron_connectors.spark.segments import Part, Segment, SegmentLog, writers_of
 from heron_core.errors import UsageError
 from heron_core.wire import columns
 from heron_spark.running_topology import Shared, shared_with
 from heron_spark.value_times import for_spark
-from heronpy_compat.connectors.segments import Part, Segment, SegmentLog, writers_of
 
 FORMAT = "heronpy"
 Offset = dict[str, int]

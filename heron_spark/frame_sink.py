@@ -8,11 +8,11 @@ from typing import Any
 
 import pyarrow as pa
 
+from heron_api.bolt.batch_bolt import BatchBolt
+from heron_api.bolt.bolt import Bolt
 from heron_core.errors import ComponentError
 from heron_core.wire.columns import REFUSALS, column_of
 from heron_spark.blocks import Block
-from heronpy_compat.api.bolt.batch_bolt import BatchBolt
-from heronpy_compat.api.bolt.bolt import Bolt
 
 NAME = "__dataframe"
 OF_TUPLES = f"{__name__}.TupleSink"

@@ -12,12 +12,12 @@ from typing import Any
 
 import cloudpickle
 
+from heron_api.class_loading import load_class
+from heron_api.component.local_classes import name_by_value
+from heron_api.user_errors import format_error
 from heron_core.errors import TopologyError
 from heron_core.records import replace
 from heron_core.topology import ComponentSpec, TopologySpec
-from heronpy_compat.api.component.local_classes import name_by_value
-from heronpy_compat.loading.class_loading import load_class
-from heronpy_compat.user_errors import format_error
 
 MODULE = "heronpy_main"
 

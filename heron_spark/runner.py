@@ -12,8 +12,12 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
+from heron_api.incarnation import Incarnation
+from heron_api.state.component_state import ComponentState
+from heron_api.user_errors import format_error
 from heron_core.errors import ComponentError
 from heron_core.wire.frames import Frames
+from heron_frontends.adapters.construct import construct
 from heron_instance.control_core import Identity
 from heron_instance.core import InstanceCore
 from heron_instance.input.bolt import BoltDriver
@@ -29,10 +33,6 @@ from heron_spark.frame_sink import FrameSink
 from heron_spark.passed_watermarks import PassedWatermarks, is_watermark
 from heron_spark.printing import Lines, Printed
 from heron_spark.state_snapshot import StateSnapshot
-from heronpy_compat.adapters.construct import construct
-from heronpy_compat.api.incarnation import Incarnation
-from heronpy_compat.api.state.component_state import ComponentState
-from heronpy_compat.user_errors import format_error
 
 NEVER_RAN = -1
 NOT_REPEATED = Incarnation()

@@ -4,13 +4,13 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from heron_connectors.spark.folder import FOLDER
 from heron_core.errors import UsageError
 from heron_core.state_tree import topology_path
 from heron_core.topology import ComponentSpec, TopologySpec, topology_from_json
 from heron_core.validation import choices
 from heron_engine.scheduler.user_folder import Home
 from heron_io.state_store.opening import open_store
-from heronpy_compat.connectors.spark import FOLDER
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ def shared_by(topology: TopologySpec, component: str | None, *, is_sink: bool) -
         needed = "SparkSink" if is_sink else "SparkSpout"
         raise UsageError(
             f"topology {topology.name} has no {kind} with {FOLDER} in its config: add a {needed} "
-            "of heronpy_compat.connectors.spark"
+            "of heron_connectors.spark.folder"
         )
     if component is None and len(found) > 1:
         raise UsageError(

@@ -19,7 +19,16 @@ from heron_spark.session import is_one_machine
 
 ENGINE_RUNTIME = RuntimeSpec(
     "heronpy-engine",
-    ("heron_core", "heron_io", "heronpy_compat", "heron_instance", "heron_spark"),
+    (
+        "heron_core",
+        "heron_io",
+        "heron_api",
+        "heron_connectors",
+        "heron_frontends",
+        "heronpy_compat",
+        "heron_instance",
+        "heron_spark",
+    ),
     DISTRIBUTIONS,
 )
 ARROW_RUNTIME = RuntimeSpec(

@@ -23,6 +23,9 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from heron_api.user_errors import format_error
+from heron_connectors.spark import frames
+from heron_connectors.tables import source as tables
 from heron_core.errors import TopologyError, UsageError
 from heron_core.topology import ComponentSpec
 from heron_core.wire.pickled import opened
@@ -36,9 +39,7 @@ from heron_spark.python_worker import BEGIN, SCHEMA, rows_of_blocks
 from heron_spark.row_blocks import pack_rows
 from heron_spark.session import first_line
 from heron_spark.ticks import wants_ticks
-from heronpy_compat.connectors import frames, tables
-from heronpy_compat.loading import aliases
-from heronpy_compat.user_errors import format_error
+from heronpy_compat import aliases
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -19,6 +19,8 @@ import time
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from heron_api.incarnation import Incarnation
+from heron_api.user_errors import format_error
 from heron_core import config as keys
 from heron_core.errors import HeronError
 from heron_core.exit_codes import ExitCode
@@ -38,9 +40,7 @@ from heron_spark.rate_controller import RateController, worked_secs
 from heron_spark.row_blocks import hand_over
 from heron_spark.runner import Runner
 from heron_spark.spouts import drive
-from heronpy_compat.api.incarnation import Incarnation
-from heronpy_compat.loading import aliases
-from heronpy_compat.user_errors import format_error
+from heronpy_compat import aliases
 
 log = logging.getLogger("heron_spark")
 

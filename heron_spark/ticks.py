@@ -1,10 +1,10 @@
 """Whether a topology has to hear of time that passes while its input is silent."""
 
+from heron_api.class_loading import load_class
 from heron_core import config as keys
 from heron_core.topology import ComponentSpec, TopologySpec
-from heronpy_compat.loading.class_loading import load_class
 
-TIMELESS = frozenset({"heronpy_compat.api.bolt.bolt", "heronpy_compat.pystorm.bolt"})
+TIMELESS = frozenset({"heron_api.bolt.bolt", "heronpy_compat.pystorm.bolt"})
 """Modules of base classes whose `process_tick` does nothing, unless the config asks for ticks."""
 
 

@@ -8,18 +8,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlparse
 
+from heron_api.class_loading import load_class
+from heron_api.user_errors import format_error
 from heron_core import validation
 from heron_core.dead_letters import routed
 from heron_core.errors import TopologyError, UsageError
 from heron_core.records import replace
 from heron_core.storm_settings import settled
 from heron_core.topology import TopologySpec
+from heron_frontends.loading.topology_sources import topology_from
 from heron_spark.columns import with_columns
 from heron_spark.compile import Plan, compile_topology
 from heron_spark.session import CURE, check_pandas, is_local, is_one_machine
-from heronpy_compat.loading.class_loading import load_class
-from heronpy_compat.loading.topology_sources import topology_from
-from heronpy_compat.user_errors import format_error
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -5,6 +5,7 @@ from itertools import count
 from types import TracebackType
 from typing import Any
 
+from heron_api.stream import Stream
 from heron_core import config as keys
 from heron_core import validation
 from heron_core.errors import UsageError
@@ -18,6 +19,7 @@ from heron_core.topology import (
     TopologySpec,
 )
 from heron_core.validation import choices
+from heron_frontends.components.java import SHELL_BOLT, SHELL_COMMAND, SHELL_SPOUT
 from heron_tester import fixtures
 from heron_tester.clock import START_TIME
 from heron_tester.engine import Engine
@@ -25,8 +27,6 @@ from heron_tester.instance import Instance
 from heron_tester.recording import users_id
 from heron_tester.records import Emitted, LogLine, Problem
 from heron_tester.run_settings import WAIT_SECS, RunSettings
-from heronpy_compat.api.stream import Stream
-from heronpy_compat.components.java import SHELL_BOLT, SHELL_COMMAND, SHELL_SPOUT
 
 READER = "reader"
 _SHUFFLE = GroupingSpec(GroupingKind.SHUFFLE)

@@ -3,8 +3,8 @@ output."""
 
 from typing import Any
 
-from heronpy_compat.api.bolt.bolt import Bolt
-from heronpy_compat.api.spout.spout import Spout
+from heron_api.bolt.bolt import Bolt
+from heron_api.spout.spout import Spout
 
 tested_classes: dict[str, type] = {}
 """Classes that a test gave, by the name under which their instances find them."""

@@ -20,6 +20,7 @@ from heron_core.wire.messages import (
     TriggerCheckpoint,
 )
 from heron_core.wire.packets import decode_roots
+from heron_frontends.adapters.construct import construct
 from heron_instance.control_core import Identity
 from heron_instance.core import InstanceCore
 from heron_instance.events import (
@@ -40,7 +41,6 @@ from heron_tester.clock import PatchedTime, VirtualClock
 from heron_tester.faults import Faults
 from heron_tester.recording import MULTILANG, Call, SharedLines, Watch, own_logger
 from heron_tester.records import Journal
-from heronpy_compat.adapters.construct import construct
 
 LOOK_SECS = 1.0
 """A wait for coroutines ends when one does, or after this: each has a limit of its own."""

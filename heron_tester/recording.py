@@ -14,7 +14,7 @@ from heron_tester.records import Emitted, Journal, LogLine, Problem, Received, S
 
 Call = Callable[..., Any]
 
-MULTILANG = "heronpy_compat.adapters.multilang"
+MULTILANG = "heron_frontends.adapters.multilang"
 """Where components have a child process: it knows nothing of virtual time."""
 
 WATCHED = {

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from heronpy_compat.user_errors import users_traceback
+from heron_api.user_errors import users_traceback
 
 
 @dataclass(frozen=True, slots=True)

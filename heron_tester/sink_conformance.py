@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import count
 from typing import Any
 
+from heron_connectors.two_phase import TwoPhaseSink
 from heron_core import config as keys
 from heron_core.topology import (
     DEFAULT_STREAM,
@@ -34,7 +35,6 @@ from heron_tester.sink_scenarios import (
     no_checkpoints,
 )
 from heron_tester.tester import TopologyTester
-from heronpy_compat.connectors.two_phase import TwoPhaseSink
 
 Written = Callable[[], Iterable[int]]
 

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from heron_api.spout.spout import Spout
+from heron_api.state.stateful_component import StatefulComponent
+from heron_connectors.two_phase import TwoPhaseSink
 from heron_tester.faults import Killed
-from heronpy_compat.api.spout.spout import Spout
-from heronpy_compat.api.state.stateful_component import StatefulComponent
-from heronpy_compat.connectors.two_phase import TwoPhaseSink
 
 Row = Callable[[int], Sequence[Any]]
 

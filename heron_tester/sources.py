@@ -10,7 +10,7 @@ from heron_core import validation
 from heron_core.dead_letters import routed
 from heron_core.storm_settings import settled
 from heron_core.topology import TopologySpec
-from heronpy_compat.loading.topology_sources import topology_from
+from heron_frontends.loading.topology_sources import topology_from
 
 
 def topology_of(

@@ -9,12 +9,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from heronpy_compat.api.api_constants import TopologyReliabilityMode
-    from heronpy_compat.api.bolt.batch_bolt import BatchBolt
-    from heronpy_compat.api.bolt.bolt import Bolt
-    from heronpy_compat.api.component.component_spec import GlobalStreamId, HeronComponentSpec
-    from heronpy_compat.api.custom_grouping import ICustomGrouping
-    from heronpy_compat.api.metrics import (
+    from heron_api.api_constants import TopologyReliabilityMode
+    from heron_api.bolt.batch_bolt import BatchBolt
+    from heron_api.bolt.bolt import Bolt
+    from heron_api.component.component_spec import GlobalStreamId, HeronComponentSpec
+    from heron_api.custom_grouping import ICustomGrouping
+    from heron_api.metrics import (
         AssignableMetrics,
         CountMetric,
         IMetric,
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
         MultiReducedMetric,
         ReducedMetric,
     )
-    from heronpy_compat.api.serializer import IHeronSerializer, PythonSerializer
-    from heronpy_compat.api.spout.spout import Spout
-    from heronpy_compat.api.stream import Grouping, Stream
-    from heronpy_compat.api.task_hook import ITaskHook
-    from heronpy_compat.api.topology import Topology, TopologyBuilder
-    from heronpy_compat.api.topology_context import TopologyContext
-    from heronpy_compat.api.tuple import Tuple, TupleHelper
+    from heron_api.serializer import IHeronSerializer, PythonSerializer
+    from heron_api.spout.spout import Spout
+    from heron_api.stream import Grouping, Stream
+    from heron_api.task_hook import ITaskHook
+    from heron_api.topology import Topology, TopologyBuilder
+    from heron_api.topology_context import TopologyContext
+    from heron_api.tuple import Tuple, TupleHelper
 
 __all__ = [
     "AssignableMetrics",
@@ -85,7 +85,7 @@ _HOME = {
     "Tuple": "tuple",
     "TupleHelper": "tuple",
 }
-"""name -> module below heronpy_compat.api; what is not here is a metric"""
+"""name -> module below heron_api; what is not here is a metric"""
 
 
 def __getattr__(name: str) -> Any:

@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from heron_connectors.tables.source import TableSource
     from heron_spark.data_source import HeronpySource
     from heron_spark.dataframes import dataframe_of
     from heron_spark.delta_batches import delta_table
     from heron_spark.in_session import run, start
-    from heronpy_compat.connectors.tables import TableSource
 
 __all__ = ["HeronpySource", "dataframe_of", "delta_table", "run", "spout_of", "start"]
 
@@ -34,7 +34,7 @@ def spout_of(
     Its fields are `columns`, or all of the frame's; with `rows_per_tuple` a tuple has one field,
     `rows`, a list of so many rows.
     """
-    from heronpy_compat.connectors.frames import FrameSpout
+    from heron_connectors.spark.frames import FrameSpout
 
     return FrameSpout.over(frame, columns, rows_per_tuple=rows_per_tuple)
 

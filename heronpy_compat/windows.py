@@ -3,6 +3,11 @@
 from heronpy_compat.windows import Count, KeyedWindowBolt, Session, Sliding, Trigger, Tumbling
 """
 
+from heron_api.windows.batch_window_bolt import BatchWindowBolt as BatchWindowBolt
+from heron_api.windows.keyed_process_bolt import KeyedProcessBolt as KeyedProcessBolt
+from heron_api.windows.keyed_window_bolt import KeyedWindowBolt as KeyedWindowBolt
+from heron_api.windows.windowed_bolt import TupleWindow as TupleWindow
+from heron_api.windows.windowed_bolt import WindowedBolt as WindowedBolt
 from heron_core.algorithms.event_windows.aggregates import Count as Count
 from heron_core.algorithms.event_windows.aggregates import Reduce as Reduce
 from heron_core.algorithms.event_windows.assigners import Global as Global
@@ -18,10 +23,5 @@ from heron_core.algorithms.event_windows.triggers import Trigger as Trigger
 from heron_core.algorithms.event_windows.values import Firing as Firing
 from heron_core.state.timer_service import TimeDomain as TimeDomain
 from heron_core.state.timer_service import Timer as Timer
-from heronpy_compat.api.bolt.batch_window_bolt import BatchWindowBolt as BatchWindowBolt
-from heronpy_compat.api.bolt.keyed_process_bolt import KeyedProcessBolt as KeyedProcessBolt
-from heronpy_compat.api.bolt.keyed_window_bolt import KeyedWindowBolt as KeyedWindowBolt
-from heronpy_compat.api.bolt.windowed_bolt import TupleWindow as TupleWindow
-from heronpy_compat.api.bolt.windowed_bolt import WindowedBolt as WindowedBolt
 from heronpy_compat.streamlet.keyedprocess import KeyedProcess as KeyedProcess
 from heronpy_compat.streamlet.keyedprocess import ProcessContext as ProcessContext

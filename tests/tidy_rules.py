@@ -1,7 +1,8 @@
 """The rules that tests/test_tidy.py checks: limits, and what is excused from them and why."""
 
 PACKAGES = (
-    "heron_core", "heron_io", "heronpy_compat", "heron_instance", "stream_manager",
+    "heron_core", "heron_io", "heron_api", "heron_connectors", "heron_frontends", "heronpy_compat",
+    "heron_instance", "stream_manager",
     "topology_master", "scheduler", "heron_spark", "heron_graph", "heron_tester",
     "heron_tracker", "heron_cli",
 )  # fmt: skip
@@ -59,7 +60,7 @@ SLEEPING_TESTS: dict[str, str] = {
     "tests/process/topologies/surviving.py": "a spout with a pace, so that it outlives what dies",
     "tests/process/aurora_stand_in/__main__.py": "a stand-in for Aurora, which polls its tasks",
     "tests/unit/heron_tester/tested_topologies.py": "the tester patches time.sleep: no time passes",
-    "tests/unit/heronpy_compat/multilang/puppet.py": "a child process that never answers",
+    "tests/unit/heron_frontends/multilang/puppet.py": "a child process that never answers",
     "tests/spark/endless_words.py": "a spout with a pace: batches without a pause slow other tests",
 }
 """Files below tests/ that call time.sleep -> why. A test itself waits for a condition."""

@@ -24,8 +24,8 @@ from benchmarks.linear_road.records import (
     segment_of,
     toll_for,
 )
+from heron_api.state.keyed_state import list_state, value_state
 from heronpy_compat import Bolt, Stream
-from heronpy_compat.api.state.keyed_state import list_state, value_state
 from heronpy_compat.windows import Given, KeyedProcessBolt, KeyedWindowBolt, Timer, Tumbling
 
 SECOND_MS, MINUTE_MS = 1000, 60_000

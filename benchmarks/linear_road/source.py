@@ -5,8 +5,8 @@ import time
 from itertools import takewhile
 from typing import Any
 
+from heron_api.state.stateful_component import StatefulComponent
 from heronpy_compat import Spout
-from heronpy_compat.api.state.stateful_component import StatefulComponent
 
 SECOND_MS = 1000
 INPUT_KEY, EXPRESSWAYS_KEY, SECONDS_KEY = "road.input", "road.expressways", "road.seconds"

@@ -27,8 +27,8 @@ from benchmarks.linear_road.operators import (
     Tolls,
 )
 from benchmarks.linear_road.source import Pace, Reports
+from heron_connectors.files.sink import FileSink
 from heronpy_compat import Grouping, Topology
-from heronpy_compat.connectors.files import FileSink
 
 TASKS_VARIABLE = "ROAD_TASKS"
 TASKS = json.loads(os.environ.get(TASKS_VARIABLE, "{}"))

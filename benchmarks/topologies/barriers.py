@@ -8,8 +8,8 @@ import time
 from typing import Any
 
 from benchmarks.reports import report
+from heron_api.state.stateful_component import StatefulComponent, TwoPhaseStatefulComponent
 from heronpy_compat import Bolt, Grouping, Spout, Topology
-from heronpy_compat.api.state.stateful_component import StatefulComponent, TwoPhaseStatefulComponent
 
 
 class Numbers(Spout, TwoPhaseStatefulComponent):

@@ -13,9 +13,9 @@ from typing import Any
 from benchmarks.key_words import KEYS_KEY, STEP
 from benchmarks.reports import report
 from benchmarks.topologies.recovery import NOTES_KEY, notes
+from heron_api.state.keyed_state import value_state
+from heron_api.state.stateful_component import StatefulComponent
 from heronpy_compat import Bolt, Grouping, Spout, Topology
-from heronpy_compat.api.state.keyed_state import value_state
-from heronpy_compat.api.state.stateful_component import StatefulComponent
 
 ENOUGH_KEY = "benchmark.enough"
 BOLTS = 4

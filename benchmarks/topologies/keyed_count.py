@@ -8,9 +8,9 @@ from typing import Any
 from benchmarks import key_words
 from benchmarks.key_words import KEYS_KEY
 from benchmarks.reports import COUNT_KEY, report, tracked
+from heron_api.state.keyed_state import value_state
+from heron_api.state.stateful_component import TwoPhaseStatefulComponent
 from heronpy_compat import Bolt, Grouping, Spout, Topology
-from heronpy_compat.api.state.keyed_state import value_state
-from heronpy_compat.api.state.stateful_component import TwoPhaseStatefulComponent
 
 
 class Sentences(Spout, TwoPhaseStatefulComponent):

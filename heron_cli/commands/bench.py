@@ -18,7 +18,7 @@ from heron_cli.options.numbers import Seconds
 from heron_core import config as keys
 from heron_core.stats import ComponentStats, TopologyStats
 from heron_core.topology import TopologySpec
-from heronpy_compat.components.bench import BYTES, DOUBLE_BYTES, NOTES, RATE, notes
+from heron_frontends.components.bench import BYTES, DOUBLE_BYTES, NOTES, RATE, notes
 
 PACED_PER_SEC = 2_000
 """Enough that a gap of some milliseconds is seen, and little for any machine."""

@@ -8,11 +8,11 @@ import click
 from heron_cli.letters_of import Location, location_of, refuse_replay, unsendable
 from heron_cli.letters_text import counted, overview, whole_letter
 from heron_cli.options.find_topology import Target, target_options
+from heron_connectors.letters.locations import letters_in, request_replay
 from heron_core.dead_letter_target import FileTarget, where
 from heron_core.errors import HeronError, UsageError
 from heron_core.state_tree import topology_path
 from heron_core.topology import Config, topology_from_json
-from heronpy_compat.connectors.letter_locations import letters_in, request_replay
 
 LAST = 20
 Letters = list[dict[str, Any]]

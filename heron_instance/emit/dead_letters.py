@@ -7,11 +7,11 @@ from zlib import crc32
 
 from msgspec import Struct
 
+from heron_api.user_errors import users_traceback
 from heron_core.dead_letters import CALL_FIELDS, ERRORS
+from heron_frontends.adapters.batch_values import Misfit
 from heron_instance.input.anchors import SharedAnchorState
 from heron_instance.input.raised import line_of
-from heronpy_compat.adapters.batch_values import Misfit
-from heronpy_compat.user_errors import users_traceback
 
 TRACEBACK_CHARACTERS = 16_384
 """The end of a traceback is kept: what was raised stands there, and hundreds of frames are a

@@ -18,8 +18,8 @@ from heron_core.native import BufferRoom, TupleBuffer, fold_acks, fold_runs, who
 from heron_core.wire.batch import encode_batch
 from heron_core.wire.frames import ROOT_COUNTER_BITS, Frames, Kind, root_owner
 from heron_core.wire.packets import encode_pairs, encode_roots
+from heron_frontends.adapters.foreign_calls import ForeignCalls
 from heron_instance.input.anchors import AnchorState, SharedAnchorState, fold_whole_runs
-from heronpy_compat.adapters.foreign_calls import ForeignCalls
 
 Send = Callable[[list[Frames]], object]
 """Takes messages that leave together, in order; at least one."""

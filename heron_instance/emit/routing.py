@@ -11,13 +11,13 @@ from collections.abc import Callable, Sequence
 from itertools import chain, repeat
 from typing import Any
 
+from heron_api.class_loading import load_grouping
 from heron_core.algorithms.hashing import NotHashable, slot, stable_hash
 from heron_core.errors import ComponentError
 from heron_core.field_types import FieldChecks
 from heron_core.plans import PackingPlan
 from heron_core.topology import ComponentSpec, GroupingKind, InputSpec, StreamSpec, TopologySpec
 from heron_instance.emit.output_buffers import Outbox, OutputBuffer, find_conflicting
-from heronpy_compat.loading.class_loading import load_grouping
 
 Choose = Callable[[Sequence[Any]], Sequence[OutputBuffer]]
 MakeBuffer = Callable[[int, int], OutputBuffer]

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
+from heron_frontends.adapters.foreign_calls import ForeignCalls
 from heron_instance.emit.output_buffers import Outbox
-from heronpy_compat.adapters.foreign_calls import ForeignCalls
 
 
 class ThreadsCalls:

@@ -10,12 +10,12 @@ from heron_core.native import made_rows
 from heron_core.topology import TopologySpec
 from heron_core.wire.batch import COLUMNS, Batch
 from heron_core.wire.frames import Header
+from heron_frontends.adapters.tuple_layout import TupleLayout
 from heron_instance.input.anchors import AnchorState
 from heron_instance.input.driver import ComponentDriver
 from heron_instance.input.general_rows import general_rows
 from heron_instance.input.key_samples import KeySamples
 from heron_instance.input.tuples import EngineTuple
-from heronpy_compat.adapters.tuple_layout import TupleLayout
 
 if TYPE_CHECKING:
     from heron_instance.input.record_batches import BatchReader, Piece

@@ -13,6 +13,7 @@ import sys
 from collections.abc import Callable
 from typing import Any, NoReturn
 
+from heron_api.user_errors import users_traceback
 from heron_core.errors import ComponentError, ProtocolError, TopologyStopped
 from heron_core.plans import PackingPlan
 from heron_core.traces import Execution
@@ -22,7 +23,6 @@ from heron_instance.emit.output_buffers import Outbox
 from heron_instance.emit.watermarks import WatermarkOutput
 from heron_instance.options import Options
 from heron_instance.runtime.metrics import Metrics
-from heronpy_compat.user_errors import users_traceback
 
 Clock = Callable[[], float]
 Exchanged = tuple[int, int, int]

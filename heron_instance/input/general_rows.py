@@ -8,9 +8,9 @@ from typing import Any, TypeVar
 from heron_core.native import each_its, run_anchors
 from heron_core.wire.batch import Batch
 from heron_core.wire.frames import Header
+from heron_frontends.adapters.tuple_layout import TupleLayout
 from heron_instance.input.anchors import AnchorState, SharedAnchorState, own_anchors
 from heron_instance.input.tuples import EngineTuple
-from heronpy_compat.adapters.tuple_layout import TupleLayout
 
 Made = TypeVar("Made", EngineTuple, TupleLayout)
 

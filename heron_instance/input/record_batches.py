@@ -22,9 +22,9 @@ from heron_core.topology import StreamSpec, TopologySpec
 from heron_core.wire.batch import COLUMNS, Batch
 from heron_core.wire.columns import of_rows, read, rows_of, schema_of
 from heron_core.wire.frames import Header
+from heron_frontends.adapters.batch_values import Misfit
 from heron_instance.input.anchors import AnchorState, SharedAnchorState
 from heron_instance.input.tuples import EngineTuple
-from heronpy_compat.adapters.batch_values import Misfit
 
 
 class Piece(Struct, frozen=True):

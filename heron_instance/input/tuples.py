@@ -3,10 +3,10 @@
 from functools import lru_cache, partial
 from typing import Any
 
+from heron_api.tuple import Schema, Tuple
 from heron_core.plans import PackingPlan
 from heron_core.topology import SYSTEM_COMPONENT, TICK_STREAM, TopologySpec
-from heronpy_compat.adapters.tuple_layout import FromItems, Items, TupleLayout
-from heronpy_compat.api.tuple import Schema, Tuple
+from heron_frontends.adapters.tuple_layout import FromItems, Items, TupleLayout
 
 _items = vars(Items)
 

@@ -8,6 +8,7 @@ import logging
 from functools import partial
 from typing import Any, NoReturn
 
+from heron_connectors.replay_queue import REPLAYS_OVER
 from heron_core.algorithms.event_windows.values import NO_WATERMARK
 from heron_core.component import BoltBindings, SpoutBindings
 from heron_core.dead_letters import is_system
@@ -20,7 +21,6 @@ from heron_instance.runtime.environment import Environment
 from heron_instance.runtime.hooks import TaskHooks
 from heron_instance.runtime.letters import give_up_emitted, give_up_rows
 from heron_instance.runtime.unread import dropping_emit
-from heronpy_compat.connectors.replay_queue import REPLAYS_OVER
 
 
 class DriverCalls:

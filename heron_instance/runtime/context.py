@@ -4,16 +4,16 @@ from collections import namedtuple
 from collections.abc import Mapping
 from typing import Any
 
+from heron_api import global_metrics
+from heron_api.incarnation import Incarnation
+from heron_api.stream import Grouping
+from heron_api.topology_context import TopologyContext
 from heron_core import config as keys
 from heron_core.algorithms.user_metrics import added
 from heron_core.dead_letters import REPLAYED
 from heron_core.plans import PackingPlan
 from heron_core.topology import DEFAULT_STREAM, GroupingKind, TopologySpec
-from heronpy_compat.adapters.storm_context import storm_context
-from heronpy_compat.api import global_metrics
-from heronpy_compat.api.incarnation import Incarnation
-from heronpy_compat.api.stream import Grouping
-from heronpy_compat.api.topology_context import TopologyContext
+from heron_frontends.adapters.storm_context import storm_context
 
 StreamId = namedtuple("StreamId", "id component_name")
 

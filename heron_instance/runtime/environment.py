@@ -9,12 +9,12 @@ from typing import Any, Protocol
 
 from msgspec import Struct, field
 
+from heron_api.incarnation import Incarnation
 from heron_core.component import EngineBolt, EngineSpout
 from heron_core.topology import ComponentSpec
 from heron_core.wire.messages import FromInstance
+from heron_frontends.adapters.construct import construct
 from heron_instance.emit.output_buffers import Admit, MaySend, Send
-from heronpy_compat.adapters.construct import construct
-from heronpy_compat.api.incarnation import Incarnation
 
 Clock = Callable[[], float]
 CallSoon = Callable[[Callable[[], None]], None]

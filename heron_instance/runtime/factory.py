@@ -10,6 +10,15 @@ from typing import TYPE_CHECKING, Any, cast
 
 from msgspec import Struct
 
+from heron_api.class_loading import load_class
+from heron_api.method_shapes import refuse_methods
+from heron_api.state.binding import (
+    component_state,
+    keeps_state,
+    may_fail_held,
+    saves_itself,
+)
+from heron_api.state.migration import migrate
 from heron_core import config as keys
 from heron_core.component import EngineBolt, EngineComponent, EngineSpout
 from heron_core.config_effects import component_config
@@ -21,6 +30,7 @@ from heron_core.topology import ComponentSpec, TopologySpec
 from heron_core.wire.frames import ROOT_COUNTER_BITS
 from heron_core.wire.pickled import opened
 from heron_core.wire.values import Pack, packer, unpacker
+from heron_frontends.adapters.foreign_calls import ForeignCalls, watch_starts, watch_threads
 from heron_instance.coroutine_calls import CoroutineCalls
 from heron_instance.emit.collector import BoltCollector, Collector, SpoutCollector
 from heron_instance.emit.output_buffers import Outbox
@@ -50,16 +60,6 @@ from heron_instance.runtime.letters import route_letters
 from heron_instance.runtime.metrics import Metrics
 from heron_instance.runtime.silent import SilentBolt, SilentSpout
 from heron_instance.state import ComponentState
-from heronpy_compat.adapters.component_state import (
-    component_state,
-    keeps_state,
-    may_fail_held,
-    saves_itself,
-)
-from heronpy_compat.adapters.foreign_calls import ForeignCalls, watch_starts, watch_threads
-from heronpy_compat.adapters.shapes import refuse_methods
-from heronpy_compat.api.state.migration import migrate
-from heronpy_compat.loading.class_loading import load_class
 
 if TYPE_CHECKING:
     from heron_instance.input.tracing import Tracer

@@ -6,8 +6,8 @@ With hooks each call costs a look at the clock, so nothing of this is on the pat
 from collections.abc import Callable
 from typing import Any
 
-from heronpy_compat.adapters.shapes import refuse_methods
-from heronpy_compat.api.task_hook import (
+from heron_api.method_shapes import refuse_methods
+from heron_api.task_hook import (
     BoltAckInfo,
     BoltExecuteInfo,
     BoltFailInfo,

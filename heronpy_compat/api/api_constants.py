@@ -1,50 +1,53 @@
-"""Keys of the topology config and the reliability modes (heronpy.api.api_constants)."""
+"""heronpy.api.api_constants."""
 
-
-class TopologyReliabilityMode:
-    """Values of TOPOLOGY_RELIABILITY_MODE."""
-
-    ATMOST_ONCE = "ATMOST_ONCE"
-    ATLEAST_ONCE = "ATLEAST_ONCE"
-    EFFECTIVELY_ONCE = "EFFECTIVELY_ONCE"
-
-
-# How the topology runs.
-TOPOLOGY_DEBUG = "topology.debug"
-TOPOLOGY_STMGRS = "topology.stmgrs"
-TOPOLOGY_MESSAGE_TIMEOUT_SECS = "topology.message.timeout.secs"
-TOPOLOGY_ENABLE_MESSAGE_TIMEOUTS = "topology.enable.message.timeouts"
-TOPOLOGY_COMPONENT_PARALLELISM = "topology.component.parallelism"
-TOPOLOGY_MAX_SPOUT_PENDING = "topology.max.spout.pending"
-TOPOLOGY_RELIABILITY_MODE = "topology.reliability.mode"
-TOPOLOGY_TICK_TUPLE_FREQ_SECS = "topology.tick.tuple.freq.secs"
-TOPOLOGY_AUTO_TASK_HOOKS = "topology.auto.task.hooks"
-TOPOLOGY_SERIALIZER_CLASSNAME = "topology.serializer.classname"
-TOPOLOGY_STATEFUL_CHECKPOINT_INTERVAL_SECONDS = "topology.stateful.checkpoint.interval.seconds"
-TOPOLOGY_STATEFUL_START_CLEAN = "topology.stateful.start.clean"
-TOPOLOGY_COMPONENT_OUTPUT_BPS = "topology.component.output.bps"
-
-# What containers and instances may use; sizes in bytes.
-TOPOLOGY_CONTAINER_CPU_REQUESTED = "topology.container.cpu"
-TOPOLOGY_CONTAINER_RAM_REQUESTED = "topology.container.ram"
-TOPOLOGY_CONTAINER_DISK_REQUESTED = "topology.container.disk"
-TOPOLOGY_CONTAINER_MAX_CPU_HINT = "topology.container.max.cpu.hint"
-TOPOLOGY_CONTAINER_MAX_RAM_HINT = "topology.container.max.ram.hint"
-TOPOLOGY_CONTAINER_MAX_DISK_HINT = "topology.container.max.disk.hint"
-TOPOLOGY_CONTAINER_PADDING_PERCENTAGE = "topology.container.padding.percentage"
-TOPOLOGY_CONTAINER_RAM_PADDING = "topology.container.ram.padding"
-TOPOLOGY_COMPONENT_RAMMAP = "topology.component.rammap"
-TOPOLOGY_COMPONENT_CPUMAP = "topology.component.cpumap"
-TOPOLOGY_COMPONENT_DISKMAP = "topology.component.diskmap"
-
-# Who owns the topology.
-TOPOLOGY_NAME = "topology.name"
-TOPOLOGY_TEAM_NAME = "topology.team.name"
-TOPOLOGY_TEAM_EMAIL = "topology.team.email"
-TOPOLOGY_CAP_TICKET = "topology.cap.ticket"
-TOPOLOGY_PROJECT_NAME = "topology.project.name"
-
-# Read by Java instances only; accepted, so that a ported config needs no change.
-TOPOLOGY_WORKER_CHILDOPTS = "topology.worker.childopts"
-TOPOLOGY_COMPONENT_JVMOPTS = "topology.component.jvmopts"
-TOPOLOGY_ADDITIONAL_CLASSPATH = "topology.additional.classpath"
+from heron_api.api_constants import TOPOLOGY_ADDITIONAL_CLASSPATH as TOPOLOGY_ADDITIONAL_CLASSPATH
+from heron_api.api_constants import TOPOLOGY_AUTO_TASK_HOOKS as TOPOLOGY_AUTO_TASK_HOOKS
+from heron_api.api_constants import TOPOLOGY_CAP_TICKET as TOPOLOGY_CAP_TICKET
+from heron_api.api_constants import TOPOLOGY_COMPONENT_CPUMAP as TOPOLOGY_COMPONENT_CPUMAP
+from heron_api.api_constants import TOPOLOGY_COMPONENT_DISKMAP as TOPOLOGY_COMPONENT_DISKMAP
+from heron_api.api_constants import TOPOLOGY_COMPONENT_JVMOPTS as TOPOLOGY_COMPONENT_JVMOPTS
+from heron_api.api_constants import TOPOLOGY_COMPONENT_OUTPUT_BPS as TOPOLOGY_COMPONENT_OUTPUT_BPS
+from heron_api.api_constants import TOPOLOGY_COMPONENT_PARALLELISM as TOPOLOGY_COMPONENT_PARALLELISM
+from heron_api.api_constants import TOPOLOGY_COMPONENT_RAMMAP as TOPOLOGY_COMPONENT_RAMMAP
+from heron_api.api_constants import (
+    TOPOLOGY_CONTAINER_CPU_REQUESTED as TOPOLOGY_CONTAINER_CPU_REQUESTED,
+)
+from heron_api.api_constants import (
+    TOPOLOGY_CONTAINER_DISK_REQUESTED as TOPOLOGY_CONTAINER_DISK_REQUESTED,
+)
+from heron_api.api_constants import (
+    TOPOLOGY_CONTAINER_MAX_CPU_HINT as TOPOLOGY_CONTAINER_MAX_CPU_HINT,
+)
+from heron_api.api_constants import (
+    TOPOLOGY_CONTAINER_MAX_DISK_HINT as TOPOLOGY_CONTAINER_MAX_DISK_HINT,
+)
+from heron_api.api_constants import (
+    TOPOLOGY_CONTAINER_MAX_RAM_HINT as TOPOLOGY_CONTAINER_MAX_RAM_HINT,
+)
+from heron_api.api_constants import (
+    TOPOLOGY_CONTAINER_PADDING_PERCENTAGE as TOPOLOGY_CONTAINER_PADDING_PERCENTAGE,
+)
+from heron_api.api_constants import TOPOLOGY_CONTAINER_RAM_PADDING as TOPOLOGY_CONTAINER_RAM_PADDING
+from heron_api.api_constants import (
+    TOPOLOGY_CONTAINER_RAM_REQUESTED as TOPOLOGY_CONTAINER_RAM_REQUESTED,
+)
+from heron_api.api_constants import TOPOLOGY_DEBUG as TOPOLOGY_DEBUG
+from heron_api.api_constants import (
+    TOPOLOGY_ENABLE_MESSAGE_TIMEOUTS as TOPOLOGY_ENABLE_MESSAGE_TIMEOUTS,
+)
+from heron_api.api_constants import TOPOLOGY_MAX_SPOUT_PENDING as TOPOLOGY_MAX_SPOUT_PENDING
+from heron_api.api_constants import TOPOLOGY_MESSAGE_TIMEOUT_SECS as TOPOLOGY_MESSAGE_TIMEOUT_SECS
+from heron_api.api_constants import TOPOLOGY_NAME as TOPOLOGY_NAME
+from heron_api.api_constants import TOPOLOGY_PROJECT_NAME as TOPOLOGY_PROJECT_NAME
+from heron_api.api_constants import TOPOLOGY_RELIABILITY_MODE as TOPOLOGY_RELIABILITY_MODE
+from heron_api.api_constants import TOPOLOGY_SERIALIZER_CLASSNAME as TOPOLOGY_SERIALIZER_CLASSNAME
+from heron_api.api_constants import (
+    TOPOLOGY_STATEFUL_CHECKPOINT_INTERVAL_SECONDS as TOPOLOGY_STATEFUL_CHECKPOINT_INTERVAL_SECONDS,
+)
+from heron_api.api_constants import TOPOLOGY_STATEFUL_START_CLEAN as TOPOLOGY_STATEFUL_START_CLEAN
+from heron_api.api_constants import TOPOLOGY_STMGRS as TOPOLOGY_STMGRS
+from heron_api.api_constants import TOPOLOGY_TEAM_EMAIL as TOPOLOGY_TEAM_EMAIL
+from heron_api.api_constants import TOPOLOGY_TEAM_NAME as TOPOLOGY_TEAM_NAME
+from heron_api.api_constants import TOPOLOGY_TICK_TUPLE_FREQ_SECS as TOPOLOGY_TICK_TUPLE_FREQ_SECS
+from heron_api.api_constants import TOPOLOGY_WORKER_CHILDOPTS as TOPOLOGY_WORKER_CHILDOPTS
+from heron_api.api_constants import TopologyReliabilityMode as TopologyReliabilityMode

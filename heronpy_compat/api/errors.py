@@ -1,11 +1,4 @@
-"""Errors of the API: one clear line for the command line, and the types heronpy's callers catch."""
+"""heronpy.api.errors."""
 
-from heron_core.errors import TopologyError
-
-
-class WrongArgumentError(TopologyError, TypeError, AssertionError):
-    """An argument has the wrong type or value (heronpy: TypeError, ValueError or an assertion)."""
-
-
-class UnnamedInputError(TopologyError, RuntimeError):
-    """An input names a component that never got a name (heronpy: RuntimeError)."""
+from heron_api.errors import UnnamedInputError as UnnamedInputError
+from heron_api.errors import WrongArgumentError as WrongArgumentError

@@ -1,42 +1,9 @@
-"""Counters that any code of a component can reach without a context (heronpy.api.global_metrics).
+"""heronpy.api.global_metrics."""
 
-from heronpy_compat.api import global_metrics
-
-global_metrics.incr("cache.misses")  # anywhere; safe_incr from other threads
-
-Each instance registers them at its start, under the name `__auto__`.
-"""
-
-import threading
-from collections.abc import Hashable
-from typing import Any
-
-from heronpy_compat.api.metrics import MultiCountMetric
-
-metricsContainer = MultiCountMetric()  # noqa: N816 (heronpy's name)
-registered = False
-root_name = "__auto__"
-lock = threading.Lock()
-
-
-def incr(key: Hashable, to_add: float = 1) -> None:
-    """Count `to_add` more under `key`; for the component's own thread."""
-    metricsContainer.incr(key, to_add)
-
-
-def safe_incr(key: Hashable, to_add: float = 1) -> None:
-    """Count `to_add` more under `key` from any thread."""
-    with lock:
-        metricsContainer.incr(key, to_add)
-
-
-def init(metrics_collector: Any, metrics_bucket: float) -> None:
-    """Register the counters, read every `metrics_bucket` seconds; only the first call counts.
-
-    `metrics_collector` is a topology context or what its `get_metrics_collector()` returns.
-    """
-    global registered  # noqa: PLW0603 (heronpy's module variable)
-    with lock:
-        if not registered:
-            metrics_collector.register_metric(root_name, metricsContainer, metrics_bucket)
-            registered = True
+from heron_api.global_metrics import incr as incr
+from heron_api.global_metrics import init as init
+from heron_api.global_metrics import lock as lock
+from heron_api.global_metrics import metricsContainer as metricsContainer
+from heron_api.global_metrics import registered as registered
+from heron_api.global_metrics import root_name as root_name
+from heron_api.global_metrics import safe_incr as safe_incr

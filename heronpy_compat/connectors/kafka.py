@@ -3,7 +3,7 @@
 from heronpy_compat.connectors.kafka import KafkaSink, KafkaSpout
 """
 
-from heronpy_compat.connectors.kafka_sink import KafkaSink
-from heronpy_compat.connectors.kafka_spout import KafkaSpout
+from heron_connectors.kafka.sink import KafkaSink
+from heron_connectors.kafka.spout import KafkaSpout
 
 __all__ = ["KafkaSink", "KafkaSpout"]

@@ -2,9 +2,9 @@
 
 from heronpy_compat.connectors.postgres import PostgresChangesSpout
 
-What writes into Postgres is `DatabaseSink` (heronpy_compat.connectors.database).
+What writes into Postgres is `DatabaseSink` (heron_connectors.database.sink).
 """
 
-from heronpy_compat.connectors.postgres_changes_spout import PostgresChangesSpout
+from heron_connectors.postgres.changes_spout import PostgresChangesSpout
 
 __all__ = ["PostgresChangesSpout"]

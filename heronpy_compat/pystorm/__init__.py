@@ -2,7 +2,7 @@
 
 `import pystorm` leads here where pystorm is not installed (loading.aliases). The classes
 speak Storm's multi-lang protocol over their streams when `run()` is called; an instance of ours
-never calls it but drives them directly (heronpy_compat.adapters.storm).
+never calls it but drives them directly (heron_frontends.adapters.storm).
 """
 
 from heronpy_compat.pystorm.bolt import BatchingBolt, Bolt, TicklessBatchingBolt

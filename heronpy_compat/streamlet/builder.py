@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from heronpy_compat.api.topology import TopologyBuilder
+from heron_api.topology import TopologyBuilder
 from heronpy_compat.streamlet.errors import StreamletError
 from heronpy_compat.streamlet.generator import Generator
 from heronpy_compat.streamlet.impl.generatorspout import GeneratorStreamlet

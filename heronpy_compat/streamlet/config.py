@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from heronpy_compat.api import api_constants
-from heronpy_compat.api.api_constants import TopologyReliabilityMode
+from heron_api import api_constants
+from heron_api.api_constants import TopologyReliabilityMode
 from heronpy_compat.streamlet.errors import StreamletError
 from heronpy_compat.streamlet.resources import Resources
 

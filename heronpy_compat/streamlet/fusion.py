@@ -9,9 +9,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from heron_api.component.component_spec import arriving_config
 from heron_core import config as keys
 from heron_core.errors import TopologyError
-from heronpy_compat.api.component.component_spec import arriving_config
 from heronpy_compat.streamlet.errors import StreamletError
 
 SEPARATOR = "+"

@@ -17,9 +17,9 @@ heronpy has none; Flink's is KeyedProcessFunction.
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from heron_api.state.component_state import ComponentState
 from heron_core.state.states import ListState, MapState, ReducingState, ValueState
 from heron_core.state.timer_service import TimeDomain, TimerService
-from heronpy_compat.api.state.component_state import ComponentState
 
 Elements = Iterable[Any] | None
 """What is emitted; None for nothing."""

@@ -1,6 +1,6 @@
 """Submits a topology of streamlets (heronpy.streamlet.runner)."""
 
-from heronpy_compat.api.topology import TopologyBuilder
+from heron_api.topology import TopologyBuilder
 from heronpy_compat.streamlet.builder import Builder
 from heronpy_compat.streamlet.config import Config
 from heronpy_compat.streamlet.errors import StreamletError

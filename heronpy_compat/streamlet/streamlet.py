@@ -9,7 +9,7 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
-from heronpy_compat.api.topology import TopologyBuilder
+from heron_api.topology import TopologyBuilder
 from heronpy_compat.streamlet.errors import StreamletError
 from heronpy_compat.streamlet.impl.streamletboltbase import OUTPUT_STREAM
 from heronpy_compat.streamlet.transformoperator import TransformOperator

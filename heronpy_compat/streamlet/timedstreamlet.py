@@ -11,6 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from heron_api.method_shapes import CheckedCall
+from heron_api.windows.window_runner import checked_aggregate
 from heron_core.algorithms.event_windows.aggregates import Aggregate, Reduce
 from heron_core.algorithms.event_windows.assigners import Assigner, checked_ms
 from heron_core.algorithms.event_windows.interval_join import IntervalJoin
@@ -18,8 +20,6 @@ from heron_core.algorithms.event_windows.strategies import WatermarkStrategy
 from heron_core.algorithms.event_windows.triggers import AT_WATERMARK, Trigger
 from heron_core.errors import ComponentError
 from heron_core.records import replace
-from heronpy_compat.adapters.shapes import CheckedCall
-from heronpy_compat.api.bolt.window_runner import checked_aggregate
 from heronpy_compat.streamlet.errors import StreamletError
 from heronpy_compat.streamlet.impl.eventstage import EventStage, Side
 from heronpy_compat.streamlet.impl.eventwindowbolt import EventWindowStreamlet

@@ -11,8 +11,8 @@ import os
 import sys
 from collections.abc import Sequence
 
-from heronpy_compat.loading import aliases
-from heronpy_compat.loading.class_loading import load_class
+from heron_api.class_loading import load_class
+from heronpy_compat import aliases
 
 RESOURCES_PATH = "resources"
 SERIALIZERS = ("json", "msgpack")

@@ -109,7 +109,7 @@ def cluster_of(name: str, config_path: str | None = None) -> Cluster:
 
 def parse(text: str, name: str, path: str) -> Cluster:
     """The cluster that a file's text describes; UsageError with file and line."""
-    from heronpy_compat.flux import documents  # its YAML costs 15 ms, and only clusters need it
+    from heron_frontends.flux import documents
 
     try:
         located = documents.parse(text, path, [])

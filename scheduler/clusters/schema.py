@@ -10,7 +10,7 @@ from heron_core.validation import choices
 from heron_engine.scheduler.packing import FIRST_FIT_DECREASING, ROUND_ROBIN
 
 if TYPE_CHECKING:
-    from heronpy_compat.flux.documents import Located
+    from heron_frontends.flux.documents import Located
 
     Reader = Callable[[Located], Any]
 

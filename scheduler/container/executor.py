@@ -15,6 +15,7 @@ from collections.abc import Callable
 from msgspec import Struct
 
 import heron_instance.server
+from heron_api.user_errors import location, show_paths_from, users_traceback
 from heron_core import config as keys
 from heron_core.errors import HeronError, TopologyStopped
 from heron_core.exit_codes import ExitCode
@@ -32,8 +33,7 @@ from heron_io.imports import put_on_search_path
 from heron_io.logs import log_to
 from heron_io.processes import SupervisorLink, raise_file_limit
 from heron_io.security import Keys
-from heronpy_compat.loading import aliases
-from heronpy_compat.user_errors import location, show_paths_from, users_traceback
+from heronpy_compat import aliases
 
 log = logging.getLogger("container")
 

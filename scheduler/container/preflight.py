@@ -46,8 +46,8 @@ def _trouble(text: str) -> str:
 
 def load_classes(topology: TopologySpec) -> None:
     """Import the classes of all components, as their instances do."""
+    from heron_api.class_loading import load_class
     from heron_engine.scheduler.container.executor import make_importable
-    from heronpy_compat.loading.class_loading import load_class
 
     make_importable(topology)
     for each in topology.components:

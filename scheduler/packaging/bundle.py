@@ -30,7 +30,8 @@ from heron_engine.scheduler.packaging.archive import (
 )
 
 OURS = (
-    "heron_core", "heron_io", "heronpy_compat", "heron_instance", "heron_engine",
+    "heron_core", "heron_io", "heron_api", "heron_connectors", "heron_frontends", "heronpy_compat",
+    "heron_instance", "heron_engine",
 )  # fmt: skip
 DISTRIBUTIONS = ("cloudpickle", "kazoo", "msgpack", "msgspec", "PyYAML", "pyzmq", "setproctitle")
 """What a container's processes import; the command line's own needs stay at home."""

@@ -7,7 +7,7 @@ import pytest
 
 from heron_cli.loading import load_in_child
 from heron_core.code_change import changed_code
-from heronpy_compat.loading.load_request import LoadRequest
+from heron_frontends.loading.load_request import LoadRequest
 from tests.chaos.new_versions import BETWEEN, Source, Version, concerned, next_version, text_of
 from tests.chaos.sources import DIAMOND_SOURCE, FAN_IN_SOURCE, SURVIVING_SOURCE
 

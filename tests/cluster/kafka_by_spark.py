@@ -9,8 +9,8 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from heron_api.state.keyed_state import value_state
 from heronpy_compat import Bolt, Grouping, Topology
-from heronpy_compat.api.state.keyed_state import value_state
 from heronpy_compat.spark import dataframe_of, delta_table, spout_of
 
 address, topic, folder = sys.argv[1:]

@@ -1,7 +1,7 @@
 """Records of a topic into a Delta table, each once: to the end of the topic."""
 
+from heron_connectors.delta import DeltaSink
 from heronpy_compat import Topology
-from heronpy_compat.connectors.delta import DeltaSink
 from heronpy_compat.connectors.kafka import KafkaSpout
 
 

@@ -2,9 +2,9 @@
 
 from typing import Any
 
+from heron_api.state.state import State
+from heron_api.state.stateful_component import StatefulComponent
 from heronpy_compat import Spout, Topology
-from heronpy_compat.api.state.state import State
-from heronpy_compat.api.state.stateful_component import StatefulComponent
 from heronpy_compat.connectors.kafka import KafkaSink
 
 NUMBERS = 400

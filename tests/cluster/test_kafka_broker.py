@@ -15,8 +15,8 @@ import pytest
 from confluent_kafka import Producer
 from deltalake import DeltaTable
 
+from heron_connectors.transactions import TransactionId
 from heronpy_compat.connectors.kafka import KafkaSink, KafkaSpout
-from heronpy_compat.connectors.transactions import TransactionId
 from heronpy_compat.testing import ComponentTester
 from kafka_broker import KafkaBroker
 from servers import START_SECS

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from heron_api.state.stateful_component import StatefulComponent
 from heron_core import config as keys
 from heron_core.errors import HeronError
 from heron_core.topology import (
@@ -32,7 +33,6 @@ from heron_tester.errors import TesterError
 from heron_tester.faults import Killed
 from heron_tester.sink_faults import Plan
 from heronpy_compat import Bolt, Spout
-from heronpy_compat.api.state.stateful_component import StatefulComponent
 from heronpy_compat.testing import TopologyTester
 
 NATIVE = (keys.EFFECTIVELY_ONCE, keys.ATLEAST_ONCE, keys.ATMOST_ONCE)

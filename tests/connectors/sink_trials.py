@@ -9,9 +9,9 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+from heron_connectors.two_phase import TwoPhaseSink
 from heron_core.errors import ComponentError
 from heron_tester.sink_faults import Plan
-from heronpy_compat.connectors.two_phase import TwoPhaseSink
 from tests.connectors.runs import (
     NATIVE,
     SPARK,

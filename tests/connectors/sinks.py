@@ -19,15 +19,15 @@ from deltalake import DeltaTable
 from pyarrow import parquet
 from pyiceberg.catalog import load_catalog
 
-from heronpy_compat.connectors.database import DatabaseSink
-from heronpy_compat.connectors.delta import DeltaSink
-from heronpy_compat.connectors.files import FileSink
-from heronpy_compat.connectors.iceberg import IcebergSink
-from heronpy_compat.connectors.kafka_sink import KafkaSink
-from heronpy_compat.connectors.parquet import ParquetSink
-from heronpy_compat.connectors.segments import SegmentLog, writers_of
-from heronpy_compat.connectors.spark import SparkSink
-from heronpy_compat.connectors.two_phase import TwoPhaseSink
+from heron_connectors.database.sink import DatabaseSink
+from heron_connectors.delta import DeltaSink
+from heron_connectors.files.parquet import ParquetSink
+from heron_connectors.files.sink import FileSink
+from heron_connectors.iceberg.sink import IcebergSink
+from heron_connectors.kafka.sink import KafkaSink
+from heron_connectors.spark.folder import SparkSink
+from heron_connectors.spark.segments import SegmentLog, writers_of
+from heron_connectors.two_phase import TwoPhaseSink
 from tests.connectors.fake_kafka import FakeBroker
 from tests.connectors.memory_catalog import MemoryCatalog
 from tests.connectors.samples import Form

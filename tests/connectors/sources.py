@@ -16,15 +16,15 @@ import pyarrow as arrow
 from deltalake import write_deltalake
 from pyarrow import parquet
 
+from heron_connectors.files.spout import FileSpout
+from heron_connectors.kafka import schema_registry
+from heron_connectors.kafka.avro_records import AvroPart
+from heron_connectors.kafka.spout import KafkaSpout
+from heron_connectors.spark.folder import SparkSpout
+from heron_connectors.spark.segments import SegmentLog
+from heron_connectors.tables.source import TableSpout
 from heron_core.wire.columns import type_called
 from heronpy_compat import Spout
-from heronpy_compat.components.files import FileSpout
-from heronpy_compat.connectors import schema_registry
-from heronpy_compat.connectors.avro_records import AvroPart
-from heronpy_compat.connectors.kafka_spout import KafkaSpout
-from heronpy_compat.connectors.segments import SegmentLog
-from heronpy_compat.connectors.spark import SparkSpout
-from heronpy_compat.connectors.tables import TableSpout
 from tests.connectors.fake_registry import FakeRegistry, served
 from tests.connectors.samples import SAMPLES, Form
 from tests.connectors.sinks import as_arrow

@@ -9,10 +9,10 @@ from uuid import UUID
 import psycopg
 import pytest
 
+from heron_connectors.database.postgres_columns import Postgres
+from heron_connectors.database.sink import DatabaseSink
 from heron_core import config as keys
 from heron_core.errors import ComponentError
-from heronpy_compat.connectors.database import DatabaseSink
-from heronpy_compat.connectors.postgres_columns import Postgres
 from tests.connectors.runs import classes, given, natively, sinking
 from tests.postgres_support import MISSING, binaries, server
 

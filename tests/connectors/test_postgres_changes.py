@@ -9,9 +9,9 @@ from typing import Any
 import psycopg
 import pytest
 
+from heron_connectors.postgres import slot as postgres_slot
 from heron_core import config as keys
 from heron_core.records import replace
-from heronpy_compat.connectors import postgres_slot
 from heronpy_compat.connectors.postgres import PostgresChangesSpout
 from heronpy_compat.testing import TopologyTester
 from tests.connectors.runs import SINK, SOURCE, Collected, SparkRun, classes, reading

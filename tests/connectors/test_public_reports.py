@@ -15,11 +15,11 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 from pyarrow import dataset
 
+from heron_connectors.delta import DeltaSink
+from heron_connectors.files.parquet import ParquetSink
+from heron_connectors.files.sink import FileSink
+from heron_connectors.two_phase import WriteAheadSink
 from heron_core import config as keys
-from heronpy_compat.connectors.delta import DeltaSink
-from heronpy_compat.connectors.files import FileSink
-from heronpy_compat.connectors.parquet import ParquetSink
-from heronpy_compat.connectors.two_phase import WriteAheadSink
 from heronpy_compat.testing import TopologyTester, check_two_phase_sink
 from tests.connectors.fake_kafka import client_in_memory
 from tests.connectors.runs import (

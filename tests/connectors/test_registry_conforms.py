@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
+from heron_connectors.kafka.avro_records import avro_reader
+from heron_connectors.kafka.schema_registry import URL, registry_of
+from heron_connectors.kafka.sink import KafkaSink
 from heron_core import config as keys
-from heronpy_compat.connectors.avro_records import avro_reader
-from heronpy_compat.connectors.kafka_sink import KafkaSink
-from heronpy_compat.connectors.schema_registry import URL, registry_of
 from tests.connectors import sink_trials
 from tests.connectors.fake_kafka import FakeBroker, client_in_memory
 from tests.connectors.fake_registry import FakeRegistry, served

@@ -15,7 +15,7 @@ from typing import Any
 
 from heron_core.native import EXTENSION
 from heron_core.wire.values import packer
-from heronpy_compat.adapters.tuple_layout import TupleLayout
+from heron_frontends.adapters.tuple_layout import TupleLayout
 
 ROOT = Path(__file__).parents[2]
 UNOPTIMISED = ("-O0", "-g0", "-w")

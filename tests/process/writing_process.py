@@ -20,11 +20,11 @@ from importlib import import_module
 from types import SimpleNamespace
 from typing import Any
 
+from heron_api.incarnation import Incarnation
+from heron_api.state.state import HashMapState
+from heron_api.topology_context import TopologyContext
+from heron_connectors.two_phase import STATE_KEY
 from heron_core.errors import HeronError
-from heronpy_compat.api.incarnation import Incarnation
-from heronpy_compat.api.state.state import HashMapState
-from heronpy_compat.api.topology_context import TopologyContext
-from heronpy_compat.connectors.two_phase import STATE_KEY
 
 SINKS = {
     "file": ("files", "FileSink"),

@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
+from heron_api.windows.window_bolt import SlidingWindowBolt, TumblingWindowBolt
 from heron_core.algorithms.event_windows.aggregates import WholeWindow
 from heron_core.algorithms.event_windows.assigners import Sliding, Tumbling
 from heron_core.algorithms.event_windows.storm import Activation, Extent, StormWindows
 from heron_tester.component_tester import ComponentTester
-from heronpy_compat.api.bolt.window_bolt import SlidingWindowBolt, TumblingWindowBolt
 from heronpy_compat.windows import (
     BatchWindowBolt,
     KeyedWindowBolt,

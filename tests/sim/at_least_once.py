@@ -11,11 +11,11 @@ from collections import Counter
 from random import Random
 from typing import TYPE_CHECKING, Any
 
+from heron_api.state.stateful_component import StatefulComponent
 from heron_core import config as keys
 from heron_core.records import replace
 from heron_core.topology import ComponentSpec, GroupingKind, GroupingSpec, TopologySpec
 from heron_io.checkpoint_store.protocol import CheckpointStoreError
-from heronpy_compat.api.state.stateful_component import StatefulComponent
 from sim.checkers import require
 from sim.topologies import SimBolt, SimSpout
 

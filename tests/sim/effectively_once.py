@@ -9,6 +9,10 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
+from heron_api.state.stateful_component import (
+    StatefulComponent,
+    TwoPhaseStatefulComponent,
+)
 from heron_core import config as keys
 from heron_core.records import replace
 from heron_core.state.in_flight_table import own_keys
@@ -16,10 +20,6 @@ from heron_core.state.parts import KeyRange
 from heron_core.topology import ComponentSpec, GroupingKind, TopologySpec
 from heron_engine.topology_master.events import StatesSought
 from heron_io.checkpoint_store.protocol import CheckpointStoreError, StateDamaged, StateGone
-from heronpy_compat.api.state.stateful_component import (
-    StatefulComponent,
-    TwoPhaseStatefulComponent,
-)
 from sim.checkers import require
 from sim.topologies import HABITS, Emitter, Habits, SimBolt, SimSpout
 

@@ -13,6 +13,7 @@ from random import Random
 from typing import Any
 from weakref import WeakValueDictionary
 
+from heron_api.custom_grouping import ICustomGrouping
 from heron_core import config as keys
 from heron_core.topology import (
     DEFAULT_STREAM,
@@ -24,7 +25,6 @@ from heron_core.topology import (
     TopologySpec,
 )
 from heronpy_compat import Bolt, Spout
-from heronpy_compat.api.custom_grouping import ICustomGrouping
 from sim.checkers import Journal, require
 
 FIELDS = ("origin", "number", "component", "stream", "roots", "idents", "key", "filler")

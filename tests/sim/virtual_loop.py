@@ -8,8 +8,8 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from heron_core.topology import ComponentSpec
+from heron_frontends.adapters.construct import construct
 from heron_instance.input.coroutine_bolt import CoroutineBoltDriver
-from heronpy_compat.adapters.construct import construct
 from sim.clock import Clock
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from random import Random
 from typing import Any
 
 from drawn_values import draw_misfit, draw_value, shown
+from heron_api.state.stateful_component import StatefulComponent
 from heronpy_compat import BatchBolt, Bolt, Spout
-from heronpy_compat.api.state.stateful_component import StatefulComponent
 from heronpy_compat.windows import KeyedWindowBolt, Sliding, Tumbling
 
 LATE = "late"

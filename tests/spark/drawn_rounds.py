@@ -37,14 +37,14 @@ from drawn_topologies import (  # noqa: E402
     spec_of,
 )
 from drawn_values import shown  # noqa: E402
+from heron_connectors.letters.folder import letters  # noqa: E402
+from heron_connectors.letters.records import values_of  # noqa: E402
 from heron_core.records import replace  # noqa: E402
 from heron_spark.compile import one_container  # noqa: E402
 from heron_spark.metrics import QueryMetrics  # noqa: E402
 from heron_spark.progress import Progress  # noqa: E402
 from heron_spark.tables import settings  # noqa: E402
 from heron_tester.sources import topology_of  # noqa: E402
-from heronpy_compat.connectors.letter_folder import letters  # noqa: E402
-from heronpy_compat.connectors.letter_records import values_of  # noqa: E402
 from heronpy_compat.testing import TopologyTester  # noqa: E402
 from tests.connectors.runs import SparkRun  # noqa: E402
 from tests.process.process_support import Place  # noqa: E402

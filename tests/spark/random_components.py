@@ -12,13 +12,13 @@ from typing import Any
 
 import pyarrow.compute as pc
 
-from heronpy_compat import BatchBolt, Bolt, Spout, Stream
-from heronpy_compat.api.state.keyed_state import (
+from heron_api.state.keyed_state import (
     list_state,
     map_state,
     reducing_state,
     value_state,
 )
+from heronpy_compat import BatchBolt, Bolt, Spout, Stream
 from heronpy_compat.windows import KeyedProcessBolt, KeyedWindowBolt, Session, Sliding, Tumbling
 
 DEFAULT, ODD, CHOSEN = "default", "odd", "chosen"

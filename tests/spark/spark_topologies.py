@@ -6,8 +6,8 @@ import resource
 import signal
 from typing import Any
 
+from heron_api.stream import Stream
 from heronpy_compat import Bolt, Spout
-from heronpy_compat.api.stream import Stream
 
 
 class Numbers(Spout):

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from heronpy_compat.api.state.keyed_state import map_state
+from heron_api.state.keyed_state import map_state
 from heronpy_compat.windows import KeyedProcessBolt, KeyedWindowBolt, Timer, Tumbling
 
 HUNDRED = 100

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from heronpy_compat.connectors.parquet import ParquetSink
+from heron_connectors.files.parquet import ParquetSink
 from heronpy_compat.testing import ComponentTester
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "flights"

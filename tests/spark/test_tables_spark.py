@@ -16,12 +16,12 @@ import pyarrow as arrow
 import pytest
 from pyarrow import dataset, parquet
 
+from heron_connectors.spark.frames import FrameSpout
 from heron_core.errors import HeronError, UsageError
 from heron_core.records import replace
 from heron_spark.checkpoint_dir import CheckpointDir
 from heron_spark.progress import Progress
 from heron_tester.sources import topology_of
-from heronpy_compat.connectors.frames import FrameSpout
 from heronpy_compat.testing import TopologyTester
 from spark_support import Watched, run
 from table_topologies import (

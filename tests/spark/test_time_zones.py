@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from pyspark import cloudpickle as untyped
 
+from heron_connectors.spark.segments import SegmentLog, writers_of
 from heron_spark.data_source import HeronpySource, SegmentReader, SegmentWriter
-from heronpy_compat.connectors.segments import SegmentLog, writers_of
 from heronpy_compat.spark import dataframe_of, spout_of
 from tests.spark.session_topologies import times_again
 

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from deltalake import DeltaTable
 
+from heron_connectors.spark.segments import SegmentLog, writers_of
 from heron_core.errors import HeronError, TopologyError, UsageError
 from heron_spark.tables import settings
-from heronpy_compat.connectors.segments import SegmentLog, writers_of
 from heronpy_compat.spark import HeronpySource, dataframe_of, delta_table, run, spout_of, start
 from session_topologies import doubled, totals
 from tests.process.process_support import EXAMPLES, until

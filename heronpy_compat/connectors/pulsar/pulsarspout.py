@@ -5,10 +5,10 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any
 
+from heron_api.component.component_spec import HeronComponentSpec
+from heron_api.spout.spout import Spout
 from heron_core import config as keys
 from heron_core.errors import ComponentError
-from heronpy_compat.api.component.component_spec import HeronComponentSpec
-from heronpy_compat.api.spout.spout import Spout
 from heronpy_compat.streamlet.impl.streamletboltbase import OUTPUT_STREAM
 from heronpy_compat.streamlet.impl.streamletspoutbase import StreamletSpoutBase
 

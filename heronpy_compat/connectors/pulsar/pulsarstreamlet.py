@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from heronpy_compat.api.topology import TopologyBuilder
+from heron_api.topology import TopologyBuilder
 from heronpy_compat.connectors.pulsar.pulsarspout import PulsarSpout
 from heronpy_compat.streamlet.errors import StreamletError
 from heronpy_compat.streamlet.streamlet import Streamlet

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
-from heronpy_compat.api.state.state import State
-from heronpy_compat.api.topology_context import TopologyContext
+from heron_api.state.state import State
+from heron_api.topology_context import TopologyContext
 from heronpy_compat.streamlet.context import Context
 from heronpy_compat.streamlet.impl.streamletboltbase import OUTPUT_STREAM
 

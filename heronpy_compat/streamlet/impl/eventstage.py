@@ -4,6 +4,12 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Any
 
+from heron_api.component.component_spec import GlobalStreamId
+from heron_api.custom_grouping import ICustomGrouping
+from heron_api.stream import Grouping, Stream
+from heron_api.windows.event_time import EventClock, EventTimeSettings, request_ticks
+from heron_api.windows.keyed_window_bolt import EventWindowBolt
+from heron_api.windows.saved_windows import GroupingKey, whole_key
 from heron_core import config as keys
 from heron_core.algorithms.event_windows.aggregates import Aggregate
 from heron_core.algorithms.event_windows.assigners import Assigner
@@ -12,12 +18,6 @@ from heron_core.algorithms.event_windows.triggers import AT_WATERMARK, Trigger
 from heron_core.algorithms.event_windows.values import TimeWindow
 from heron_core.algorithms.hashing import NotHashable, slot, stable_hash
 from heron_core.errors import ComponentError
-from heronpy_compat.api.bolt.event_time import EventClock, EventTimeSettings, request_ticks
-from heronpy_compat.api.bolt.keyed_window_bolt import EventWindowBolt
-from heronpy_compat.api.bolt.saved_windows import GroupingKey, whole_key
-from heronpy_compat.api.component.component_spec import GlobalStreamId
-from heronpy_compat.api.custom_grouping import ICustomGrouping
-from heronpy_compat.api.stream import Grouping, Stream
 from heronpy_compat.streamlet.impl.stage import StageStreamlet
 from heronpy_compat.streamlet.impl.streamletboltbase import OUTPUT_FIELD, OUTPUT_STREAM
 from heronpy_compat.streamlet.streamlet import Streamlet

@@ -2,9 +2,9 @@
 
 from typing import Any
 
+from heron_api.windows.window_runner import AnchoredAggregate, WindowRunner
 from heron_core.algorithms.event_windows.operator import WindowOperator
 from heron_core.algorithms.event_windows.values import Result
-from heronpy_compat.api.bolt.window_runner import AnchoredAggregate, WindowRunner
 from heronpy_compat.streamlet.impl.eventstage import (
     EventStageBolt,
     EventStageStreamlet,

@@ -4,10 +4,10 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
-from heronpy_compat.api.bolt.bolt import Bolt
-from heronpy_compat.api.state.stateful_component import StatefulComponent
+from heron_api.bolt.bolt import Bolt
+from heron_api.state.stateful_component import StatefulComponent
+from heron_api.user_errors import note_operator
 from heronpy_compat.streamlet.impl.streamletboltbase import OUTPUT_STREAM, StreamletBoltBase
-from heronpy_compat.user_errors import note_operator
 
 OPERATORS = "operators"
 """The key of the stages in a fused bolt's config: [name, module and class of its own bolt]."""

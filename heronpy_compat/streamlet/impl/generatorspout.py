@@ -3,7 +3,7 @@
 import copy
 from typing import Any
 
-from heronpy_compat.adapters.shapes import has_run
+from heron_api.method_shapes import has_run
 from heronpy_compat.streamlet.errors import StreamletError
 from heronpy_compat.streamlet.generator import Generator
 from heronpy_compat.streamlet.impl.contextimpl import ContextImpl

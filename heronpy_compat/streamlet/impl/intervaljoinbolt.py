@@ -3,11 +3,11 @@
 from collections.abc import Iterable
 from typing import Any
 
+from heron_api.windows.saved_windows import restore_windows, save_windows
+from heron_api.windows.window_runner import give_up_late, is_tracked
 from heron_core.algorithms.clock_state import ClockState
 from heron_core.algorithms.event_windows.interval_join import IntervalJoin, Pair
 from heron_core.algorithms.event_windows.values import Dropped
-from heronpy_compat.api.bolt.saved_windows import restore_windows, save_windows
-from heronpy_compat.api.bolt.window_runner import give_up_late, is_tracked
 from heronpy_compat.streamlet.impl.eventstage import EventStageBolt, EventStageStreamlet
 
 

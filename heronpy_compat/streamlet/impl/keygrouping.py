@@ -2,9 +2,9 @@
 
 from typing import Any
 
+from heron_api.custom_grouping import ICustomGrouping
 from heron_core.algorithms.hashing import NotHashable, slot, stable_hash
 from heron_core.errors import ComponentError
-from heronpy_compat.api.custom_grouping import ICustomGrouping
 
 
 def key_and_value(element: Any, where: str) -> tuple[Any, Any]:

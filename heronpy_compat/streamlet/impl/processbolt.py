@@ -4,11 +4,11 @@ import copy
 from collections.abc import Hashable
 from typing import Any
 
+from heron_api.state.binding import provide
+from heron_api.state.state import State
+from heron_api.windows.timer_runner import TimerRunner, request_timer_ticks, timers_of
 from heron_core.errors import ComponentError
 from heron_core.state.timer_service import Timer
-from heronpy_compat.adapters.component_state import provide
-from heronpy_compat.api.bolt.timer_runner import TimerRunner, request_timer_ticks, timers_of
-from heronpy_compat.api.state.state import State
 from heronpy_compat.streamlet.impl.eventstage import EventStageBolt, EventStageStreamlet
 from heronpy_compat.streamlet.keyedprocess import Elements, KeyedProcess, ProcessContext
 

@@ -4,9 +4,9 @@ import inspect
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from heron_api.custom_grouping import ICustomGrouping
+from heron_api.stream import Grouping
 from heron_core.errors import ComponentError
-from heronpy_compat.api.custom_grouping import ICustomGrouping
-from heronpy_compat.api.stream import Grouping
 from heronpy_compat.streamlet.errors import StreamletError
 from heronpy_compat.streamlet.impl.stage import ElementBolt, StageStreamlet, checked_function
 from heronpy_compat.streamlet.streamlet import Streamlet

@@ -5,11 +5,11 @@ from collections.abc import Iterable
 from itertools import count
 from typing import Any
 
+from heron_api.spout.spout import Spout
+from heron_api.state.state import State
+from heron_api.state.stateful_component import StatefulComponent
+from heron_api.topology import TopologyBuilder
 from heron_core import config as keys
-from heronpy_compat.api.spout.spout import Spout
-from heronpy_compat.api.state.state import State
-from heronpy_compat.api.state.stateful_component import StatefulComponent
-from heronpy_compat.api.topology import TopologyBuilder
 from heronpy_compat.streamlet.impl.streamletboltbase import OUTPUT_STREAM
 from heronpy_compat.streamlet.impl.streamletspoutbase import StreamletSpoutBase
 from heronpy_compat.streamlet.streamlet import Streamlet

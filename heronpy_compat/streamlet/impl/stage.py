@@ -3,14 +3,14 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from heron_api.bolt.bolt import Bolt
+from heron_api.component.component_spec import GlobalStreamId
+from heron_api.method_shapes import refusal, refuse_methods
+from heron_api.state.stateful_component import StatefulComponent
+from heron_api.stream import Grouping
+from heron_api.submissions import with_loaders_config
+from heron_api.topology import TopologyBuilder
 from heron_core.errors import ComponentError
-from heronpy_compat.adapters.shapes import refusal, refuse_methods
-from heronpy_compat.api.bolt.bolt import Bolt
-from heronpy_compat.api.component.component_spec import GlobalStreamId
-from heronpy_compat.api.state.stateful_component import StatefulComponent
-from heronpy_compat.api.stream import Grouping
-from heronpy_compat.api.topology import TopologyBuilder
-from heronpy_compat.loading.submissions import with_loaders_config
 from heronpy_compat.streamlet.errors import StreamletError
 from heronpy_compat.streamlet.fusion import Fusion, fused_name, fusion_of
 from heronpy_compat.streamlet.impl.fusedbolt import OPERATORS, FusedBolt, function_key

@@ -1,6 +1,6 @@
 """The one output stream of every stage (heronpy.streamlet.impl.streamletboltbase)."""
 
-from heronpy_compat.api.stream import Outputs, Stream
+from heron_api.stream import Outputs, Stream
 
 OUTPUT_STREAM = "output"
 OUTPUT_FIELD = "_output_"

@@ -1,6 +1,6 @@
 """The one output stream of every source (heronpy.streamlet.impl.streamletspoutbase)."""
 
-from heronpy_compat.api.stream import Outputs, Stream
+from heron_api.stream import Outputs, Stream
 from heronpy_compat.streamlet.impl.streamletboltbase import OUTPUT_FIELD, OUTPUT_STREAM
 
 

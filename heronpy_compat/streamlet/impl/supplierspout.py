@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from heronpy_compat.adapters.shapes import has_run
+from heron_api.method_shapes import has_run
 from heronpy_compat.streamlet.impl.sourcespout import SourceSpout, SourceStreamlet
 from heronpy_compat.streamlet.impl.stage import FUNCTION, checked_function
 

@@ -3,10 +3,10 @@
 import copy
 from typing import Any
 
-from heronpy_compat.adapters.shapes import refuse_coroutine
-from heronpy_compat.api.bolt.bolt import Bolt
-from heronpy_compat.api.state.state import State
-from heronpy_compat.api.state.stateful_component import StatefulComponent
+from heron_api.bolt.bolt import Bolt
+from heron_api.method_shapes import refuse_coroutine
+from heron_api.state.state import State
+from heron_api.state.stateful_component import StatefulComponent
 from heronpy_compat.streamlet.errors import StreamletError
 from heronpy_compat.streamlet.impl.contextimpl import ContextImpl
 from heronpy_compat.streamlet.impl.stage import StageStreamlet, checked_object

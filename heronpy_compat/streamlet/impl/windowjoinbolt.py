@@ -3,10 +3,10 @@
 from itertools import count
 from typing import Any
 
+from heron_api.windows.window_runner import AnchoredAggregate
 from heron_core.algorithms.event_windows.aggregates import WholeWindow
 from heron_core.algorithms.event_windows.operator import WindowOperator
 from heron_core.algorithms.event_windows.values import Result
-from heronpy_compat.api.bolt.window_runner import AnchoredAggregate
 from heronpy_compat.streamlet.impl.eventstage import EventStageStreamlet, window_of
 from heronpy_compat.streamlet.impl.eventwindowbolt import EventWindowStageBolt
 from heronpy_compat.streamlet.keyedwindow import KeyedWindow

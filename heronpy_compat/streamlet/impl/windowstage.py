@@ -2,11 +2,11 @@
 
 from typing import Any
 
+from heron_api.method_shapes import CheckedCall
+from heron_api.stream import Grouping
+from heron_api.windows.saved_tuples import KeyOf
+from heron_api.windows.window_bolt import SlidingWindowBolt
 from heron_core.state.keys import key_of
-from heronpy_compat.adapters.shapes import CheckedCall
-from heronpy_compat.api.bolt.saved_tuples import KeyOf
-from heronpy_compat.api.bolt.window_bolt import SlidingWindowBolt
-from heronpy_compat.api.stream import Grouping
 from heronpy_compat.streamlet.errors import StreamletError
 from heronpy_compat.streamlet.impl.keygrouping import KEY_GROUPING, key_and_value
 from heronpy_compat.streamlet.impl.stage import FUNCTION, StageStreamlet, checked_function

@@ -2,10 +2,10 @@
 
 from typing import Any
 
+from heron_api.errors import WrongArgumentError
 from heron_core.dead_letters import ERRORS
 from heron_core.errors import TopologyError
 from heron_core.validation import choices
-from heronpy_compat.api.errors import WrongArgumentError
 from heronpy_compat.streamparse.dsl.component import ComponentSpec, UnknownNameError
 
 

@@ -4,11 +4,11 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from heron_api.errors import WrongArgumentError
 from heron_core.dead_letters import ERRORS
 from heron_core.errors import TopologyError
 from heron_core.topology import DEFAULT_STREAM
 from heron_core.validation import choices
-from heronpy_compat.api.errors import WrongArgumentError
 from heronpy_compat.streamparse.dsl.stream import Grouping, Stream
 from heronpy_compat.streamparse.dsl.util import to_java_arg
 from heronpy_compat.streamparse.thrift import (

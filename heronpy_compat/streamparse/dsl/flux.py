@@ -4,8 +4,8 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
+from heron_api.errors import WrongArgumentError
 from heron_core.topology import DEFAULT_STREAM
-from heronpy_compat.api.errors import WrongArgumentError
 from heronpy_compat.streamparse.dsl.util import to_python_arg_list
 
 _SHELL_BOLT = "org.apache.storm.flux.wrappers.bolts.FluxShellBolt"

@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from heron_api.errors import WrongArgumentError
+from heron_api.stream import field_types
 from heron_core.errors import TopologyError
-from heronpy_compat.api.errors import WrongArgumentError
-from heronpy_compat.api.stream import field_types
 from heronpy_compat.streamparse.dsl.util import to_java_arg
 from heronpy_compat.streamparse.thrift import Grouping as ThriftGrouping
 from heronpy_compat.streamparse.thrift import JavaObject, NullStruct, StreamInfo

@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from heron_api.errors import WrongArgumentError
 from heron_core.errors import TopologyError
-from heronpy_compat.api.errors import WrongArgumentError
 from heronpy_compat.streamparse.dsl import flux
 from heronpy_compat.streamparse.dsl.bolt import JavaBoltSpec, ShellBoltSpec
 from heronpy_compat.streamparse.dsl.checks import (

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
-from heronpy_compat.api.errors import WrongArgumentError
+from heron_api.errors import WrongArgumentError
 from heronpy_compat.streamparse.thrift import JavaObjectArg
 
 _FIELDS = ((bool, "bool_arg"), (int, "long_arg"), (bytes, "binary_arg"), (str, "string_arg"),

@@ -2,7 +2,7 @@
 
 from typing import Any, NoReturn
 
-from heronpy_compat.api.errors import WrongArgumentError
+from heron_api.errors import WrongArgumentError
 from heronpy_compat.pystorm import component as pystorm_component
 from heronpy_compat.pystorm.component import StormHandler
 

@@ -5,8 +5,8 @@ from collections import Counter
 
 import results
 
+from heron_frontends.adapters.multilang import ShellSpout
 from heronpy_compat import Bolt, Topology
-from heronpy_compat.adapters.multilang import ShellSpout
 
 
 class Seventh(Bolt):

@@ -6,8 +6,8 @@ from collections import Counter
 
 import results
 
+from heron_frontends.adapters.multilang import ShellBolt
 from heronpy_compat import Bolt, Grouping, Spout, Topology
-from heronpy_compat.adapters.multilang import ShellBolt
 
 LINES = 200
 HELD = 50

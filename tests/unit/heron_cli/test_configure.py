@@ -24,9 +24,9 @@ from heron_core.topology import (
     topology_to_json,
 )
 from heron_core.validation import check
+from heron_frontends.loading.load_request import LoadRequest
 from heron_io import span_exporter
 from heron_spark.compile import one_container
-from heronpy_compat.loading.load_request import LoadRequest
 
 COUNT = ComponentSpec("count", False, "m.Count", 1)
 SPOUT = ComponentSpec("lines", True, "m.Lines", 4, (StreamSpec("default", ("line",)),))

@@ -17,11 +17,11 @@ from heron_cli.run_result import (
     without_outcome,
 )
 from heron_cli.stats_text import processed
+from heron_connectors.letters.records import record_of
 from heron_core.config_names import DEAD_LETTER
 from heron_core.exit_codes import INCOMPLETE
 from heron_core.records import replace
 from heron_core.topology import TopologySpec
-from heronpy_compat.connectors.letter_records import record_of
 
 GOOD = replace(
     STATS,

@@ -77,7 +77,7 @@ def test_keys_of_coroutines_are_named_where_no_bolt_is_one(key: str) -> None:
         return {(each.owner, each.why) for each in idle_keys(topology)}
 
     looked_at = ComponentSpec("count", False, "m.Count", 1, code="2")
-    ours = ComponentSpec("sink", False, "heronpy_compat.connectors.files.FileSink", 1)
+    ours = ComponentSpec("sink", False, "heron_connectors.files.sink.FileSink", 1)
     coroutine = ComponentSpec("ask", False, "m.Ask", 1, code="3", is_async=True)
     unknown = ComponentSpec("far", False, "m.Elsewhere", 1)
     why = "without a bolt whose process is `async def`"

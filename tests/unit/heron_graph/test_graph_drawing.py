@@ -134,7 +134,7 @@ TOPOLOGY = TopologySpec(
         ComponentSpec(
             "js",
             False,
-            "heronpy_compat.adapters.multilang.ShellBolt",
+            "heron_frontends.adapters.multilang.ShellBolt",
             1,
             inputs=(InputSpec("lines", "default", GroupingSpec(GroupingKind.SHUFFLE)),),
             config={"heronpy.shell.command": ["node", "/opt/split.js"]},

@@ -7,6 +7,10 @@ import msgpack
 from checkpointed_support import ME, Process
 from instance_support import OTHER, batch
 
+from heron_api.state.stateful_component import (
+    StatefulComponent,
+    TwoPhaseStatefulComponent,
+)
 from heron_core.algorithms.event_windows.values import END_OF_TIME
 from heron_core.dead_letters import FIELDS
 from heron_core.wire import messages
@@ -14,10 +18,6 @@ from heron_core.wire.frames import Frames, Kind, parse_header
 from heron_core.wire.packets import encode_barrier
 from heron_instance.events import InputEmpty, Received, SendControl, Turn
 from heronpy_compat import Bolt
-from heronpy_compat.api.state.stateful_component import (
-    StatefulComponent,
-    TwoPhaseStatefulComponent,
-)
 
 REFUSED = "ConnectionRefusedError: it is away"
 

@@ -8,6 +8,7 @@ from typing import Any
 from instance_support import SHUFFLE, SOURCE, Collecting, packing, reads
 from instance_support import topology_of as topology_with
 
+from heron_api.state.stateful_component import StatefulComponent
 from heron_core import config as keys
 from heron_core.dead_letters import ERRORS
 from heron_core.dead_letters import STREAM as LETTERS
@@ -34,7 +35,6 @@ from heron_instance.events import (
 from heron_instance.runtime.environment import Environment
 from heron_instance.shared_state import SharedState
 from heronpy_compat import Bolt
-from heronpy_compat.api.state.stateful_component import StatefulComponent
 
 ME, INCARNATION = SOURCE, 77
 

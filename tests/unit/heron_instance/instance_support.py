@@ -10,6 +10,7 @@ from typing import Any
 
 import msgpack
 
+from heron_api.custom_grouping import ICustomGrouping
 from heron_core import config as keys
 from heron_core.plans import ContainerPlan, InstancePlan, PackingPlan, Resource
 from heron_core.topology import (
@@ -22,11 +23,10 @@ from heron_core.topology import (
 )
 from heron_core.wire.frames import Flag, Frames, Header, Kind, header, parse_header, u64_array
 from heron_core.wire.values import unpack
+from heron_frontends.adapters.construct import construct
 from heron_instance.runtime.environment import CallSoon, Construct, Environment
 from heron_instance.runtime.factory import Instance, build
 from heronpy_compat import Bolt, Spout
-from heronpy_compat.adapters.construct import construct
-from heronpy_compat.api.custom_grouping import ICustomGrouping
 
 NOTHING = Resource(0.0, 0, 0)
 SOURCE, FIRST_READER = 1, 2

@@ -18,14 +18,14 @@ from instance_support import (
     reads,
 )
 
+from heron_api.task_hook import ITaskHook
 from heron_core.component import BoltBindings
 from heron_core.errors import ComponentError, ProtocolError
 from heron_core.topology import ComponentSpec
 from heron_core.wire.frames import Flag, Kind, header
+from heron_frontends.adapters.heronpy_component import HeronpyBolt
+from heron_frontends.adapters.tuple_layout import TupleLayout
 from heron_instance.emit.collector import BoltCollector
-from heronpy_compat.adapters.heronpy_component import HeronpyBolt
-from heronpy_compat.adapters.tuple_layout import TupleLayout
-from heronpy_compat.api.task_hook import ITaskHook
 
 ROOT = OTHER << 44
 

@@ -17,12 +17,12 @@ from attempts_support import (
 from checkpointed_support import INCARNATION, ME
 from instance_support import OTHER
 
+from heron_connectors.two_phase import TwoPhaseSink
 from heron_core.errors import TopologyStopped
 from heron_core.plans import TopologyState
 from heron_core.wire import messages
 from heron_core.wire.packets import encode_watermark
 from heron_instance.events import Received, SendControl, Turn
-from heronpy_compat.connectors.two_phase import TwoPhaseSink
 
 
 def check_counts(bolt: Cluster, values: list[Any]) -> None:

@@ -35,8 +35,8 @@ from heron_core.wire.batch import decode_batch, encode_columns
 from heron_core.wire.columns import of_rows, read, rows_of, schema_of, serialized
 from heron_core.wire.frames import Flag, Frames, Kind, parse_header
 from heron_core.wire.packets import encode_roots
+from heron_frontends.loading.component_checks import check_components
 from heronpy_compat import BatchBolt
-from heronpy_compat.loading.component_checks import check_components
 
 TYPED = StreamSpec("default", ("key", "number"), types=("string", "bigint"))
 FED = StreamSpec("default", ("value",), types=("bigint",))

@@ -9,6 +9,9 @@ from checkpointed_support import Process
 from instance_support import SHUFFLE, Batch, Made, batch, make, reads
 from test_saving_state import barrier
 
+from heron_api.emission import Emission
+from heron_api.state.keyed_state import value_state
+from heron_api.state.stateful_component import StatefulComponent
 from heron_core import config as keys
 from heron_core.errors import ComponentError
 from heron_core.state.saved_input import decode_input
@@ -18,9 +21,6 @@ from heron_core.wire.packets import encode_watermark
 from heron_instance.events import Turn
 from heron_instance.runtime.factory import Instance
 from heronpy_compat import Bolt
-from heronpy_compat.api.emission import Emission
-from heronpy_compat.api.state.keyed_state import value_state
-from heronpy_compat.api.state.stateful_component import StatefulComponent
 
 TURNS = 50
 """So many rounds of the loop are enough for what is to end by itself."""

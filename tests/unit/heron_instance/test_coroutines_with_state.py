@@ -10,6 +10,7 @@ from checkpointed_support import ME, Process
 from instance_support import Batch, batch
 from test_saving_state import barrier
 
+from heron_api.state.stateful_component import StatefulComponent
 from heron_core.algorithms.retries import RetryPolicy
 from heron_core.errors import ComponentError, TopologyStopped
 from heron_core.wire import messages
@@ -18,7 +19,6 @@ from heron_instance.call_failures import CallFailures
 from heron_instance.emit.dead_letters import Fault
 from heron_instance.events import Turn
 from heronpy_compat import Bolt
-from heronpy_compat.api.state.stateful_component import StatefulComponent
 
 TURNS = 20
 POISON = 13

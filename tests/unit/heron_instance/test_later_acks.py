@@ -10,11 +10,11 @@ from checkpointed_support import Process
 from instance_support import SHUFFLE, batch, make, reads
 from test_saving_state import barrier
 
+from heron_api.state.stateful_component import StatefulComponent
 from heron_core.errors import ComponentError, TopologyStopped
 from heron_core.wire.frames import Kind
 from heron_instance.events import Turn
 from heronpy_compat import Bolt, Spout
-from heronpy_compat.api.state.stateful_component import StatefulComponent
 
 
 def in_thread(work: Callable[[], object]) -> BaseException | None:

@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 from instance_support import SHUFFLE, SOURCE, batch, packing, reads, topology_of
 
+from heron_api.state.stateful_component import StatefulComponent
+from heron_api.windows.window_bolt import SlidingWindowBolt
 from heron_core import config as keys
 from heron_core.errors import StateError
 from heron_core.plans import PhysicalPlan, TopologyState, physical_to_json
@@ -39,8 +41,6 @@ from heron_io.checkpoint_store.local_files import LocalFiles
 from heron_io.checkpoint_store.protocol import CheckpointStoreError
 from heron_io.checkpoint_store.run_marker import RunMarker
 from heronpy_compat import Bolt, Spout
-from heronpy_compat.api.bolt.window_bolt import SlidingWindowBolt
-from heronpy_compat.api.state.stateful_component import StatefulComponent
 
 INTERVAL_SECS = 10.0
 

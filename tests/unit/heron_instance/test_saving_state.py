@@ -6,6 +6,7 @@ import pytest
 from checkpointed_support import INCARNATION, ME, Process
 from instance_support import batch, packing
 
+from heron_api.state.stateful_component import StatefulComponent
 from heron_core.plans import PhysicalPlan, Restore, TopologyState, physical_to_json
 from heron_core.state.snapshot import Snapshot, encode
 from heron_core.wire import messages
@@ -15,7 +16,6 @@ from heron_instance.events import (
     ControlReceived,
 )
 from heronpy_compat import Bolt, Spout
-from heronpy_compat.api.state.stateful_component import StatefulComponent
 
 EMPTY = encode(Snapshot("memory", (), ()))
 """A state without anything in it."""

@@ -6,6 +6,7 @@ from typing import Any
 from checkpointed_support import INCARNATION, ME, Process
 from instance_support import NOTHING, OTHER, Batch, batch, packing
 
+from heron_api.state.stateful_component import StatefulComponent
 from heron_core import config as keys
 from heron_core.plans import (
     InstancePlan,
@@ -21,7 +22,6 @@ from heron_core.wire import messages
 from heron_core.wire.frames import Kind
 from heron_core.wire.packets import encode_barrier
 from heronpy_compat import Bolt, Spout
-from heronpy_compat.api.state.stateful_component import StatefulComponent
 
 KEYS = list(range(20))
 NEW = 7

@@ -6,10 +6,10 @@ from typing import Any
 
 from instance_support import SHUFFLE, Made, batch, make, reads
 
+from heron_api.emission import Emission
 from heron_core.wire.frames import Kind
 from heron_instance.input.spout import SpoutDriver
 from heronpy_compat import Bolt, Spout
-from heronpy_compat.api.emission import Emission
 
 
 class Splits(Bolt):

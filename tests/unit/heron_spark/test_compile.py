@@ -106,8 +106,8 @@ def test_a_diamond_is_no_cycle() -> None:
 
 def test_programs_of_other_languages_are_refused() -> None:
     spec = topology(
-        component("words", path="heronpy_compat.adapters.multilang.ShellSpout"),
-        component("count", "words", path="heronpy_compat.adapters.multilang.ShellBolt"),
+        component("words", path="heron_frontends.adapters.multilang.ShellSpout"),
+        component("count", "words", path="heron_frontends.adapters.multilang.ShellBolt"),
     )
     first, second = problems(spec)
     assert first.startswith("spout 'words' is a program of another language")

@@ -10,16 +10,16 @@ import pyarrow as pa
 import pytest
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
+from heron_api.state.stateful_component import StatefulComponent
+from heron_connectors.spark.folder import SparkSink, SparkSpout
+from heron_connectors.spark.segments import Segment, SegmentLog
 from heron_core.errors import ComponentError, UsageError
 from heron_core.state_tree import topology_path
 from heron_core.topology import topology_to_json
+from heron_frontends.loading.topology_sources import topology_from
 from heron_io.state_store.opening import open_store
 from heron_spark.data_source import HeronpySource, SegmentReader
 from heronpy_compat import Bolt, Spout, Topology
-from heronpy_compat.api.state.stateful_component import StatefulComponent
-from heronpy_compat.connectors.segments import Segment, SegmentLog
-from heronpy_compat.connectors.spark import SparkSink, SparkSpout
-from heronpy_compat.loading.topology_sources import topology_from
 from heronpy_compat.testing import TopologyTester, check_two_phase_sink
 
 EXACT = "EFFECTIVELY_ONCE"

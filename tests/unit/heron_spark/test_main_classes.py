@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from heron_api.class_loading import load_class
 from heron_core.errors import TopologyError
 from heron_spark.main_classes import by_value, pickled_classes
 from heronpy_compat import Bolt, Spout, Topology
-from heronpy_compat.loading.class_loading import load_class
 from heronpy_compat.testing import TopologyTester
 
 
@@ -50,7 +50,7 @@ def test_a_class_from_inside_a_function_is_found_in_another_process() -> None:
     path = by_value(spec).by_name["times"].class_path
     code = (
         "import sys; from heron_spark import main_classes; "
-        "from heronpy_compat.loading.class_loading import load_class; "
+        "from heron_api.class_loading import load_class; "
         "main_classes.install(sys.stdin.read()); print(load_class(sys.argv[1]).__name__)"
     )
     found = subprocess.run(

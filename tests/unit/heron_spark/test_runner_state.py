@@ -3,6 +3,11 @@
 import io
 from typing import Any
 
+from heron_api.bolt.bolt import Bolt
+from heron_api.spout.spout import Spout
+from heron_api.state.keyed_state import value_state
+from heron_api.stream import Grouping
+from heron_api.topology import Topology
 from heron_core.wire.frames import Kind, header
 from heron_core.wire.values import array_of, packer
 from heron_spark.blocks import Block, messages
@@ -11,11 +16,6 @@ from heron_spark.compile import Plan, compile_topology
 from heron_spark.printing import Printed
 from heron_spark.runner import Runner
 from heron_tester.sources import topology_of
-from heronpy_compat.api.bolt.bolt import Bolt
-from heronpy_compat.api.spout.spout import Spout
-from heronpy_compat.api.state.keyed_state import value_state
-from heronpy_compat.api.stream import Grouping
-from heronpy_compat.api.topology import Topology
 from heronpy_compat.windows import BatchWindowBolt, KeyedProcessBolt, Timer, Tumbling
 
 seen: list[tuple[Any, int]] = []

@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
+from heron_api.class_loading import load_class
+from heron_connectors.spark.frames import FRAME, FrameSpout, HeldFrame, check_without_spark
 from heron_core.errors import TopologyError, UsageError
 from heron_core.records import replace
 from heron_core.topology import ComponentSpec, StreamSpec, TopologySpec
 from heron_spark import main_classes
 from heron_spark.connector_packages import missing_package
 from heron_spark.user_session import check_session, local_path
-from heronpy_compat.connectors.frames import FRAME, FrameSpout, HeldFrame, check_without_spark
-from heronpy_compat.loading.class_loading import load_class
 
 FRAME_OF_NUMBERS = SimpleNamespace(isStreaming=False, columns=["number"])
 

@@ -5,14 +5,14 @@ from typing import Any
 
 import pytest
 
+from heron_api.bolt.batch_bolt import BatchBolt
+from heron_api.state.keyed_state import value_state
+from heron_api.state.stateful_component import TwoPhaseStatefulComponent
+from heron_api.windows.keyed_process_bolt import KeyedProcessBolt
+from heron_api.windows.window_bolt import TumblingWindowBolt
+from heron_api.windows.windowed_bolt import WindowedBolt
 from heron_core.errors import ComponentError
 from heronpy_compat import Bolt, Grouping, Spout, Topology, pystorm, streamparse
-from heronpy_compat.api.bolt.batch_bolt import BatchBolt
-from heronpy_compat.api.bolt.keyed_process_bolt import KeyedProcessBolt
-from heronpy_compat.api.bolt.window_bolt import TumblingWindowBolt
-from heronpy_compat.api.bolt.windowed_bolt import WindowedBolt
-from heronpy_compat.api.state.keyed_state import value_state
-from heronpy_compat.api.state.stateful_component import TwoPhaseStatefulComponent
 from heronpy_compat.testing import TopologyTester
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from tested_topologies import Clock, Count, Lines, Numbers, Split
 
+from heron_api.windows.window_bolt import SlidingWindowBolt, TumblingWindowBolt
 from heron_core.errors import ComponentError, UsageError
 from heron_core.topology import (
     ComponentSpec,
@@ -19,7 +20,6 @@ from heron_core.topology import (
     TopologySpec,
 )
 from heronpy_compat import Bolt, Spout, Stream
-from heronpy_compat.api.bolt.window_bolt import SlidingWindowBolt, TumblingWindowBolt
 from heronpy_compat.testing import ComponentTester, TesterError, TopologyTester
 
 WORDS = {"words": ["word"]}
@@ -382,7 +382,7 @@ def test_a_child_does_not_outlive_its_instance(tmp_path):
     command = [sys.executable, str(tmp_path / "telling.py")]
     words = ComponentSpec("words", True, "tested_topologies.Numbers", 1, stream)
     telling = ComponentSpec(
-        "telling", False, "heronpy_compat.adapters.multilang.ShellBolt", 1, stream,
+        "telling", False, "heron_frontends.adapters.multilang.ShellBolt", 1, stream,
         (InputSpec("words", "default", shuffle),), {"heronpy.shell.command": command},
     )  # fmt: skip
     with TopologyTester(TopologySpec("t", (words, telling))) as tester:

@@ -9,8 +9,8 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from heronpy_compat.loading.load import load
-from heronpy_compat.loading.load_request import LoadRequest
+from heron_frontends.loading.load import load
+from heron_frontends.loading.load_request import LoadRequest
 from heronpy_compat.testing import TopologyTester
 
 ROOT = Path(__file__).parents[3]

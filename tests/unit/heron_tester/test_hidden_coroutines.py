@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
+from heron_api.method_shapes import MethodShapeError
+from heron_api.state.stateful_component import StatefulComponent
+from heron_api.windows.window_runner import checked_aggregate
 from heron_core.errors import ComponentError
 from heronpy_compat import Bolt, Grouping, Spout, Topology, TopologyBuilder, streamparse
-from heronpy_compat.adapters.shapes import MethodShapeError
-from heronpy_compat.api.bolt.window_runner import checked_aggregate
-from heronpy_compat.api.state.stateful_component import StatefulComponent
 from heronpy_compat.streamlet.builder import Builder
 from heronpy_compat.testing import TopologyTester
 from heronpy_compat.windows import Reduce

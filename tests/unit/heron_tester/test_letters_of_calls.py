@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
+from heron_api.windows.keyed_process_bolt import KeyedProcessBolt
+from heron_api.windows.keyed_window_bolt import KeyedWindowBolt
+from heron_api.windows.window_bolt import TumblingWindowBolt
 from heronpy_compat import Bolt, Grouping, Spout, Topology
-from heronpy_compat.api.bolt.keyed_process_bolt import KeyedProcessBolt
-from heronpy_compat.api.bolt.keyed_window_bolt import KeyedWindowBolt
-from heronpy_compat.api.bolt.window_bolt import TumblingWindowBolt
 from heronpy_compat.testing import TopologyTester
 from heronpy_compat.windows import Tumbling
 

@@ -20,7 +20,7 @@ def blocks(*names: str) -> dict[str, Any]:
 
 
 def test_the_bolt_declares_its_states() -> None:
-    from heronpy_compat.api.state.keyed_state import declared_states
+    from heron_api.state.keyed_state import declared_states
 
     visits = blocks("Visits")["Visits"]
     assert list(declared_states(visits)) == ["visits", "pages", "slowest", "recent"]

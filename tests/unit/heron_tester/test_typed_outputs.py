@@ -6,8 +6,8 @@ import pytest
 
 from heron_core.errors import TopologyError
 from heron_core.topology import StreamSpec, topology_from_json, topology_to_json
+from heron_frontends.loading.streamparse_topology import to_topology_spec
 from heronpy_compat import Bolt, Grouping, Spout, Stream, Topology
-from heronpy_compat.loading.streamparse_topology import to_topology_spec
 from heronpy_compat.streamparse import Bolt as StormBolt
 from heronpy_compat.streamparse import Spout as StormSpout
 from heronpy_compat.streamparse import Topology as StormTopology

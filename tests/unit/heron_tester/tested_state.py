@@ -3,15 +3,15 @@
 from collections import Counter
 from typing import Any
 
-from heronpy_compat.api.bolt.bolt import Bolt
-from heronpy_compat.api.spout.spout import Spout
-from heronpy_compat.api.state.keyed_state import map_state, value_state
-from heronpy_compat.api.state.stateful_component import (
+from heron_api.bolt.bolt import Bolt
+from heron_api.spout.spout import Spout
+from heron_api.state.keyed_state import map_state, value_state
+from heron_api.state.stateful_component import (
     StatefulComponent,
     TwoPhaseStatefulComponent,
 )
-from heronpy_compat.api.stream import Grouping
-from heronpy_compat.api.topology import Topology
+from heron_api.stream import Grouping
+from heron_api.topology import Topology
 
 LINES = ["storm heron storm", "flink", "heron storm", "spark samza storm", "flink flink", "heron"]
 SPOUTS = 2

@@ -4,6 +4,7 @@ import time
 from collections import Counter, deque
 from time import time as wall_clock
 
+from heron_api.custom_grouping import ICustomGrouping
 from heron_core.topology import (
     ComponentSpec,
     GroupingKind,
@@ -13,7 +14,6 @@ from heron_core.topology import (
     TopologySpec,
 )
 from heronpy_compat import Bolt, CountMetric, Grouping, Spout, Stream, Topology
-from heronpy_compat.api.custom_grouping import ICustomGrouping
 
 TRACKED = {"topology.reliability.mode": "ATLEAST_ONCE"}
 

@@ -12,9 +12,7 @@ def python(code: str) -> str:
     return done.stdout.strip() or done.stderr.strip().splitlines()[-1]
 
 
-@pytest.mark.parametrize(
-    "before", ["", "from heronpy_compat.loading import aliases; aliases.install();"]
-)
+@pytest.mark.parametrize("before", ["", "from heronpy_compat import aliases; aliases.install();"])
 def test_a_module_is_the_same_by_both_names(before: str) -> None:
     code = (
         "import heronpy.api.bolt.bolt as a, heronpy_compat.api.bolt.bolt as b;"

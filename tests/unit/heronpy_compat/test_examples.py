@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from heron_api.tuple import Tuple
 from heron_core.topology import ComponentSpec, TopologySpec
-from heronpy_compat.api.tuple import Tuple
-from heronpy_compat.loading.load import load_class, load_grouping, load_topology
+from heron_frontends.loading.load import load_class, load_grouping, load_topology
 from heronpy_compat.testing import TopologyTester
 
 EXAMPLES = Path(__file__).parents[3] / "examples"

@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import Any
 
+from heron_frontends.components import FileSpout
 from heronpy_compat import Bolt, Topology
-from heronpy_compat.components import FileSpout
 from heronpy_compat.testing import TopologyTester
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from heron_api.state.component_state import ComponentState
 from heron_core import config as keys
 from heron_core.errors import HeronError
 from heron_core.plans import PackingPlan, TopologyState
@@ -29,7 +30,6 @@ from heron_engine.scheduler.submission import Submission
 from heron_engine.scheduler.user_folder import Home
 from heron_io.checkpoint_store.local_files import LocalFiles
 from heron_io.state_store.opening import open_store
-from heronpy_compat.api.state.component_state import ComponentState
 
 EFFECTIVELY_ONCE = {keys.RELIABILITY_MODE: keys.EFFECTIVELY_ONCE}
 

@@ -7,6 +7,7 @@ from typing import Any
 import msgpack
 import pytest
 
+from heron_api.state.component_state import ComponentState
 from heron_core import config as keys
 from heron_core.errors import HeronError
 from heron_core.plans import PackingPlan
@@ -36,7 +37,6 @@ from heron_engine.scheduler.savepoints import Savepoint, read_savepoint
 from heron_engine.scheduler.signatures import Trust
 from heron_instance.own_states import OwnStates
 from heron_io.checkpoint_store.local_files import LocalFiles
-from heronpy_compat.api.state.component_state import ComponentState
 
 WORDS = [f"word {n}" for n in range(40)]
 NUMBER = 8

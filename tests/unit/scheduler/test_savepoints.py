@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from heron_api.state.component_state import ComponentState
 from heron_core import config as keys
 from heron_core.errors import HeronError, UsageError
 from heron_core.plans import PackingPlan
@@ -23,7 +24,6 @@ from heron_core.typed_json import to_json
 from heron_engine.scheduler.packing import pack
 from heron_engine.scheduler.savepoints import Savepoint, Taking, check_is_free, read_savepoint
 from heron_io.checkpoint_store.local_files import LocalFiles
-from heronpy_compat.api.state.component_state import ComponentState
 
 EXACT = {keys.RELIABILITY_MODE: keys.EFFECTIVELY_ONCE}
 WORDS = [f"word {n}" for n in range(40)]

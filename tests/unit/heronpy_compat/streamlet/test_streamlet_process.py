@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from streamlet_support import given, nothing
 
-from heronpy_compat.api.state.keyed_state import value_state
-from heronpy_compat.api.topology import TopologyBuilder
+from heron_api.state.keyed_state import value_state
+from heron_api.topology import TopologyBuilder
 from heronpy_compat.streamlet.builder import Builder
 from heronpy_compat.streamlet.errors import StreamletError
 from heronpy_compat.testing import TopologyTester

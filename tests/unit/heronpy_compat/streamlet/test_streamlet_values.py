@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from streamlet_support import given, spec_of
 
+from heron_api.topology import TopologyBuilder
 from heron_core.algorithms.hashing import stable_hash
 from heron_core.errors import TopologyError
 from heron_core.topology import topology_to_json
 from heron_engine.scheduler.packing import pack
-from heronpy_compat.api.topology import TopologyBuilder
 from heronpy_compat.streamlet.builder import Builder
 from heronpy_compat.streamlet.config import Config
 from heronpy_compat.streamlet.context import Context

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from streamlet_support import given, nothing
 
+from heron_api.topology import TopologyBuilder
 from heron_core.errors import UsageError
-from heronpy_compat.api.topology import TopologyBuilder
 from heronpy_compat.streamlet.builder import Builder
 from heronpy_compat.streamlet.errors import StreamletError
 from heronpy_compat.streamlet.keyedwindow import KeyedWindow

@@ -1,7 +1,7 @@
 """Stages of a streamlet in an update at least once: what comes again, and what is saved."""
 
+from heron_api.state.binding import may_fail_held, saves_itself
 from heron_core.algorithms.event_windows.interval_join import IntervalJoin, Pair
-from heronpy_compat.adapters.component_state import may_fail_held, saves_itself
 from heronpy_compat.streamlet.impl.intervaljoinbolt import IntervalJoinBolt
 from heronpy_compat.streamlet.impl.processbolt import ProcessBolt
 

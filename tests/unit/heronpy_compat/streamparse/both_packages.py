@@ -10,7 +10,7 @@ from typing import Any
 warnings.simplefilter("ignore")  # of the packages that streamparse imports
 
 from heron_core.topology import topology_to_json  # noqa: E402
-from heronpy_compat.loading.load import load_topology  # noqa: E402
+from heron_frontends.loading.load import load_topology  # noqa: E402
 
 
 def _found(file: str, written: str) -> dict[str, Any]:

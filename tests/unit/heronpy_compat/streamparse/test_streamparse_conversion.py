@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
+from heron_api.class_loading import load_grouping
 from heron_core import config as keys
 from heron_core.errors import TopologyError
 from heron_core.topology import GroupingKind, GroupingSpec, InputSpec, StreamSpec, TopologySpec
 from heron_core.validation import problems
-from heronpy_compat.loading import streamparse_topology
-from heronpy_compat.loading.class_loading import load_grouping
-from heronpy_compat.loading.load import load_topology
+from heron_frontends.loading import streamparse_topology
+from heron_frontends.loading.load import load_topology
 from heronpy_compat.streamparse import (
     Bolt,
     Grouping,
@@ -133,12 +133,12 @@ def test_a_custom_grouping_is_made_with_its_arguments(everything: TopologySpec) 
 
 def test_programs_and_java_classes(everything: TopologySpec) -> None:
     feed = everything.by_name["feed"]
-    assert feed.class_path == "heronpy_compat.adapters.multilang.ShellSpout"
+    assert feed.class_path == "heron_frontends.adapters.multilang.ShellSpout"
     assert feed.config == {"heronpy.shell.command": ["node", "feed.js", "--fast", "two words"]}
     script = everything.by_name["script"]
-    assert script.class_path == "heronpy_compat.adapters.multilang.ShellBolt"
+    assert script.class_path == "heron_frontends.adapters.multilang.ShellBolt"
     assert script.config == {"heronpy.shell.command": ["./bolt"]}
-    assert everything.by_name["printer"].class_path == "heronpy_compat.components.Print"
+    assert everything.by_name["printer"].class_path == "heron_frontends.components.Print"
 
 
 def test_config(everything: TopologySpec) -> None:

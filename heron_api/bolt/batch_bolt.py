@@ -1,0 +1,45 @@
+"""A bolt that takes record batches of Arrow instead of tuples; heronpy has none."""
+
+from typing import TYPE_CHECKING, Any
+
+from heron_api.bolt.bolt import Bolt
+from heron_api.method_shapes import refuse_coroutine
+
+if TYPE_CHECKING:
+    from pyarrow import RecordBatch
+
+
+class BatchBolt(Bolt):
+    """A step of the work on columns; all but `process_batch` is optional.
+
+    class Split(BatchBolt):
+        outputs = {"word": "string"}
+
+        def process_batch(self, batch):
+            words = pc.list_flatten(pc.utf8_split_whitespace(batch["sentence"]))
+            self.emit_batch({"word": words})
+
+    A batch is acked when `process_batch` has returned, what that emits is anchored to it, and what
+    it raises fails it. Keyed states have no current key here: use `for_key(key)`.
+    """
+
+    auto_ack = auto_anchor = auto_fail = True
+    needed_package = ("pyarrow", "a BatchBolt")
+    current_tuple: Any = None
+    """The tuple whose values are the batch: its `component`, `stream` and `task` say where it comes
+    from, and it is what a bolt with `auto_ack = False` acks. None between two batches."""
+
+    def process(self, tup: Any) -> None:
+        """Process one batch."""
+        self.current_tuple = tup
+        try:
+            refuse_coroutine(self.process_batch, self.process_batch(tup.values))
+        finally:
+            self.current_tuple = None
+
+    def process_batch(self, batch: "RecordBatch") -> Any:
+        """Process the rows of one batch, which are of one stream and task: emit what comes of them.
+
+        How many there are is up to the load; none of them has to be copied to be kept.
+        """
+        raise NotImplementedError(f"{type(self).__name__} must define process_batch(self, batch)")

@@ -1,0 +1,31 @@
+"""Interface of a grouping that users write themselves (heronpy.api.custom_grouping)."""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from heron_api.topology_context import TopologyContext
+
+
+class ICustomGrouping:
+    """Picks the tasks of each tuple; runs in the instance that emits.
+
+        class ByLength(ICustomGrouping):
+            def prepare(self, context, component, stream, target_tasks):
+                self.tasks = target_tasks
+
+            def choose_tasks(self, values):
+                return [self.tasks[len(values[0]) % len(self.tasks)]]
+
+    and `inputs={words: Grouping.custom(ByLength())}` in the bolt's spec. It may have a method
+    `divide_batch(batch)` for what `emit_batch` sends (docs/COLUMNS.md).
+    """
+
+    def prepare(
+        self, context: "TopologyContext", component: str, stream: str, target_tasks: list[int]
+    ) -> None:
+        """Called once: `component` and `stream` emit, `target_tasks` (sorted) may be chosen."""
+        raise NotImplementedError
+
+    def choose_tasks(self, values: list[Any]) -> list[int]:
+        """The task ids, all out of `target_tasks`, that get the tuple with these values."""
+        raise NotImplementedError

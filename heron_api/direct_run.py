@@ -1,0 +1,82 @@
+"""`python FILE ARGS…` of a file that submits its topology: it runs as `heronpy run FILE` would."""
+
+import atexit
+import os
+import sys
+from typing import Any, NoReturn
+
+from heron_api.user_errors import display_path, format_error, is_users
+from heron_core.errors import HeronError, UsageError
+
+
+def program() -> str | None:
+    """The user's file that Python was started with; None in a prompt, a notebook, a test runner,
+    and under `python -m`."""
+    main = sys.modules["__main__"]
+    file: str | None = getattr(main, "__file__", None)
+    started_by_path = getattr(main, "__spec__", None) is None
+    is_python = file is not None and file.endswith(".py")
+    return file if file and is_python and started_by_path and is_users(file) else None
+
+
+_unused: list[str] = []
+"""Topology classes of the program of which nothing has asked for yet."""
+
+
+def defined(name: str) -> None:
+    """The main module has defined a topology class: if that stays all, `python FILE` says so."""
+    if program() is None:
+        return
+    if not _unused:
+        atexit.register(_tell_unused)
+    _unused.append(name)
+
+
+def used() -> None:
+    """Something has asked for a topology: the program knows what it does."""
+    if _unused:
+        _unused.clear()
+        atexit.unregister(_tell_unused)
+
+
+def _tell_unused() -> None:
+    if _unused and not hasattr(sys, "last_value"):  # its own error says enough
+        file, name = display_path(sys.argv[0]), _unused[-1]
+        print(
+            f"{file} defines topology {name} and does not run it: start it with `heronpy run"
+            f" {file}`, or end the file with `{name}.write()`",
+            file=sys.stderr,
+        )
+
+
+def report_errors_in_one_line() -> None:
+    """What is wrong with a topology is one line with its place, also in `python FILE`."""
+    if program() is None or sys.excepthook is not sys.__excepthook__:
+        return
+
+    def report(kind: type[BaseException], error: BaseException, traceback: Any) -> None:
+        if isinstance(error, HeronError):
+            print(f"{display_path(sys.argv[0])}: {format_error(error)}", file=sys.stderr)
+        else:
+            sys.__excepthook__(kind, error, traceback)
+
+    sys.excepthook = report
+
+
+def run(topology: str) -> NoReturn:
+    """Become `heronpy run FILE`, with the program's arguments; UsageError without a program."""
+    file = program()
+    if file is None:
+        raise UsageError(
+            f"topology {topology!r} is complete, but this is not a program that could run it: "
+            "start it"
+            " with `heronpy run FILE`"
+        )
+    words = [
+        # -P: the working directory is no place for modules of ours.
+        *(sys.executable, "-P", "-m", "heron_cli", "run", "--program"),
+        *("-n", topology, display_path(file), "--", *sys.argv[1:]),
+    ]
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os.execv(sys.executable, words)

@@ -1,0 +1,11 @@
+"""Errors of the API: one clear line for the command line, and the types heronpy's callers catch."""
+
+from heron_core.errors import TopologyError
+
+
+class WrongArgumentError(TopologyError, TypeError, AssertionError):
+    """An argument has the wrong type or value (heronpy: TypeError, ValueError or an assertion)."""
+
+
+class UnnamedInputError(TopologyError, RuntimeError):
+    """An input names a component that never got a name (heronpy: RuntimeError)."""

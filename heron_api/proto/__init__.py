@@ -1,0 +1,1 @@
+"""heronpy.proto."""

@@ -1,0 +1,101 @@
+"""Keyed states as attributes of a component's class.
+
+    class Count(Bolt):
+        outputs = ["word", "count"]
+        auto_ack = auto_anchor = True
+        count = value_state(default=0)
+
+        def process(self, tup):
+            self.count.put(self.count.get() + 1)
+            self.emit([tup.word, self.count.get()])
+
+A state belongs to the key of the tuple that is being processed: the fields that its stream is
+grouped by. Each is called after its attribute. It is there from `init_state` on; a class of any
+API may have them (heronpy's, pystorm's, streamparse's, or a plain one).
+"""
+
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar, overload
+
+from heron_core.errors import ComponentError
+from heron_core.state.states import KeyedState, ListState, MapState, ReducingState, ValueState
+
+S = TypeVar("S", bound=KeyedState)
+
+
+class DeclaredState(Generic[S]):
+    """A state that each instance of a class has as an attribute of this name."""
+
+    name: str
+
+    def __init__(self, make: Callable[[Any, str], S]) -> None:
+        self._make = make
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    @overload
+    def __get__(self, instance: None, owner: type) -> "DeclaredState[S]": ...
+    @overload
+    def __get__(self, instance: object, owner: type) -> S: ...
+    def __get__(self, instance: object | None, owner: type) -> "DeclaredState[S] | S":
+        if instance is None:
+            return self
+        raise ComponentError(
+            f"{owner.__name__}.{self.name} is there from init_state on, and not before"
+        )
+
+    def of(self, state: Any) -> S:
+        """The state in an instance's ComponentState."""
+        return self._make(state, self.name)
+
+
+def value_state(
+    *, default: Any = None, ttl_secs: float | None = None, refresh_on_read: bool = False
+) -> DeclaredState[ValueState[Any]]:
+    """One value for each key; a `default` that can be called (list, dict) is called each time.
+
+    By name only: a state's name, which other frameworks want first, is that of the attribute.
+    """
+    return DeclaredState(
+        lambda state, name: state.value_state(name, default, ttl_secs, refresh_on_read)
+    )
+
+
+def list_state(
+    *, ttl_secs: float | None = None, refresh_on_read: bool = False
+) -> DeclaredState[ListState[Any]]:
+    """A list for each key, which grows at its end."""
+    return DeclaredState(lambda state, name: state.list_state(name, ttl_secs, refresh_on_read))
+
+
+def map_state(
+    *, ttl_secs: float | None = None, refresh_on_read: bool = False
+) -> DeclaredState[MapState[Any, Any]]:
+    """A dict for each key, saved entry by entry."""
+    return DeclaredState(lambda state, name: state.map_state(name, ttl_secs, refresh_on_read))
+
+
+def reducing_state(
+    reduce: Callable[[Any, Any], Any],
+    default: Any = None,
+    *,
+    ttl_secs: float | None = None,
+    refresh_on_read: bool = False,
+) -> DeclaredState[ReducingState[Any]]:
+    """One value for each key, to which others are added by `reduce(so far, new)`."""
+    return DeclaredState(
+        lambda state, name: state.reducing_state(name, reduce, default, ttl_secs, refresh_on_read)
+    )
+
+
+def declared_states(cls: type) -> dict[str, DeclaredState[Any]]:
+    """The states that a class and its bases declare, by the names of the attributes."""
+    found: dict[str, DeclaredState[Any]] = {}
+    for base in reversed(cls.__mro__):
+        for name, each in vars(base).items():
+            if isinstance(each, DeclaredState):
+                found[name] = each
+            else:
+                found.pop(name, None)
+    return found

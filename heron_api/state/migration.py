@@ -1,0 +1,66 @@
+"""State that an earlier version of a component's class has saved.
+
+A class says by `state_version` (a number, 0 if it says nothing) in which form it keeps its state.
+Whoever begins with the state of another version is given it once, after `init_state` and before
+`initialize`:
+
+    class Count(Bolt, StatefulComponent):
+        state_version = 2
+        total = value_state(default=0.0)
+
+        def migrate(self, old):
+            counts = old.value_state("count")
+            for key in list(counts.all_keys()):
+                self.total.for_key(key).put(float(counts.for_key(key).get()))
+            counts.clear_all()
+
+The number is saved with the state, so it counts for savepoints and for all that go back as well.
+"""
+
+from typing import Any
+
+from heron_api.state.component_state import ComponentState
+from heron_core.errors import ComponentError
+from heron_core.state.named_states import NamedStates
+from heron_core.state.protocol import ABSENT, Kind, TableId
+
+_VERSION = TableId("version of the state", Kind.WATERMARK, nested=False)
+"""Of several parts of a state the least counts, as of watermarks."""
+_KEY = "version"
+
+
+class OldState(ComponentState):
+    """What `migrate` is called with: the states by the names and kinds that they were saved by."""
+
+    def __init__(self, named: NamedStates, version: int) -> None:
+        super().__init__(named)
+        self.version = version
+        """The state_version of the class that saved them."""
+
+
+def migrate(user: Any, state: Any, component: str, is_restored: bool) -> None:
+    """Let a user's object take over the state of another version of its class, if it is one;
+    ComponentError if it does not say how."""
+    if not isinstance(state, ComponentState):
+        return
+    wanted, backend = getattr(type(user), "state_version", 0), state.named.backend
+    if type(wanted) is not int or wanted < 0:
+        raise ComponentError(f"{component}: state_version is {wanted!r}: use a whole number from 0")
+    found = _saved_version(state) if is_restored else wanted
+    if found != wanted:
+        hook = getattr(user, "migrate", None)
+        if not callable(hook):
+            raise ComponentError(
+                f"{component}: its state was saved by state_version {found} of its class, and"
+                f" version {wanted} has no migrate(old): add it, or keep the version"
+            )
+        hook(OldState(state.named.as_saved(), found))
+    if wanted or found:
+        backend.table(_VERSION).put(_KEY, wanted)
+
+
+def _saved_version(state: ComponentState) -> int:
+    if _VERSION not in state.named.backend.names():
+        return 0
+    found = state.named.backend.table(_VERSION).get(_KEY)
+    return 0 if found is ABSENT else int(found)

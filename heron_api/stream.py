@@ -1,0 +1,226 @@
+"""Output streams and groupings (heronpy.api.stream)."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from heron_api.custom_grouping import ICustomGrouping
+from heron_api.errors import WrongArgumentError
+from heron_api.serializer import default_serializer
+from heron_core.field_types import declared_types
+from heron_core.topology import DEFAULT_STREAM, GroupingKind, GroupingSpec
+from heron_core.validation import choices
+
+
+class Stream:
+    """An output stream; a plain string in `outputs` is a field of the default stream instead.
+
+    class Words(Spout):
+        outputs = ["word", Stream(fields=["reason"], name="errors")]
+
+    Fields may have types, {"reason": "string"}: then each emit is checked (GUIDE.md).
+
+    On a stream with `direct=True` each emit names the task that gets the tuple (`direct_task`),
+    and the bolts that read it must use Grouping.DIRECT.
+    """
+
+    DEFAULT_STREAM_ID = DEFAULT_STREAM
+
+    def __init__(
+        self,
+        fields: Iterable[str] | Mapping[str, str] | None = None,
+        name: str = DEFAULT_STREAM,
+        direct: bool = False,
+    ) -> None:
+        """Wrong types raise TypeError."""
+        if fields is not None and not isinstance(fields, (list, tuple, dict)):
+            raise WrongArgumentError(
+                "fields of a Stream must be a list or tuple of strings, or a dict of field to "
+                f"type, not {fields!r}"
+            )
+        self.fields = _strings("fields of a Stream", fields or ())
+        self.types = field_types(f"Stream {name!r}", fields)
+        """Of the fields; empty where none are declared."""
+        if not isinstance(name, str):
+            raise WrongArgumentError(f"name of a Stream must be a string, not {name!r}")
+        self.stream_id = name
+        if not isinstance(direct, bool):
+            raise WrongArgumentError(f"direct of a Stream must be True or False, not {direct!r}")
+        self.direct = direct
+
+    def __repr__(self) -> str:
+        return f"Stream(fields={self.fields!r}, name={self.stream_id!r}, direct={self.direct!r})"
+
+
+Outputs = Sequence[str | Stream] | Mapping[str, str]
+"""What a component declares: fields of the default stream and Streams, or {field: type}."""
+
+
+def field_types(label: str, fields: Any) -> tuple[str, ...]:
+    """The types of {field: type}; empty for a list. WrongArgumentError for what is no type."""
+    if not isinstance(fields, Mapping):
+        return ()
+    try:
+        return declared_types(label, fields)
+    except TypeError as error:
+        raise WrongArgumentError(str(error)) from None
+
+
+def _strings(what: str, values: Iterable[Any]) -> list[str]:
+    names = list(values)
+    for each in names:
+        if not isinstance(each, str):
+            raise WrongArgumentError(f"{what} must be strings, not {each!r}")
+    return names
+
+
+class FieldGrouping(NamedTuple):
+    """What `Grouping.fields` returns."""
+
+    gtype: int
+    fields: list[str]
+
+
+class PartialKeyGrouping(NamedTuple):
+    """What `Grouping.partial_key` returns."""
+
+    gtype: int
+    fields: list[str]
+
+
+class CustomGrouping(NamedTuple):
+    """What `Grouping.custom` returns."""
+
+    gtype: int
+    python_serialized: bytes
+
+
+# Numbers of Heron's proto/topology.proto; 8 and 9 are ours.
+_FIELDS = 2
+_CUSTOM = 7
+_PARTIAL_KEY = 9
+
+
+class _GroupingNames(type):
+    """Says which name was meant by one that Grouping does not have."""
+
+    def __getattr__(cls, name: str) -> Any:
+        if not name.startswith("_"):
+            hint = choices("groupings", name, _GROUPING_NAMES)
+            raise AttributeError(f"Grouping has no {name!r}; {hint}")
+        raise AttributeError(name)
+
+
+class Grouping(metaclass=_GroupingNames):
+    """How the tuples of a stream are shared out over the tasks of the bolt that reads it.
+
+    SHUFFLE evenly; LOCAL_OR_SHUFFLE to tasks of the same container if there are any; ALL to every
+    task; GLOBAL (LOWEST) to the task with the lowest id; NONE as SHUFFLE; DIRECT to the task that
+    the emitter names; `fields` equal values to the same task; `partial_key` equal values to one
+    of two tasks, the less loaded one; `custom` as your ICustomGrouping decides.
+    """
+
+    SHUFFLE = 1
+    ALL = 3
+    LOWEST = 4
+    NONE = 5
+    DIRECT = 6
+    LOCAL_OR_SHUFFLE = 8
+    GLOBAL = LOWEST
+
+    FIELDS = FieldGrouping
+    PARTIAL_KEY = PartialKeyGrouping
+    CUSTOM = CustomGrouping
+
+    @classmethod
+    def is_grouping_sane(cls, gtype: object) -> bool:
+        """Whether `gtype` can be used in `inputs`."""
+        if isinstance(gtype, FieldGrouping):
+            return gtype.gtype == _FIELDS and bool(gtype.fields)
+        if isinstance(gtype, PartialKeyGrouping):
+            return gtype.gtype == _PARTIAL_KEY and bool(gtype.fields)
+        if isinstance(gtype, CustomGrouping):
+            return gtype.gtype == _CUSTOM and isinstance(gtype.python_serialized, bytes)
+        return type(gtype) is int and gtype in _PLAIN_KINDS
+
+    @classmethod
+    def fields(cls, *fields: Any) -> FieldGrouping:
+        """Tuples with equal values in `fields` (strings, or one list of them) share a task.
+
+        TypeError for a field name that is no string, ValueError for no field.
+        """
+        return FieldGrouping(_FIELDS, _grouping_fields("fields", fields))
+
+    @classmethod
+    def partial_key(cls, *fields: Any) -> PartialKeyGrouping:
+        """As `fields`, but each value has two tasks and a tuple goes to the less loaded one.
+
+        For keys of very different frequency: a hot key no longer overloads one task. Whoever
+        aggregates has to merge two partial results for each key (Storm: PartialKeyGrouping).
+        """
+        return PartialKeyGrouping(_PARTIAL_KEY, _grouping_fields("partial_key", fields))
+
+    @classmethod
+    def custom(cls, customgrouper: ICustomGrouping | str) -> CustomGrouping:
+        """As `customgrouper` decides: an ICustomGrouping or the class path of one."""
+        if not isinstance(customgrouper, (ICustomGrouping, str)):
+            raise WrongArgumentError(
+                "Grouping.custom takes an instance of ICustomGrouping or its class path as a"
+                f" string, not {customgrouper!r}"
+            )
+        return cls.custom_serialized(default_serializer.serialize(customgrouper), is_java=False)
+
+    @classmethod
+    def custom_serialized(cls, serialized: bytes, is_java: bool = True) -> CustomGrouping:
+        """As `custom`, of an object that is already pickled; Java objects are not supported."""
+        if not isinstance(serialized, bytes):
+            raise WrongArgumentError(f"Grouping.custom_serialized takes bytes, not {serialized!r}")
+        if is_java:
+            raise NotImplementedError(
+                "custom groupings in Java are not supported: use Grouping.custom with an"
+                " ICustomGrouping, or is_java=False for a pickled one"
+            )
+        return CustomGrouping(_CUSTOM, serialized)
+
+    @classmethod
+    def custom_object(cls, java_class_name: str, arg_list: list[Any]) -> CustomGrouping:
+        """Not supported, in heronpy neither: NotImplementedError."""
+        raise NotImplementedError(
+            f"custom groupings in Java ({java_class_name}) are not supported: use Grouping.custom"
+            " with an ICustomGrouping"
+        )
+
+
+_GROUPING_NAMES = (
+    "SHUFFLE", "LOCAL_OR_SHUFFLE", "ALL", "GLOBAL", "LOWEST", "NONE", "DIRECT",
+    "fields", "partial_key", "custom",
+)  # fmt: skip
+_PLAIN_KINDS = {
+    Grouping.SHUFFLE: GroupingKind.SHUFFLE,
+    Grouping.ALL: GroupingKind.ALL,
+    Grouping.LOWEST: GroupingKind.GLOBAL,
+    Grouping.NONE: GroupingKind.NONE,
+    Grouping.DIRECT: GroupingKind.DIRECT,
+    Grouping.LOCAL_OR_SHUFFLE: GroupingKind.LOCAL_OR_SHUFFLE,
+}
+
+
+def _grouping_fields(method: str, fields: tuple[Any, ...]) -> list[str]:
+    if len(fields) == 1 and isinstance(fields[0], (list, tuple)):
+        fields = tuple(fields[0])
+    names = _strings(f"arguments of Grouping.{method}", fields)
+    if not names:
+        raise WrongArgumentError(
+            f'Grouping.{method} needs at least one field, as in {method}("word")'
+        )
+    return names
+
+
+def grouping_spec(grouping: Any) -> GroupingSpec:
+    """A sane grouping as the core's value."""
+    if isinstance(grouping, FieldGrouping):
+        return GroupingSpec(GroupingKind.FIELDS, tuple(grouping.fields))
+    if isinstance(grouping, PartialKeyGrouping):
+        return GroupingSpec(GroupingKind.PARTIAL_KEY, tuple(grouping.fields))
+    if isinstance(grouping, CustomGrouping):
+        return GroupingSpec(GroupingKind.CUSTOM, custom=grouping.python_serialized)
+    return GroupingSpec(_PLAIN_KINDS[grouping])

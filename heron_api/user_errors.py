@@ -1,0 +1,143 @@
+"""Exceptions of user code as users read them: one line with the place in their own files, or a
+traceback without the engine's frames."""
+
+import os
+import traceback
+from contextlib import suppress
+from types import TracebackType
+
+from heron_api.tuple import Tuple
+from heron_core.errors import HeronError
+from heron_io.imports import hidden_by_library
+
+# Frames in these places are never the cause a user can mend: Python's library, ours, installed
+# packages.
+_PYTHON = os.path.dirname(os.__file__) + os.sep
+_ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+_ENGINE = tuple(
+    os.path.join(_ROOT, name, "")
+    for name in ("heron_core", "heron_engine", "heron_instance", "heron_io", "heron_spark",
+                 "heron_tester",
+                 "heron_api", "heron_connectors", "heron_frontends", "heronpy_compat")
+)  # fmt: skip
+"""Frames in these folders say nothing to a user who looks for a mistake of their own."""
+_OPERATOR = "heron_operator"
+"""The attribute of an exception for the text of `note_operator`."""
+_INSTALLED = f"{os.sep}site-packages{os.sep}"
+_shown_from: list[str] = []
+"""The folder from which paths are named; empty for the working directory."""
+EXTRAS = {
+    "confluent_kafka": "kafka",
+    "deltalake": "delta",
+    "PIL": "png",
+    "pyarrow": "tables",
+    "pyiceberg": "iceberg",
+    "pyspark": "spark",
+}
+"""Module -> our extra that installs it."""
+
+
+def format_error(error: BaseException) -> str:
+    """`FILE:LINE: TYPE: MESSAGE`; the type is left out where the message speaks for itself."""
+    if isinstance(error, SyntaxError) and error.filename:
+        return f"{display_path(error.filename)}:{error.lineno or 1}: {error.msg}"
+    message = " ".join(str(error).split())
+    if isinstance(error, ModuleNotFoundError):
+        message += install_hint(error.name)
+    if isinstance(error, ImportError):
+        message += _hidden_hint(error.name)
+    if isinstance(error, SystemExit):
+        message = f"the program exits with {message or 0}"
+    elif not isinstance(error, HeronError):
+        kind = type(error).__name__
+        message = f"{kind}: {message}" if message else kind
+    where = location(error)
+    return f"{where}: {message}" if where else message
+
+
+def _hidden_hint(module: str | None) -> str:
+    """Which file of the user's is hidden by Python's own module; empty for none."""
+    hidden = hidden_by_library(module) if module else None
+    if hidden is None:
+        return ""
+    return f": {display_path(hidden)} has the name of a module of Python's own, rename it"
+
+
+def note_operator(error: BaseException, text: str) -> None:
+    """Let the last line of the traceback also say `text`, as "in map-2": a built-in function leaves
+    no line of the user's."""
+    with suppress(AttributeError):  # a class of exceptions may forbid it
+        setattr(error, _OPERATOR, text)
+
+
+def users_traceback(error: BaseException, debug: bool = False) -> str:
+    """The traceback of `error` without frames of the engine, unless `debug` asks for them.
+
+    Its last line ends with the place in the user's files. An exception that was being handled while
+    this one was raised is left out where no code of the user had a part in it.
+    """
+    if debug:
+        return "".join(traceback.format_exception(error))
+    found = traceback.TracebackException.from_exception(error)
+    _leave_out_engine(found)
+    notes = [each for each in getattr(error, "__notes__", ()) if "\n" not in each]
+    found.__notes__ = [each for each in found.__notes__ or () if each not in notes]
+    operator = getattr(error, _OPERATOR, "")
+    hints = "; ".join(["", *([operator] if operator else []), *notes])
+    hints = _fields_hint(error) + hints
+    text = "".join(found.format()).rstrip("\n") + hints
+    where = location(error)
+    return f"{text} ({where})\n" if where else f"{text}\n"
+
+
+def _fields_hint(error: BaseException) -> str:
+    """What fields there are, if user code asked a tuple for one that it has not."""
+    if not isinstance(error, AttributeError) or not isinstance(error.obj, Tuple):
+        return ""
+    hint = error.obj.no_field(error.name or "")
+    return "" if hint in str(error) else f"; {hint}"
+
+
+def _leave_out_engine(found: traceback.TracebackException) -> None:
+    kept = [each for each in found.stack if not each.filename.startswith(_ENGINE)]
+    found.stack = traceback.StackSummary.from_list(kept)
+    context = found.__context__
+    if context is not None and not any(is_users(each.filename) for each in context.stack):
+        found.__context__ = None
+    for each in (found.__cause__, found.__context__, *(found.exceptions or ())):
+        if each is not None:
+            _leave_out_engine(each)
+
+
+def install_hint(module: str | None) -> str:
+    """How to install the package of a module that one of our extras has; empty for any other."""
+    extra = EXTRAS.get((module or "").partition(".")[0])
+    return f": pip install 'heronpy-topologies[{extra}]'" if extra else ""
+
+
+def show_paths_from(folder: str) -> None:
+    """Let `display_path` name files as seen from this folder, wherever the process goes."""
+    _shown_from[:] = [folder]
+
+
+def display_path(path: str) -> str:
+    """`path` as a person would type it: relative when it lies below the working directory."""
+    relative = os.path.relpath(path, *_shown_from)
+    return path if relative.startswith(os.pardir) else relative
+
+
+def location(error: BaseException) -> str | None:
+    """file:line of the innermost frame in the user's own files."""
+    found = None
+    at: TracebackType | None = error.__traceback__
+    while at is not None:
+        path = at.tb_frame.f_code.co_filename
+        if is_users(path):
+            found = f"{display_path(path)}:{at.tb_lineno}"
+        at = at.tb_next
+    return found
+
+
+def is_users(path: str) -> bool:
+    """Whether a file is the user's own, rather than Python's, ours or an installed package's."""
+    return not path.startswith(("<", _PYTHON, *_ENGINE)) and _INSTALLED not in path

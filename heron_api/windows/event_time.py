@@ -1,0 +1,332 @@
+"""How a window bolt tells the time of the events: timestamps of its tuples, and their watermark.
+
+The keys are Storm's (WindowedBoltExecutor, WaterMarkEventGenerator); `…max.ahead.ms`, `…idle.ms`,
+`…watermark.sources` and `…allowed.lateness.ms` are this project's.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from heron_api.method_shapes import refuse_methods
+from heron_api.metrics import CountMetric
+from heron_api.topology_context import TopologyContext
+from heron_core import config as keys
+from heron_core.algorithms.clock_state import ClockState
+from heron_core.algorithms.event_windows.strategies import WatermarkStrategy
+from heron_core.algorithms.event_windows.triggers import AT_WATERMARK, Trigger
+from heron_core.algorithms.event_windows.values import END_OF_TIME
+from heron_core.algorithms.event_windows.watermarks import WatermarkGenerator
+from heron_core.algorithms.source_watermarks import SourceWatermarks
+from heron_core.errors import ComponentError, TopologyError
+from heron_core.validation import choices
+
+DEFAULTS: Mapping[str, Any] = {
+    # Storm's: no disorder, and a watermark each second.
+    keys.TIMESTAMP_LAG_MS: 0,
+    keys.WATERMARK_INTERVAL_MS: 1000,
+    keys.WINDOW_LATENESS_MS: 0,
+    # One event of next year would make all others late. A clock that is wrong by its time zone is
+    # within a day.
+    keys.TIMESTAMP_AHEAD_MS: 24 * 60 * 60 * 1000,
+}
+"""Not in heron_core.config.DEFAULTS: a component's config would then say more than its class."""
+Source = tuple[Any, ...]
+"""(component, stream), (component, task), or either with a partition behind it"""
+MILLISECONDS = 1000
+LATE_DROPPED = "numLateRecordsDropped"
+"""The metric with the late tuples that no stream got; Flink's name."""
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+SLIDE_TICKS = 8
+"""In a slide by processing time: its window is shown late by an eighth of it at most."""
+SLIDE_TICK_SECS_MAX = 1.0
+"""And by no more than this; that often an idle bolt can afford to wake up."""
+TICK_SECS_MIN = 0.01
+"""A trigger of fewer milliseconds is looked at this often: more would cost more than it shows."""
+
+
+@dataclass(frozen=True, slots=True)
+class EventTimeSettings:
+    """What the config says of event time."""
+
+    field: str | None
+    """The field with an event's milliseconds since 1970; None: by processing time."""
+    lag_ms: int
+    lateness_ms: int
+    interval_ms: int
+    """Processing time between two watermarks; 0: after each tuple."""
+    idle_ms: int | None
+    """A source that is silent for so long is left out; None: never."""
+    end_after_ms: int | None
+    """When no source has sent anything for so long, the open windows are complete; None: never, as
+    long as nobody asks for it."""
+    show_after_ms: int | None
+    """When no source has sent anything for so long, the open windows are shown so far, and their
+    tuples are acked; None: never."""
+    ahead_ms: int
+    """How far ahead of the clock a timestamp may be."""
+    late_stream: str | None
+    sources: str
+
+    @staticmethod
+    def of(
+        config: Mapping[str, Any], sources: str = keys.OF_STREAMS, has_time: bool = False
+    ) -> "EventTimeSettings":
+        """Of a merged config; TopologyError naming the key that is wrong.
+
+        `sources` is the default of the key of that name; `has_time`: timestamps do not come from a
+        field, but from the bolt.
+        """
+        merged = {**DEFAULTS, keys.WATERMARK_SOURCES: sources, **config}
+        field, late = merged.get(keys.TIMESTAMP_FIELD), merged.get(keys.LATE_STREAM)
+        for key, value in ((keys.TIMESTAMP_FIELD, field), (keys.LATE_STREAM, late)):
+            if value is not None and (not isinstance(value, str) or not value):
+                raise TopologyError(f"{key} must be a name, not {value!r}")
+        if late is not None and field is None and not has_time:
+            raise TopologyError(
+                f"{keys.LATE_STREAM} is {late!r}, but no tuple is late by processing time: set"
+                f" {keys.TIMESTAMP_FIELD}, too"
+            )
+        idle, end = merged.get(keys.WATERMARK_IDLE_MS), merged.get(keys.WATERMARK_END_AFTER_MS)
+        end_after = (
+            None if end is None else keys.whole_number(merged, keys.WATERMARK_END_AFTER_MS, 1)
+        )
+        return EventTimeSettings(
+            field,
+            keys.whole_number(merged, keys.TIMESTAMP_LAG_MS, 0),
+            keys.whole_number(merged, keys.WINDOW_LATENESS_MS, 0),
+            keys.whole_number(merged, keys.WATERMARK_INTERVAL_MS, 0),
+            None if idle is None else keys.whole_number(merged, keys.WATERMARK_IDLE_MS, 1),
+            end_after,
+            _show_after_ms(merged) if end_after is None else None,
+            keys.whole_number(merged, keys.TIMESTAMP_AHEAD_MS, 0),
+            late,
+            keys.watermark_sources(merged),
+        )
+
+    @property
+    def tick_secs(self) -> float:
+        """Seconds between two looks at the clock."""
+        return (self.interval_ms or MILLISECONDS) / MILLISECONDS
+
+
+def request_slide_ticks(context: Any, slide_ms: int) -> None:
+    """Ticks by which windows by processing time are shown soon after each slide has ended."""
+    if isinstance(context, TopologyContext):  # a test may have none, or one of its own
+        secs = min(slide_ms / SLIDE_TICKS / MILLISECONDS, SLIDE_TICK_SECS_MAX)
+        context.request_ticks(max(TICK_SECS_MIN, secs))
+
+
+class EventClock:
+    """The watermark of one bolt's instance, by the timestamps of its input."""
+
+    def __init__(
+        self,
+        name: str,
+        settings: EventTimeSettings,
+        context: Any,
+        clock: Callable[[], float],
+        timestamp_of: Callable[[Any], Any],
+        strategy: WatermarkStrategy | None = None,
+        event_of: Callable[[Any], Any] = lambda tup: tup,
+    ) -> None:
+        """`clock` gives seconds since 1970, `timestamp_of` the milliseconds of a tuple, `event_of`
+        what the strategy sees of it. Without a strategy events may be behind by the settings' lag.
+        """
+        refuse_methods(f"{name}: watermarks", strategy, ("partition", "watermark_ms"))
+        self._name = name
+        self._settings = settings
+        self._clock = clock
+        self._timestamp_of = timestamp_of
+        self._strategy = strategy
+        self._event_of = event_of
+        self._partitions: dict[Source, set[Source]] = {}
+        """(component, task) -> its partitions (component, task, partition)"""
+        self._by_task = settings.sources == keys.OF_TASKS
+        self._wire = _tasks_by_component(context)
+        """component -> the newest watermarks of its tasks that came with the data"""
+        self._late_dropped = _late_metric(context)
+        sources = _sources(context, self._by_task)
+        self._streams = [] if self._by_task else sources
+        self.generator = WatermarkGenerator(
+            sources, settings.lag_ms, settings.idle_ms, self.now_ms()
+        )
+
+    def now_ms(self) -> int:
+        """Processing time."""
+        return int(self._clock() * MILLISECONDS)
+
+    def timestamp_of(self, tup: Any, now_ms: int) -> int:
+        """A tuple's timestamp; ComponentError naming where it comes from if it is none."""
+        value = self._timestamp_of(tup)
+        if isinstance(value, datetime):
+            value = milliseconds_of(value)
+        if type(value) is not int:
+            raise ComponentError(
+                f"{self._origin(tup)}: a timestamp is a datetime or a whole number of milliseconds"
+                f" since 1970, not {value!r}"
+            )
+        if value > now_ms + self._settings.ahead_ms:
+            raise ComponentError(
+                f"{self._origin(tup)}: timestamp {value} is {value - now_ms} ms ahead of the clock,"
+                f" more than the {self._settings.ahead_ms} of {keys.TIMESTAMP_AHEAD_MS}"
+            )
+        return value
+
+    def late_dropped(self, number: int) -> None:
+        """So many tuples came too late, and go to no stream."""
+        self._late_dropped.incr(number)
+
+    def has_ended(self, now_ms: int, held: int, logger: Any) -> bool:
+        """Whether nothing has come for so long that the `held` windows or tuples are complete."""
+        limit_ms = self._settings.end_after_ms
+        if limit_ms is None or not held or self.generator.silent_ms(now_ms) < limit_ms:
+            return False
+        logger.warning(
+            "no tuple has come for %d ms (%s), so the %d open windows are complete",
+            limit_ms, keys.WATERMARK_END_AFTER_MS, held,
+        )  # fmt: skip
+        return True
+
+    def is_quiet(self, now_ms: int) -> bool:
+        """Whether nothing has come for so long that what is held is shown so far, and acked."""
+        limit_ms = self._settings.show_after_ms
+        return limit_ms is not None and self.generator.silent_ms(now_ms) >= limit_ms
+
+    def seen(self, tup: Any, timestamp_ms: int, now_ms: int) -> None:
+        """A tuple with a timestamp that was checked."""
+        source = (tup.component, tup.task if self._by_task else tup.stream)
+        if self._strategy is None:
+            self.generator.seen(source, timestamp_ms, now_ms)
+        else:
+            self._seen_by(self._strategy, source, tup, timestamp_ms, now_ms)
+        if self._wire and tup.component in self._wire:
+            self._wire[tup.component].reopened(tup.task)
+
+    def source_watermark(self, component: str, task: int, watermark_ms: int) -> None:
+        """A task that the bolt reads says how far it has come; END_OF_TIME: it has finished."""
+        now_ms = self.now_ms()
+        if self._by_task:
+            for source in self._partitions.get((component, task), ((component, task),)):
+                self.generator.received(source, watermark_ms, now_ms)
+            return
+        tasks = self._wire.setdefault(component, SourceWatermarks([task]))
+        tasks.take(task, watermark_ms)
+        for source in self._streams:
+            if source[0] == component:
+                self.generator.received(source, tasks.lowest_ms, now_ms)
+
+    def _seen_by(
+        self, strategy: WatermarkStrategy, source: Source, tup: Any, timestamp_ms: int, now_ms: int
+    ) -> None:
+        event = self._event_of(tup)
+        partition = strategy.partition(event)
+        if partition is not None:
+            source = self._part(source, partition, now_ms)
+        self.generator.heard(source, now_ms)
+        watermark_ms = strategy.watermark_ms(event, timestamp_ms)
+        if watermark_ms is not None:
+            if type(watermark_ms) is not int:
+                raise ComponentError(
+                    f"{self._origin(tup)}: {type(strategy).__name__} gives the watermark"
+                    f" {watermark_ms!r}; it is a whole number of milliseconds since 1970, or None"
+                )
+            self.generator.received(source, min(watermark_ms, END_OF_TIME - 1), now_ms)
+
+    def _part(self, source: Source, partition: Any, now_ms: int) -> Source:
+        """The partition as a source of its own, in place of its task."""
+        parts = self._partitions.setdefault(source, set())
+        part = (*source, partition)
+        if part not in parts:
+            parts.add(part)
+            self.generator.divide(source, [part], now_ms)
+        return part
+
+    def state(self) -> ClockState:
+        """How far it is, and who holds it back; from any thread."""
+        return self.generator.statistics(self.now_ms())
+
+    def watermark_ms(self, now_ms: int) -> int:
+        """The watermark now."""
+        return self.generator.advance(now_ms)
+
+    def _origin(self, tup: Any) -> str:
+        field = "" if self._settings.field is None else f", field {self._settings.field!r}"
+        return f"bolt {self._name!r}: a tuple of {tup.component}, stream {tup.stream!r}{field}"
+
+
+def milliseconds_of(time: datetime) -> int:
+    """Since 1970; a datetime without a time zone is UTC, as everywhere here."""
+    aware = time if time.tzinfo is not None else time.replace(tzinfo=UTC)
+    return (aware - EPOCH) // timedelta(milliseconds=1)
+
+
+def _late_metric(context: Any) -> CountMetric:
+    """One for each instance, whatever number of clocks it has; totals are exact at its end, too."""
+    if not isinstance(context, TopologyContext):  # a test may have none, or one of its own
+        return CountMetric()
+    known = getattr(context, "metrics", {}).get(LATE_DROPPED)
+    if known is not None:
+        found: CountMetric = known[0]
+        return found
+    metric = CountMetric()
+    context.register_metric(LATE_DROPPED, metric, 0)
+    return metric
+
+
+def _show_after_ms(config: Mapping[str, Any]) -> int | None:
+    """A tracked tuple that waits for more input than comes would fail and come again: at the end
+    of a finite run, say, whose spouts wait for it. So half of the message timeout is the limit."""
+    merged = keys.with_defaults(config)
+    if merged[keys.RELIABILITY_MODE] != keys.ATLEAST_ONCE:
+        return None
+    if not keys.flag(merged, keys.ENABLE_MESSAGE_TIMEOUTS):
+        return None
+    return int(keys.seconds(merged, keys.MESSAGE_TIMEOUT_SECS) * MILLISECONDS / 2)
+
+
+def field_of(name: str, field: str) -> Callable[[Any], Any]:
+    """Reads a field; ComponentError naming those that there are, if it is none of the tuple's."""
+
+    def timestamp_of(tup: Any) -> Any:
+        fields = tup.fields
+        if field not in fields:
+            hint = choices("fields", field, fields)
+            raise ComponentError(
+                f"bolt {name!r}: {keys.TIMESTAMP_FIELD} is {field!r}, which is not a field of"
+                f" {tup.component}, stream {tup.stream!r}; {hint}"
+            )
+        return tup.values[fields.index(field)]
+
+    return timestamp_of
+
+
+def request_ticks(
+    context: Any, settings: EventTimeSettings, trigger: Trigger = AT_WATERMARK
+) -> None:
+    """Ticks as often as a watermark is due, or the shortest time of the trigger."""
+    waits = [
+        each / MILLISECONDS for each in (trigger.early_ms, trigger.late_ms) if each is not None
+    ]
+    if isinstance(context, TopologyContext):  # a test may have none, or one of its own
+        context.request_ticks(max(TICK_SECS_MIN, min([settings.tick_secs, *waits])))
+
+
+def _sources(context: Any, by_task: bool) -> list[Source]:
+    """Everything that the bolt reads."""
+    found: Any = getattr(context, "get_this_sources", dict)() or {}
+    sources: list[Source] = []
+    for each in found:
+        if not by_task:
+            sources.append((each.component_name, each.id))
+        else:
+            tasks = context.get_component_tasks(each.component_name)
+            sources.extend((each.component_name, task) for task in tasks)
+    return sources
+
+
+def _tasks_by_component(context: Any) -> dict[str, SourceWatermarks]:
+    found: Any = getattr(context, "get_this_sources", dict)() or {}
+    names = {each.component_name for each in found}
+    return {name: SourceWatermarks(context.get_component_tasks(name)) for name in names}

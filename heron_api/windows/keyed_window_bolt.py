@@ -1,0 +1,253 @@
+"""KeyedWindowBolt: windows by the time of the events, each key on its own. heronpy has none."""
+
+import time
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from typing import Any
+
+from heron_api.bolt.bolt import Bolt
+from heron_api.state.state import State
+from heron_api.state.stateful_component import StatefulComponent
+from heron_api.topology_context import TopologyContext
+from heron_api.windows.event_time import (
+    EventClock,
+    EventTimeSettings,
+    field_of,
+    request_ticks,
+)
+from heron_api.windows.saved_windows import (
+    GroupingKey,
+    key_of_fields,
+    restore_windows,
+    save_windows,
+)
+from heron_api.windows.window_runner import (
+    AnchoredAggregate,
+    WindowRunner,
+    checked_aggregate,
+    late_stream_problem,
+)
+from heron_core import config as keys
+from heron_core.algorithms.clock_state import ClockState
+from heron_core.algorithms.event_windows.aggregates import Aggregate, Count
+from heron_core.algorithms.event_windows.assigners import Assigner
+from heron_core.algorithms.event_windows.operator import WindowOperator
+from heron_core.algorithms.event_windows.strategies import WatermarkStrategy
+from heron_core.algorithms.event_windows.triggers import AT_WATERMARK, Trigger
+from heron_core.algorithms.event_windows.values import Result
+from heron_core.errors import ComponentError
+from heron_core.validation import choices
+
+
+class EventWindowBolt(Bolt, StatefulComponent):
+    """What bolts with a WindowRunner have in common; `runner` is set by their `initialize`."""
+
+    window_clock: Callable[[], float] = staticmethod(time.time)
+    """Seconds since 1970."""
+    saved_at_least_once = False
+    """The tuples of an open window are not acked: they come again."""
+    runner: WindowRunner
+    settings: EventTimeSettings
+
+    @classmethod
+    def outputs_problem(cls, config: Mapping[str, Any], streams: Iterable[str]) -> str | None:
+        """A late stream that is not declared, found when the topology is loaded."""
+        return late_stream_problem(cls.with_settings(config).get(keys.LATE_STREAM), streams)
+
+    @classmethod
+    def with_settings(cls, config: Mapping[str, Any]) -> dict[str, Any]:
+        """The config with what the class says under it."""
+        return dict(config)
+
+    def init_state(self, stateful_state: State) -> None:
+        """Keep the state; the windows saved in it are open at the beginning."""
+        self.saved_state = stateful_state
+
+    def pre_save(self, checkpoint_id: Any) -> None:
+        """Save the open windows."""
+        save_windows(self.saved_state, self.runner.operator, self.grouping_key())
+
+    def restore_windows(self) -> None:
+        """Open those that the state has; at the end of `initialize`."""
+        state = getattr(self, "saved_state", None)
+        if state is not None:
+            restore_windows(state, self.runner.operator, self.grouping_key())
+
+    def fail_held(self) -> bool:
+        """Every tuple of an open window fails: an update divides the keys anew, or ends this
+        instance, and the tuples come again. Whether keys tell which instance has what is left."""
+        self.runner.fail_held()
+        return self.grouping_key() is not None
+
+    def grouping_key(self) -> GroupingKey | None:
+        """How to find the key by which the input is grouped in that of a window; None if it is not
+        in it."""
+        return None
+
+    def process_tick(self, tup: Any) -> None:
+        """Time has passed."""
+        self.runner.tick()
+
+    def clock_state(self) -> ClockState | None:
+        """How far it is in event time (the engine asks for it, from any thread)."""
+        return self.runner.clock_state()
+
+    def advance_watermark(self, watermark_ms: int) -> None:
+        """No event below it is expected, whatever the tuples say (TopologyTester calls it)."""
+        self.runner.advance_watermark(watermark_ms)
+
+    def source_watermark(self, component: str, task: int, watermark_ms: int) -> None:
+        """A source has sent a watermark, or has finished (the engine calls it)."""
+        self.runner.source_watermark(component, task, watermark_ms)
+
+    def on_finish(self) -> None:
+        """The end of a finite run: every window is complete."""
+        self.runner.finish()
+
+
+class KeyedWindowBolt(EventWindowBolt):
+    """Aggregates tuples by key and window, and emits a result when the window is complete.
+
+        class ClicksByAd(KeyedWindowBolt):
+            outputs = ["ad", "start_ms", "end_ms", "clicks"]
+            key_fields = ["ad"]
+            timestamp_field = "time_ms"
+            window = Tumbling(60_000)
+            aggregate = Count()
+            lag_ms = 5_000
+
+    Read it with `Grouping.fields("ad")`, so that equal keys meet. `aggregate` has create(),
+    add(accumulator, tup), merge(left, right) and result(accumulator). Lengths are milliseconds,
+    timestamps milliseconds since 1970. What the config says of `topology.bolts…` wins over the
+    class. Without a timestamp field windows go by processing time.
+    """
+
+    key_fields: Sequence[str] = ()
+    """Fields whose values are the key; none: one key for everything."""
+    window: Assigner
+    aggregate: Aggregate = Count()
+    trigger: Trigger = AT_WATERMARK
+    timestamp_field: str | None = None
+    lag_ms: int | None = None
+    """How far behind the latest event one may be: the watermark's distance."""
+    allowed_lateness_ms: int | None = None
+    """How long after its end a window takes late events, and shows its result again."""
+    watermarks: WatermarkStrategy | None = None
+    """Instead of `lag_ms`: BoundedDisorder, Monotonous, ByPartition, Given, or one of your own."""
+    idle_ms: int | None = None
+    """A source that sends nothing for so long does not hold the watermark back."""
+    late_stream: str | None = None
+    """Where events go that are too late; it has the one field `late_tuple`."""
+
+    @classmethod
+    def with_settings(cls, config: Mapping[str, Any]) -> dict[str, Any]:
+        """The config with the class's attributes under it."""
+        own = {
+            keys.TIMESTAMP_FIELD: cls.timestamp_field,
+            keys.TIMESTAMP_LAG_MS: cls.lag_ms,
+            keys.WINDOW_LATENESS_MS: cls.allowed_lateness_ms,
+            keys.WATERMARK_IDLE_MS: cls.idle_ms,
+            keys.LATE_STREAM: cls.late_stream,
+        }
+        return {key: value for key, value in own.items() if value is not None} | dict(config)
+
+    @classmethod
+    def load_problem(cls, config: Mapping[str, Any], runs_here: bool) -> str | None:
+        """What can be told before it starts: a class without window, a wrong value."""
+        if getattr(cls, "window", None) is None:
+            return f"class {cls.__name__} has no window, as in window = Tumbling(60_000)"
+        try:
+            EventTimeSettings.of(cls.with_settings(config), keys.OF_TASKS, cls._has_own_time())
+            checked_aggregate(cls.aggregate, f"class {cls.__name__}")
+        except (ValueError, ComponentError) as error:
+            return str(error)
+        return None
+
+    @classmethod
+    def _has_own_time(cls) -> bool:
+        return cls.timestamp is not KeyedWindowBolt.timestamp
+
+    def initialize(self, config: dict[str, Any], context: TopologyContext) -> None:
+        """Make the windows, and ask for ticks."""
+        if problem := self.load_problem(config, True):
+            raise ComponentError(f"bolt {_name(self, context)!r}: {problem}")
+        has_own_time = self._has_own_time()
+        settings = self.settings = EventTimeSettings.of(
+            self.with_settings(config), keys.OF_TASKS, has_own_time
+        )
+        name = _name(self, context)
+        if settings.field is not None and not has_own_time:
+            self.timestamp = field_of(name, settings.field)  # type: ignore[method-assign,assignment]
+        clock = EventClock(
+            name, settings, context, self.window_clock, self._timestamp, self.watermarks
+        )
+        by_event_time = settings.field is not None or has_own_time
+        self.runner = self.made_runner(clock, settings, by_event_time)
+        self._indexes: dict[tuple[str, str], list[int]] = {}
+        request_ticks(context, settings, self.trigger)
+        self.restore_windows()
+
+    def made_runner(
+        self, clock: EventClock, settings: EventTimeSettings, by_event_time: bool
+    ) -> WindowRunner:
+        """What runs the windows."""
+        operator = WindowOperator(
+            self.window, AnchoredAggregate(self.aggregate), self.trigger,
+            lateness_ms=settings.lateness_ms,
+        )  # fmt: skip
+        return WindowRunner(self, operator, clock, settings, self._show, by_event_time)
+
+    def timestamp(self, tup: Any) -> int:
+        """Milliseconds since 1970 of an event; by default those in `timestamp_field`."""
+        raise NotImplementedError
+
+    def _timestamp(self, tup: Any) -> Any:
+        return self.timestamp(tup)
+
+    def grouping_key(self) -> GroupingKey | None:
+        """Of the key fields; a `key` of one's own may be anything."""
+        if type(self).key is not KeyedWindowBolt.key:
+            return None
+        return key_of_fields(self.saved_state, self.key_fields)
+
+    def key(self, tup: Any) -> Hashable:
+        """The key of an event: the values of `key_fields`, as a tuple."""
+        origin = (tup.component, tup.stream)
+        indexes = self._indexes.get(origin)
+        if indexes is None:
+            indexes = self._indexes[origin] = self._found_fields(tup)
+        values = tup.values
+        return tuple([values[index] for index in indexes])
+
+    def _found_fields(self, tup: Any) -> list[int]:
+        fields = tup.fields
+        for name in self.key_fields:
+            if name not in fields:
+                raise ComponentError(
+                    f"class {type(self).__name__}: key field {name!r} is not a field of"
+                    f" {tup.component}, stream {tup.stream!r}; {choices('fields', name, fields)}"
+                )
+        return [fields.index(name) for name in self.key_fields]
+
+    def value(self, tup: Any, timestamp_ms: int) -> Any:
+        """What `aggregate` adds of an event: the tuple, if this is not overridden."""
+        return tup
+
+    def values(self, result: Result) -> Sequence[Any]:
+        """What is emitted of a result: the key's values, start and end of the window in ms, the
+        aggregate's result. `result.firing` is "early", "on time" or "late"; None emits nothing."""
+        key: Any = result.key
+        return [*key, *result.window, result.value]
+
+    def process(self, tup: Any) -> None:
+        """Add an event."""
+        self.runner.process(tup, self.key(tup), lambda time_ms: self.value(tup, time_ms))
+
+    def _show(self, result: Result, anchors: list[Any]) -> None:
+        value, _ = result.value
+        values = self.values(Result(result.key, result.window, value, result.firing, result.number))
+        if values is not None:
+            self.emit(values, anchors=anchors)
+
+
+def _name(bolt: Any, context: Any) -> str:
+    return type(bolt).__name__ if context is None else str(context.get_component_id())

@@ -1,0 +1,177 @@
+"""Where bolts whose windows hold tuples of all keys save them: each tuple by its key, so that
+another number of instances can have them; or, where keys do not tell which instance has a tuple,
+all of them as one value of the instance.
+
+Instances that are not equally far in event time may leave tuples to one. It goes on from the least
+watermark, and notes of each tuple up to when its windows were shown: none of them shows it twice.
+"""
+
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from heron_api.state.component_state import ComponentState
+from heron_api.windows.saved_windows import (
+    check_none_by_key,
+    restore_windows,
+    save_watermark,
+    save_windows,
+    saved_watermark,
+)
+from heron_core.algorithms.event_windows.operator import WindowOperator
+from heron_core.algorithms.event_windows.panes import Pane
+from heron_core.algorithms.event_windows.storm import Held, Position, StormWindows
+from heron_core.algorithms.event_windows.values import NO_WATERMARK, TimeWindow
+from heron_core.state.protocol import Table
+
+KeyOf = Callable[[Any], Hashable] | None
+"""A tuple -> the key by which the input was grouped; None if it tells no instance."""
+SAVED_TUPLES = "tuples"
+"""The key of the state for tuples that no key divides."""
+_SUB = "tuples"
+"""What a key has in the table of windows."""
+_TUPLE = 2
+"""Where an event has its tuple: [timestamp, number, tuple] and, of a restored one, the time up to
+which its windows were shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A tuple, and where it stands among the others."""
+
+    rank: float
+    tuple: Any
+    about: Any = None
+    """Plain data."""
+
+
+def save_tuples(state: Any, kept: Iterable[Kept], key_of: KeyOf, whole: Any) -> None:
+    """Put them into the state, by key or as the one value `whole`."""
+    if key_of is None or not isinstance(state, ComponentState):
+        state.put(SAVED_TUPLES, whole)
+        return
+    state.delete(SAVED_TUPLES)
+    found: dict[Hashable, list[Any]] = {}
+    for each in kept:
+        found.setdefault(key_of(each.tuple), []).append([each.rank, each.tuple, each.about])
+    _put_all(state.named.window_tables()[0], found)
+
+
+def _put_all(table: Table, found: Mapping[Hashable, Any]) -> None:
+    """Not by clearing it: then the backend would have to save all it has anew."""
+    for key in table.all_keys():
+        if key not in found:
+            table.remove(key, _SUB)
+    for key, kept in found.items():
+        table.put(key, kept, _SUB)
+
+
+def restored_tuples(state: Any, key_of: KeyOf) -> list[Kept]:
+    """Those that were saved by key, in order; none if they were saved as one value."""
+    if key_of is None or not isinstance(state, ComponentState):
+        check_none_by_key(state)
+        return []
+    table, _ = state.named.window_tables()
+    found = (each for key in table.all_keys() for _, kept in table.items(key) for each in kept)
+    return sorted((Kept(*each) for each in found), key=lambda each: each.rank)
+
+
+# --- Storm's windows ------------------------------------------------------------------------------
+
+
+def save_storm_windows(state: Any, windows: StormWindows, watermark_ms: int, key_of: KeyOf) -> None:
+    """Put them into the state; by key only if a tuple's windows do not depend on other tuples."""
+    position, held = windows.saved()
+    kept = [Kept(rank, each.item, [[*position], [*each[1:]]]) for rank, each in enumerate(held)]
+    is_divided = windows.is_divisible and isinstance(state, ComponentState)
+    whole = [watermark_ms, [[each.tuple, each.about] for each in kept]]
+    save_tuples(state, kept, key_of if is_divided else None, whole)
+    if is_divided and key_of is not None:
+        save_watermark(state.named.window_tables()[1], watermark_ms)
+
+
+def restore_storm_windows(state: Any, windows: StormWindows, key_of: KeyOf) -> int:
+    """Go on with what the state has; the watermark."""
+    whole = state.get(SAVED_TUPLES)
+    if whole is not None:
+        watermark_ms, items = whole
+        windows.restore([_held(item, about) for item, about in items])
+        return int(watermark_ms)
+    kept = restored_tuples(state, key_of if windows.is_divisible else None)
+    windows.restore([_held(each.tuple, each.about) for each in kept])
+    if key_of is None or not isinstance(state, ComponentState):
+        return NO_WATERMARK
+    return saved_watermark(state.named.window_tables()[1])
+
+
+def _held(item: Any, about: Any) -> tuple[Position, Held]:
+    position, rest = about
+    return Position(*position), Held(item, *rest)
+
+
+# --- windows by event time, with a WindowOperator whose only key is None -------------------------
+
+
+def save_event_windows(state: Any, operator: WindowOperator, key_of: KeyOf) -> None:
+    """Put them into the state, the tuples by key."""
+    if key_of is None or not isinstance(state, ComponentState):
+        save_windows(state, operator, None)
+        return
+    operator.forget_changes()
+    panes, cells = operator.changes().keys.get(None) or ([], [])
+    found: dict[Hashable, dict[tuple[int, int], list[Any]]] = {}
+    for start, end, events in cells:
+        for event in events:
+            of_key = found.setdefault(key_of(event[_TUPLE]), {})
+            of_key.setdefault((start, end), []).append(event)
+    table, watermark = state.named.window_tables()
+    kept = {
+        key: [operator.watermark_ms, panes, [[*cell, events] for cell, events in of_key.items()]]
+        for key, of_key in found.items()
+    }
+    _put_all(table, kept)
+    save_watermark(watermark, operator.watermark_ms)
+
+
+def restore_event_windows(state: Any, operator: WindowOperator, key_of: KeyOf) -> None:
+    """Have open what the state has."""
+    if key_of is None or not isinstance(state, ComponentState):
+        restore_windows(state, operator, None)
+        return
+    table, watermark = state.named.window_tables()
+    watermark_ms = saved_watermark(watermark)
+    panes: dict[TimeWindow, Pane] = {}
+    cells: dict[tuple[int, int], list[Any]] = {}
+    for key in table.all_keys():
+        for _, (shown_ms, packed, of_key) in table.items(key):
+            _join_panes(panes, packed)
+            for start, end, events in of_key:
+                found = cells.setdefault((start, end), [])
+                found.extend(_marked(each, shown_ms, watermark_ms) for each in events)
+    kept = [
+        [each.packed(watermark_ms) for each in panes.values()],
+        [[*cell, events] for cell, events in cells.items()],
+    ]
+    operator.restore(watermark_ms, [(None, kept)] if cells else [])
+
+
+def _join_panes(panes: dict[TimeWindow, Pane], packed: Iterable[Any]) -> None:
+    for each in map(Pane.unpacked, packed):
+        found = panes.setdefault(each.window, each)
+        # What one instance has shown of a window another has still to show of its own tuples.
+        found.is_shown = found.is_shown and each.is_shown
+
+
+def _marked(event: list[Any], shown_ms: int, watermark_ms: int) -> list[Any]:
+    shown_ms = max(shown_ms, _shown_ms(event))
+    marks = [shown_ms] if shown_ms > watermark_ms else []
+    return [*event[: _TUPLE + 1], *marks]
+
+
+def tuples_to_show(events: Iterable[list[Any]], end_ms: int) -> list[Any]:
+    """The tuples of a window's events, but for those that it was shown with by another instance."""
+    return [event[_TUPLE] for event in events if _shown_ms(event) < end_ms]
+
+
+def _shown_ms(event: list[Any]) -> int:
+    return event[_TUPLE + 1] if len(event) > _TUPLE + 1 else NO_WATERMARK

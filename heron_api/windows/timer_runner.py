@@ -1,0 +1,92 @@
+"""What drives the timers of a bolt: its tuples' timestamps, its sources' watermarks, the clock."""
+
+from collections.abc import Callable
+from typing import Any
+
+from heron_api.state.component_state import ComponentState
+from heron_api.topology_context import TopologyContext
+from heron_api.windows.event_time import MILLISECONDS, EventClock, EventTimeSettings
+from heron_core.algorithms.clock_state import ClockState
+from heron_core.algorithms.event_windows.values import END_OF_TIME
+from heron_core.errors import ComponentError
+from heron_core.state.timer_service import OnTimer, TimerService
+
+TICK_SECS = 0.1
+"""A timer by processing time may be late by so much: an idle bolt wakes up for it each time."""
+
+
+def timers_of(state: Any, component: str) -> TimerService:
+    """The timers that are kept in a state; ComponentError if it is none of this engine's."""
+    if not isinstance(state, ComponentState):
+        raise ComponentError(f"{component}: this engine keeps no timers: run it with another one")
+    return state.timer_service()
+
+
+class TimerRunner:
+    """The timers of one bolt's instance, and its clock."""
+
+    def __init__(
+        self,
+        timers: TimerService,
+        clock: EventClock,
+        settings: EventTimeSettings,
+        by_event_time: bool,
+        on_timer: OnTimer,
+    ) -> None:
+        """`by_event_time`: tuples have timestamps; otherwise the watermark is what sources say."""
+        self._timers = timers
+        self._clock = clock
+        self._by_event_time = by_event_time
+        self._every_tuple = settings.interval_ms == 0
+        self._on_timer = on_timer
+        timers.goes_by(clock.now_ms)
+
+    def process(self, tup: Any, process: Callable[[int | None], object]) -> None:
+        """Have a tuple processed, given its timestamp, and go on in time."""
+        timestamp_ms = None
+        if self._by_event_time:
+            now_ms = self._clock.now_ms()
+            timestamp_ms = self._clock.timestamp_of(tup, now_ms)
+            self._clock.seen(tup, timestamp_ms, now_ms)
+        process(timestamp_ms)
+        if self._every_tuple:
+            self.tick()
+
+    def tick(self) -> None:
+        """Time has passed."""
+        if self._by_event_time:
+            watermark_ms = self._clock.watermark_ms(self._clock.now_ms())
+            self._timers.advance_watermark(watermark_ms, self._on_timer)
+        self._timers.advance_time(self._on_timer)
+
+    def source_watermark(self, component: str, task: int, watermark_ms: int) -> None:
+        """What a source says of itself; when all have finished, timers by event time are due."""
+        self._clock.source_watermark(component, task, watermark_ms)
+        self.tick()
+        if self._clock.generator.has_ended:
+            self.finish()
+
+    def watermark(self, watermark_ms: int) -> None:
+        """What all sources together have said."""
+        if not self._by_event_time and watermark_ms < END_OF_TIME:
+            self._timers.advance_watermark(watermark_ms, self._on_timer)
+
+    def advance_watermark(self, watermark_ms: int) -> None:
+        """A watermark of a test."""
+        self._clock.generator.raise_to(watermark_ms)
+        self._timers.advance_watermark(watermark_ms, self._on_timer)
+
+    def finish(self) -> None:
+        """The end of the input."""
+        self._timers.complete(self._on_timer)
+
+    def clock_state(self) -> ClockState | None:
+        """How far it is in event time, if tuples have timestamps; from any thread."""
+        return self._clock.state() if self._by_event_time else None
+
+
+def request_timer_ticks(context: Any, settings: EventTimeSettings) -> None:
+    """Ticks for both kinds of timers."""
+    if isinstance(context, TopologyContext):  # a test may have none, or one of its own
+        interval_secs = (settings.interval_ms or MILLISECONDS) / MILLISECONDS
+        context.request_ticks(min(TICK_SECS, interval_secs))

@@ -1,0 +1,282 @@
+"""What runs a WindowOperator in a bolt: time goes in, results and acks come out.
+
+A tracked tuple is held beside the accumulator that it is in: results are anchored to the tuples
+that they are made of, and a tuple is acked when no later result is made of it (Storm: when it
+expires). One that nobody tracks is acked at once, and nothing but the accumulator is kept.
+"""
+
+from collections.abc import Callable, Hashable, Iterable
+from typing import Any, Protocol
+
+from heron_api.method_shapes import checked_call, refuse_methods
+from heron_api.windows.event_time import EventClock, EventTimeSettings
+from heron_core.algorithms.clock_state import ClockState
+from heron_core.algorithms.event_windows.aggregates import Aggregate, Reduce
+from heron_core.algorithms.event_windows.operator import WindowOperator
+from heron_core.algorithms.event_windows.values import Dropped, Failed, Late, Output, Result
+from heron_core.errors import ComponentError
+
+LATE_FIELD = "late_tuple"
+"""The one field of a late stream (Storm); its value is the list of the late tuple's values."""
+
+KEY_SHOWN = 100
+"""Characters of a key in an error's note."""
+Show = Callable[[Result, list[Any]], None]
+"""show(result, anchors)"""
+
+
+class BoltCalls(Protocol):
+    """What is called of a bolt."""
+
+    logger: Any
+
+    def emit(self, tup: Any, stream: str = ..., anchors: Any = ...) -> Any:
+        """Emit."""
+
+    def ack(self, tup: Any) -> None:
+        """Ack."""
+
+    def fail(self, tup: Any) -> None:
+        """Fail."""
+
+
+class AnchoredAggregate:
+    """An aggregate whose values are (value, tuple or None); accumulators hold the tuples, too."""
+
+    def __init__(self, inner: Aggregate) -> None:
+        self._inner = inner
+        self._pack = getattr(inner, "pack", _same)
+        self._unpack = getattr(inner, "unpack", _same)
+
+    def create(self) -> list[Any]:
+        """[the aggregate's own, tuples]"""
+        return [self._inner.create(), []]
+
+    def add(self, accumulator: list[Any], value: Any) -> list[Any]:
+        """One more value; its tuple is held only if that went well."""
+        accumulator[0] = self._inner.add(accumulator[0], value[0])
+        if value[1] is not None:
+            accumulator[1].append(value[1])
+        return accumulator
+
+    def merge(self, left: list[Any], right: list[Any]) -> list[Any]:
+        """Both."""
+        left[0] = self._inner.merge(left[0], right[0])
+        left[1].extend(right[1])
+        return left
+
+    def result(self, accumulator: list[Any]) -> tuple[Any, list[Any]]:
+        """The aggregate's result, and what it is anchored to."""
+        return self._inner.result(accumulator[0]), list(accumulator[1])
+
+    def pack(self, accumulator: list[Any]) -> Any:
+        """Without the tuples: where a checkpoint is restored, sources go back to it."""
+        return self._pack(accumulator[0])
+
+    def unpack(self, packed: Any) -> list[Any]:
+        """With no tuples."""
+        return [self._unpack(packed), []]
+
+
+class WindowRunner:
+    """An operator (made with an AnchoredAggregate), its clock, and the bolt that it works for."""
+
+    def __init__(
+        self,
+        bolt: BoltCalls,
+        operator: WindowOperator,
+        clock: EventClock,
+        settings: EventTimeSettings,
+        show: Show,
+        by_event_time: bool = True,
+        late_value: Callable[[Any], Any] = lambda tup: list(tup.values),
+    ) -> None:
+        """`late_value`: what the late stream gets of a tuple."""
+        self._bolt = bolt
+        self.operator = operator
+        self._clock = clock
+        self._settings = settings
+        self._show = show
+        self._by_event_time = by_event_time
+        self._late_value = late_value
+        self._holds_tuples = False
+        """Some have come since they were last acked because nothing came."""
+
+    def process(self, tup: Any, key: Hashable, make_value: Callable[[int], Any]) -> None:
+        """A tuple; `make_value` gets its timestamp."""
+        now_ms = self.now_ms()
+        timestamp_ms = now_ms
+        if self._by_event_time:
+            timestamp_ms = self._clock.timestamp_of(tup, now_ms)
+        held = tup if is_tracked(tup) else None
+        outputs = self.operator.add(key, timestamp_ms, (make_value(timestamp_ms), held), now_ms)
+        self._clock.seen(tup, timestamp_ms, now_ms)
+        if any(isinstance(each, Late) for each in outputs):
+            give_up_late(self._bolt, self._settings, self._clock, tup, self._late_value(tup))
+        else:
+            self._holds_tuples = self._holds_tuples or held is not None
+            if held is None:
+                self._bolt.ack(tup)
+            self._handle(outputs)
+        if self._settings.interval_ms == 0:
+            self.tick()
+
+    def now_ms(self) -> int:
+        """Processing time. Where windows go by it, it never goes back: no tuple is late then."""
+        now_ms = self._clock.now_ms()
+        return now_ms if self._by_event_time else max(now_ms, self.operator.watermark_ms)
+
+    def tick(self) -> None:
+        """Time has passed."""
+        now_ms = self.now_ms()
+        watermark_ms = self._clock.watermark_ms(now_ms) if self._by_event_time else now_ms
+        self._handle(self.operator.advance_watermark(watermark_ms))
+        self._handle(self.operator.advance_time(now_ms))
+        if self._holds_tuples and self._clock.is_quiet(now_ms):
+            self._show_so_far()
+        if not self._by_event_time:
+            return
+        if self._clock.has_ended(now_ms, self.operator.open_windows, self._bolt.logger):
+            self._handle(self.operator.complete_open())
+            self._clock.generator.raise_to(self.operator.watermark_ms)
+
+    def _show_so_far(self) -> None:
+        """Nothing comes: what is held would fail and come again. Its results so far are emitted,
+        and it is acked; its windows stay open."""
+        self._holds_tuples = False
+        self._bolt.logger.info(
+            "no tuple has come for a while: %d open windows are shown so far, and stay open",
+            self.operator.open_windows,
+        )
+        self._handle(self.operator.show_so_far())
+        for tup in self.release():
+            self._bolt.ack(tup)
+
+    def release(self) -> list[Any]:
+        """The tuples that accumulators hold; none does any more."""
+        released: list[Any] = []
+        for accumulator in self.operator.accumulators():
+            released += accumulator[1]
+            accumulator[1] = []
+        return released
+
+    def fail_held(self) -> None:
+        """Every tuple that is held fails, and what is made of it is dropped: it comes again."""
+        self._holds_tuples = False
+        self._fail({id(tup): tup for tup in self.drop_held()}.values())
+
+    def drop_held(self) -> list[Any]:
+        """Drop the accumulators that hold tuples; the tuples, each as often as it was held."""
+        dropped = self.operator.drop_cells(lambda accumulator: bool(accumulator[1]))
+        return [tup for _, tuples in dropped for tup in tuples]
+
+    def source_watermark(self, component: str, task: int, watermark_ms: int) -> None:
+        """What a source says of itself. When all have finished, the open windows are complete."""
+        self._clock.source_watermark(component, task, watermark_ms)
+        self.tick()
+        if self._clock.generator.has_ended:
+            self._handle(self.operator.show_open())
+
+    def late_dropped(self, number: int) -> None:
+        """So many rows came too late, and go to no stream."""
+        self._clock.late_dropped(number)
+
+    def clock_state(self) -> ClockState | None:
+        """How far it is in event time, if it goes by it; from any thread."""
+        return self._clock.state() if self._by_event_time else None
+
+    def advance_watermark(self, watermark_ms: int) -> None:
+        """A watermark from elsewhere than the tuples: from a test, or with the data."""
+        self._clock.generator.raise_to(watermark_ms)
+        self.tick()
+
+    def finish(self) -> None:
+        """The end of the input."""
+        if not self._by_event_time:
+            self.tick()
+            self._handle(self.operator.show_open())
+            return
+        self._handle(self.operator.finish())
+
+    def _handle(self, outputs: Iterable[Output]) -> None:
+        """All of them, whatever one of them raises; then the first exception."""
+        errors: list[Exception] = []
+        for each in outputs:
+            match each:
+                case Result(value=(_, anchors)):
+                    try:
+                        self._show(each, anchors)
+                    except Exception as error:
+                        errors.append(noted(error, each))
+                        self._fail(anchors)
+                case Dropped(accumulator=(_, tuples)):
+                    for tup in tuples:
+                        self._bolt.ack(tup)
+                case Failed(error=error):
+                    errors.append(error)
+                    for _, tuples in each.accumulators:
+                        self._fail(tuples)
+        if errors:
+            if further := len(errors) - 1:
+                errors[0].add_note(f"{further} further windows raised, the last one {errors[-1]!r}")
+            raise errors[0]
+
+    def _fail(self, tuples: Iterable[Any]) -> None:
+        """The spout emits them again; the ack that comes later for some of them means nothing."""
+        for tup in tuples:
+            self._bolt.fail(tup)
+
+
+def noted(error: Exception, result: Result) -> Exception:
+    """An exception that names the window whose result was shown."""
+    key = "" if result.key is None else f" of key {result.key!r:.{KEY_SHOWN}}"
+    error.add_note(f"the window from {result.window.start_ms} to {result.window.end_ms} ms{key}")
+    return error
+
+
+def is_tracked(tup: Any) -> bool:
+    """Whether a spout waits for its ack."""
+    return bool(tup.id != "0")
+
+
+def give_up_late(
+    bolt: BoltCalls, settings: EventTimeSettings, clock: EventClock, tup: Any, value: Any
+) -> None:
+    """A late tuple goes to the late stream, or is counted and logged; then it is acked (Storm)."""
+    if settings.late_stream is not None:
+        bolt.emit([value], stream=settings.late_stream, anchors=[tup])
+    else:
+        clock.late_dropped(1)
+        bolt.logger.info("a late tuple of %s is dropped: %s", tup.component, value)
+    bolt.ack(tup)
+
+
+def late_stream_problem(name: str | None, streams: Iterable[str]) -> str | None:
+    """What is wrong if a late stream is named that the bolt does not declare."""
+    if name is None or name in streams:
+        return None
+    return (
+        f"late tuples are to go to stream {name!r}, which is not declared: add"
+        f" Stream(fields=[{LATE_FIELD!r}], name={name!r}) to its outputs"
+    )
+
+
+def checked_aggregate(aggregate: Any, where: str) -> Aggregate:
+    """`aggregate` if it has the four methods; ComponentError otherwise."""
+    for name in ("create", "add", "merge", "result"):
+        if not callable(getattr(aggregate, name, None)):
+            raise ComponentError(
+                f"{where}: its aggregate has no {name}(); it takes an object with create(),"
+                f" add(accumulator, value), merge(left, right) and result(accumulator):"
+                f" {aggregate!r}"
+            )
+    names = ("create", "add", "merge", "result", "pack", "unpack")
+    refuse_methods(f"{where}: its aggregate {type(aggregate).__name__}", aggregate, names)
+    if isinstance(aggregate, Reduce):
+        checked_call(f"Reduce in {where}", aggregate.function)
+    found: Aggregate = aggregate
+    return found
+
+
+def _same(value: Any) -> Any:
+    return value

@@ -1,0 +1,248 @@
+"""Rows that a database refuses: which errors are a row's, and how a transaction goes without it.
+
+A statement for many rows fails as a whole. The rows are divided until each bad one stands alone: a
+bad row among n costs about 2 log2(n) statements, n bad ones 2 n. What was refused is noted in the
+same transaction: a commit that is repeated after a kill finds the same rows, and tells of them
+again.
+"""
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+from heron_connectors.two_phase import described
+
+REFUSALS = "heronpy_refusals"
+SAVEPOINT = "heronpy_rows"
+PROBLEM_CHARACTERS = 500
+"""Of what a database says of a row, which may be as long as the row."""
+CREATE_REFUSALS = (
+    f"CREATE TABLE IF NOT EXISTS {REFUSALS}"
+    f" (writer VARCHAR(64), number BIGINT, row_at BIGINT, problem VARCHAR({PROBLEM_CHARACTERS}))"
+)
+SUSPECTS_MAX = 10
+"""So many rows in a row, the first ones, may be refused for what may be the statement's fault: then
+it is."""
+
+
+PASSES_MAX = 10
+"""Over rows that need each other: a chain of references that is written backwards is as long."""
+
+
+class Cause(Enum):
+    """Whose fault an error is."""
+
+    ROW = "of the row: it will never be taken"
+    PERHAPS = "of the row, if the database takes another one by the same statement"
+    OTHER = "of the connection, of another transaction, of the table: all is tried again"
+
+
+_OF_ROWS = frozenset({"09", "21", "22", "23", "27", "44", "54", "P0"})
+"""Classes of SQLSTATE: triggers, data, constraints, WITH CHECK OPTION, limits (an index entry that
+is too long), PL/pgSQL's RAISE."""
+_OF_OTHERS = frozenset(
+    {
+        "00", "01", "02", "03", "08", "0B", "0F", "0L", "0P", "0Z", "10", "20", "24", "25", "26",
+        "28", "2B", "2D", "34", "3B", "3D", "3F", "40", "53", "55", "57", "58", "72", "F0", "HV",
+        "HY", "IM", "XX",
+    }
+)  # fmt: skip
+"""Those of the standard, of Postgres and of ODBC that are none of a row; a class beside all of
+these is what a trigger has chosen."""
+_OF_EITHER = frozenset({"0A", "2F", "38", "39", "42"})
+"""Syntax and access (a type that a column does not take, or a missing table); routines outside of
+SQL, as a trigger in another language is one."""
+_CHECK_OF_ROWS = "ExecWithCheckOptions"
+"""The function of Postgres that refuses a row by a policy (row-level security), with the code that
+a missing privilege has."""
+
+
+def cause_of(error: Exception, module: Any) -> Cause:
+    """What an exception of the driver `module`, or of a value's conversion in it, is about."""
+    state = getattr(error, "sqlstate", None) or getattr(error, "pgcode", None)
+    if state:
+        return _cause_of_state(str(state), error)
+    if isinstance(error, (module.IntegrityError, module.DataError, OverflowError, UnicodeError)):
+        return Cause.ROW
+    if isinstance(error, (module.ProgrammingError, TypeError, ValueError)):
+        return Cause.PERHAPS
+    return Cause.OTHER
+
+
+def _cause_of_state(state: str, error: Exception) -> Cause:
+    if state[:2] in _OF_EITHER:
+        diagnostics = getattr(error, "diag", None)
+        of_policy = getattr(diagnostics, "source_function", None) == _CHECK_OF_ROWS
+        return Cause.ROW if of_policy else Cause.PERHAPS
+    return Cause.OTHER if state[:2] in _OF_OTHERS else Cause.ROW
+
+
+class NotOfRows(Exception):
+    """The statement itself is at fault."""
+
+    def __init__(self, cause: Exception) -> None:
+        """`cause`: what the database said."""
+        super().__init__(str(cause))
+        self.cause = cause
+
+
+@dataclass(slots=True)
+class Apart:
+    """Puts rows into a transaction, those that a database takes."""
+
+    put: Callable[[Sequence[int]], None]
+    """Writes the rows at these positions with one statement; it may have written a part of them
+    where it raises."""
+    undo: Callable[[Sequence[int]], None]
+    """Takes back what the newest `put` has written; given the positions that were put before it,
+    for a database that has taken all back."""
+    cause_of: Callable[[Exception], Cause]
+    describe: Callable[[Exception], str]
+    taken: list[int] = field(default_factory=list)
+    """The positions that are in the transaction."""
+
+    def write(self, positions: Sequence[int]) -> dict[int, str]:
+        """Position -> why, of the rows that are not in the transaction now. An error that is not a
+        row's passes through; NotOfRows for one that is the statement's."""
+        refused: dict[int, str] = {}
+        suspect: Exception | None = None
+        waiting = [list(positions)]
+        while waiting:
+            some = waiting.pop()
+            error = self._problem_with(some)
+            if error is None:
+                continue
+            if len(some) > 1:
+                half = len(some) // 2
+                waiting += [some[half:], some[:half]]
+                continue
+            refused[some[0]] = self.describe(error)
+            if self.cause_of(error) is Cause.PERHAPS:
+                suspect = suspect or error
+                waiting *= bool(self.taken) or len(refused) < SUSPECTS_MAX
+        if suspect is not None and not self.taken:
+            raise NotOfRows(suspect)
+        return refused
+
+    def _problem_with(self, some: Sequence[int]) -> Exception | None:
+        """Why rows are not in the transaction; None if they are."""
+        try:
+            self.put(some)
+        except Exception as error:
+            if self.cause_of(error) is Cause.OTHER:
+                raise
+            self.undo(self.taken)
+            return error
+        self.taken += some
+        return None
+
+    def write_in_passes(self, positions: Sequence[int]) -> dict[int, str]:
+        """As `write`; what was refused is tried again behind the others, as long as some of it is
+        taken: a row may need another one that came after it."""
+        refused = self.write(positions)
+        for _ in range(PASSES_MAX - 1):
+            before = len(self.taken)
+            refused = self.write(list(refused))
+            if len(self.taken) == before:
+                break
+        return refused
+
+
+class DividedTransaction:
+    """Writes rows into a transaction of its own; what is committed is the caller's to say.
+
+    Each statement is behind a savepoint. A database that has none, or that has ended the whole
+    transaction for a row (RAISE(ROLLBACK) of sqlite), gets another transaction with the rows so
+    far.
+    """
+
+    def __init__(
+        self,
+        connection: Any,
+        module: Any,
+        statement: str,
+        rows: Sequence[Any],
+        begin: Callable[[], None],
+    ) -> None:
+        """`begin` makes what stands at the beginning of the transaction, whenever one begins."""
+        self._connection = connection
+        self._module = module
+        self._statement = statement
+        self._rows = rows
+        self._begin = begin
+        self._has_savepoints = True
+
+    def write(self, in_passes: bool) -> dict[int, str]:
+        """Position -> why, of the rows that are refused."""
+        apart = Apart(
+            self._put, self._undo, lambda error: cause_of(error, self._module), described_row
+        )
+        every = range(len(self._rows))
+        self._begin()
+        self._look_for_savepoints()
+        try:
+            return apart.write_in_passes(every) if in_passes else apart.write(every)
+        except NotOfRows as error:
+            raise error.cause from None
+
+    def _look_for_savepoints(self) -> None:
+        try:
+            self._save()
+        except self._module.Error:
+            self._has_savepoints = False
+            self._connection.rollback()
+            self._begin()
+
+    def _save(self) -> None:
+        if self._has_savepoints:
+            self._connection.cursor().execute(f"SAVEPOINT {SAVEPOINT}")
+
+    def _put(self, positions: Sequence[int]) -> None:
+        self._save()
+        self._execute(positions)
+
+    def _execute(self, positions: Sequence[int]) -> None:
+        some = [self._rows[at] for at in positions]
+        self._connection.cursor().executemany(self._statement, some)
+
+    def _undo(self, taken: Sequence[int]) -> None:
+        if self._has_savepoints:
+            with suppress(self._module.Error):
+                self._connection.cursor().execute(f"ROLLBACK TO SAVEPOINT {SAVEPOINT}")
+                return
+        self._connection.rollback()
+        self._begin()
+        if taken:
+            self._execute(taken)
+
+
+def described_row(error: Exception) -> str:
+    """What a database says of a row, in a line."""
+    return described(error)[:PROBLEM_CHARACTERS]
+
+
+@dataclass(frozen=True, slots=True)
+class NotedRefusals:
+    """The table of what was refused, for drivers with this placeholder."""
+
+    placeholder: Callable[[int], str]
+
+    def note(self, cursor: Any, writer: str, number: int, refused: dict[int, str]) -> None:
+        """Within the transaction that writes the others."""
+        if refused:
+            values = ", ".join(map(self.placeholder, range(4)))
+            cursor.executemany(
+                f"INSERT INTO {REFUSALS} (writer, number, row_at, problem) VALUES ({values})",
+                [(writer, number, at, why) for at, why in sorted(refused.items())],
+            )
+
+    def read(self, cursor: Any, writer: str, number: int) -> dict[int, str]:
+        """Those of a transaction that was committed before."""
+        at = self.placeholder
+        cursor.execute(
+            f"SELECT row_at, problem FROM {REFUSALS} WHERE writer = {at(0)} AND number = {at(1)}",
+            [writer, number],
+        )
+        return {int(position): str(why) for position, why in cursor.fetchall()}

@@ -1,0 +1,101 @@
+"""Columns of sqlite, which converts a value to its column's type where that looks alike: such a
+value is refused, as it would come back as another one."""
+
+import re
+import sqlite3
+from collections.abc import Mapping, Sequence
+from datetime import date
+from typing import Any
+
+from heron_connectors.database.columns import (
+    HALF_A_CHARACTER,
+    Column,
+    is_half_a_character,
+)
+
+LEAST = -(1 << 63)
+STRICT_SINCE = (3, 37)
+"""The version that has STRICT tables, and the pragma that tells them."""
+_NUMBER = re.compile(r"[ \t-\r]*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?[ \t-\r]*", re.ASCII)
+"""A text of which a column of numbers makes one."""
+_TEXT, _NUMERIC, _REAL, _ANY = "text", "numeric", "real", "any"
+_STRICT: Mapping[str, Any] = {
+    "int": int, "integer": int, "real": (int, float), "text": (str, date), "blob": bytes,
+    "any": object,
+}  # fmt: skip
+"""What a STRICT table takes as it is."""
+
+
+class Sqlite:
+    """See `Dialect`."""
+
+    def columns(self, cursor: Any, table: str) -> list[Column]:
+        """Those of a table; none if there is no table."""
+        schema, _, name = table.rpartition(".")
+        is_strict = False
+        if sqlite3.sqlite_version_info >= STRICT_SINCE:
+            cursor.execute(
+                "SELECT strict FROM pragma_table_list WHERE lower(name) = ? AND schema = ?",
+                [self.key(name), self.key(schema) if schema else "main"],
+            )
+            found = cursor.fetchone()
+            is_strict = bool(found and found[0])
+        cursor.execute(
+            'SELECT name, type, "notnull", dflt_value FROM pragma_table_info(?, ?)',
+            [self.key(name), self.key(schema) if schema else None],
+        )
+        return [
+            Column(each.lower(), kind.lower(), bool(required) and default is None, is_strict)
+            for each, kind, required, default in cursor.fetchall()
+        ]
+
+    def key(self, name: str) -> str:
+        """Names are the same whatever their letters' case."""
+        return name.strip('"`[]').lower()
+
+    def problem(self, column: Column, value: Any) -> str:
+        """Why a column would change or refuse a value; empty if it would not."""
+        if why := problem_of_value(value):
+            return why
+        if column.is_strict and not isinstance(value, _STRICT[column.kind]):
+            return f"the column is {column.kind}, in a STRICT table"
+        affinity = _ANY if column.is_strict and column.kind == "any" else _affinity(column.kind)
+        if affinity == _TEXT and isinstance(value, (int, float)):
+            return f"sqlite makes a text of a number in a column of type {column.kind}"
+        if affinity in (_NUMERIC, _REAL) and isinstance(value, str) and _NUMBER.fullmatch(value):
+            return f"sqlite makes a number of such a text in a column of type {column.kind}"
+        if affinity == _REAL and isinstance(value, int) and int(float(value)) != value:
+            return f"a column of type {column.kind} has 53 bits for a number"
+        return ""
+
+    def value(self, column: Column, value: Any) -> Any:
+        """The driver takes it as it is."""
+        return value
+
+    def kind_of(self, declared: str | None, values: Sequence[Any]) -> str | None:
+        """A column without a type keeps each value."""
+        return ""
+
+
+def problem_of_value(value: Any) -> str:
+    """Why sqlite cannot store a value as it is, in whatever column; empty if it can."""
+    if value != value:
+        return "it is NaN, of which sqlite makes NULL"
+    if value is None or isinstance(value, (float, bytes, date)):
+        return ""
+    if isinstance(value, int):
+        return "" if LEAST <= value <= -LEAST - 1 else "sqlite has whole numbers of 64 bits"
+    if not isinstance(value, str):
+        return f"sqlite has no type for a {type(value).__name__}: row_of(tup) of a subclass decides"
+    return HALF_A_CHARACTER if is_half_a_character(value) else ""
+
+
+def _affinity(kind: str) -> str:
+    """What a column's type means to sqlite."""
+    if "int" in kind:
+        return _NUMERIC
+    if any(each in kind for each in ("char", "clob", "text")):
+        return _TEXT
+    if not kind or "blob" in kind:
+        return _ANY
+    return _REAL if any(each in kind for each in ("real", "floa", "doub")) else _NUMERIC

@@ -1,0 +1,139 @@
+"""What two-phase sinks that write part files have in common."""
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from heron_connectors.files.part_files import PartFiles, PendingFile
+from heron_connectors.folder_lock import Superseded
+from heron_connectors.transactions import TransactionId
+from heron_connectors.two_phase import RETRY_SECS, TwoPhaseSink, described
+from heron_core.errors import ComponentError
+
+BUFFERS_MAX = 4
+"""So many files' worth is kept in memory while the folder takes none; then the process ends, and
+the topology goes back."""
+
+
+class PartTransaction:
+    """The files of a transaction, of which nobody sees any, and what waits for the next ones."""
+
+    __slots__ = ("buffer", "pending", "size")
+
+    def __init__(self) -> None:
+        self.pending: list[PendingFile] = []
+        self.clear()
+
+    def clear(self) -> None:
+        """What waited is in files."""
+        self.buffer: dict[Any, list[Any]] = {}
+        """Of each partition what waits, in order."""
+        self.size = 0
+
+
+class PartFileSink(TwoPhaseSink):
+    """Writes part files: under hidden names first, renamed when their checkpoint is complete."""
+
+    _files: PartFiles
+    _buffer_size: int
+    """A file is written when what waits has this size."""
+
+    def contents(self, buffer: dict[Any, list[Any]]) -> Mapping[str, Any]:
+        """What waits, as the bytes of a file for each folder."""
+        raise NotImplementedError
+
+    def flushed(self) -> None:
+        """What `contents` gave last is in files."""
+
+    def unknown_output(self) -> str:
+        """Files of the same name that are there."""
+        number = self._files.number_of_files()
+        return f"{self._files.folder} has {number} files of another run of it" if number else ""
+
+    def output_of_another_run(self, run: str) -> str:
+        """Files, if the process that wrote last was another run's."""
+        return "" if self._files.last_run() == run else self.unknown_output()
+
+    def begin(self) -> PartTransaction:
+        """No files."""
+        self._kept: Sequence[str]
+        self._not_before = 0.0
+        return PartTransaction()
+
+    def keep(self, transaction: PartTransaction, partition: Any, item: Any, size: int) -> None:
+        """Let an item wait, and write a file if there is enough; a folder that takes none is tried
+        again."""
+        if transaction.size >= BUFFERS_MAX * self._buffer_size:
+            self.leave(f"cannot write into {self._files.folder}, and too much waits for that")
+        transaction.buffer.setdefault(partition, []).append(item)
+        transaction.size += size
+        if transaction.size >= self._buffer_size and time.monotonic() >= self._not_before:
+            problem = self._unless_flushed(transaction)
+            if problem:
+                self._not_before = time.monotonic() + RETRY_SECS
+                self._reported_once(
+                    f"{self._name}: cannot write into {self._files.folder}: {problem}; it is tried"
+                    " again"
+                )
+
+    def _unless_flushed(self, transaction: PartTransaction) -> str:
+        try:
+            self._flush(transaction)
+        except (OSError, ComponentError) as error:
+            return described(error)
+        return ""
+
+    def _flush(self, transaction: PartTransaction) -> None:
+        """All that waits is in files on return; nothing has changed if it raises."""
+        if not self._files.is_locked:
+            self._lock()
+            self._files.discard_others(self._kept)
+        written: list[PendingFile] = []
+        try:
+            for where, data in self.contents(transaction.buffer).items():
+                written.append(self._files.add_pending(where, data))
+        except OSError:
+            self._files.discard(written)
+            raise
+        transaction.pending += written
+        transaction.clear()
+        self.flushed()
+
+    def _lock(self) -> None:
+        try:
+            self._files.lock()
+        except Superseded as error:
+            self.leave(str(error))
+
+    def pre_commit(
+        self, transaction: PartTransaction, transaction_id: TransactionId
+    ) -> list[list[str]]:
+        """Write what waits; the names are what `commit` needs."""
+        if transaction.buffer:
+            self._flush(transaction)
+        return self._files.named(transaction.pending, str(transaction_id))
+
+    def commit(self, prepared: list[list[str]], transaction_id: TransactionId) -> None:
+        """Give the files their names."""
+        try:
+            absent = self._files.publish(prepared)
+        except Superseded as error:
+            self.leave(str(error))
+        for each in absent:
+            self.logger.warning(
+                "%s is not in %s: it was there and is gone, or its hidden file was removed",
+                *(each, self._files.folder),
+            )
+
+    def abort(self, transaction: PartTransaction) -> None:
+        """Remove the files."""
+        self._files.discard(transaction.pending)
+
+    def abort_others(self, prepared: Sequence[list[list[str]]]) -> None:
+        """Remembers which hidden files to leave: the others go when the folder is locked."""
+        self._kept = [name for files in prepared for _, name, _ in files]
+
+    def close(self) -> None:
+        """Let others write."""
+        super().close()
+        self._files.unlock()

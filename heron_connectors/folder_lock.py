@@ -1,0 +1,146 @@
+"""A lock in a folder: one process writes under a name, and its replacement takes the name over.
+
+    FOLDER/.part-sink-00000.lock     {"run": "3f…", "born_ms": 1764110000000}, locked by POSIX
+    FOLDER/.part-sink-00000.lock.RANDOM   that of a process which takes over, before it is renamed
+
+POSIX locks end with their process, whatever kills it. That of a frozen process does not end: its
+replacement locks a new file and renames it over the old one. So whoever holds the lock of the file
+that has the name may write, and a process that wakes up sees that its file is another one:
+
+    file is not locked                           take it
+    locked by another run                        refused: two topologies would mix their files
+    locked by an older process of the same run   replace the file
+    locked by a younger one                      refused: this process is the one that was replaced
+"""
+
+import fcntl
+import json
+import os
+import secrets
+
+from heron_api.incarnation import Incarnation
+from heron_core.errors import ComponentError
+
+RANDOM_BYTES = 4
+RECORD_BYTES_MAX = 4096
+"""Far beyond any record's."""
+
+
+class Superseded(ComponentError):
+    """Another process has taken this one's place: it may not write any more."""
+
+
+class FolderLock:
+    """The lock of one name in a folder, for one process."""
+
+    def __init__(self, path: str, name: str, incarnation: Incarnation) -> None:
+        self._path = path
+        self._name = name
+        self._incarnation = incarnation
+        self._file: int | None = None
+
+    @property
+    def is_taken(self) -> bool:
+        """Whether this process has taken it; it may have lost it since."""
+        return self._file is not None
+
+    def take(self) -> None:
+        """ComponentError if another topology has it, Superseded if it is the replacement of this
+        process."""
+        os.makedirs(os.path.dirname(self._path), exist_ok=True)
+        while self._file is None:
+            file = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o644)
+            try:
+                self._take(file)
+            finally:
+                if self._file != file:
+                    os.close(file)
+
+    def _take(self, file: int) -> None:
+        """Have this file's lock, or that of one in its place; neither if it was replaced just
+        now."""
+        if not _locked(file):
+            self._check(_incarnation_in(file))
+            self._replace()
+        elif self._is_at_path(file):
+            _write(file, self._incarnation)
+            self._file = file
+
+    def _check(self, holder: Incarnation | None) -> None:
+        ours = self._incarnation
+        if holder is None or not ours.run or holder.run != ours.run:
+            raise ComponentError(
+                f"another process writes {self._name} in {os.path.dirname(self._path)}: give each"
+                " topology a folder of its own"
+            )
+        if holder.born_ms > ours.born_ms:
+            raise self._superseded()
+
+    def _replace(self) -> None:
+        beside = f"{self._path}.{secrets.token_hex(RANDOM_BYTES)}"
+        file = os.open(beside, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o644)
+        try:
+            _locked(file)
+            _write(file, self._incarnation)
+            os.replace(beside, self._path)
+        except BaseException:
+            os.close(file)
+            raise
+        self._file = file
+
+    def last_run(self) -> str | None:
+        """The run of the process that took it last; None if it is not known."""
+        try:
+            file = os.open(self._path, os.O_RDONLY)
+        except OSError:
+            return None
+        try:
+            found = _incarnation_in(file)
+        finally:
+            os.close(file)
+        return None if found is None else found.run
+
+    def check(self) -> None:
+        """Superseded if another process has taken it over."""
+        if self._file is not None and not self._is_at_path(self._file):
+            raise self._superseded()
+
+    def _superseded(self) -> Superseded:
+        return Superseded(
+            f"another process has taken over {self._name} in {os.path.dirname(self._path)}: this"
+            " one was replaced while it was frozen, and writes no more"
+        )
+
+    def _is_at_path(self, file: int) -> bool:
+        try:
+            return os.path.samestat(os.fstat(file), os.stat(self._path))
+        except FileNotFoundError:
+            return False
+
+    def release(self) -> None:
+        """Let others write."""
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
+
+
+def _locked(file: int) -> bool:
+    try:
+        fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
+def _incarnation_in(file: int) -> Incarnation | None:
+    try:
+        found = json.loads(os.pread(file, RECORD_BYTES_MAX, 0))
+        return Incarnation(found["run"], found["born_ms"])
+    except (ValueError, KeyError, TypeError):
+        return None
+
+
+def _write(file: int, incarnation: Incarnation) -> None:
+    record = {"run": incarnation.run, "born_ms": incarnation.born_ms}
+    os.ftruncate(file, 0)
+    os.pwrite(file, json.dumps(record).encode(), 0)

@@ -1,0 +1,78 @@
+"""What the snapshots of an Iceberg table say of those who have written them."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from heron_connectors.tables.table_sink import RUN
+from heron_connectors.transactions import TransactionId
+from heron_core.errors import ComponentError
+
+WRITER, NUMBER = "heronpy.writer", "heronpy.number"
+"""In the summary of a snapshot: the id of the transaction that it has."""
+REPLACE = "replace"
+"""The operation of a snapshot that has the rows of its parent in other files: a compaction's."""
+EMPTY, AWAY = 0, -1
+"""In place of a snapshot's id: the table had none; it was not seen."""
+
+
+def summary_of(run: str, transaction_id: TransactionId) -> dict[str, str]:
+    """What a snapshot says of its transaction."""
+    return {RUN: run, WRITER: transaction_id.writer, NUMBER: str(transaction_id.number)}
+
+
+def has_transaction(
+    table: Any, transaction_id: TransactionId, base: int, *, must_know: bool
+) -> bool:
+    """Whether a snapshot of the table has a transaction of this writer with this number, or a later
+    one; all of them are behind the snapshot `base`. ComponentError if the snapshots that would show
+    it are gone; with `must_know` false it is taken as not there then."""
+    oldest = None
+    for snapshot in _newest_first(table):
+        if snapshot.snapshot_id == base:
+            return False
+        said = _said(snapshot)
+        if said.get(WRITER) == transaction_id.writer:
+            return int(said[NUMBER]) >= transaction_id.number
+        oldest = snapshot
+    if not must_know or (base in (EMPTY, AWAY) and _is_first(oldest)):
+        return False
+    raise ComponentError(
+        f"whether {'.'.join(table.name())} has transaction {transaction_id} cannot be known: the"
+        " snapshots since it was prepared are expired, rolled back or of a former table; compare"
+        " the rows, then begin with --fresh"
+    )
+
+
+def _is_first(snapshot: Any) -> bool:
+    """Whether a table had none before it; an expired parent stays named, or is left out, but its
+    number in the sequence is missing."""
+    if snapshot is None:
+        return True
+    return snapshot.parent_snapshot_id is None and (snapshot.sequence_number or 0) <= 1
+
+
+def rows_of_other_runs(table: Any, run: str) -> int:
+    """Rows in the table; 0 if the newest change of them was this run's."""
+    newest = table.current_snapshot()
+    changes = (each for each in _newest_first(table) if _operation(each) != REPLACE)
+    last = next(changes, None)
+    if last is None or (run and _said(last).get(RUN) == run):
+        return 0
+    return int(_said(newest).get("total-records") or 0)
+
+
+def _newest_first(table: Any) -> Iterator[Any]:
+    """The snapshots from the current one back, as far as they are there."""
+    by_id = {each.snapshot_id: each for each in table.snapshots()}
+    snapshot = table.current_snapshot()
+    while snapshot is not None:
+        yield snapshot
+        snapshot = by_id.get(snapshot.parent_snapshot_id)
+
+
+def _said(snapshot: Any) -> Mapping[str, str]:
+    return {} if snapshot.summary is None else snapshot.summary.additional_properties
+
+
+def _operation(snapshot: Any) -> str:
+    return "" if snapshot.summary is None else str(snapshot.summary.operation.value)

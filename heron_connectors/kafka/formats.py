@@ -1,0 +1,189 @@
+"""How the key and the value of a record are made of a tuple, and a tuple of them.
+
+`kafka.key.format` and `kafka.value.format` say it: text, json and bytes for a source (a sink sees
+by the value itself which one), avro, by a schema registry, for both.
+"""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from heron_connectors.kafka.avro_records import AvroPart, Read, avro_reader
+from heron_connectors.kafka.records import bytes_of
+from heron_connectors.kafka.schema_registry import (
+    AVRO,
+    FORMATS,
+    PARTS,
+    format_key,
+    registry_of,
+    schema_key,
+)
+from heron_core.errors import ComponentError
+
+Encode = Callable[[Any], bytes | None]
+"""A tuple -> the key or the value of its record; ValueError that names the field."""
+
+PLAIN: Mapping[str, Callable[[bytes | None], Any]] = {
+    "text": lambda data: None if data is None else data.decode(),
+    "json": lambda data: None if data is None else json.loads(data),
+    "bytes": lambda data: data,
+}
+_ATTRIBUTES: dict[str, Callable[[Any], Any]] = {
+    "topic": lambda record: record.topic(),
+    "partition": lambda record: record.partition(),
+    "offset": lambda record: record.offset(),
+    "timestamp_ms": lambda record: record.timestamp()[1],
+    "headers": lambda record: record.headers() or [],
+}
+OWN_FIELDS = (*PARTS, *_ATTRIBUTES)
+"""What a field of a source may be, besides one of its record's own."""
+
+
+def format_of(config: Mapping[str, Any], part: str, name: str, plain: Sequence[str]) -> str:
+    """The format of a key or a value; "" if none is said. ComponentError for another one."""
+    said = config.get(format_key(part))
+    choices = (*plain, *FORMATS)
+    if said is not None and said not in choices:
+        raise ComponentError(
+            f"{name}: {format_key(part)} is one of {', '.join(choices)}, not {said!r}"
+        )
+    return said or ""
+
+
+# --- what a sink writes ---------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """Where a tuple has what becomes a part of its record, and the config key that says so."""
+
+    at: int
+    key: str
+
+    def of(self, tup: Any) -> tuple[Any, str]:
+        """The value and the beginning of what is told of it; ValueError if there is none."""
+        try:
+            return tup.values[self.at], f"{tup.fields[self.at]}="
+        except IndexError:
+            fields = ", ".join(tup.fields)
+            raise ValueError(f"{self.key} is {self.at}, and a tuple has {fields}") from None
+
+    def field_of(self, fields: Sequence[str]) -> str:
+        """Its name; ComponentError if tuples have no such one."""
+        try:
+            return fields[self.at]
+        except IndexError:
+            raise ComponentError(
+                f"{self.key} is {self.at}, and a tuple has {', '.join(fields)}"
+            ) from None
+
+
+def plain_encoder(position: Position) -> Encode:
+    """Texts as UTF-8, bytes as they are, the rest as JSON."""
+    return lambda tup: bytes_of(*position.of(tup))
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """What comes into a sink: its fields, and the types that are declared of them."""
+
+    fields: Sequence[str]
+    types: Mapping[str, str]
+
+
+def encoder(
+    config: Mapping[str, Any], name: str, topic: str, part: str, position: Position | None,
+    inputs: Inputs, left_out: Position | None,
+) -> Encode:  # fmt: skip
+    """Of a part in the format of a registry. Without a position the fields of a tuple are those of
+    the record, but for the one that has the headers."""
+    kind = format_of(config, part, name, ())
+    registry = registry_of(config, name, kind)
+    skipped = None if left_out is None else left_out.field_of(inputs.fields)
+    fields = [each for each in inputs.fields if each != skipped]
+    if position is not None:
+        fields = [position.field_of(inputs.fields)]
+    types = {each: inputs.types.get(each, "") for each in fields}
+    made = AvroPart(registry, topic, part, types, position is None)
+    encode = made.encoder(config.get(schema_key(part)))
+    if position is not None:
+        return lambda tup: _labelled(encode, *position.of(tup))
+    positions = [inputs.fields.index(each) for each in fields]
+    return lambda tup: _record(encode, fields, [tup.values[at] for at in positions])
+
+
+def _labelled(encode: Callable[[Any], bytes | None], value: Any, label: str) -> bytes | None:
+    """The message begins with the field's name."""
+    try:
+        return encode(value)
+    except ValueError as error:
+        raise ValueError(f"{label.rstrip('=')}: {error}") from None
+
+
+def _record(
+    encode: Callable[[Any], bytes | None], fields: Sequence[str], values: Sequence[Any]
+) -> bytes | None:
+    try:
+        return encode(dict(zip(fields, values, strict=True)))
+    except ValueError as error:
+        raise ValueError(str(error).removeprefix(".")) from None
+
+
+# --- what a source reads --------------------------------------------------------------------------
+
+
+class FieldReader:
+    """Makes the values of a tuple of a record: for fields `key` and `value` the whole of them, for
+    a name that no record of Kafka has the field of the value that is called so."""
+
+    def __init__(self, outputs: Any, config: Mapping[str, Any], name: str) -> None:
+        types = outputs if isinstance(outputs, Mapping) else {}
+        own = [each for each in outputs if each not in OWN_FIELDS]
+        self._parts: dict[str, Read] = {}
+        for part in PARTS:
+            if part in outputs or (part == "value" and own):
+                known = {each: types.get(each, "") for each in own if part == "value"}
+                self._parts[part] = _reader(config, name, part, known)
+        self._outputs = list(outputs)
+
+    def values(self, record: Any) -> list[Any]:
+        """Of a tuple, in the order of its fields; ValueError for a record that cannot be decoded,
+        RegistryAway while nobody knows."""
+        parts = {
+            part: read(record.key() if part == "key" else record.value(), record)
+            for part, read in self._parts.items()
+        }
+        return [self._value(each, parts, record) for each in self._outputs]
+
+    def _value(self, field: str, parts: Mapping[str, Any], record: Any) -> Any:
+        if field in parts:
+            return parts[field]
+        if field in _ATTRIBUTES:
+            return _ATTRIBUTES[field](record)
+        value = parts["value"]
+        if not isinstance(value, Mapping):
+            raise ValueError(f"its value has no fields, and {field!r} is asked for")
+        if field not in value:
+            raise ValueError(f"its value has no field {field!r}, but {', '.join(map(str, value))}")
+        return value[field]
+
+
+def _reader(config: Mapping[str, Any], name: str, part: str, types: Mapping[str, str]) -> Read:
+    kind = format_of(config, part, name, tuple(PLAIN)) or "text"
+    if kind == AVRO:
+        registry = registry_of(config, name, kind)
+        return avro_reader(registry, part, config.get(schema_key(part)), types)
+    if types and kind != "json":
+        known = ", ".join(OWN_FIELDS)
+        raise ComponentError(f"{name}: a record has no {next(iter(types))!r}, but {known}")
+    decode = PLAIN[kind]
+    return lambda data, record: decode(data)
+
+
+def described(error: ValueError) -> str:
+    """Why a record is left out."""
+    if isinstance(error, UnicodeDecodeError):
+        key = format_key("value")
+        return f"it is not UTF-8 ({error.reason} at byte {error.start}; {key}: bytes takes it)"
+    return str(error)

@@ -1,0 +1,187 @@
+"""A schema registry as Kafka's spout and sink use it: settings, questions to it, and its answers.
+
+confluent_kafka's own client asks, and its serializers make the bytes (a zero byte, the number of
+the schema, what Avro has). A registry that is away, or refuses the credentials, is
+`RegistryAway`: who reads waits for it. Whatever else it refuses is an error that names the subject.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from http import HTTPStatus
+from importlib import import_module
+from types import ModuleType
+from typing import Any
+
+from heron_connectors.kafka.client import setting
+from heron_core.errors import ComponentError
+
+URL = "kafka.schema.registry.url"
+"""Config key: where the registry is; several, separated by commas."""
+CLIENT = "kafka.schema.registry"
+"""Config key: further settings of confluent_kafka's registry client, such as
+basic.auth.user.info and ssl.ca.location."""
+AUTO_REGISTER = "kafka.schema.auto.register"
+"""Config key: whether a sink registers its schema (true), or it has to be there."""
+USE_LATEST = "kafka.schema.use.latest"
+"""Config key: true to write by the newest schema of the subject, which the sink does not change."""
+STRATEGY = "kafka.schema.subject.strategy"
+"""Config key: topic (the default: TOPIC-value), record, or topic-record."""
+PARTS = ("key", "value")
+AVRO = "avro"
+FORMATS = (AVRO,)
+INSTALL = "pip install 'heronpy-topologies[registry]'"
+
+TIMEOUT_SECS = 5
+"""For one question: less than the six seconds that brokers get, as both are asked at a start."""
+DEFAULTS = {"timeout": TIMEOUT_SECS, "max.retries": 0}
+"""Of the client; its own retries would hold an instance for a minute in one call."""
+_STRATEGIES: Mapping[str, Callable[[str, str, str], str]] = {
+    "topic": lambda topic, part, record: f"{topic}-{part}",
+    "record": lambda topic, part, record: record,
+    "topic-record": lambda topic, part, record: f"{topic}-{record}",
+}
+_NOT_FOUND, _CONFLICT = 404, 409
+_AWAY = (401, 403, 408, 429)
+"""Answers, besides those from 500 on, that another time or other credentials change."""
+
+
+class RegistryAway(ComponentError):
+    """It does not answer, or not to these credentials: ask again later."""
+
+
+def format_key(part: str) -> str:
+    """The config key of a part's format."""
+    return f"kafka.{part}.format"
+
+
+def schema_key(part: str) -> str:
+    """The config key of a part's schema: Avro's JSON, or a file of it. A source
+    reads by it, and a sink writes by it."""
+    return f"kafka.{part}.schema"
+
+
+def package(name: str, kind: str) -> ModuleType:
+    """A module of confluent_kafka's registry client; ComponentError if what it needs is missing."""
+    try:
+        return import_module(name)
+    except ImportError as error:
+        missing = str(error.name or error).partition(".")[0]
+        raise ComponentError(f"records in {kind} need the package {missing}: {INSTALL}") from None
+
+
+@dataclass(frozen=True, slots=True)
+class Registry:
+    """What a component is told of the registry, and its client."""
+
+    url: str
+    client: Any
+    strategy: str = "topic"
+    auto_register: bool = True
+    use_latest: bool = False
+
+    def subject(self, topic: str, part: str, record: str) -> str:
+        """The name under which the registry has the schema of a topic's key or value."""
+        if self.strategy != "topic" and not record:
+            raise ComponentError(
+                f"{STRATEGY} {self.strategy!r} needs a schema with a name: use topic"
+            )
+        return _STRATEGIES[self.strategy](topic, part, record)
+
+    def strategy_of(self, part: str, note: Callable[[str], Any] = str) -> Callable[..., str | None]:
+        """The same as confluent_kafka asks for it; `note` is told the name of each record."""
+
+        def subject(context: Any, record: str | None) -> str | None:
+            if record is None:
+                return None  # it asks again when it has the record's schema
+            note(record)
+            return self.subject(context.topic, part, record)
+
+        return subject
+
+    @contextmanager
+    def asked(self, subject: str, topic: str) -> Iterator[None]:
+        """While it is asked for the sake of a subject; ComponentError in one line."""
+        try:
+            yield
+        except Exception as error:
+            problem = self.problem(error)
+            if problem is None:
+                raise
+            if isinstance(problem, RegistryAway):
+                raise problem from None
+            text = f"schema registry at {self.url}: subject {subject} of topic {topic}: {problem}"
+            raise ComponentError(text) from None
+
+    def problem(self, error: Exception) -> Exception | None:
+        """What an error of the client says: RegistryAway, a ValueError with reason and cure, or
+        None if it is not the registry's."""
+        if isinstance(error, OSError) or type(error).__module__.startswith(("httpx", "httpcore")):
+            return RegistryAway(
+                f"schema registry at {self.url} does not answer: {first_line(error)}"
+            )
+        if not hasattr(error, "http_status_code"):
+            return None
+        status, text = error.http_status_code, first_line(getattr(error, "error_message", error))
+        if status == _CONFLICT:
+            return ValueError(
+                f"the schema is not compatible with those that it has ({text}): give added fields"
+                f" a default, write another topic, or change the subject's compatibility"
+            )
+        if status == _NOT_FOUND:
+            return ValueError(f"{text}: register it, or set {AUTO_REGISTER}: true")
+        if status not in _AWAY and status < HTTPStatus.INTERNAL_SERVER_ERROR:
+            return ValueError(f"it refuses the schema: {text}")
+        return RegistryAway(f"schema registry at {self.url} answers {status}: {text}")
+
+
+def first_line(error: object) -> str:
+    """Of its text, or its type if it has none."""
+    text = str(error).strip()
+    return text.splitlines()[0] if text else type(error).__name__
+
+
+def registry_of(config: Mapping[str, Any], name: str, kind: str) -> Registry:
+    """What the config of a component says; ComponentError if it is wrong. Asks nothing yet."""
+    url = str(setting(config, URL, None, name))
+    strategy = config.get(STRATEGY, "topic")
+    if strategy not in _STRATEGIES:
+        choices = ", ".join(_STRATEGIES)
+        raise ComponentError(f"{name}: {STRATEGY} is one of {choices}, not {strategy!r}")
+    use_latest = _truth(config, USE_LATEST, False, name)
+    auto_register = _truth(config, AUTO_REGISTER, not use_latest, name)
+    if use_latest and auto_register:
+        raise ComponentError(f"{name}: {USE_LATEST} and {AUTO_REGISTER} exclude each other")
+    module = package("confluent_kafka.schema_registry", kind)
+    try:
+        client = module.SchemaRegistryClient({**DEFAULTS, **config.get(CLIENT, {}), "url": url})
+    except (TypeError, ValueError, OSError) as error:
+        raise ComponentError(f"{name}: {CLIENT}: {first_line(error)}") from None
+    return Registry(shown_url(url), client, strategy, auto_register, use_latest)
+
+
+def shown_url(url: str) -> str:
+    """Without the name and the password that it may have."""
+    return ",".join(_without_credentials(each) for each in url.split(","))
+
+
+def _without_credentials(url: str) -> str:
+    scheme, found, rest = url.partition("://")
+    return f"{scheme}{found}{rest.rpartition('@')[2]}"
+
+
+def _truth(config: Mapping[str, Any], key: str, default: bool, name: str) -> bool:
+    value = config.get(key, default)
+    if not isinstance(value, bool):
+        raise ComponentError(f"{name}: {key} is true or false, not {value!r}")
+    return value
+
+
+def context_of(topic: str, part: str, headers: Any = None) -> Any:
+    """Where a key or a value is, as confluent_kafka's serializers are told it."""
+    return import_module("confluent_kafka.serialization").SerializationContext(topic, part, headers)
+
+
+def context_in(record: Any, part: str) -> Any:
+    """The same of a record that was read: its headers may have the number of its schema."""
+    return context_of(record.topic(), part, record.headers() or [])

@@ -1,0 +1,449 @@
+"""Records of Kafka topics as tuples; offsets are committed up to the lowest that is not acked."""
+
+import time
+from collections.abc import Iterable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from heron_api.spout.spout import Spout
+from heron_api.state.state import State
+from heron_api.state.stateful_component import TwoPhaseStatefulComponent
+from heron_connectors.kafka.client import (
+    METADATA_SECS,
+    NEEDED_PACKAGE,
+    SERVERS,
+    SparingLog,
+    error_text,
+    kafka,
+    partitions_of,
+    setting,
+)
+from heron_connectors.kafka.formats import FieldReader, described
+from heron_connectors.kafka.offsets import OffsetLedger, PartitionKey
+from heron_connectors.kafka.schema_registry import RegistryAway
+from heron_connectors.kafka.waiting_records import WaitingRecords
+from heron_connectors.replay_queue import ReplayQueue, give_up
+from heron_core import config as keys
+from heron_core.errors import ComponentError
+
+if TYPE_CHECKING:
+    from heron_api.topology_context import TopologyContext
+
+TOPICS = "kafka.topics"
+"""Config key: a topic, or a list of them."""
+GROUP = "kafka.group"
+"""Config key: the consumer group; by default TOPOLOGY.COMPONENT."""
+ASSIGNMENT = "kafka.assignment"
+"""Config key: group (the default): the brokers divide the partitions and take them away again;
+fixed: instance i of n reads each n-th partition, as Storm's ManualPartitionSubscription."""
+FINISH_AT_END = "kafka.finish.at.end"
+"""Config key: true to finish when every partition is read to its end; the assignment is fixed then,
+as a group that its members leave one by one would never come to rest."""
+PENDING_PER_PARTITION = "kafka.pending.per.partition"
+"""Config key: a partition with so many records that are not acked is not read on (1000): one record
+that fails again and again must not let the others run away from it."""
+COMMIT_SECS = "kafka.commit.secs"
+"""Config key: the time between two commits (1)."""
+REPEAT_COMMIT_SECS = 5.0
+"""A position that has not changed is committed again after this time, as Java's consumer does: the
+client repeats a commit that brokers did not take at once, maybe behind a later one, and then the
+lower offset would stay. A restart within this time reads these records again."""
+CONSUMER = "kafka.consumer"
+"""Config key: further settings of librdkafka's consumer, for example security."""
+
+STATE_KEY = "heronpy.kafka_spout"
+"""Under it the state has the positions."""
+CHECKPOINTS_MAX = 16
+"""Checkpoints that are not complete and may become so: older ones have failed."""
+
+RecordId = tuple[str, int, int] | tuple[str, int, int, int]
+"""(topic, partition, offset), and how often the partition has left this process, if it has."""
+
+
+class KafkaSpout(Spout, TwoPhaseStatefulComponent):
+    """Emits the records of topics; the id of a tuple is (topic, partition, offset), with a
+    fourth number if its partition was another process's meanwhile.
+
+    lines = KafkaSpout.spec(
+        par=2, config={"kafka.bootstrap.servers": "localhost:9092", "kafka.topics": "lines"}
+    )
+
+    `outputs` of a subclass chooses from value, key, topic, partition, offset, timestamp_ms and
+    headers; other names are fields of a value in JSON or Avro. A record that fails is
+    emitted again; one that cannot be decoded is an error, and is left out. While a schema registry
+    is away its records wait. Under EFFECTIVELY_ONCE the positions are part of the checkpoint, and
+    are committed to the brokers when that is complete.
+    """
+
+    outputs = ["value"]
+    topics: str | Sequence[str] | None = None
+    servers: str | None = None
+    needed_package = NEEDED_PACKAGE
+
+    def init_state(self, stateful_state: State) -> None:
+        """Keep the state."""
+        self._state = stateful_state
+
+    def initialize(self, config: dict[str, Any], context: "TopologyContext") -> None:
+        """Connect; ComponentError if no broker answers or a topic is unknown."""
+        name = context.get_component_id()
+        topics = setting(config, TOPICS, self.topics, name)
+        self._topics = [topics] if isinstance(topics, str) else list(topics)
+        self._servers = str(setting(config, SERVERS, self.servers, name))
+        self._fields = FieldReader(self.outputs, config, name)
+        self._finish_at_end = bool(config.get(FINISH_AT_END, False))
+        self._failed: ReplayQueue[RecordId] = ReplayQueue.of(config)
+        self._is_exact = config.get(keys.RELIABILITY_MODE) == keys.EFFECTIVELY_ONCE
+        self._is_fixed = self._is_assigned_fixed(config, name)
+        self._pending_max = int(config.get(PENDING_PER_PARTITION, 1000))
+        self._commit_secs = float(config.get(COMMIT_SECS, 1.0))
+        tasks = context.get_component_tasks(name)
+        self._index, self._instances = tasks.index(context.get_task_id()), len(tasks)
+        group = config.get(GROUP, f"{context.get_topology_name()}.{name}")
+        self._connect({**config.get(CONSUMER, {}), "group.id": group})
+
+    def _is_assigned_fixed(self, config: dict[str, Any], name: str) -> bool:
+        assignment = config.get(ASSIGNMENT, "fixed" if self._is_exact else "group")
+        if assignment not in ("group", "fixed"):
+            raise ComponentError(f"{name}: {ASSIGNMENT} is group or fixed, not {assignment!r}")
+        if self._is_exact and assignment == "group":
+            raise ComponentError(
+                f"{name}: with {keys.EFFECTIVELY_ONCE} {ASSIGNMENT} must be fixed: a group would"
+                " move partitions between instances, and their positions in the state stay"
+            )
+        return self._finish_at_end or assignment == "fixed"
+
+    def _connect(self, settings: dict[str, Any]) -> None:
+        self._consumer: Any = kafka().Consumer(
+            {
+                "bootstrap.servers": self._servers,
+                "auto.offset.reset": "earliest",
+                "enable.partition.eof": self._finish_at_end,
+                **settings,
+                "enable.auto.commit": False,
+                "on_commit": self._committed,
+            },
+            logger=SparingLog(self.logger),
+        )
+        self._all_partitions = partitions_of(self._consumer, self._servers, self._topics)
+        self._subscribed = False
+        self._begins_at_end = settings.get("auto.offset.reset") in ("latest", "end", "largest")
+        self._positions: dict[PartitionKey, int] = {}
+        """Where to begin if another process stopped there, by a state that it left; under
+        EFFECTIVELY_ONCE it goes on with each record."""
+        self._restore()
+        self._ledger = OffsetLedger()
+        self._waiting = WaitingRecords()
+        self._values: dict[RecordId, list[Any]] = {}
+        self._readings: dict[PartitionKey, int] = {}
+        """How often a partition has left this process: its records may be read again."""
+        self._paused: set[PartitionKey] = set()
+        self._held: set[PartitionKey] = set()
+        """Paused as well, as a record of them waits for the schema registry."""
+        self._ended: set[PartitionKey] = set()
+        self._mine: list[PartitionKey] = []
+        self._next_commit = self._next_repeat = 0.0
+
+    # --- checkpoints ----------------------------------------------------------------------------
+
+    def _restore(self) -> None:
+        self._of_checkpoint: dict[int, dict[PartitionKey, int]] = {}
+        """Positions to commit when a checkpoint is complete."""
+        saved = self._state.get(STATE_KEY) if self._is_exact else None
+        for topic, partition, position in saved or ():
+            self._positions[topic, partition] = position
+
+    def pre_save(self, checkpoint_id: Any) -> None:
+        """The position in each partition."""
+        if self._is_exact:
+            saved = [[*partition_key, each] for partition_key, each in self._positions.items()]
+            self._state.put(STATE_KEY, saved)
+            waiting = self._of_checkpoint
+            waiting[int(checkpoint_id)] = dict(self._positions)
+            while len(waiting) > CHECKPOINTS_MAX:
+                del waiting[min(waiting)]
+
+    def post_save(self, checkpoint_id: Any) -> None:
+        """Tell the brokers: others see by it how far this topology is, and the next one begins
+        there."""
+        completed = int(checkpoint_id)
+        done = [each for each in self._of_checkpoint if each <= completed]
+        positions = [self._of_checkpoint.pop(each) for each in sorted(done)]
+        if positions:
+            self._commit_positions(positions[-1], wait=False)
+
+    def _learn_positions(self) -> None:
+        """Where partitions begin that the state does not know: what a restore goes back to must not
+        depend on what is committed until then."""
+        make = kafka().TopicPartition
+        unknown = [make(*each) for each in self._mine if each not in self._positions]
+        for each in self._consumer.committed(unknown, timeout=METADATA_SECS) if unknown else ():
+            position = each.offset
+            if position < 0:
+                ends = self._consumer.get_watermark_offsets(each, timeout=METADATA_SECS)
+                position = ends[1 if self._begins_at_end else 0]
+            self._positions[_partition_key(each)] = position
+
+    def _subscribe(self) -> None:
+        """Begin to read; not before the first next_tuple, when a state that was left is there."""
+        if self._is_fixed:
+            self._mine = self._all_partitions[self._index :: self._instances]
+            if self._is_exact:
+                self._learn_positions()
+            self._consumer.assign(self._from_positions(self._mine))
+        else:
+            self._consumer.subscribe(
+                self._topics,
+                on_assign=self._assigned,
+                on_revoke=self._revoked,
+                on_lost=self._lost,
+            )
+        self._subscribed = True
+
+    def _from_positions(self, partition_keys: Iterable[PartitionKey]) -> list[Any]:
+        """What was committed is where a partition without a position begins."""
+        make = kafka().TopicPartition
+        known = self._positions
+        return [
+            make(*each, known[each]) if each in known else make(*each) for each in partition_keys
+        ]
+
+    # --- rebalances: librdkafka calls these inside poll() ---------------------------------------
+
+    def _assigned(self, consumer: Any, partitions: Any) -> None:
+        self.logger.info("reads partitions %s", [each.partition for each in partitions])
+        self._mine += [_partition_key(each) for each in partitions]
+        if self._positions:
+            consumer.assign(self._from_positions(map(_partition_key, partitions)))
+
+    def _revoked(self, _: Any, partitions: Any) -> None:
+        self._commit(wait=True, everything=True)
+        self._lost(_, partitions)
+
+    def _lost(self, _: Any, partitions: Any) -> None:
+        gone = set(map(_partition_key, partitions))
+        self._waiting.drop(gone)
+        for each in gone:
+            self._ledger.revoke(each)
+            self._positions.pop(each, None)
+            self._readings[each] = self._readings.get(each, 0) + 1
+        self._mine = [each for each in self._mine if each not in gone]
+        # The client would keep it, if they come back.
+        self._resume((self._paused | self._held) & gone)
+        self._held -= gone
+        self._values = {key: each for key, each in self._values.items() if key[:2] not in gone}
+        self._failed.retain(lambda record_id: record_id[:2] not in gone)
+
+    # --- the stream of records ------------------------------------------------------------------
+
+    def next_tuple(self) -> None:
+        """Emit what failed, or else the next record."""
+        self._commit_if_due()
+        if self._failed and self._emit_failed():
+            return
+        if not self._subscribed:
+            self._subscribe()
+        if (record := self._next_record()) is not None:
+            self._take(record)
+        elif self._is_at_end:
+            self.finish()
+
+    @property
+    def _is_at_end(self) -> bool:
+        is_empty = not self._failed and not self._waiting
+        return self._finish_at_end and is_empty and self._ended.issuperset(self._mine)
+
+    def _next_record(self) -> Any:
+        """One that waits for the schema registry, if it is due, or else what the brokers have; the
+        client is asked in any case, as it has to be to stay in its group."""
+        record = self._consumer.poll(0)
+        if record is not None and record.error() is not None:
+            self._take_error(record)
+        elif record is not None:
+            if not self._waiting:
+                return record
+            partition_key = _partition_of(record)
+            self._hold(partition_key)
+            self._waiting.add(partition_key, record)
+        return self._waiting.take(time.monotonic())
+
+    def _emit_failed(self) -> bool:
+        """Emit a record that failed and is due; whether there was one."""
+        while (record_id := self._failed.take(time.monotonic())) is not None:
+            if record_id in self._values:
+                self.emit(self._values[record_id], tup_id=record_id)
+                return True
+        return False
+
+    def _take_error(self, record: Any) -> None:
+        """Brokers that are away come back: librdkafka tries on; what it cannot mend is fatal."""
+        error = record.error()
+        if error.code() == kafka().KafkaError._PARTITION_EOF:
+            self._ended.add(_partition_of(record))
+        elif error.fatal():
+            text = f"Kafka at {self._servers}: {error_text(error)}"
+            self.delegate.call_soon(partial(self.delegate.leave, text))
+        elif not error.retriable():
+            self.logger.warning("Kafka at %s: %s", self._servers, error_text(error))
+
+    def _take(self, record: Any) -> None:
+        """Emit it; ComponentError if it cannot be decoded, or is not of the declared types."""
+        partition_key, offset = _partition_of(record), record.offset()
+        values: list[Any] | None = None
+        try:
+            values = self._fields.values(record)
+        except RegistryAway as error:
+            self._wait_with(record, error)
+            return
+        except ValueError as error:
+            problem = described(error)
+        self._decoded(partition_key)
+        self._note_taken(partition_key, offset)
+        try:
+            if values is not None:
+                self._emit_taken(partition_key, offset, values)
+                return
+        except TypeError as error:  # of the emit: a value is not of the declared type
+            problem = str(error)
+        self._values.pop((*partition_key, offset), None)
+        self._ledger.ack(partition_key, offset)
+        raise ComponentError(
+            f"{partition_key[0]}[{partition_key[1]}]@{offset} is left out: {problem}"
+        )
+
+    def _note_taken(self, partition_key: PartitionKey, offset: int) -> None:
+        if self._is_exact:
+            self._positions[partition_key] = offset + 1
+        else:
+            self._ledger.take(partition_key, offset)
+
+    def _emit_taken(self, partition_key: PartitionKey, offset: int, values: list[Any]) -> None:
+        if self._is_exact:
+            self.emit(values)
+            return
+        if self._ledger.pending(partition_key) >= self._pending_max:
+            self._paused.add(partition_key)
+            self._consumer.pause([kafka().TopicPartition(*partition_key)])
+        record_id = self._id_of(partition_key, offset)
+        self._values[record_id] = values
+        self.emit(values, tup_id=record_id)
+
+    def _wait_with(self, record: Any, error: Exception) -> None:
+        """Of its partition nothing comes until it is decoded."""
+        partition_key = _partition_of(record)
+        self._hold(partition_key)
+        pause = self._waiting.put_back(partition_key, record, time.monotonic())
+        self.logger.warning("%s; tried again in %g s", error, pause)
+
+    def _hold(self, partition_key: PartitionKey) -> None:
+        self._held.add(partition_key)
+        self._consumer.pause([kafka().TopicPartition(*partition_key)])
+
+    def _decoded(self, partition_key: PartitionKey) -> None:
+        """The registry answers, or is not asked."""
+        if self._held:
+            self._waiting.answered()
+            if partition_key in self._held - self._waiting.partition_keys:
+                self._held.remove(partition_key)
+                self._resume({partition_key} - self._paused)
+
+    def _id_of(self, partition_key: PartitionKey, offset: int) -> RecordId:
+        """A record that may be read again, as its partition was away, has another id then: what
+        becomes of its former tuple is not about the new one."""
+        reading = self._readings.get(partition_key, 0)
+        return (*partition_key, offset, reading) if reading else (*partition_key, offset)
+
+    def ack(self, tup_id: RecordId) -> None:
+        """The record is done."""
+        self._failed.acked(tup_id)
+        if tup_id in self._values:
+            self._done(tup_id)
+
+    def _done(self, tup_id: RecordId) -> None:
+        partition_key = tup_id[:2]
+        self._values.pop(tup_id, None)
+        self._ledger.ack(partition_key, tup_id[2])
+        if (
+            partition_key in self._paused
+            and self._ledger.pending(partition_key) <= self._pending_max // 2
+        ):
+            self._paused.discard(partition_key)
+            self._resume({partition_key} - self._held)
+        self._commit_if_due()
+
+    def _resume(self, partition_keys: set[PartitionKey]) -> None:
+        """Read on in partitions that had too many open records."""
+        if partition_keys:
+            self._paused -= partition_keys
+            self._consumer.resume([kafka().TopicPartition(*each) for each in partition_keys])
+
+    def fail(self, tup_id: RecordId) -> None:
+        """Emit the record again, unless it is given up, or its partition is another instance's by
+        now. The commits go on behind one that is given up."""
+        if tup_id in self._values and (failures := self._failed.failed(tup_id, time.monotonic())):
+            values = self._values[tup_id]
+            self._done(tup_id)
+            give_up(self.delegate, tup_id, values, failures)
+
+    # --- commits --------------------------------------------------------------------------------
+
+    def _commit_if_due(self) -> None:
+        now = time.monotonic()
+        if now >= self._next_commit:
+            self._next_commit = now + self._commit_secs
+            repeats = now >= self._next_repeat
+            if repeats:
+                self._next_repeat = now + REPEAT_COMMIT_SECS
+            self._commit(wait=False, everything=repeats)
+
+    def _commit(self, wait: bool, everything: bool) -> None:
+        """With `everything` once more what was asked for before: it may still be under way, and is
+        refused when the partition has moved."""
+        safe = self._ledger.commits(everything)
+        if safe:
+            self._commit_positions(safe, wait)
+
+    def _commit_positions(self, positions: dict[PartitionKey, int], wait: bool) -> None:
+        make = kafka().TopicPartition
+        offsets = [make(*partition_key, offset) for partition_key, offset in positions.items()]
+        try:
+            done = self._consumer.commit(offsets=offsets, asynchronous=not wait)
+        except kafka().KafkaException as error:
+            self._not_committed(error.args[0], offsets)
+            return
+        for each in done or ():
+            if each.error is not None:
+                self._not_committed(each.error, [each])
+
+    def _not_committed(self, error: Any, partitions: Iterable[Any]) -> None:
+        """The records come again, to whoever has their partitions, if nothing else commits them."""
+        self.logger.warning("offsets are not committed: %s", error_text(error))
+        for each in partitions:
+            self._ledger.not_committed(_partition_key(each))
+
+    def _committed(self, error: Any, partitions: Any) -> None:
+        """librdkafka calls this inside poll()."""
+        for each in partitions:
+            if error is not None or each.error is not None:
+                self._ledger.not_committed(_partition_key(each))
+
+    def close(self) -> None:
+        """Commit what is acked, leave the group."""
+        self._commit(wait=True, everything=True)
+        self._consumer.close()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Where to read on; an engine that keeps state has what was emitted before."""
+        ledger = self._ledger
+        read = {
+            partition_key: ledger.position(partition_key) for partition_key in ledger.partition_keys
+        }
+        return {"_positions": {**self._positions, **read}}
+
+
+def _partition_key(partition: Any) -> PartitionKey:
+    return partition.topic, partition.partition
+
+
+def _partition_of(record: Any) -> PartitionKey:
+    return record.topic(), record.partition()

@@ -1,0 +1,80 @@
+"""Rows that a sink leaves out of a transaction, each told and counted; the others are written."""
+
+from collections.abc import Mapping, Sequence
+from itertools import count, islice
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from heron_api.bolt.bolt import Bolt
+
+Refused = tuple[Mapping[int, str], Sequence[str], Mapping[int, list[Any]]]
+
+
+class LeavesRowsOut:
+    """What sinks in two phases do with rows that do not fit, and with rows that are refused."""
+
+    delegate: Any
+    repeats: Any
+    """Whether a transaction may be committed twice."""
+
+    def _has_left_out_none(self) -> None:
+        self._left_out: dict[int, str] = {}
+        """Position in the transaction -> why, where the tuples wait for its commit."""
+        self._refused: list[Refused] = []
+        """Of those that the target has refused, and of which is not told yet."""
+        self._is_initialized = False
+
+    def leave_out(
+        self, problems: Mapping[int, str], fields: Sequence[str], rows: Mapping[int, list[Any]]
+    ) -> None:
+        """Rows that cannot be written, by their positions in the transaction: each is told, and
+        is a dead letter, or counts as failed for good. Their tuples fail, if they are not acked
+        yet. `fields`: of the tuples; `rows`: their values."""
+        for problem in problems.values():
+            self.delegate.record_error("a row that does not fit is left out", problem)
+        if self.repeats and problems:
+            self.delegate.give_up_rows(fields, [(rows[at], why) for at, why in problems.items()])
+        else:
+            self._left_out.update(problems)
+
+    def refuse(
+        self, problems: Mapping[int, str], fields: Sequence[str], rows: Mapping[int, list[Any]]
+    ) -> None:
+        """As `leave_out`, of rows that the target has refused in `commit`, which has written the
+        others: by their positions in what `pre_commit` has returned, one of each tuple that it has
+        not left out."""
+        if not problems:
+            return
+        if self.repeats:
+            self._refused.append((problems, fields, rows))
+            if self._is_initialized:
+                self._give_up_refused()
+            else:  # a restore: what `initialize` emits goes nowhere
+                self.delegate.call_soon(self._give_up_refused)
+            return
+        before = frozenset(self._left_out)
+        at_tuple = (at for at in count() if at not in before)
+        found = list(islice(at_tuple, max(problems) + 1))
+        self.leave_out(
+            {found[at]: why for at, why in problems.items()},
+            fields,
+            {found[at]: row for at, row in rows.items()},
+        )
+
+    def _give_up_refused(self) -> None:
+        """Behind the checkpoint whose commit has refused them, and before the next one."""
+        refused, self._refused = self._refused, []
+        for problems, fields, rows in refused:
+            self.leave_out(problems, fields, rows)
+
+
+def fail_or_ack(bolt: "Bolt", tup: Any, problem: str | None) -> None:
+    """Fail a tuple because of a problem, which a dead letter of it tells; ack it if there is
+    none."""
+    if problem is None:
+        bolt.ack(tup)
+        return
+    try:
+        raise ValueError(problem)
+    except ValueError:
+        bolt.fail(tup)

@@ -1,0 +1,1 @@
+"""Dead letters: where they are written, listed and emitted again."""

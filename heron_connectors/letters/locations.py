@@ -1,0 +1,90 @@
+"""Where dead letters are, for what lists letters and what emits them again: folder or topic."""
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from heron_connectors.kafka.client import PRODUCER
+from heron_connectors.letters import folder as letter_folder
+from heron_connectors.letters.topic import TopicRequests, read_topic, request_in_topic
+from heron_core.dead_letter_target import FileTarget, KafkaTarget
+from heron_core.dead_letters import FOLDER, SERVERS, TOPIC
+
+Letter = dict[str, Any]
+
+
+class Requests(Protocol):
+    """Letters that were sent again, as the spout that emits them sees these."""
+
+    def waiting(self) -> list[int]:
+        """The numbers of the requests that are not done, in order."""
+
+    def letters(self, number: int) -> list[Letter]:
+        """The letters of a request."""
+
+    def is_done(self, number: int) -> None:
+        """The request need not be read any more; the same once more does nothing."""
+
+    def close(self) -> None:
+        """The spout ends."""
+
+
+@dataclass(frozen=True, slots=True)
+class FolderRequests:
+    """Requests in the folder of the letters."""
+
+    folder: str
+
+    def waiting(self) -> list[int]:
+        """See Requests."""
+        return letter_folder.waiting_requests(self.folder)
+
+    def letters(self, number: int) -> list[Letter]:
+        """See Requests."""
+        return letter_folder.request(self.folder, number)
+
+    def is_done(self, number: int) -> None:
+        """See Requests."""
+        letter_folder.request_is_done(self.folder, number)
+
+    def close(self) -> None:
+        """Files need no end."""
+
+
+def requests_of(config: Mapping[str, Any], context: Any, logger: logging.Logger) -> Requests:
+    """Those that the config of the spout names; ComponentError for a topic that is not there."""
+    if FOLDER in config and TOPIC not in config:
+        return FolderRequests(str(config[FOLDER]))
+    return TopicRequests(
+        str(config[TOPIC]),
+        str(config[SERVERS]),
+        str(context.get_topology_name()),
+        config.get(PRODUCER, {}),
+        logger,
+    )
+
+
+def letters_in(
+    target: FileTarget | KafkaTarget, config: Mapping[str, Any]
+) -> tuple[list[Letter], frozenset[str]]:
+    """All letters, the oldest first, and the ids of those that were sent again; HeronError
+    for one that is none. `config`: the topology's, if it runs."""
+    if isinstance(target, FileTarget):
+        folder = target.folder
+        return list(letter_folder.letters(folder)), letter_folder.replayed_ids(folder)
+    return read_topic(target.topic, target.servers, config.get(PRODUCER, {}))
+
+
+def request_replay(
+    target: FileTarget | KafkaTarget,
+    topology: str,
+    config: Mapping[str, Any],
+    lines: Sequence[bytes],
+) -> None:
+    """Have these letters sent again, all or none of them; HeronError if that cannot be."""
+    if isinstance(target, FileTarget):
+        letter_folder.request_replay(target.folder, lines)
+    else:
+        settings = config.get(PRODUCER, {})
+        request_in_topic(target.topic, target.servers, topology, settings, lines)

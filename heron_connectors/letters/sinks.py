@@ -1,0 +1,43 @@
+"""What writes dead letters where `topology.dead.letter` says: the hidden bolt `__dead_letters`."""
+
+from typing import TYPE_CHECKING, Any
+
+from heron_connectors.files.sink import FileSink
+from heron_connectors.kafka.sink import KafkaSink
+from heron_connectors.letters.records import record_of
+
+if TYPE_CHECKING:
+    from heron_api.tuple import Tuple
+
+
+class DeadLetterFiles(FileSink):
+    """Files of JSON lines, exactly once where checkpoints are taken."""
+
+    format = "json"
+    commit_secs = 1.0
+    """Who looks for a letter looks soon."""
+
+    def unknown_output(self) -> str:
+        """Letters of former runs stay what they are: a folder collects them."""
+        return ""
+
+    def line_of(self, tup: "Tuple") -> bytes:
+        """The letter as a record."""
+        return record_of(tup.values)
+
+
+class DeadLetterTopic(KafkaSink):
+    """A record for each letter; its key is the component that gave the tuple up."""
+
+    def unknown_output(self) -> str:
+        """Letters of former runs stay what they are: a topic collects them."""
+        return ""
+
+    def output_of_another_run(self, run: str) -> str:
+        """See `unknown_output`."""
+        return ""
+
+    def row_of(self, tup: Any) -> list[bytes | None]:
+        """The key and the value of a record."""
+        component = str(tup.values[1])
+        return [component.encode("utf-8", "backslashreplace"), record_of(tup.values)]

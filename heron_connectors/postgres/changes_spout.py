@@ -1,0 +1,378 @@
+"""Changes of Postgres' tables as tuples (change data capture), by logical replication."""
+
+import time
+from collections import deque
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from heron_api.metrics import AssignableMetrics
+from heron_api.spout.spout import Spout
+from heron_api.state.state import State
+from heron_api.state.stateful_component import TwoPhaseStatefulComponent
+from heron_connectors.postgres.changes import Change, ChangeReader, Done, Position
+from heron_connectors.postgres.client import (
+    CONNECT,
+    NEEDED_PACKAGE,
+    Away,
+    Busy,
+    connected,
+)
+from heron_connectors.postgres.pgoutput import DecodingError, Message, Relation, decoded
+from heron_connectors.postgres.slot import SlotReader, advanced_by_another
+from heron_connectors.postgres.values import Types
+from heron_connectors.replay_queue import ReplayQueue, give_up
+from heron_core import config as keys
+from heron_core.algorithms.retries import pause_secs
+from heron_core.errors import ComponentError
+
+if TYPE_CHECKING:
+    from heron_api.topology_context import TopologyContext
+
+SLOT = "postgres.slot"
+"""Config key: the replication slot, made by `pg_create_logical_replication_slot(…, 'pgoutput')`."""
+PUBLICATION = "postgres.publication"
+"""Config key: a publication, or a list of them: which tables, operations, rows and columns."""
+POLL_SECS = "postgres.poll.secs"
+"""Config key: how often to ask a server that has nothing new (0.2)."""
+PENDING = "postgres.pending"
+"""Config key: with so many changes that are not acked nothing more is read (10000)."""
+
+STATE_KEY = "heronpy.postgres_changes_spout"
+"""Under it the state has the position."""
+LAG_METRIC = "postgres-lag-bytes"
+BOOKS_SECS = 1.0
+"""How often the slot is advanced, and asked how much of the log is not done for good."""
+FIRST_PAUSE_SECS = 0.5
+"""Before a server that is away is asked again; then twice as long each time, up to 30 s."""
+BUSY_SECS = 10.0
+"""The session of a process that was killed may live so long, until the server sees that it is gone:
+only then another reader is told of as an error."""
+CHECKPOINTS_MAX = 16
+"""Checkpoints that are not complete and may become so: older ones have failed."""
+
+ChangeId = tuple[int, int]
+"""(LSN of the commit, number of the change in its transaction)"""
+_FIELDS: dict[str, Callable[[Change], Any]] = {
+    "operation": lambda change: change.operation,
+    "table": lambda change: f"{change.schema}.{change.table}",
+    "before": lambda change: change.before,
+    "after": lambda change: change.after,
+    "unchanged": lambda change: change.unchanged,
+    "commit_time": lambda change: change.commit_time,
+    "lsn": lambda change: change.commit_lsn,
+    "index": lambda change: change.index,
+    "xid": lambda change: change.xid,
+}
+"""What a field of `outputs` is of a change."""
+
+
+class ChangeLeftOut(ComponentError):
+    """A change has a value that Python does not have; the spout goes on behind it."""
+
+
+class PostgresChangesSpout(Spout, TwoPhaseStatefulComponent):
+    """Emits each change of the tables of a publication, in the order of the transactions' commits.
+
+    orders = PostgresChangesSpout.spec(
+        config={
+            "postgres.connect": "host=db dbname=shop user=reader",
+            "postgres.slot": "orders",
+            "postgres.publication": "orders",
+        }
+    )
+
+    `outputs` of a subclass chooses from operation, table, before, after, unchanged, commit_time,
+    lsn, index and xid. Under EFFECTIVELY_ONCE the position is part of the checkpoint, and the slot
+    is advanced when that is complete. A slot has one reader: so has the component one instance.
+    """
+
+    outputs = ["operation", "table", "before", "after", "unchanged", "commit_time", "lsn"]
+    needed_package = NEEDED_PACKAGE
+
+    def init_state(self, stateful_state: State) -> None:
+        """Keep the state."""
+        self._state = stateful_state
+
+    def initialize(self, config: dict[str, Any], context: "TopologyContext") -> None:
+        """Read the settings and the state; ComponentError if they are wrong. It connects for its
+        first tuple: a server that is away comes back."""
+        self._name = name = context.get_component_id()
+        if len(context.get_component_tasks(name)) > 1:
+            raise ComponentError(
+                f"{name}: a slot has one reader at a time: its parallelism is 1 (divide the tables"
+                " by publications, each with a slot and a component of its own)"
+            )
+        for key in (CONNECT, SLOT, PUBLICATION):
+            if not config.get(key):
+                raise ComponentError(f"{name}: its config needs {key}")
+        self._how, self._slot = config[CONNECT], str(config[SLOT])
+        given = config[PUBLICATION]
+        self._publications = [given] if isinstance(given, str) else [str(each) for each in given]
+        self._readers = [self._reader(each) for each in self.outputs]
+        self._application = f"heronpy {context.get_topology_name()}.{name}"
+        self._poll_secs = float(config.get(POLL_SECS, 0.2))
+        self._pending_max = int(config.get(PENDING, 10_000))
+        mode = keys.reliability(keys.with_defaults(config))
+        self._is_tracked = mode == keys.ATLEAST_ONCE
+        self._is_saved = mode != keys.ATMOST_ONCE
+        self._failed: ReplayQueue[ChangeId] = ReplayQueue.of(config)
+        self._lag = AssignableMetrics(0)
+        context.register_metric(LAG_METRIC, self._lag, int(BOOKS_SECS))
+        self._begin()
+        self._restore(self._state.get(STATE_KEY))
+
+    def _reader(self, name: Any) -> Callable[[Change], Any]:
+        if name not in _FIELDS:
+            raise ComponentError(
+                f"{self._name}: a change has no {name!r}, but {', '.join(_FIELDS)}"
+            )
+        return _FIELDS[name]
+
+    def _begin(self) -> None:
+        self._session: SlotReader | None = None
+        self._types = Types()
+        self._buffer: deque[Change | Done] = deque()
+        self._values: dict[ChangeId, list[Any]] = {}
+        self._of_checkpoint: dict[int, int] = {}
+        """LSNs up to which the slot may be advanced when a checkpoint is complete."""
+        self._to_advance = 0
+        self._not_before = self._next_books = 0.0
+        self._failures = 0
+        self._busy_since: float | None = None
+        self._trouble = ""
+        """What was reported last."""
+        self._position: Position | None = None
+        """What is emitted; None before the server has said where the slot is."""
+        self._server = ""
+
+    # --- checkpoints ----------------------------------------------------------------------------
+
+    def _restore(self, saved: Any) -> None:
+        if saved is None or not self._is_saved:
+            return
+        self._position, self._server = Position(*saved["position"]), saved["server"]
+        if saved["slot"] != self._slot:
+            raise ComponentError(
+                f"{self._name}: its state is that of the slot {saved['slot']}, and {SLOT} is"
+                f" {self._slot}: begin without its state (--fresh)"
+            )
+        if self._position.index and saved["publications"] != self._publications:
+            raise ComponentError(
+                f"{self._name}: its state is in the middle of a transaction of"
+                f" {', '.join(saved['publications'])}: change {PUBLICATION} behind that"
+            )
+
+    def _saved(self, position: Position) -> dict[str, Any]:
+        return {
+            "slot": self._slot,
+            "server": self._server,
+            "publications": self._publications,
+            "position": [position.flushed, position.commit_lsn, position.index],
+        }
+
+    def pre_save(self, checkpoint_id: Any) -> None:
+        """The position."""
+        if self._position is None or not self._is_saved:
+            return
+        self._state.put(STATE_KEY, self._saved(self._position))
+        waiting = self._of_checkpoint
+        waiting[int(checkpoint_id)] = self._position.flushed
+        while len(waiting) > CHECKPOINTS_MAX:
+            del waiting[min(waiting)]
+
+    def post_save(self, checkpoint_id: Any) -> None:
+        """What is before the position of this checkpoint is never read again."""
+        for each in [each for each in self._of_checkpoint if each <= int(checkpoint_id)]:
+            self._to_advance = max(self._to_advance, self._of_checkpoint.pop(each))
+        self._next_books = 0.0
+
+    def pre_restore(self, checkpoint_id: Any) -> None:
+        """The slot is free for what begins anew."""
+        self._disconnect()
+
+    def begin_batch(self, batch_id: int) -> None:
+        """Where whole batches are repeated: what was emitted before this one is done for good."""
+        if self._position is not None:
+            self._to_advance = max(self._to_advance, self._position.flushed)
+            self._next_books = 0.0
+
+    def end_batch(self) -> None:
+        """Nothing of a batch is outside."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Where to read on; an engine that keeps state has what was emitted before."""
+        return {"_position": self._position, "_server": self._server}
+
+    # --- the stream of changes --------------------------------------------------------------------
+
+    def next_tuple(self) -> None:
+        """Emit what failed, or else the next change."""
+        now = time.monotonic()
+        if now >= self._next_books and self._session is not None:
+            self._next_books = now + BOOKS_SECS
+            self._asked(now, self._keep_books)
+        if self._failed and self._emit_failed(now):
+            return
+        if len(self._values) >= self._pending_max:
+            return
+        if not self._buffer and now >= self._not_before:
+            self._not_before = now + self._poll_secs
+            self._asked(now, self._read)
+        while self._buffer:
+            found = self._buffer.popleft()
+            if isinstance(found, Done):
+                self._done(found.position)
+            elif self._take(found):
+                return
+
+    def _emit_failed(self, now: float) -> bool:
+        change_id = self._failed.take(now)
+        if change_id is None:
+            return False
+        self.emit(self._values[change_id], tup_id=change_id)
+        return True
+
+    def _done(self, position: Position) -> None:
+        assert self._position is not None, "a transaction before the slot is known"
+        self._position = self._position.behind(position.flushed)
+
+    def _take(self, change: Change) -> bool:
+        """Emit a change; False for one that is done already."""
+        position = self._position
+        assert position is not None, "a change before the slot is known"
+        if position.has(change.commit_lsn, change.index):
+            return False
+        self._position = Position(position.flushed, change.commit_lsn, change.index + 1)
+        values = [read(change) for read in self._readers]
+        change_id = (change.commit_lsn, change.index)
+        if change.problem:
+            self._leave_out(change, change_id, values)
+        elif self._is_tracked:
+            self._values[change_id] = values
+            self.emit(values, tup_id=change_id)
+        else:
+            self.emit(values)
+        return True
+
+    def _leave_out(self, change: Change, change_id: ChangeId, values: list[Any]) -> None:
+        why = f"a change is left out: {change.schema}.{change.table}: {change.problem}"
+        if not self.delegate.give_up_emitted(change_id, values, 0, why):
+            raise ChangeLeftOut(f"{why} (LSN {change.commit_lsn}, change {change.index})")
+        self.delegate.record_error("a change is left out", why)
+
+    def ack(self, tup_id: ChangeId) -> None:
+        """The change is done."""
+        self._values.pop(tup_id, None)
+        self._failed.acked(tup_id)
+
+    def fail(self, tup_id: ChangeId) -> None:
+        """Emit the change again, unless it is given up."""
+        if tup_id in self._values and (failures := self._failed.failed(tup_id, time.monotonic())):
+            give_up(self.delegate, tup_id, self._values.pop(tup_id), failures)
+
+    # --- the server -------------------------------------------------------------------------------
+
+    def _asked(self, now: float, ask: Callable[[], None]) -> None:
+        """Ask the server; one that is away is asked again later."""
+        try:
+            ask()
+        except Away as error:
+            self._wait(now, str(error), is_error=self._failures > 0)
+        except Busy as error:
+            self._busy_since = now if self._busy_since is None else self._busy_since
+            self._wait(now, str(error), is_error=now >= self._busy_since + BUSY_SECS)
+        except (ComponentError, DecodingError) as error:
+            self._disconnect()
+            text = f"{self._name}: {error}"
+            self.delegate.call_soon(partial(self.delegate.leave, text))
+            raise ComponentError(text) from None
+        else:
+            self._failures, self._busy_since, self._trouble = 0, None, ""
+
+    def _wait(self, now: float, text: str, is_error: bool) -> None:
+        """What was read and not emitted comes again from the slot."""
+        self._disconnect()
+        self._failures += 1
+        self._not_before = now + pause_secs(FIRST_PAUSE_SECS, self._failures)
+        self.logger.warning("%s", text)
+        if is_error and self._trouble != text:
+            self._trouble = text
+            self.delegate.record_error("Postgres cannot be read", text)
+
+    def _connect(self) -> None:
+        connection = connected(self._how, self._application)
+        session = SlotReader(connection, self._slot, self._publications)
+        try:
+            facts = session.open()
+            self._check_position(facts.confirmed, facts.server)
+        except BaseException:
+            session.close()
+            raise
+        self._session = session
+        self._types.forget()
+        self._changes = ChangeReader(self._types.value)
+        self._server = facts.server
+        if self._position is None:
+            self._position = Position(facts.confirmed)
+        self.logger.info("reads the slot %s from %s", self._slot, self._position)
+
+    def _check_position(self, confirmed: int, server: str) -> None:
+        if self._position is None:
+            return
+        if self._server not in ("", server):
+            raise ComponentError(
+                f"its state is that of another server (system {self._server}, and this one is"
+                f" {server}): begin without its state (--fresh)"
+            )
+        if confirmed > self._position.flushed:
+            raise ComponentError(advanced_by_another(self._slot, confirmed, self._position.flushed))
+
+    def _keep_books(self) -> None:
+        """Advance the slot, and look how far it is behind."""
+        assert self._session is not None, "books of a session that is over"
+        if not self._is_saved and self._position is not None:
+            self._to_advance = self._position.flushed
+        self._lag.update(self._session.advance(self._to_advance))
+
+    def _read(self) -> None:
+        """Fill the buffer, if there is something."""
+        if self._session is None:
+            self._connect()
+        session = self._session
+        assert session is not None, "connected without a session"
+        for data in session.read():
+            message = decoded(data)
+            self._learn_types(session, message)
+            self._buffer.extend(self._changes.take(message))
+        if self._buffer:
+            self._not_before = 0.0
+        if not session.is_in_page:
+            self._buffer.append(Done(Position(session.read_up_to())))
+
+    def _learn_types(self, session: SlotReader, message: Message) -> None:
+        if not isinstance(message, Relation):
+            return
+        oids = {each.type_oid for each in message.columns}
+        while unknown := self._types.unknown(oids):
+            found = session.types(unknown)
+            for each in found:
+                self._types.learn(each)
+            if not found:
+                return  # a type that is gone: its values are refused
+            oids = {each.oid for each in found}
+
+    def _disconnect(self) -> None:
+        session, self._session = self._session, None
+        self._buffer.clear()
+        if session is not None:
+            session.close()
+
+    def close(self) -> None:
+        """Advance the slot as far as that is done for good, and disconnect."""
+        if self._session is not None and self._to_advance:
+            try:
+                self._session.advance(self._to_advance)
+            except (Away, Busy, ComponentError) as error:
+                self.logger.warning("the slot %s is not advanced: %s", self._slot, error)
+        self._disconnect()

@@ -1,0 +1,227 @@
+"""A replication slot, read by the SQL functions of logical decoding over an ordinary connection.
+
+Theory of operation. The slot of the user's says how far the topology is for good: it moves when a
+checkpoint is complete, and the server keeps its log from there on. What is read comes from a copy
+of it, a temporary slot (`pg_copy_logical_replication_slot`) that belongs to the session and ends
+with it: each page is taken from the copy, so no part of the log is decoded twice in one session,
+and a session that breaks begins again where the user's slot is. An advisory lock on the slot's name
+keeps a second reader out, as the slot itself is not in use between two pages.
+"""
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+from uuid import uuid4
+
+from heron_connectors.postgres.changes import lsn_of, lsn_text
+from heron_connectors.postgres.client import Busy, meaning, psycopg
+from heron_connectors.postgres.values import TypeFacts
+from heron_core.errors import ComponentError
+
+PAGE_CHANGES = 10_000
+"""A page ends with the transaction that reaches so many messages; the server keeps a page that is
+larger than its work_mem in a file of its own."""
+FETCH_BYTES = 4 << 20
+"""About so much of a page is in memory here, or one message if that is larger."""
+FETCH_ROWS = 100
+"""At first, when it is not known how large messages are."""
+FETCH_ROWS_MAX = 10_000
+PLUGIN = "pgoutput"
+_PAGE = """
+SELECT data FROM pg_logical_slot_get_binary_changes(
+  %s, NULL, %s, 'proto_version', '1', 'publication_names', %s)
+"""
+_SLOT = """
+SELECT s.plugin, s.database, current_database(), s.active_pid, s.confirmed_flush_lsn::text,
+  s.wal_status, (SELECT system_identifier FROM pg_control_system())::text
+FROM pg_replication_slots s WHERE s.slot_name = %s
+"""
+_LOCK = "SELECT pg_try_advisory_lock(hashtextextended('heronpy:' || %s::text, 0))"
+_LAG = """
+SELECT confirmed_flush_lsn::text, pg_wal_lsn_diff(
+  CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_flush_lsn() END,
+  confirmed_flush_lsn)::bigint
+FROM pg_replication_slots WHERE slot_name = %s
+"""
+_TYPES = """
+SELECT oid, typtype::text, CASE WHEN typcategory = 'A' THEN typelem ELSE 0 END, typbasetype,
+  typdelim::text
+FROM pg_type WHERE oid = ANY(%s)
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class SlotFacts:
+    """What the server says of a slot."""
+
+    confirmed: int
+    """Transactions whose commit is before it are not there any more."""
+    server: str
+    """The number of the server's system: LSNs of another one mean nothing here."""
+
+
+class SlotReader:
+    """One session; Away, Busy or ComponentError of every method, after which it is closed."""
+
+    def __init__(self, connection: Any, slot: str, publications: Sequence[str]) -> None:
+        self._connection = connection
+        self._slot = slot
+        self._publications = tuple(publications)
+        self._copy = f"heronpy_{uuid4().hex}"
+        self._page: Any = None
+        """The cursor of a page that is being read."""
+        self._rows = FETCH_ROWS
+        self._confirmed = 0
+
+    def open(self) -> SlotFacts:
+        """Keep others out, and copy the slot."""
+        facts = self._facts()
+        ((is_ours,),) = self._all(_LOCK, [self._slot])
+        if not is_ours:
+            raise Busy(self._held_by("another reader"))
+        for each in self._publications:
+            if not self._all("SELECT 1 FROM pg_publication WHERE pubname = %s", [each]):
+                raise ComponentError(
+                    f"there is no publication {each}: CREATE PUBLICATION {each} FOR TABLE …, and"
+                    " make the slot anew behind it"
+                )
+        self._all("SELECT pg_copy_logical_replication_slot(%s, %s, true)", [self._slot, self._copy])
+        self._confirmed = facts.confirmed
+        return facts
+
+    def _facts(self) -> SlotFacts:
+        found = self._all(_SLOT, [self._slot])
+        if not found:
+            raise ComponentError(self._gone())
+        ((plugin, database, ours, reader, confirmed, status, server),) = found
+        if plugin != PLUGIN or database != ours:
+            raise ComponentError(
+                f"the slot {self._slot} is one of {plugin or 'physical replication'} in"
+                f" {database or 'no database'}, and {PLUGIN} in {ours} is needed"
+            )
+        if status == "lost" or confirmed is None:
+            raise ComponentError(
+                f"the slot {self._slot} is lost: the server has removed its log"
+                f" (max_slot_wal_keep_size); drop it, and begin anew with another one"
+            )
+        if reader is not None:
+            raise Busy(self._held_by(f"the process {reader} of the server"))
+        return SlotFacts(lsn_of(confirmed), server)
+
+    def _gone(self) -> str:
+        return (
+            f"there is no replication slot {self._slot}:"
+            f" SELECT pg_create_logical_replication_slot('{self._slot}', '{PLUGIN}') makes one,"
+            " whose changes begin there; if it was there before, those since then are lost"
+        )
+
+    def _held_by(self, reader: str) -> str:
+        return (
+            f"the slot {self._slot} is read by {reader} (pg_stat_activity): one reader has it at a"
+            " time; stop that one, or make another slot"
+        )
+
+    # --- pages --------------------------------------------------------------------------------
+
+    def read(self) -> list[bytes]:
+        """The next messages; none if the log has no more transactions for now."""
+        driver = psycopg()
+        try:
+            if self._page is None:
+                self._begin_page()
+            rows = self._page.fetchmany(self._rows)
+            if len(rows) < self._rows:
+                self._end_page()
+        except driver.Error as error:
+            raise self._ended(error) from None
+        found = [bytes(each) for (each,) in rows]
+        if found:
+            size = max(1, sum(map(len, found)) // len(found))
+            self._rows = max(1, min(FETCH_ROWS_MAX, FETCH_BYTES // size))
+        return found
+
+    @property
+    def is_in_page(self) -> bool:
+        """Whether messages of a page are left."""
+        return self._page is not None
+
+    def _begin_page(self) -> None:
+        self._connection.execute("BEGIN")
+        self._page = self._connection.cursor("heronpy_page", binary=True)
+        names = ",".join('"' + each.replace('"', '""') + '"' for each in self._publications)
+        self._page.execute(_PAGE, [self._copy, PAGE_CHANGES, names])
+
+    def _end_page(self) -> None:
+        page, self._page = self._page, None
+        page.close()
+        self._connection.execute("COMMIT")
+
+    def read_up_to(self) -> int:
+        """All transactions whose commit is before this LSN were read, with the last page; of those
+        without changes of the publications there was nothing to read."""
+        ((found, _),) = self._all(_LAG, [self._copy])
+        return lsn_of(found)
+
+    # --- the user's slot ------------------------------------------------------------------------
+
+    def advance(self, lsn: int) -> int:
+        """All transactions whose commit is before it are done for good. How many bytes of its log
+        the server keeps, or has not given out, besides."""
+        found = self._all(_LAG, [self._slot])
+        if not found:
+            raise ComponentError(self._gone())
+        ((text, lag_bytes),) = found
+        confirmed = lsn_of(text)
+        if confirmed > self._confirmed:
+            raise ComponentError(advanced_by_another(self._slot, confirmed, self._confirmed))
+        if confirmed >= lsn:
+            return int(lag_bytes)
+        self._all("SELECT pg_replication_slot_advance(%s, %s)", [self._slot, lsn_text(lsn)])
+        self._confirmed = max(self._confirmed, lsn)
+        return max(0, int(lag_bytes) - (lsn - confirmed))
+
+    # --- the catalog ------------------------------------------------------------------------------
+
+    def types(self, oids: set[int]) -> list[TypeFacts]:
+        """What is known of types."""
+        return [TypeFacts(*each) for each in self._all(_TYPES, [list(oids)])]
+
+    def _all(self, statement: str, values: Sequence[Any]) -> list[Any]:
+        try:
+            found: list[Any] = self._connection.execute(statement, values).fetchall()
+        except psycopg().Error as error:
+            raise self._ended(error) from None
+        return found
+
+    def _ended(self, error: Any) -> Exception:
+        found = meaning(error)
+        if error.sqlstate == "42704" and "publication" in str(error):
+            return ComponentError(
+                f"{found}: it is younger than what the slot {self._slot} has to read first; make"
+                " the slot anew behind the publication"
+            )
+        if error.sqlstate == "53400":
+            return ComponentError(
+                f"{found}: reading {self._slot} needs a second, temporary one; raise"
+                " max_replication_slots, or drop slots without a reader"
+            )
+        if error.sqlstate == "42501":
+            return ComponentError(
+                f"{found}: reading a slot needs a role with the attribute REPLICATION"
+            )
+        return found
+
+    def close(self) -> None:
+        """The temporary slot and the lock go with the connection."""
+        with suppress(psycopg().Error):
+            self._connection.close()
+
+
+def advanced_by_another(slot: str, confirmed: int, ours: int) -> str:
+    """Of a slot that is not where this topology has left it."""
+    return (
+        f"the slot {slot} is at {lsn_text(confirmed)}, and this topology at {lsn_text(ours)}:"
+        " another reader has advanced it, or it was made anew; the changes between are lost to this"
+        " topology: begin without its state (--fresh)"
+    )

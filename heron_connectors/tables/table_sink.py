@@ -1,0 +1,149 @@
+"""What sinks have in common whose target is a table of an open format (Delta, Iceberg): columns of
+Arrow's types, a policy for new ones, and rows that do not fit left out, each told and counted."""
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from heron_connectors.tables.row_tables import (
+    MERGE,
+    schema_problem,
+    table_of,
+    types_called,
+    types_for,
+    undeclared_field,
+)
+from heron_connectors.transactions import TransactionId
+from heron_connectors.two_phase import WriteAheadSink, described
+from heron_core.errors import ComponentError
+from heron_core.optional_packages import needed
+
+if TYPE_CHECKING:
+    from heron_api.topology_context import TopologyContext
+
+RUN = "heronpy.run"
+"""In the history of a table: the run that has written a version."""
+
+
+@dataclass(frozen=True, slots=True)
+class TableKeys:
+    """The config keys of a sink."""
+
+    table: str
+    partition_by: str
+    types: str
+    schema_mode: str
+    purpose: str
+    """What its packages are needed for."""
+
+
+class TableSink(WriteAheadSink):
+    """Writes all fields of its input into a table, a version for each instance and checkpoint."""
+
+    keys: ClassVar[TableKeys]
+    table: str | None = None
+    partition_by: Sequence[str] = ()
+    types: Mapping[str, str] = {}
+    schema_mode = MERGE
+    commit_tuples = 100_000
+
+    # --- what a format defines --------------------------------------------------------------------
+
+    def present(self) -> Any:
+        """The newest version of the table, whose columns `_known` has then; None if there is no
+        table."""
+        raise NotImplementedError(f"{type(self).__name__} must define present(self)")
+
+    def unknown_type(self, kind: Any) -> str:
+        """Why a table cannot have a column of a type of Arrow; empty if it can."""
+        raise NotImplementedError(f"{type(self).__name__} must define unknown_type(self, kind)")
+
+    def problems_of(self, rows: Sequence[Any]) -> Mapping[int, str]:
+        """Why rows cannot be written although their types fit, by their positions."""
+        return {}
+
+    # --- settings ---------------------------------------------------------------------------------
+
+    def open(self, config: dict[str, Any], context: "TopologyContext") -> None:
+        """Read the settings; ComponentError if they are wrong."""
+        self._arrow = needed("pyarrow", self.keys.purpose)
+        table = config.get(self.keys.table, self.table)
+        if table is None:
+            raise ComponentError(
+                f"{self._name}: no table to write: set its attribute 'table' or {self.keys.table}"
+            )
+        self._table = str(table)
+        self._partition_by = self._names(config.get(self.keys.partition_by, self.partition_by))
+        said = dict(config.get(self.keys.types, self.types))
+        self._types = types_called({**self.types_of_inputs(context), **said})
+        self._columns = self.fields_of_inputs(context)
+        self._run = context.get_incarnation().run
+        self._is_first = context.get_component_tasks(self._name)[0] == context.get_task_id()
+        self._known: dict[str, Any] = {}
+        """The columns of the table, as it was seen last."""
+        self._mode = config.get(self.keys.schema_mode, self.schema_mode)
+
+    def _names(self, said: str | Sequence[str] | None) -> list[str]:
+        return [said] if isinstance(said, str) else list(said or ())
+
+    def check_columns(self) -> None:
+        """ComponentError if the table cannot get the columns that it is to have; the end of
+        `open`."""
+        with suppress(Exception):  # a table that is away is told of when it is to be written
+            self.present()
+        problem = schema_problem(
+            self._mode, self.keys.schema_mode, self._known, self._types, self._columns
+        )
+        if problem:
+            raise ComponentError(f"{self._name}: {self._table} has {problem}")
+
+    # --- rows -------------------------------------------------------------------------------------
+
+    def pre_commit(self, transaction: list[Any], transaction_id: TransactionId) -> list[Any]:
+        """The rows that fit: those that do not are told and counted now, as nobody waits for them
+        any more when they are written."""
+        if not self._known:
+            self.present()
+        table, problems = self._table_of(transaction)
+        for at, name in enumerate(self._columns):
+            if why := self.unknown_type(table.schema.field(name).type):
+                for position, row in enumerate(transaction):
+                    if position not in problems and row[at] is not None:
+                        problems[position] = f"{name}={row[at]!r}: {why}"
+        problems = {**self.problems_of(transaction), **problems}
+        self.leave_out(problems, self._columns, {at: transaction[at] for at in problems})
+        return [row for at, row in enumerate(transaction) if at not in problems]
+
+    def _table_of(self, rows: Sequence[Any]) -> tuple[Any, dict[int, str]]:
+        types = types_for(self._mode, self._known, self._types, self._columns, rows)
+        return table_of(self._columns, types, rows)
+
+    def as_present(self, table: Any, problems: Mapping[int, str]) -> Any:
+        """The rows with the types that the table has; a new column is one from its first value on,
+        as until then its type is not known. ComponentError if a value would be changed."""
+        if problems:
+            # They fitted when they were prepared: somebody has changed the table since.
+            raise ComponentError(next(iter(problems.values())))
+        for name in table.column_names:
+            wanted = self._known.get(name)
+            if wanted is None and table[name].type == self._arrow.null():
+                table = table.drop_columns([name])
+            elif wanted is not None and table[name].type != wanted and not self._merges(wanted):
+                at = table.column_names.index(name)
+                table = table.set_column(at, name, self._cast(table[name], name, wanted))
+        return table
+
+    def _merges(self, wanted: Any) -> bool:
+        """Whether the format itself sees to it: it adds the fields of a struct as it adds
+        columns."""
+        return self._mode == MERGE and bool(self._arrow.types.is_nested(wanted))
+
+    def _cast(self, column: Any, name: str, wanted: Any) -> Any:
+        for each in column.to_pylist():
+            if more := undeclared_field(self._arrow, each, wanted):
+                raise ComponentError(f"{name} has a field {more!r} that the table has not")
+        try:
+            return column.cast(wanted)
+        except self._arrow.ArrowException as error:
+            raise ComponentError(f"{name} is {wanted} in the table: {described(error)}") from None

@@ -1,0 +1,467 @@
+"""Sinks whose output is exact: what they write counts when its checkpoint is complete.
+
+Under EFFECTIVELY_ONCE (docs/CHECKPOINTS.md, "From source to sink"):
+
+    tuples ──► begin, write, write, …        nothing of it can be seen
+    barrier ─► pre_commit                    durable; what commit needs is a part of the state
+    complete ► commit                        it can be seen; repeated until it succeeds
+    restore ─► commit again                  what the restored state has prepared
+               abort_others                  whatever else was left
+
+In the other modes a transaction is committed every so many tuples, and these are acked then. With
+`--engine spark` a transaction is a batch: a repeated one has the same tuples and the same id.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from heron_api.bolt.bolt import Bolt
+from heron_api.state.state import State
+from heron_api.state.stateful_component import TwoPhaseStatefulComponent
+from heron_connectors.left_out_rows import LeavesRowsOut, fail_or_ack
+from heron_connectors.transactions import (
+    LAST,
+    Prepared,
+    PreparedTransactions,
+    TransactionId,
+    new_writer,
+    writer_of_batches,
+)
+from heron_core import config as keys
+from heron_core.errors import ComponentError
+
+if TYPE_CHECKING:
+    from heron_api.topology_context import TopologyContext
+    from heron_api.tuple import Tuple
+
+STATE_KEY = "heronpy.two_phase_sink"
+"""Under it the state has what is prepared."""
+RETRY_SECS = 1.0
+"""How long to leave a target alone that did not take a commit."""
+
+
+class TwoPhaseSink(LeavesRowsOut, Bolt, TwoPhaseStatefulComponent):
+    """A bolt that writes into something outside, each tuple exactly once.
+
+    class Orders(TwoPhaseSink):
+        def open(self, config, context): ...
+        def begin(self): return []
+        def write(self, transaction, tup): transaction.append(tup.values)
+        def pre_commit(self, transaction, transaction_id): return transaction
+        def commit(self, prepared, transaction_id): ...   # unless that id is committed already
+        def abort(self, transaction): ...
+
+    `heronpy_compat.testing.check_two_phase_sink` tries whether one is right. A class that overrides
+    init_state, initialize, process, pre_save, post_save, pre_restore, on_finish or close calls
+    those of this class, too.
+    """
+
+    outputs: Sequence[Any] = []
+    commit_tuples = 1000
+    """So many tuples are committed at once in the modes without checkpoints."""
+    commit_secs = 5.0
+    """The longest a tuple waits for that; less than topology.message.timeout.secs."""
+
+    # --- what a sink defines ----------------------------------------------------------------------
+
+    def open(self, config: dict[str, Any], context: "TopologyContext") -> None:
+        """Read the settings; in place of `initialize`."""
+
+    def begin(self) -> Any:
+        """A new transaction, for the tuples from here on."""
+        raise NotImplementedError(f"{type(self).__name__} must define begin(self)")
+
+    def write(self, transaction: Any, tup: "Tuple") -> None:
+        """Take a tuple. What it raises concerns this tuple alone, which is left out."""
+        raise NotImplementedError(
+            f"{type(self).__name__} must define write(self, transaction, tup)"
+        )
+
+    def pre_commit(self, transaction: Any, transaction_id: TransactionId) -> Any:
+        """Make it durable where nobody sees it, and return what `commit` needs, in another process,
+        too: values that a tuple could have. If it raises, the transaction goes on as it was."""
+        raise NotImplementedError(
+            f"{type(self).__name__} must define pre_commit(self, transaction, transaction_id)"
+        )
+
+    def commit(self, prepared: Any, transaction_id: TransactionId) -> None:
+        """Let it be seen, as a whole. It is repeated if it raises, and after a failure also if it
+        succeeded: then it does nothing, as there may be another one with other tuples since."""
+        raise NotImplementedError(
+            f"{type(self).__name__} must define commit(self, prepared, transaction_id)"
+        )
+
+    def abort(self, transaction: Any) -> None:
+        """A transaction that was not prepared will never be committed."""
+
+    def abort_others(self, prepared: Sequence[Any]) -> None:
+        """Remove what former lives of this instance have left, except what is `prepared` for a
+        commit. Called once, before the first `begin`."""
+
+    def unknown_output(self) -> str:
+        """What is in the target that is not of this run, in words, for a sink that begins without
+        state; empty if that is nothing, or cannot be seen. Called once, after `open`."""
+        return ""
+
+    def output_of_another_run(self, run: str) -> str:
+        """What is in the target that another run than this one has written, in words; empty if that
+        is nothing, or cannot be seen. Called once, after `open`, in the modes without checkpoints:
+        there a process that replaces another one begins without state as well."""
+        return ""
+
+    # --- for sinks to use -------------------------------------------------------------------------
+
+    @property
+    def is_two_phase(self) -> bool:
+        """Whether checkpoints say when to commit."""
+        return self._is_two_phase
+
+    @property
+    def is_in_batch(self) -> bool:
+        """Whether the engine repeats whole batches, which say when to commit."""
+        return self._batch_number is not None
+
+    @property
+    def repeats(self) -> bool:
+        """Whether a transaction may be committed twice: without checkpoints each has a new id."""
+        return self._is_two_phase or self.is_in_batch
+
+    def fields_of_inputs(self, context: Any) -> list[str]:
+        """The fields of the tuples that come; ComponentError if its inputs have different ones."""
+        storm = context.to_storm()
+        fields, inputs = storm["source->stream->fields"], storm["source->stream->grouping"]
+        found = {tuple(fields[each][stream]) for each in inputs for stream in inputs[each]}
+        if len(found) != 1:
+            raise ComponentError(
+                f"{self._name}: its inputs have different fields, and what it writes has one schema"
+            )
+        return list(found.pop())
+
+    def types_of_inputs(self, context: Any) -> dict[str, str]:
+        """The types that its inputs declare, by field; ComponentError if two of them differ."""
+        inputs = context.to_storm()["source->stream->grouping"]
+        found: dict[str, str] = {}
+        for source, streams in inputs.items():
+            for stream in streams:
+                for name, text in context.get_declared_types(source, stream).items():
+                    if found.setdefault(name, text) != text:
+                        raise ComponentError(
+                            f"{self._name}: field {name!r} is {found[name]} in one of its inputs"
+                            f" and {text} in another one"
+                        )
+        return found
+
+    def leave(self, why: str) -> NoReturn:
+        """End this process: it is started again, and the topology goes back to where nothing is
+        lost."""
+        text = f"{self._name}: {why}"
+        self.delegate.call_soon(partial(self.delegate.leave, text))
+        raise ComponentError(text)
+
+    # --- the life of an instance ------------------------------------------------------------------
+
+    def init_state(self, stateful_state: State) -> None:
+        """Keep the state."""
+        self._two_phase_state = stateful_state
+
+    def initialize(self, config: dict[str, Any], context: "TopologyContext") -> None:
+        """`open`, and commit what the restored state has prepared."""
+        self._name = context.get_component_id()
+        self._is_two_phase = keys.reliability(keys.with_defaults(config)) == keys.EFFECTIVELY_ONCE
+        self._writer, self._tail = new_writer(), new_writer()
+        self._number = 0
+        self._transaction: Any = None
+        self._is_begun = self._is_ready = self._is_closed = False
+        self._is_failing = self._retry_is_set = False
+        self._held: list[Any] = []
+        self._has_left_out_none()
+        self._window = 0
+        self._batch_number: int | None = None
+        self._prepared = PreparedTransactions()
+        incarnation = context.get_incarnation()
+        index = context.get_component_tasks(self._name).index(context.get_task_id())
+        self._batch_writer = writer_of_batches(incarnation.run, self._name, index)
+        self.open(config, context)
+        if self._is_two_phase:
+            saved = self._two_phase_state.get(STATE_KEY)
+            if saved is None:
+                self._keep_prepared()  # from now on it is known that this state cannot be divided
+                self._tell_of(self.unknown_output())
+            else:
+                self._tail = saved["tail"]
+                self._prepared.restore(saved["prepared"])
+                self._commit_due()
+        elif incarnation.run and not incarnation.repeats_batches:
+            self._tell_of(self.output_of_another_run(incarnation.run))
+        self._is_initialized = True
+
+    def _tell_of(self, found: str) -> None:
+        """Before anything is written: a run that reads the same input again writes it again."""
+        if not found:
+            return
+        resume = "resume from the checkpoint of that run, or " if self._is_two_phase else ""
+        text = (
+            f"{self._name} begins without state, and {found}: it adds to that, twice what it reads "
+            f"again; {resume}name an empty target"
+        )
+        what = "output that this run does not know"
+        self.delegate.call_soon(partial(self.delegate.record_error, what, text))
+
+    def process(self, tup: "Tuple") -> None:
+        """Write a tuple."""
+        self.write(self._transaction if self._is_begun else self._begun(), tup)
+        if self.repeats:
+            self.ack(tup)
+            return
+        if not self._held:
+            self._window += 1
+            self.delegate.call_later(self.commit_secs, partial(self._roll, self._window))
+        self._held.append(tup)
+        if len(self._held) >= self.commit_tuples:
+            self._commit_held()
+
+    def _begun(self) -> Any:
+        try:
+            if not self._is_ready:
+                self.abort_others([each.what for each in self._prepared])
+                self._is_ready = True
+            self._transaction = self.begin()
+        except Exception as error:
+            if not self._is_two_phase:
+                raise
+            self.leave(f"cannot begin a transaction: {described(error)}")
+        self._is_begun = True
+        return self._transaction
+
+    def is_idle(self) -> bool:
+        """Whether no completed checkpoint waits for its commit: a run does not end before."""
+        return self._prepared.due is None and not self._refused
+
+    def on_finish(self) -> None:
+        """The end of the data: commit the rest; ComponentError if that fails."""
+        if self.is_in_batch:
+            return  # the last batch ends, too
+        if not self._is_two_phase:
+            problem = self._commit_held()
+        else:
+            self._give_up_refused()
+            if self._is_begun:
+                self._prepare(TransactionId(self._tail, LAST), LAST)
+            self._prepared.complete_all()
+            problem = self._commit_due()
+        if problem:
+            raise ComponentError(problem)
+
+    def close(self) -> None:
+        """Commit what may be committed, abort the rest; ComponentError if a commit fails, so that a
+        run that is stopped does not end as if all was there."""
+        if self._is_closed:
+            return
+        self._is_closed = True
+        problem = ""
+        if not self.is_in_batch:  # what a batch has written is committed at its end, or comes again
+            problem = self._commit_due() if self._is_two_phase else self._commit_held()
+        if self._is_begun:
+            self._abort_begun()
+        if problem:
+            raise ComponentError(problem)
+
+    # --- engines of batches: heron_api.batch_aware.BatchAware ----------------------------
+
+    def begin_batch(self, batch_id: int) -> None:
+        """The tuples that come now are those of this batch, which may have come before: the same
+        ones, as what they were made of is in the engine's checkpoint."""
+        if self._is_begun:
+            self._abort_begun()
+        self._batch_number = batch_id
+
+    def end_batch(self) -> None:
+        """Commit them under the batch's number, unless it is committed; ComponentError if that
+        fails: then the batch comes again."""
+        if not self._is_begun:
+            return
+        assert self._batch_number is not None, "end_batch without begin_batch"
+        transaction_id = TransactionId(self._batch_writer, self._batch_number + 1)
+        problem = _problem_of(partial(self._commit_begun, transaction_id))
+        if problem:
+            self._abort_begun()
+            raise ComponentError(
+                f"{self._name}: cannot commit batch {self._batch_number}: {problem}"
+            )
+        self._transaction, self._is_begun = None, False
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Nothing has to be remembered: between two batches nothing waits."""
+        return {}
+
+    # --- checkpoints ------------------------------------------------------------------------------
+
+    def pre_save(self, checkpoint_id: Any) -> None:
+        """Prepare what was written since the last one, and put it into the state."""
+        if not self._is_two_phase:
+            return
+        self._give_up_refused()
+        checkpoint = int(checkpoint_id)
+        if self._is_begun:
+            self._prepare(TransactionId(self._writer, checkpoint), checkpoint)
+            self._tail = new_writer()
+        self._keep_prepared()
+
+    def _keep_prepared(self) -> None:
+        saved = {"tail": self._tail, "prepared": self._prepared.to_state()}
+        self._two_phase_state.put(STATE_KEY, saved)
+
+    def _prepare(self, transaction_id: TransactionId, checkpoint: int) -> None:
+        try:
+            what = self.pre_commit(self._transaction, transaction_id)
+        except Exception as error:
+            again = "; it is tried again with the next checkpoint" if checkpoint < LAST else ""
+            raise ComponentError(
+                f"{self._name}: cannot write: {described(error)}{again}"
+            ) from error
+        self._transaction, self._is_begun = None, False
+        self._prepared.add(Prepared(transaction_id, checkpoint, what))
+
+    def post_save(self, checkpoint_id: Any) -> None:
+        """Commit what was prepared for this checkpoint, and what is older."""
+        if self._is_two_phase:
+            self._prepared.completed(int(checkpoint_id))
+            self._commit_due()
+
+    def pre_restore(self, checkpoint_id: Any) -> None:
+        """What is not prepared is void; another object goes on with the restored state."""
+        if self._is_two_phase and self._is_begun:
+            self._abort_begun()
+
+    def _commit_due(self) -> str:
+        """Commit in order what is due; what kept it from that. It goes on by itself later."""
+        while (due := self._prepared.due) is not None:
+            problem = _problem_of(partial(self.commit, due.what, due.id))
+            if problem:
+                self._retry_later()
+                return self._reported_once(self._cannot_commit(due.checkpoint, problem))
+            self._prepared.committed()
+        self._is_failing = False
+        return ""
+
+    def _cannot_commit(self, checkpoint: int, problem: str) -> str:
+        if checkpoint == LAST:
+            return f"{self._name}: cannot commit the end of the data: {problem}"
+        outlook = "it has ended" if self._is_closed else "nothing is lost, it is tried again"
+        return f"{self._name}: cannot commit checkpoint {checkpoint}: {problem}; {outlook}"
+
+    def _retry_later(self) -> None:
+        if not self._retry_is_set and not self._is_closed:
+            self._retry_is_set = True
+            self.delegate.call_later(RETRY_SECS, self._retry)
+
+    def _retry(self) -> None:
+        self._retry_is_set = False
+        if not self._is_closed:
+            self._commit_due()
+
+    def _reported_once(self, text: str) -> str:
+        """The error as a line; it is reported once, until a commit succeeds again."""
+        if not self._is_failing:
+            self.delegate.record_error("a commit failed", text)
+        self._is_failing = True
+        return text
+
+    def _abort_begun(self) -> None:
+        transaction, self._transaction, self._is_begun = self._transaction, None, False
+        try:
+            self.abort(transaction)
+        except Exception as error:
+            self.logger.warning("a transaction is not aborted: %s", described(error))
+
+    # --- modes without checkpoints ----------------------------------------------------------------
+
+    def _roll(self, window: int) -> None:
+        """A timer is over: commit, if what it was set for still waits."""
+        if window == self._window and not self._is_closed:
+            self._commit_held()
+
+    def _commit_held(self) -> str:
+        """Commit what was written; its tuples are acked, or failed if that did not work."""
+        if not self._is_begun:
+            return ""
+        held, self._held = self._held, []
+        self._left_out.clear()
+        self._number += 1
+        problem = _problem_of(
+            partial(self._commit_begun, TransactionId(self._writer, self._number))
+        )
+        if problem:
+            self._abort_begun()
+            for tup in held:
+                self.fail(tup)
+            return self._reported_once(
+                f"{self._name}: cannot commit: {problem}; {len(held)} tuples are failed, so that"
+                " their spouts emit them again"
+            )
+        self._transaction, self._is_begun = None, False
+        self._is_failing = False
+        for at, tup in enumerate(held):
+            fail_or_ack(self, tup, self._left_out.get(at))
+        return ""
+
+    def _commit_begun(self, transaction_id: TransactionId) -> None:
+        self.commit(self.pre_commit(self._transaction, transaction_id), transaction_id)
+
+
+class WriteAheadSink(TwoPhaseSink):
+    """A two-phase sink for a target that cannot prepare: the rows of a transaction are a part of
+    the checkpoint, and are written when that is complete.
+
+    A class of it defines `commit(rows, transaction_id)`, which writes the rows and notes the id at
+    once, and does nothing if the id was noted before: a writer's numbers only rise.
+    """
+
+    rows_max = 1_000_000
+    """Rows that wait for one checkpoint: they are in memory and in the checkpoint."""
+
+    def row_of(self, tup: "Tuple") -> Any:
+        """What is written for a tuple."""
+        return list(tup.values)
+
+    def checked_row(self, tup: "Tuple") -> Any:
+        """The row; ValueError for one that the target would refuse in `commit`, where it would hold
+        all others up."""
+        return self.row_of(tup)
+
+    def begin(self) -> list[Any]:
+        """No rows."""
+        return []
+
+    def write(self, transaction: list[Any], tup: "Tuple") -> None:
+        """One row more."""
+        if len(transaction) >= self.rows_max:
+            self.leave(
+                f"{self.rows_max} rows wait for a checkpoint: take them more often"
+                f" ({keys.CHECKPOINT_INTERVAL_SECS})"
+            )
+        transaction.append(self.checked_row(tup))
+
+    def pre_commit(self, transaction: list[Any], transaction_id: TransactionId) -> list[Any]:
+        """They are durable with the checkpoint."""
+        return transaction
+
+
+def _problem_of(call: Callable[[], None]) -> str:
+    """What a call raised, in a line. It is reported when it is over: what user code is in the
+    middle of is reported with its traceback."""
+    try:
+        call()
+    except Exception as error:
+        return described(error)
+    return ""
+
+
+def described(error: Exception) -> str:
+    """An exception in a line."""
+    if isinstance(error, OSError) and error.strerror:
+        name = f" ({error.filename})" if error.filename else ""
+        return f"{error.strerror}{name}"
+    lines = str(error).strip().splitlines()
+    return lines[0] if lines else type(error).__name__

@@ -1,0 +1,1 @@
+"""From any API to a TopologySpec and to the components that the engine runs."""

@@ -1,0 +1,353 @@
+"""Adapters of components that are written for heronpy's API, and of plain classes.
+
+The user's object is left as it is, so its hooks are looked up in it at each call: user code may
+replace a method at run time. Only `next_tuple`, `process` and `ack` are called for each tuple, and
+of these the engine takes the user's own bound method.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from heron_api.bolt.batch_bolt import BatchBolt
+from heron_api.component.base_component import BaseComponent
+from heron_api.state.binding import keyed, provide
+from heron_core.component import (
+    BoltDefaults,
+    ComponentDefaults,
+    EngineBolt,
+    EngineSpout,
+    SpoutDefaults,
+    TupleLoop,
+)
+from heron_core.library import PACKAGES
+from heron_core.topology import ComponentSpec
+from heron_frontends.adapters.awaiting import ShapedBolt, coroutines_of, run_returned
+from heron_frontends.adapters.batch_values import Misfit
+from heron_frontends.adapters.spout_steps import ShapedSpout
+
+Method = Callable[..., Any]
+
+
+class HeronpyComponent(ComponentDefaults):
+    """What both kinds have in common; a method that the user's object lacks does nothing."""
+
+    is_spout: bool
+    bound: tuple[str, ...]
+    """Which of the bindings the user's object may have as attributes of its own."""
+
+    def __init__(self, user: Any, takes_delegate: bool, spec: ComponentSpec | None = None) -> None:
+        """`takes_delegate`: its class has the delegate, and leads its emit there by itself."""
+        self._name = type(user).__name__ if spec is None else spec.name
+        self._inputs = () if spec is None else spec.inputs
+        self.state: Any = None
+        self.coroutines = coroutines_of(user, self.is_spout)
+        self.users_object = user
+        self.driven_object = user
+        is_ours = isinstance(user, BaseComponent)
+        self._shortened = [
+            name
+            for name in self.bound
+            if (is_not_overridden(user, name) if is_ours else _lacks(user, name, takes_delegate))
+        ]
+
+    def bind(self, bindings: Any) -> None:
+        """Spare the way over the API's method and the delegate, unless the user overrides it."""
+        for name in self._shortened:
+            setattr(self.users_object, name, getattr(bindings, name))
+
+    def _hook(self, name: str) -> Method:
+        method = getattr(self.users_object, name, None)
+        if not callable(method):
+            return _nothing
+        found: Method = method
+        return found
+
+    def _call(self, name: str, *arguments: Any) -> None:
+        run_returned(self, self._hook(name)(*arguments))
+
+    def _ours(self, name: str) -> Method:
+        """A method of one of our bolts; a user's of the same name means something else."""
+        module = getattr(getattr(type(self.users_object), name, None), "__module__", "")
+        return self._hook(name) if module.startswith(PACKAGES) else _nothing
+
+    def init_state(self, state: Any) -> None:
+        """The states that its class declares, then that of a StatefulComponent."""
+        self.state = state
+        provide(self.users_object, state, self._name)
+        self._call("init_state", state)
+
+    def initialize(self, config: dict[str, Any], context: Any) -> None:
+        """The user's own."""
+        self._call("initialize", config, context)
+
+    def is_idle(self) -> bool:
+        """A component that works on in threads or a child process says it."""
+        asked = getattr(self.users_object, "is_idle", None)
+        return bool(asked()) if callable(asked) else True
+
+    def begin_batch(self, batch_id: int) -> None:
+        """Of a BatchAware component."""
+        self._call("begin_batch", batch_id)
+
+    def end_batch(self) -> None:
+        """Of a BatchAware component."""
+        self._call("end_batch")
+
+    def pre_save(self, checkpoint_id: str) -> None:
+        """Of a StatefulComponent."""
+        self._call("pre_save", checkpoint_id)
+
+    def post_save(self, checkpoint_id: str) -> None:
+        """Of a TwoPhaseStatefulComponent."""
+        self._call("post_save", checkpoint_id)
+
+    def pre_restore(self, checkpoint_id: str) -> None:
+        """Of a TwoPhaseStatefulComponent."""
+        self._call("pre_restore", checkpoint_id)
+
+    def close(self) -> None:
+        """heronpy has it for spouts, here bolts may have it as well."""
+        if self.coroutines is None:
+            self._call("close")
+            return
+        self.coroutines.cancel()
+        try:
+            self._call("close")
+        finally:
+            self.coroutines.close()
+
+
+class HeronpySpout(ShapedSpout, HeronpyComponent, SpoutDefaults):
+    """A spout of heronpy's API, or a plain class with next_tuple()."""
+
+    is_spout = True
+    bound = ("emit", "emit_batch")
+    _step: Callable[[], None] | None = None
+    """Where `next_tuple` yields, or is a coroutine."""
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.find_shape()
+
+    def initialize(self, config: dict[str, Any], context: Any) -> None:
+        """The user's own."""
+        super().initialize(config, context)
+        self._step = self.stepping()
+
+    @property
+    def next_tuple(self) -> Callable[[], None]:
+        """The user's own."""
+        if self._step is not None:
+            return self._step
+        method: Callable[[], None] = self.users_object.next_tuple
+        return method
+
+    @property
+    def ack(self) -> Callable[[Any], None]:
+        """The user's own."""
+        return self._hook("ack")
+
+    @property
+    def fail(self) -> Callable[[Any], None]:
+        """The user's own."""
+        return self._hook("fail")
+
+    @property
+    def wants_acks(self) -> bool:  # type: ignore[override]
+        """Whether the user's class has an ack of its own."""
+        return self.ack is not _nothing and not is_not_overridden(self.users_object, "ack")
+
+    def activate(self) -> None:
+        """The user's own."""
+        self._call("activate")
+
+    def deactivate(self) -> None:
+        """The user's own."""
+        self._call("deactivate")
+
+
+class HeronpyBolt(ShapedBolt, HeronpyComponent, BoltDefaults):
+    """A bolt of heronpy's API, or a plain class with process(tup)."""
+
+    is_spout = False
+    bound = ("emit", "emit_batch", "ack", "fail")
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.find_shape()
+
+    @property
+    def takes_batches(self) -> bool:  # type: ignore[override]
+        """Of a BatchBolt."""
+        return isinstance(self.users_object, BatchBolt)
+
+    @property
+    def acks_later(self) -> bool:  # type: ignore[override]
+        """As its class says (api.bolt.base_bolt)."""
+        return bool(getattr(self.users_object, "acks_later", False))
+
+    @property
+    def holds_until_finish(self) -> bool:  # type: ignore[override]
+        """Whether its class says by itself when it is idle, or has an on_finish of its own."""
+        user = self.users_object
+        if callable(getattr(user, "is_idle", None)):
+            return True
+        return hasattr(user, "on_finish") and not is_not_overridden(user, "on_finish")
+
+    @property
+    def process(self) -> Callable[[Any], None]:
+        """The user's own."""
+        method: Callable[[Any], None] = self.users_object.process
+        return method
+
+    def process_tick(self, tup: Any) -> None:
+        """The user's own."""
+        self._call("process_tick", tup)
+
+    def source_watermark(self, component: str, task: int, watermark_ms: int) -> None:
+        """Of a window bolt."""
+        self._ours("source_watermark")(component, task, watermark_ms)
+
+    def on_watermark(self, watermark_ms: int) -> None:
+        """The user's own."""
+        self._call("on_watermark", watermark_ms)
+
+    def clock_state(self) -> Any:
+        """Of a window bolt."""
+        return self._ours("clock_state")()
+
+    def on_finish(self) -> None:
+        """The user's own."""
+        self._call("on_finish")
+
+    def tuple_loop(self) -> TupleLoop:
+        """A loop that does no more than this component needs."""
+        user = self.users_object
+        auto_ack = bool(getattr(user, "auto_ack", False))
+        auto_anchor = bool(getattr(user, "auto_anchor", False))
+        process = self._keyed_process()
+        if self.process_yields and not auto_ack and not self.acks_later:
+            process = _acked_at_end(user, process)
+        if auto_ack or auto_anchor:
+            return _auto_loop(self, process, auto_ack, auto_anchor)
+        refuse = self.refuse_returned
+
+        def loop(tuples: Iterable[Any]) -> None:
+            for tup in tuples:
+                if (value := process(tup)) is not None:
+                    refuse(value)
+
+        return loop
+
+    def _keyed_process(self) -> Callable[[Any], Any]:
+        if self.takes_batches:  # whose rows have keys of their own
+            return _refusing(self.shaped_process())
+        return keyed(self.shaped_process(), self.state, self._inputs, _fields_of)
+
+
+def _refusing(process: Method) -> Method:
+    """`process` of a bolt that takes batches: TypeError for rows that are none."""
+
+    def run(tup: Any) -> Any:
+        if isinstance(tup.values, Misfit):
+            raise TypeError(tup.values.why)
+        return process(tup)
+
+    return run
+
+
+def _fields_of(tup: Any) -> Sequence[str]:
+    fields: Sequence[str] = tup.fields
+    return fields
+
+
+def _acked_at_end(user: Any, process: Method) -> Method:
+    """`process` of a bolt that yields: its tuple is acked at the end, unless it has settled it."""
+    settled: list[Any] = []
+    ack = user.ack
+
+    def noting(settle: Method) -> Method:
+        def noted(tup: Any) -> None:
+            settled.append(tup)
+            settle(tup)
+
+        return noted
+
+    user.ack, user.fail = noting(user.ack), noting(user.fail)
+
+    def run(tup: Any) -> None:
+        settled.clear()
+        process(tup)
+        if not any(each is tup for each in settled):
+            ack(tup)
+
+    return run
+
+
+def _auto_loop(bolt: Any, process: Method, auto_ack: bool, auto_anchor: bool) -> TupleLoop:
+    """The loop of a bolt with auto_ack or auto_anchor (api.bolt.base_bolt)."""
+    user, refuse = bolt.users_object, bolt.refuse_returned
+    ack = user.ack
+    current: list[Any] = []
+
+    def loop(tuples: Iterable[Any]) -> None:
+        for tup in tuples:
+            current[:] = (tup,)
+            try:
+                if (value := process(tup)) is not None:
+                    refuse(value)
+            finally:
+                current.clear()
+            if auto_ack:
+                ack(tup)
+
+    if auto_anchor:
+        user.emit = _auto_anchored(user.emit, current)
+        if hasattr(user, "emit_batch"):
+            user.emit_batch = _auto_anchored_batch(user.emit_batch, current)
+    return loop
+
+
+def _auto_anchored(emit: Method, current: list[Any]) -> Method:
+    def anchored(
+        tup: Any,
+        stream: str = "default",
+        anchors: Any = None,
+        direct_task: int | None = None,
+        need_task_ids: bool = False,
+    ) -> Any:
+        chosen = current if anchors is None else anchors
+        return emit(tup, stream, chosen, direct_task, need_task_ids)
+
+    return anchored
+
+
+def _auto_anchored_batch(emit_batch: Method, current: list[Any]) -> Method:
+    def anchored(
+        frame: Any,
+        stream: str = "default",
+        anchors: Any = None,
+        direct_task: int | None = None,
+    ) -> Any:
+        chosen = current if anchors is None else anchors
+        return emit_batch(frame, stream, chosen, direct_task)
+
+    return anchored
+
+
+def is_not_overridden(user: Any, name: str) -> bool:
+    """Whether a component's method is the one of our API's base class."""
+    method = getattr(type(user), name, None)
+    return getattr(method, "__module__", "").startswith("heron_api.")
+
+
+def _lacks(user: Any, name: str, takes_delegate: bool) -> bool:
+    return not takes_delegate and not hasattr(user, name)
+
+
+def _nothing(*arguments: Any) -> None:
+    pass
+
+
+_spout: type[EngineSpout] = HeronpySpout
+_bolt: type[EngineBolt] = HeronpyBolt

@@ -1,0 +1,184 @@
+"""ShellBolt: a bolt whose work is done by a child process in any language."""
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from heron_api.bolt.bolt import Bolt
+from heron_core.errors import ComponentError, ProtocolError
+from heron_frontends.adapters.multilang.child import ChildExit
+from heron_frontends.adapters.multilang.child_channel import ChildChannel
+from heron_frontends.adapters.multilang.in_flight import InFlight
+from heron_frontends.adapters.multilang.protocol import (
+    OWN_ID,
+    Emit,
+    Message,
+    check_text,
+    emit_of,
+    heartbeat,
+    tick,
+    wants_tasks,
+)
+
+HELD_MAX = 100_000
+"""Tuples in the child that it neither acks nor fails. Batches have some thousands, and a tracked
+tuple that old has timed out; a child that never acks would fill our memory."""
+
+
+class ShellBolt(ChildChannel, Bolt):
+    """Hosts a program that speaks Storm's multilang protocol (org.apache.storm.task.ShellBolt).
+
+    Component config: `heronpy.shell.command` [program, argument, ...],
+    `heronpy.shell.environment` {NAME: value}; `topology.multilang.serializer`,
+    `topology.subprocess.timeout.secs` and `topology.shellbolt.max.pending` as in Storm.
+    """
+
+    acks_later = True
+
+    def __init__(self, delegate: Any) -> None:
+        super().__init__(delegate)
+        self._flight = InFlight()
+
+    def initialize(self, config: dict[str, Any], context: Any) -> None:
+        """Start the child and wait for its pid; ComponentError with the cause if it dies."""
+        self.prepare(config, context)
+        self._given_at = 0.0
+        self.commands |= {
+            "ack": lambda message: self._settled(message, self.ack),
+            "fail": lambda message: self._settled(message, self.fail),
+            "emit": self._emit,
+            "sync": self._sync,
+        }
+        self.open_channel()
+
+    def process(self, tup: Any) -> None:
+        """Give a tuple to the child; waits while it has `topology.shellbolt.max.pending` unread.
+
+        ComponentError if a value cannot be said, or if the child is given up.
+        """
+        flight = self._flight
+        if self.child is None or flight.unanswered >= self.settings.pending_max:
+            self._wait_for_room()
+        assert self.child is not None
+        self._given_at = time.monotonic()
+        key = flight.add(tup)
+        try:
+            data = self.child.codec.encode_tuple(key, tup)
+        except Exception as error:
+            flight.settle(key)
+            raise ComponentError(self._unsayable(tup, error)) from None
+        if len(flight) > HELD_MAX:
+            self._fail_oldest()
+        self.put(data)
+
+    def process_tick(self, tup: Any) -> None:
+        """Give a tick to the child; one that is due while no child runs is left out."""
+        every_secs = self.settings.tick_secs
+        if self.child is not None and every_secs is not None:
+            self.put(self.child.codec.encode(tick(self._flight.own_number(), every_secs)))
+
+    def is_idle(self) -> bool:
+        """Whether the child has no tuple; one that it keeps beyond the message timeout is lost."""
+        if self.child is not None and self.reader.inbox:
+            return False
+        kept_secs = time.monotonic() - self._given_at
+        return not self._flight or kept_secs > self.settings.message_timeout_secs
+
+    def close(self) -> None:
+        """End the child; the tuples that are in it fail."""
+        self.close_channel()
+        for tup in self._flight.clear():
+            self.fail(tup)
+
+    def _wait_for_room(self) -> None:
+        """Until the child has read half of its tuples, so that more than one go at a time."""
+        enough = self.settings.pending_max // 2
+        while self.child is None or self._flight.unanswered > enough:
+            if self.has_given_up:
+                raise ComponentError(f"{self.settings.component}: its child is given up")
+            self.write_all()
+            self.wait()
+
+    def _unsayable(self, tup: Any, error: Exception) -> str:
+        return (
+            f"{self.settings.component}: a tuple of {tup.component}.{tup.stream} cannot be told to "
+            f"the child ({self.settings.serializer}): {error}"
+        )
+
+    def _fail_oldest(self) -> None:
+        self.warn_once("never_settled", f"it neither acks nor fails {HELD_MAX} tuples")
+        tup = self._flight.pop_oldest()
+        if tup is not None:
+            self.fail(tup)
+
+    def ask(self) -> None:
+        """A heartbeat, unless the child has not answered the last one."""
+        if self.child is not None and self.response_timer.asked_at is None:
+            self._flight.ask()
+            self.child.say(heartbeat(self._flight.own_number()))
+            self.response_timer.ask(time.monotonic())
+
+    def child_exited(self, child_exit: ChildExit) -> None:
+        """Fail what the child had, and start the next one."""
+        lost = self._flight.clear()
+        for tup in lost:
+            self.fail(tup)
+        pause_secs = self.report_death(child_exit, f"tuples in it that fail: {len(lost)}")
+        if pause_secs is not None:
+            self.start_if_due()
+            if self.child is None:
+                self.delegate.call_later(pause_secs, self.start_if_due)
+
+    # --- what the child says ----------------------------------------------------------------------
+
+    def _settled(self, message: Message, settle: Callable[[Any], None]) -> None:
+        key = str(message.get("id"))
+        try:
+            tup = self._flight.settle(key)
+        except KeyError:
+            self._unknown([] if key.startswith(OWN_ID) else [key])
+            return
+        if tup is not None:
+            settle(tup)
+
+    def _unknown(self, keys: list[str]) -> None:
+        if keys:
+            what = f"id {keys[0]!r} is in no tuple that it has (acked twice, or after its fail?)"
+            self.warn_once("unknown_ids", what)
+
+    def _sync(self, message: Message) -> None:
+        if self.is_ready and self.response_timer.asked_at is not None:
+            self._flight.answer()
+            self.response_timer.answered()
+
+    def _emit(self, message: Message) -> None:
+        try:
+            emit = emit_of(message)
+        except ProtocolError as error:
+            self.report(str(error))
+            if wants_tasks(message):
+                self._answer([])
+            return
+        anchors, unknown = self._flight.anchors(emit.anchors)
+        self._unknown(unknown)
+        tasks = self._emitted(emit, anchors)
+        if emit.wants_tasks:
+            self._answer(tasks)
+
+    def _emitted(self, emit: Emit, anchors: list[Any]) -> list[int]:
+        """The task ids; none if the emit failed, and what it was anchored to fails with it."""
+        try:
+            check_text([emit.values, emit.stream])
+            tasks = self.emit(emit.values, emit.stream, anchors, emit.task, emit.wants_tasks)
+        except Exception as error:
+            self.report(f"emit failed: {error}")
+            for key in emit.anchors:
+                tup = self._flight.mark_failed(key)
+                if tup is not None:
+                    self.fail(tup)
+            return []
+        return tasks or []
+
+    def _answer(self, tasks: list[int]) -> None:
+        if self.child is not None:
+            self.child.say(tasks)

@@ -1,0 +1,67 @@
+"""Finds the program of a shell component, or says in one line why it cannot be run."""
+
+import errno
+import os
+import shutil
+import sys
+
+from heron_core.errors import ComponentError
+from heron_frontends.adapters.multilang.settings import COMMAND, Settings
+
+_INTERPRETERS = {
+    ".py": "python3",
+    ".js": "node",
+    ".rb": "ruby",
+    ".sh": "sh",
+    ".pl": "perl",
+    ".php": "php",
+}
+"""A script's suffix -> what usually runs it."""
+_REFUSALS = {
+    errno.ENOEXEC: "it is not a program and has no #! line",
+    errno.ENOENT: "its #! line names a program that does not exist",
+}
+
+
+def find_program(settings: Settings) -> list[str]:
+    """The command with its program's path: in the directory, on PATH, or beside our Python.
+
+    ComponentError if there is none, or if it may not be executed.
+    """
+    name, *arguments = settings.command
+    local = os.path.join(settings.directory, name)
+    if _may_run(local):
+        return [local, *arguments]
+    if os.path.isfile(local):  # rather than another one of that name on PATH
+        raise ComponentError(f"{settings.component}: {_not_executable(local, name)}")
+    elsewhere = None if os.sep in name else _on_path(settings, name)
+    if elsewhere is not None:
+        return [elsewhere, *arguments]
+    path = "" if os.sep in name else f", nor on PATH: {settings.environment.get('PATH', '')}"
+    raise ComponentError(
+        f"{settings.component}: program {name!r} not found (not in {settings.directory}{path})"
+    )
+
+
+def _may_run(path: str) -> bool:
+    return os.path.isfile(path) and os.access(path, os.X_OK)
+
+
+def _on_path(settings: Settings, name: str) -> str | None:
+    """Beside our Python are the commands of its environment (streamparse_run), which is not on
+    PATH unless it is activated."""
+    ours = os.path.join(os.path.dirname(sys.executable), name)
+    found = shutil.which(name, path=settings.environment.get("PATH", os.defpath))
+    return found or (ours if _may_run(ours) else None)
+
+
+def _not_executable(path: str, name: str) -> str:
+    interpreter = _INTERPRETERS.get(os.path.splitext(name)[1])
+    cure = f", or name its interpreter: {COMMAND}: {[interpreter, name]}" if interpreter else ""
+    return f"{path} is not executable: run chmod +x {path}{cure}"
+
+
+def why_not(settings: Settings, program: str, error: OSError) -> ComponentError:
+    """What the system's refusal to run a program that exists means."""
+    reason = _REFUSALS.get(error.errno or 0, error.strerror)
+    return ComponentError(f"{settings.component}: {program} cannot be run: {reason}")

@@ -1,0 +1,124 @@
+"""The thread that reads a bolt's child: what it says, whether it lives, and a beat each second."""
+
+import logging
+import select
+import threading
+import time
+from collections import Counter, deque
+from collections.abc import Callable
+
+from heron_core.errors import ProtocolError
+from heron_frontends.adapters.multilang.child import Child, ChildExit
+from heron_frontends.adapters.multilang.output import StrayLog
+from heron_frontends.adapters.multilang.protocol import Message
+from heron_frontends.adapters.multilang.response_timer import ResponseTimer
+
+UNANSWERED = "a tuple of task -1 on the stream __heartbeat, which a child answers by sync"
+HEARTBEAT_SECS = 1.0
+"""Storm's interval of heartbeats (ShellBolt.prepare)."""
+INBOX_READS_MAX = 16
+"""Reads of 64 KiB that wait for the main thread: a megabyte, or one huge message more. While it is
+full nothing is read, so the child waits in its write: that is back-pressure."""
+
+
+class Reader(threading.Thread):
+    """Reads one child until its end; `notify` is called when there is something for the main
+    thread, `heartbeat` each second."""
+
+    def __init__(
+        self,
+        child: Child,
+        response_timer: ResponseTimer,
+        logger: logging.Logger,
+        counts: Counter[str],
+        notify: Callable[[], None],
+        heartbeat: Callable[[], None],
+    ) -> None:
+        super().__init__(name="child stdout", daemon=True)
+        self.inbox: deque[deque[Message]] = deque()
+        """What one read brought, for each read; the main thread removes it when it is done."""
+        self.child_exit: ChildExit | None = None
+        """Set last: after the inbox is empty there is nothing more to come."""
+        self._child = child
+        self._response_timer = response_timer
+        self._notify = notify
+        self._heartbeat = heartbeat
+        self._strays = StrayLog(logger, child.label, counts)
+        self._poll = select.poll()
+        self._poll.register(child.stdout, select.POLLIN)
+        self._next_heartbeat = time.monotonic() + HEARTBEAT_SECS
+        self._has_begun = False
+        self._waits = False
+        self._room = threading.Event()
+        self._leaving = False
+
+    def run(self) -> None:
+        """Read to the end."""
+        try:
+            while self._step():
+                pass
+        except ProtocolError as error:
+            self._strays.take(self._child.codec.strays)
+            self._child.kill(str(error))
+        self.child_exit = self._child.reap()
+        self._notify()
+
+    def _step(self) -> bool:
+        """Wait for something and see to it; False at the child's end."""
+        self._wait_for_room()
+        now = time.monotonic()
+        ready = self._poll.poll(max(0.0, (self._next_heartbeat - now) * 1000))
+        if time.monotonic() >= self._next_heartbeat:
+            self._each_second()
+        if ready:
+            return self._read()
+        # Its own children may hold its stdout open for ever.
+        return not self._child.has_exited
+
+    def _read(self) -> bool:
+        messages = self._child.read()
+        if messages is None:
+            return False
+        self._strays.take(self._child.codec.strays)
+        if messages:
+            self._response_timer.heard_at = time.monotonic()
+            self._has_begun = True
+            self.inbox.append(deque(messages))
+            self._notify()
+        return True
+
+    def _each_second(self) -> None:
+        """Judge only when the main thread has seen all that was read: it may be its turn."""
+        now = time.monotonic()
+        self._next_heartbeat = now + HEARTBEAT_SECS
+        if not self.inbox and self._response_timer.is_overdue(now):
+            silent = f"said nothing for {self._response_timer.timeout_secs:g} s"
+            # Before its pid it was asked for no heartbeat.
+            asked = f", nor answered a heartbeat ({UNANSWERED})" if self._has_begun else ""
+            self._child.kill(f"{silent}{asked}")
+        self._heartbeat()
+
+    def _wait_for_room(self) -> None:
+        while len(self.inbox) >= INBOX_READS_MAX and not self._leaving:
+            self._waits = True
+            if len(self.inbox) >= INBOX_READS_MAX:
+                self._room.wait(HEARTBEAT_SECS)
+            self._waits = False
+            self._room.clear()
+
+    def done(self) -> None:
+        """In the main thread: all messages of the oldest read are seen to."""
+        self.inbox.popleft()
+        if self._waits:
+            self._room.set()
+
+    def ended(self) -> ChildExit | None:
+        """In the main thread: how the child has ended, when this thread has nothing more to say."""
+        if self.child_exit is not None:
+            self.join()  # it may be about to say so
+        return self.child_exit
+
+    def leave(self) -> None:
+        """The inbox will not be emptied any more: read on nevertheless, to the end."""
+        self._leaving = True
+        self._room.set()

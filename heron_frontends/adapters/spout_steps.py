@@ -1,0 +1,117 @@
+"""`next_tuple` of a spout that yields, or is a coroutine: one step at each call of the engine's.
+
+A generator goes on to its next `yield`; a coroutine goes on as far as it can, so what it awaits
+holds up no ack. When it has ended, the next call begins it anew.
+"""
+
+from collections.abc import Callable
+from contextvars import copy_context
+from typing import TYPE_CHECKING, Any
+
+from heron_api.emission import Emission
+from heron_api.method_shapes import emission_of, is_async, refuse_returned, yields
+
+if TYPE_CHECKING:
+    from heron_frontends.adapters.coroutines import Coroutines
+
+Send = Callable[[Emission], None]
+
+
+class ShapedSpout:
+    """`next_tuple` in whichever shape it is; first base of a spout's adapter."""
+
+    users_object: Any
+    coroutines: "Coroutines | None"
+    _is_async = _yields = False
+
+    def find_shape(self) -> None:
+        """As it is before anybody puts something around it."""
+        method = getattr(self.users_object, "next_tuple", None)
+        self._is_async, self._yields = is_async(method), yields(method)
+
+    def stepping(self) -> Callable[[], None] | None:
+        """What the engine calls in place of `next_tuple`; None if that is a function."""
+        next_tuple = self.users_object.next_tuple
+        if self._is_async:
+            assert self.coroutines is not None
+            return AsyncSteps(next_tuple, self.coroutines, self._send, self._yields).step
+        return Yields(next_tuple, self._send).step if self._yields else None
+
+    def refuse_returned(self, value: Any) -> None:
+        """ComponentError: `next_tuple` returned something."""
+        refuse_returned(self.users_object.next_tuple, value, "next_tuple")
+
+    def _send(self, emission: Emission) -> None:
+        self.users_object.emit(
+            emission.values,
+            tup_id=emission.tup_id,
+            stream=emission.stream,
+            direct_task=emission.direct_task,
+        )
+
+
+class Yields:
+    """Of a generator."""
+
+    def __init__(self, next_tuple: Callable[[], Any], send: Send) -> None:
+        self._next_tuple, self._send = next_tuple, send
+        self._generator: Any = None
+
+    def step(self) -> None:
+        """Emit what it yields next."""
+        if self._generator is None:
+            self._generator = iter(self._next_tuple())
+        try:
+            value = next(self._generator)
+        except StopIteration:
+            self._generator = None
+            return
+        except BaseException:
+            self._generator = None
+            raise
+        if value is not None:
+            self._send(emission_of(value))
+
+
+class AsyncSteps:
+    """Of a coroutine, or of an async generator."""
+
+    def __init__(
+        self,
+        next_tuple: Callable[[], Any],
+        coroutines: "Coroutines",
+        send: Send,
+        is_generator: bool,
+    ) -> None:
+        self._next_tuple, self._coroutines, self._send = next_tuple, coroutines, send
+        self._yields = is_generator
+        self._generator: Any = None
+        self._task: Any = None
+
+    def step(self) -> None:
+        """Go on, and emit what it yields; what it raises is raised."""
+        if self._task is None:
+            begun = self._coroutines.gate.passed(self._begun())
+            self._task = self._coroutines.task(begun, copy_context(), None)
+        self._coroutines.turn_for(self._task)
+        if not self._task.done():
+            return
+        task, self._task = self._task, None
+        try:
+            value = task.result()
+        except BaseException:
+            self._generator = None
+            raise
+        if self._yields and value is not None:
+            self._send(emission_of(value))
+
+    async def _begun(self) -> Any:
+        if not self._yields:
+            return await self._next_tuple()
+        if self._generator is None:
+            self._generator = self._next_tuple()
+        try:
+            return await anext(self._generator)
+        except StopAsyncIteration:
+            self._generator = None
+            return None

@@ -1,0 +1,139 @@
+"""From a complete definition to the topology; problems are text with the line they come from."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from heron_core import config as keys
+from heron_core.config import CPU_MAP, RAM_MAP
+from heron_core.plans import MIB
+from heron_core.records import replace
+from heron_core.storm_settings import with_entries
+from heron_core.topology import (
+    DEFAULT_STREAM,
+    ComponentSpec,
+    InputSpec,
+    StreamSpec,
+    TopologySpec,
+)
+from heron_core.validation import problems
+from heron_frontends.components import java
+from heron_frontends.flux import connections, object_definitions, source
+from heron_frontends.flux.component_resources import with_packing_maps
+from heron_frontends.flux.components import component, value_object
+from heron_frontends.flux.definitions import StreamDefinition, TopologyDefinition, VertexDefinition
+from heron_frontends.flux.documents import FilePosition
+from heron_frontends.flux.schema import plain_config
+
+STORM_DEFAULTS = {keys.RELIABILITY_MODE: keys.ATLEAST_ONCE}
+_CORE_POINTS = 100
+
+
+def topology(definition: TopologyDefinition, name: str) -> TopologySpec:
+    """The topology called `name`; TopologyError with file and line for what is wrong in it."""
+    object_definitions.check_references(definition.components)
+    components = {name: value_object(each) for name, each in definition.components.items()}
+    config = plain_config(definition.config)
+    if definition.source is not None:
+        made = source.source_topology(definition.source, components, config)
+        spec = replace(made, name=name, config={**made.config, **config})
+    else:
+        wired = _components(definition, components)
+        config = with_packing_maps(config, definition.config, definition.vertices)
+        config = {**config, **_resources(definition.vertices, config)}
+        api = {} if definition.is_herons else STORM_DEFAULTS
+        spec = TopologySpec(name, wired, config, defaults=api)
+    _check(spec, definition)
+    return spec
+
+
+def _components(
+    definition: TopologyDefinition, components: object_definitions.Components
+) -> tuple[ComponentSpec, ...]:
+    """Every component with its inputs, in the order of the file."""
+    for stream in definition.streams:
+        connections.check_ends(stream, definition.vertices)
+    unwired = {each.id: component(each, components) for each in definition.vertices.values()}
+    for each in unwired.values():
+        if java.is_only_drawn(each.class_path):
+            unwired[each.name] = replace(each, outputs=_outputs_read(each.name, definition))
+    inputs: dict[str, list[InputSpec]] = {}
+    for stream in definition.streams:
+        _check_outputs(stream, unwired[stream.source])
+        found = connections.input_spec(stream, components, lambda name: unwired[name].outputs)
+        inputs.setdefault(stream.target, []).append(found)
+    return tuple(
+        replace(each, inputs=tuple(inputs.get(each.name, ()))) for each in unwired.values()
+    )
+
+
+def _outputs_read(name: str, definition: TopologyDefinition) -> tuple[StreamSpec, ...]:
+    """What others read of a component that is only drawn: Java says it in code."""
+    fields: dict[str, dict[str, None]] = {}
+    for stream in definition.streams:
+        if stream.source == name:
+            fields.setdefault(stream.stream, {}).update(dict.fromkeys(stream.fields))
+    found = tuple(StreamSpec(stream, tuple(names)) for stream, names in fields.items())
+    return found or (StreamSpec(DEFAULT_STREAM, ()),)
+
+
+def _check_outputs(stream: StreamDefinition, found: ComponentSpec) -> None:
+    if not found.outputs and found.class_path.startswith(java.LIBRARY):
+        raise stream.position.wrong(
+            f"{stream.target!r} reads {stream.source!r}, whose class {found.class_path} emits"
+            " nothing, as in Storm: read what it reads"
+        )
+    if not found.outputs:
+        raise stream.position.wrong(
+            f"{stream.target!r} reads {stream.source!r}, but its class {found.class_path} has no"
+            " outputs: give it a class attribute, as in outputs = ['word']"
+        )
+
+
+def _resources(
+    vertices: Mapping[str, VertexDefinition], config: Mapping[str, Any]
+) -> dict[str, str]:
+    """cpuLoad and memory loads as the packing's maps; what `config` says of a component wins."""
+    cores, memory = {}, {}
+    for each in vertices.values():
+        if each.cpu_points:
+            cores[each.id] = f"{each.cpu_points / _CORE_POINTS:g}"
+        if each.heap_mib:
+            # As Storm: the other memory counts only beside a heap.
+            memory[each.id] = str(int((each.heap_mib + (each.other_memory_mib or 0)) * MIB))
+    return {**with_entries(CPU_MAP, cores, config), **with_entries(RAM_MAP, memory, config)}
+
+
+@dataclass(frozen=True, slots=True)
+class _Origin:
+    """Where a problem comes from whose line starts so, perhaps after "config of"."""
+
+    start: str
+    position: FilePosition
+
+
+def _check(spec: TopologySpec, definition: TopologyDefinition) -> None:
+    found = problems(spec)
+    if found:
+        more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
+        raise _position_of(found[0], definition).wrong(f"{found[0]}{more}")
+
+
+def _position_of(problem: str, definition: TopologyDefinition) -> FilePosition:
+    text = problem.removeprefix("config of ")
+    for origin in _origins(definition):
+        if text.startswith(origin.start):
+            return origin.position
+    return definition.position if definition.source is None else definition.source.object.position
+
+
+def _origins(definition: TopologyDefinition) -> Iterator[_Origin]:
+    """The most particular first."""
+    for stream in reversed(definition.streams):
+        reader = definition.vertices[stream.target].label
+        whole = f"{stream.source}:{stream.stream}"
+        yield _Origin(f"{reader}: input {whole} ", stream.position)
+        yield _Origin(f"{reader} reads {stream.stream!r} of {stream.source!r}", stream.position)
+        yield _Origin(f"{reader} reads {whole} ", stream.position)
+    for vertex in definition.vertices.values():
+        yield _Origin(vertex.label, vertex.position)

@@ -1,0 +1,163 @@
+"""From the definition of a spout or bolt to the component of a topology."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from heron_api.component.base_component import BaseComponent
+from heron_api.stream import Stream
+from heron_core.errors import TopologyError
+from heron_core.records import replace
+from heron_core.topology import DEFAULT_STREAM, ComponentSpec, StreamSpec
+from heron_frontends.components import java
+from heron_frontends.flux import object_definitions, shell_components, signature_check
+from heron_frontends.flux.definitions import ObjectDefinition, VertexDefinition
+from heron_frontends.flux.objects import RECIPE
+
+_DECLARES = "declare_output_fields"
+_HOOK = {True: "next_tuple", False: "process"}
+"""Whether it is a spout -> the method that makes it one"""
+
+
+def component(vertex: VertexDefinition, components: object_definitions.Components) -> ComponentSpec:
+    """The component without its inputs, its class loaded and checked; TopologyError if it fails."""
+    definition = vertex.object
+    outputs: list[StreamSpec] | None
+    config: dict[str, Any]
+    if java.is_only_drawn(definition.class_name):
+        class_path, config, outputs = definition.class_name, {}, []
+    elif java.is_shell(definition.class_name):
+        class_path, config, outputs = _shell(vertex)
+    elif java.is_known(definition.class_name):
+        class_path, config, outputs = _equivalent(vertex)
+        plain = replace(definition, class_name=class_path, arguments=())
+        config |= _python(vertex, plain, components)
+    else:
+        class_path, outputs = definition.class_name, None
+        config = _python(vertex, definition, components)
+    if outputs is None:
+        outputs = declared_outputs(
+            definition, signature_check.python_class(_called(definition, class_path))
+        )
+    return ComponentSpec(
+        vertex.id,
+        vertex.is_spout,
+        class_path,
+        vertex.task_count or vertex.parallelism,
+        tuple(outputs),
+        config={**config, **vertex.config},
+    )
+
+
+def value_object(definition: ObjectDefinition) -> ObjectDefinition:
+    """An entry of `components` whose class is loaded and checked, under its Python name."""
+    name = java.value_class(definition.class_name)
+    definition = replace(definition, class_name=name or definition.class_name)
+    signature_check.check_object(definition, signature_check.loaded_class(definition))
+    return definition
+
+
+def _python(
+    vertex: VertexDefinition,
+    definition: ObjectDefinition,
+    components: object_definitions.Components,
+) -> dict[str, Any]:
+    """The config of a component that is a Python class; `definition` has its name."""
+    found = signature_check.loaded_class(definition)
+    if not callable(getattr(found, _HOOK[vertex.is_spout], None)):
+        kind, other = ("spout", "bolts") if vertex.is_spout else ("bolt", "spouts")
+        raise definition.position.wrong(
+            f"{definition.id!r}: {definition.class_name} is not a {kind}, it has no method"
+            f" {_HOOK[vertex.is_spout]}; does it belong to {other}?"
+        )
+    signature_check.check_component(definition, found)
+    own = getattr(found, "config", None)
+    # streamparse's classes bring config of their own, of which ticks are the usual part.
+    config = dict(own) if isinstance(own, dict) and not issubclass(found, BaseComponent) else {}
+    if object_definitions.needs_recipe(definition):
+        config[RECIPE] = object_definitions.recipe(definition, definition.class_name, components)
+    return config
+
+
+def _equivalent(
+    vertex: VertexDefinition,
+) -> tuple[str, dict[str, Any], list[StreamSpec] | None]:
+    definition = vertex.object
+    args = [each.value for each in definition.arguments]
+    for each in definition.arguments:
+        if each.references:
+            raise each.position.wrong(
+                f"{definition.id!r}: {definition.class_name} takes no references here"
+            )
+    try:
+        return java.resolve(definition.class_name, args, vertex.is_spout, vertex.id)
+    except TopologyError as error:
+        raise definition.position.wrong(str(error)) from None
+
+
+def _shell(vertex: VertexDefinition) -> tuple[str, dict[str, Any], list[StreamSpec]]:
+    class_path, config, outputs = _equivalent(vertex)
+    streams, more = shell_components.configured(vertex.object, outputs or [])
+    runs = shell_components.python_class_path(config[java.SHELL_COMMAND])
+    if runs is None:
+        return class_path, {**config, **more}, streams
+    definition = replace(_called(vertex.object, runs), arguments=(), methods=())
+    config = _python(vertex, definition, {})
+    own = declared_outputs(definition, signature_check.python_class(definition))
+    return runs, {**config, **more}, shell_components.with_direct(streams, own)
+
+
+def _called(definition: ObjectDefinition, class_path: str) -> ObjectDefinition:
+    return replace(definition, class_name=class_path)
+
+
+def declared_outputs(definition: ObjectDefinition, found: type) -> list[StreamSpec]:
+    """The output streams that a class declares: `outputs`, or what declare_output_fields() returns.
+
+    Either is a list of field names (of the default stream) and Streams, of any API; the method,
+    which must not need an instance, may return {stream: fields} as well.
+    """
+    declared = getattr(found, "outputs", None)
+    if declared is None and callable(getattr(found, _DECLARES, None)):
+        declared = _declared(definition, found)
+    if isinstance(declared, dict) and all(isinstance(each, str) for each in declared.values()):
+        declared = [Stream(declared)]  # {field: type}
+    if isinstance(declared, dict):
+        return [StreamSpec(str(name), tuple(fields)) for name, fields in declared.items()]
+    if not isinstance(declared, (list, tuple, type(None))):
+        raise definition.position.wrong(
+            f"{definition.id!r}: outputs of {definition.class_name} must be a list of field names"
+            f" and Streams, not {declared!r}"
+        )
+    return _streams(definition, declared or ())
+
+
+def _declared(definition: ObjectDefinition, found: type) -> Any:
+    try:
+        return getattr(found, _DECLARES)()
+    except Exception as error:
+        raise definition.position.wrong(
+            f"{definition.id!r}: {definition.class_name}.{_DECLARES}() raises"
+            f" {type(error).__name__}: {error}; it must be a class method without arguments"
+        ) from error
+
+
+def _streams(definition: ObjectDefinition, declared: Sequence[Any]) -> list[StreamSpec]:
+    streams: dict[str, StreamSpec] = {}
+    for each in declared:
+        fields = [each] if isinstance(each, str) else getattr(each, "fields", None)
+        if fields is None:
+            raise definition.position.wrong(
+                f"{definition.id!r}: outputs of {definition.class_name} must be field names and"
+                f" Streams, not {each!r}"
+            )
+        name = DEFAULT_STREAM if isinstance(each, str) else _stream_name(each)
+        known = streams.get(name, StreamSpec(name, ()))
+        direct = known.direct or bool(getattr(each, "direct", False))
+        types = (*known.types, *getattr(each, "types", ()))
+        streams[name] = StreamSpec(name, (*known.fields, *fields), direct, types)
+    return list(streams.values())
+
+
+def _stream_name(stream: Any) -> str:
+    """heronpy's Stream has a stream_id, streamparse's a name."""
+    return str(getattr(stream, "stream_id", None) or getattr(stream, "name", DEFAULT_STREAM))

@@ -1,0 +1,94 @@
+"""Reads a Flux file and the files that it includes, as one definition.
+
+As in Flux: `override: true` puts what the included file defines in place of what is there already,
+otherwise what is there stays; streams are added; included files do not include others. Their paths
+are relative to the including file; a `resource` is looked for on the search paths as well, and in
+the folders above, up to the working directory.
+"""
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from heron_api.user_errors import display_path
+from heron_core.errors import UsageError
+from heron_frontends.flux.definitions import IncludeDefinition, TopologyDefinition
+from heron_frontends.flux.documents import parse
+from heron_frontends.flux.schema import topology_definition
+from heron_frontends.flux.substitution import Values, substituted
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What is needed to read files besides their paths."""
+
+    values: Values
+    search_paths: Sequence[str] = ()
+
+
+def complete_definition(file: str, reading: Reading) -> TopologyDefinition:
+    """All that `file` and its includes define; TopologyError or UsageError in one line."""
+    found = _definition(file, reading, included=False)
+    for include in found.includes:
+        path = _path(include, reading)
+        _merge(found, _definition(path, reading, included=True), include.override)
+    return found
+
+
+def _definition(file: str, reading: Reading, *, included: bool) -> TopologyDefinition:
+    text, undefined = substituted(_text(file), reading.values)
+    return topology_definition(parse(text, file, undefined), included=included)
+
+
+def _text(file: str) -> str:
+    try:
+        with open(file, encoding="utf-8") as opened:
+            return opened.read()
+    except OSError as error:
+        raise UsageError(f"{display_path(file)} cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise UsageError(f"{display_path(file)} is not text: save it as UTF-8") from None
+
+
+def _path(include: IncludeDefinition, reading: Reading) -> str:
+    folders = [os.path.dirname(include.position.file)]
+    name = include.file
+    if include.is_resource:
+        folders.extend(reading.search_paths)
+        folders.extend(_resource_roots(folders[0]))
+        name = name.lstrip("/")
+    for folder in folders:
+        path = os.path.normpath(os.path.join(folder, name))
+        if os.path.isfile(path):
+            return path
+    looked = ", ".join(dict.fromkeys(display_path(each) for each in folders))
+    raise include.position.wrong(
+        f"included file {include.file} does not exist (looked in {looked})"
+    )
+
+
+def _resource_roots(folder: str) -> Iterator[str]:
+    """Where a resource's path may begin, as Storm's begin at the root of the jar: the folders above
+    the file, as far as the working directory, and `resources` in each."""
+    here = os.getcwd()
+    while os.path.commonpath([here, folder]) == here:
+        yield folder
+        yield os.path.join(folder, "resources")
+        if folder == here:
+            return
+        folder = os.path.dirname(folder)
+
+
+def _merge(found: TopologyDefinition, included: TopologyDefinition, override: bool) -> None:
+    if included.name is not None and (found.name is None or override):
+        found.name = included.name
+    for name, each in included.config.items():
+        if override or name not in found.config:
+            found.config[name] = each
+    for name, component in included.components.items():
+        if override or name not in found.components:
+            found.components[name] = component
+    for name, vertex in included.vertices.items():
+        if override or name not in found.vertices:
+            found.vertices[name] = vertex
+    found.streams.extend(included.streams)

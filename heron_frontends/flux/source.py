@@ -1,0 +1,109 @@
+"""`topologySource`: Python code that makes the whole topology, while the file is loaded.
+
+It is a class whose method `methodName` (getTopology; get_topology is as good) returns the topology,
+a Topology class, or a function. The method and the function may take the file's config. What they
+return, or submit, is a Topology class of any API, a builder with build_and_submit(), or a
+TopologySpec.
+"""
+
+import importlib
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from heron_api.class_loading import load_class
+from heron_api.submissions import capture_submissions
+from heron_api.user_errors import format_error
+from heron_core.errors import ComponentError, TopologyError
+from heron_core.topology import TopologySpec
+from heron_frontends.flux import object_definitions, signature_check
+from heron_frontends.flux.definitions import ObjectDefinition, SourceDefinition
+from heron_frontends.flux.objects import make_object, method_name
+from heron_frontends.loading.streamparse_topology import is_streamparse_topology, to_topology_spec
+
+_BUILDS = "build_and_submit"
+
+
+def source_topology(
+    source: SourceDefinition, components: object_definitions.Components, config: Mapping[str, Any]
+) -> TopologySpec:
+    """The topology that the source makes; TopologyError with file and line if it makes none."""
+    definition = source.object
+    try:
+        with capture_submissions() as submitted:
+            found = _source_result(source, components, dict(config))
+            if callable(getattr(found, _BUILDS, None)):
+                getattr(found, _BUILDS)()
+    except (TopologyError, ComponentError):
+        raise
+    except (Exception, SystemExit) as error:
+        raise definition.position.wrong(
+            f"{definition.class_name}: {format_error(error)}"
+        ) from error
+    topology = _as_topology(found) or (submitted[-1] if submitted else None)
+    if topology is None:
+        raise definition.position.wrong(
+            f"{definition.class_name} returned {found!r}, not a topology: return a Topology class"
+            " or a builder"
+        )
+    _check_classes(definition, topology)
+    return topology
+
+
+def _source_result(
+    source: SourceDefinition, components: object_definitions.Components, config: dict[str, Any]
+) -> Any:
+    """What the source returns, or the Topology class that it names."""
+    definition = source.object
+    function = _function(definition.class_name)
+    if function is not None:
+        return _call(function, config)
+    found = signature_check.loaded_class(definition)
+    if _as_topology(found) is not None:
+        return found
+    signature_check.check_object(definition, found)
+    maker = make_object(object_definitions.recipe(definition, definition.class_name, components))
+    name = method_name(maker, source.method)
+    if name is None:
+        raise definition.position.wrong(
+            f"{definition.class_name} has no method {source.method!r}: name it with methodName"
+        )
+    return _call(getattr(maker, name), config)
+
+
+def _function(path: str) -> Callable[..., Any] | None:
+    """The function of this dotted path, None if it is none."""
+    module, _, name = path.rpartition(".")
+    try:
+        found = getattr(importlib.import_module(module), name, None) if module else None
+    except ModuleNotFoundError:
+        return None
+    return found if inspect.isroutine(found) else None
+
+
+def _call(function: Callable[..., Any], config: dict[str, Any]) -> Any:
+    """Its result, with the config as argument if it takes one."""
+    try:
+        inspect.signature(function).bind(config)
+    except TypeError:
+        return function()
+    return function(config)
+
+
+def _as_topology(found: Any) -> TopologySpec | None:
+    if isinstance(found, TopologySpec):
+        return found
+    if is_streamparse_topology(found):
+        return to_topology_spec(found, found.__name__)
+    to_spec = getattr(found, "to_spec", None)
+    topology = to_spec() if callable(to_spec) else None
+    return topology if isinstance(topology, TopologySpec) else None
+
+
+def _check_classes(definition: ObjectDefinition, topology: TopologySpec) -> None:
+    """Instances import the classes by their paths, so every path must lead to one."""
+    for component in topology.components:
+        try:
+            load_class(component.class_path)
+        except ComponentError as error:
+            raise definition.position.wrong(f"component {component.name!r}: {error}") from None

@@ -1,0 +1,223 @@
+"""From a Python or Flux file to its topology, and from a dotted path to its class.
+
+`load_topology` is meant for a fresh process: it puts the file's root on sys.path and imports the
+file under its own name, so that the class paths in the topology mean the same in every instance.
+A module whose topology is only built under `if __name__ == "__main__"` has just that block run,
+in the imported module and with the arguments that `python FILE NAME` would give.
+"""
+
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
+
+from heron_api.class_loading import load_class, load_grouping
+from heron_api.component.local_classes import LOCALS
+from heron_api.submissions import capture_submissions
+from heron_api.topology import Topology
+from heron_core.errors import TopologyError
+from heron_core.records import replace
+from heron_core.topology import ComponentSpec, TopologySpec
+from heron_core.validation import choices
+from heron_frontends.components.java import for_drawing
+from heron_frontends.loading.component_checks import check_components
+from heron_frontends.loading.load_request import LoadRequest
+from heron_frontends.loading.main_block import MAIN, program_arguments, run_main_block
+from heron_frontends.loading.streamparse_topology import is_streamparse_topology, to_topology_spec
+from heron_frontends.loading.topology_files import (
+    FLUX_ENDINGS,
+    checked,
+    directories,
+    folder_of_code,
+    imported,
+    stem,
+)
+from heron_io.imports import put_on_search_path
+from heronpy_compat import aliases
+
+__all__ = ["LoadRequest", "load", "load_class", "load_grouping", "load_topology"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """A topology of the file."""
+
+    name: str
+    source: TopologySpec | type
+    """What was submitted, or a class of streamparse's; the latter's spec is made when it is the
+    one, as another one may have parts that cannot run here."""
+    other_name: str | None = None
+    """By which it may be asked for as well: the class, where the file gives the name."""
+    is_default: bool = False
+    """Whether it is meant when no name is given."""
+
+    def answers_to(self, name: str) -> bool:
+        return name in (self.name, self.other_name)
+
+    def spec(self, environment: str | None) -> TopologySpec:
+        if isinstance(self.source, TopologySpec):
+            return self.source
+        return to_topology_spec(self.source, self.name, environment)
+
+
+def load_topology(
+    file: str,
+    name: str | None = None,
+    *,
+    search_paths: Sequence[str] = (),
+    environment: str | None = None,
+    arguments: Sequence[str] | None = None,
+    properties: Mapping[str, str] | None = None,
+    use_environment: bool = False,
+) -> TopologySpec:
+    """The topology that `file` defines, with its search paths and main file.
+
+    `name` picks one when there are several, and is the argument of the file's main block unless
+    `arguments` are given. The others are those of a LoadRequest. UsageError for a file that cannot
+    be used, TopologyError for what is wrong inside it; both are one line.
+    """
+    given = None if arguments is None else tuple(arguments)
+    paths = tuple(search_paths)
+    return load(LoadRequest(file, name, paths, environment, given, properties, use_environment))
+
+
+def load(request: LoadRequest) -> TopologySpec:
+    """As `load_topology`, of a request."""
+    aliases.install()
+    path = checked(request.file)
+    paths = directories(path, request.search_paths)
+    put_on_search_path(paths)
+    make = _from_flux if path.endswith(FLUX_ENDINGS) else _from_python
+    with for_drawing() if request.is_to_draw else nullcontext():
+        topology = make(request, path)
+    if request.is_to_run:
+        settled = topology.with_config(request.options or {}, request.below, request.overrides)
+        check_components(settled, request.runs_here)
+        topology = _described(topology, path)
+    paths = tuple(dict.fromkeys((*topology.search_paths, *paths)))
+    return replace(topology, search_paths=paths, main_file=path)
+
+
+def _described(topology: TopologySpec, path: str) -> TopologySpec:
+    # Late: only who runs a topology asks for it.
+    from heron_frontends.loading.fingerprints import described
+
+    folder = folder_of_code(path) or ""
+    components = tuple(described(each, folder) for each in topology.components)
+    return replace(topology, components=components)
+
+
+def _from_flux(request: LoadRequest, path: str) -> TopologySpec:
+    from heron_frontends.flux import load_flux  # PyYAML costs 15 ms, and few files need it
+
+    with capture_submissions():
+        return load_flux(path, request.name, request.properties or {}, request.use_environment)
+
+
+def _from_python(request: LoadRequest, path: str) -> TopologySpec:
+    own_argument = (request.name or stem(path),)
+    arguments = own_argument if request.arguments is None else request.arguments
+    with (
+        program_arguments([request.file, *arguments]),
+        capture_submissions(request.options, request.below) as submitted,
+    ):
+        module = imported(request.file, path)
+        importable = set(vars(module))
+        found = _with_submitted(_topology_classes(module, path), submitted)
+        if not found or (request.arguments is not None and not _has(found, request.name)):
+            run_main_block(module, path)
+            found = _with_submitted(found, submitted)
+        if not found and callable(vars(module).get("main")):
+            raise TopologyError(
+                f"{request.file} has a function main() that is never called: add at its end"
+                f" `if __name__ == {MAIN!r}: main()`"
+            )
+        topology = _picked(request, found).spec(request.environment)
+    components = tuple(_importable(each, module, importable) for each in topology.components)
+    return replace(topology, components=components)
+
+
+def _with_submitted(found: list[_Found], submitted: list[TopologySpec]) -> list[_Found]:
+    """What was found, and what was submitted besides; a class may have submitted itself."""
+    known = [id(each.source) for each in found]
+    return found + [_Found(each.name, each) for each in submitted if id(each) not in known]
+
+
+def _has(found: list[_Found], name: str | None) -> bool:
+    return name is None or any(each.answers_to(name) for each in found)
+
+
+def _topology_classes(module: ModuleType, path: str) -> list[_Found]:
+    """Topology classes that the module defines; if there are none, those that it imports."""
+    kinds = [each for each in vars(module).values() if isinstance(each, type)]
+    classes = [each for each in dict.fromkeys(kinds) if _is_topology(each)]
+    own = [each for each in classes if each.__module__ == module.__name__] or classes
+    heronpys: list[Any] = [each for each in own if not is_streamparse_topology(each)]
+    found = [_Found(each._topology_spec.name, each._topology_spec) for each in heronpys]
+    return found + _streamparse_topologies(own, stem(path))
+
+
+def _streamparse_topologies(classes: list[type], file_name: str) -> list[_Found]:
+    """streamparse takes the first and calls it like the file; the others keep their names."""
+    kinds = [each for each in classes if is_streamparse_topology(each)]
+    like_file = [each for each in kinds if each.__name__ == file_name]
+    default = next(iter(like_file or kinds), None)
+    return [
+        _Found(file_name, each, each.__name__, is_default=True)
+        if each is default
+        else _Found(each.__name__, each)
+        for each in kinds
+    ]
+
+
+def _is_topology(kind: Any) -> bool:
+    is_ours = issubclass(kind, Topology) and kind is not Topology
+    return is_ours or is_streamparse_topology(kind)
+
+
+def _picked(request: LoadRequest, found: list[_Found]) -> _Found:
+    file, name = request.file, request.name
+    names = [each.name for each in found]
+    if not found:
+        raise TopologyError(
+            f"{file} has no topology: define a class derived from Topology,"
+            " or call TopologyBuilder.build_and_submit()"
+        )
+    for each in names:
+        if names.count(each) > 1:
+            raise TopologyError(
+                f"{file} has {names.count(each)} topologies called {each!r}: rename one"
+            )
+    if name is not None:
+        wanted = [each for each in found if each.answers_to(name)]
+        if not wanted:
+            hint = choices("topologies", name, names)
+            raise TopologyError(f"{file} has no topology {name!r}; {hint}")
+        return wanted[0]
+    likely = [each for each in found if each.name == request.likely_name]
+    default = found if len(found) == 1 else [*likely, *(each for each in found if each.is_default)]
+    if not default:
+        listed = f"{', '.join(names[:-1])} or {names[-1]}"
+        raise TopologyError(f"{file} has {len(found)} topologies: choose one with -n {listed}")
+    return default[0]
+
+
+def _importable(component: ComponentSpec, module: ModuleType, names: set[str]) -> ComponentSpec:
+    """The component with a class path that instances can import; `names` are the module's own."""
+    path = component.class_path
+    label = f"class {path.rpartition('.')[2]} of component {component.name!r}"
+    if LOCALS in path:
+        raise TopologyError(
+            f"{label} is defined inside a function: move it to the top of its file, as"
+            " instances import it from there (a notebook or a prompt sends it by value)"
+        )
+    if not path.startswith(f"{MAIN}."):
+        return component
+    inside = path.removeprefix(f"{MAIN}.")
+    if inside.partition(".")[0] not in names:
+        raise TopologyError(
+            f'{label} is defined under `if __name__ == "__main__"`: move it above, because'
+            " instances only import the file"
+        )
+    return replace(component, class_path=f"{module.__name__}.{inside}")

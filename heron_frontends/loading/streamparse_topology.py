@@ -1,0 +1,180 @@
+"""From a topology of streamparse, ours or the installed one, to the engine's value.
+
+Both keep what Storm's Thrift interface asks for under the same names, so both are read alike. An
+installed streamparse is never imported here: its classes are known by the names of their modules.
+"""
+
+import json
+import os
+import shlex
+from collections.abc import Sequence
+from typing import Any
+
+from heron_core import config as keys
+from heron_core.errors import TopologyError
+from heron_core.topology import (
+    ComponentSpec,
+    GroupingKind,
+    GroupingSpec,
+    InputSpec,
+    StreamSpec,
+    TopologySpec,
+)
+from heron_core.validation import choices
+from heron_frontends.adapters.storm_groupings import custom_grouping
+from heron_frontends.components.java import (
+    SHELL_BOLT,
+    SHELL_COMMAND,
+    SHELL_SPOUT,
+    is_drawing,
+    resolve,
+)
+
+STORM_DEFAULTS = {keys.RELIABILITY_MODE: keys.ATLEAST_ONCE}
+"""Storm tracks every tuple unless topology.acker.executors is 0."""
+
+SERIALISED = "java.io.Serializable"
+"""What a picture calls a component that only Storm can run."""
+_DSL = "streamparse.dsl.topology"
+_PYTHON_COMMAND = "streamparse_run"
+_PLAIN = {
+    "shuffle": GroupingKind.SHUFFLE,
+    "all": GroupingKind.ALL,
+    "none": GroupingKind.NONE,
+    "direct": GroupingKind.DIRECT,
+    "local_or_shuffle": GroupingKind.LOCAL_OR_SHUFFLE,
+}
+"""Field of Storm's Thrift union that is set -> the grouping that it means"""
+
+
+def is_streamparse_topology(value: Any) -> bool:
+    """Whether `value` is a class derived from streamparse's Topology."""
+    return (
+        isinstance(value, type)
+        and any(kind.__module__.endswith(_DSL) for kind in type.mro(type(value)))
+        and not value.__module__.endswith(_DSL)
+    )
+
+
+def to_topology_spec(topology: Any, name: str, environment: str | None = None) -> TopologySpec:
+    """The topology under `name`; `environment` picks from a `par` that is a dict.
+
+    TopologyError for what only Storm can run, and for an environment without a `par`.
+    """
+    spouts = topology.thrift_spouts
+    components = tuple(
+        _component(spec, spec.name in spouts, topology, environment) for spec in topology.specs
+    )
+    config = _without_nulls(topology.config or {})
+    return TopologySpec(name, components, config, defaults=STORM_DEFAULTS)
+
+
+def _component(spec: Any, is_spout: bool, topology: Any, environment: str | None) -> ComponentSpec:
+    class_path, config = _what_runs(spec, is_spout)
+    return ComponentSpec(
+        spec.name,
+        is_spout,
+        class_path,
+        _parallelism(spec, environment),
+        tuple(
+            StreamSpec(
+                name, tuple(stream.output_fields), stream.direct, getattr(stream, "types", ())
+            )
+            for name, stream in spec.outputs.items()
+        ),
+        tuple(
+            InputSpec(
+                stream.componentId,
+                stream.streamId,
+                _grouping(spec, stream, grouping, topology),
+            )
+            for stream, grouping in spec.inputs.items()
+        ),
+        {**config, **_without_nulls(json.loads(spec.config))},
+    )
+
+
+def _parallelism(spec: Any, environment: str | None) -> int:
+    par = spec.par
+    if not isinstance(par, dict):
+        return int(par)
+    if environment in par:
+        return int(par[environment])
+    if environment is None:
+        raise TopologyError(
+            f"component {spec.name!r}: par depends on the environment: name it with -e, one of"
+            f" {', '.join(par)}"
+        )
+    raise TopologyError(
+        f"component {spec.name!r}: par has no number for environment {environment!r};"
+        f" {choices('environments', environment, par)}"
+    )
+
+
+def _what_runs(spec: Any, is_spout: bool) -> tuple[str, dict[str, Any]]:
+    """Class path, and the config that this class needs."""
+    found = spec.component_object
+    if found.java_object is not None:
+        arguments = [_argument(each) for each in found.java_object.args_list]
+        name: str = found.java_object.full_class_name
+        class_path, config, _ = resolve(name, arguments, is_spout, spec.name)
+        return class_path, config
+    if found.shell is None and is_drawing():
+        return SERIALISED, {}
+    if found.shell is None:
+        raise TopologyError(
+            f"component {spec.name!r} is a serialised Java object, which only Storm can run: write"
+            " it in Python, or run it as a shell component"
+        )
+    command, script = found.shell.execution_command, found.shell.script
+    if os.path.basename(command) == _PYTHON_COMMAND:
+        return _python_class(spec, script), {}
+    # As streamparse documents it: several arguments are separated by blanks.
+    words = [command, *_words(spec, script)]
+    return SHELL_SPOUT if is_spout else SHELL_BOLT, {SHELL_COMMAND: words}
+
+
+def _python_class(spec: Any, script: str) -> str:
+    """The component's own class, or for a ShellBolt that runs streamparse_run the one it names."""
+    path = script.split()[-1] if script.strip() else ""
+    kind = spec.component_cls
+    is_own = path == f"{kind.__module__}.{kind.__name__}"
+    return f"{kind.__module__}.{kind.__qualname__}" if is_own else path
+
+
+def _words(spec: Any, script: str) -> list[str]:
+    try:
+        return shlex.split(script)
+    except ValueError as error:
+        raise TopologyError(f"component {spec.name!r}: script {script!r}: {error}") from None
+
+
+def _grouping(spec: Any, stream: Any, grouping: Any, topology: Any) -> GroupingSpec:
+    kind = next((name for name, value in vars(grouping).items() if value is not None), None)
+    label = f"component {spec.name!r}: input {stream.componentId}:{stream.streamId}"
+    if kind == "fields":
+        fields = tuple(grouping.fields)
+        return GroupingSpec(GroupingKind.FIELDS if fields else GroupingKind.GLOBAL, fields)
+    if kind == "custom_object":
+        made = grouping.custom_object
+        source = next(each for each in topology.specs if each.name == stream.componentId)
+        known = source.outputs[stream.streamId].output_fields
+        arguments = [_argument(each) for each in made.args_list]
+        return custom_grouping(made.full_class_name, arguments, known, label)
+    if kind not in _PLAIN:
+        raise TopologyError(
+            f"{label} has a grouping that is a serialised Java object, which only Storm can run:"
+            " use Grouping.custom_object with a Python class derived from ICustomGrouping"
+        )
+    return GroupingSpec(_PLAIN[kind])
+
+
+def _argument(value: Any) -> Any:
+    """What is in a JavaObjectArg: the one field that is set."""
+    found: Sequence[Any] = [each for each in vars(value).values() if each is not None]
+    return found[0] if found else None
+
+
+def _without_nulls(config: dict[str, Any]) -> dict[str, Any]:
+    """Storm's null says that a key is not set."""
+    return {key: value for key, value in config.items() if value is not None}

@@ -1,0 +1,117 @@
+"""From a topology file's path to its module: under its own name, with its directories on sys.path.
+
+The name has to lead to the file in every process, because instances import it by that name.
+"""
+
+import importlib
+import os
+import sys
+from collections.abc import Iterable
+from types import ModuleType
+
+from heron_api.user_errors import format_error
+from heron_core.errors import TopologyError, UsageError
+
+FLUX_ENDINGS = (".yaml", ".yml")
+_PYTHON_ENDING = ".py"
+_PROJECT_FILE = "config.json"
+_SOURCES = "src"
+_TOPOLOGIES = "topologies"
+_RESOURCES = "resources"
+
+
+def checked(file: str) -> str:
+    """The absolute path of a Python or Flux file; UsageError for anything else."""
+    path = os.path.abspath(file)
+    if os.path.isdir(path):
+        raise UsageError(f"{file} is a directory: name the Python file with the topology")
+    if not os.path.exists(path):
+        raise UsageError(f"{file} does not exist")
+    if not path.endswith((_PYTHON_ENDING, *FLUX_ENDINGS)):
+        raise UsageError(
+            f"{file} is not a Python file: its name must end with .py (or .yaml, if it is a Flux "
+            "file)"
+        )
+    return path
+
+
+def stem(path: str) -> str:
+    """The file's name without its ending."""
+    return os.path.splitext(os.path.basename(path))[0]
+
+
+def directories(path: str, search_paths: Iterable[str]) -> tuple[str, ...]:
+    """What belongs on sys.path, the file's own root first.
+
+    A streamparse project's root and its src are found by themselves: streamparse looks for modules
+    in src, and some projects say `import src.bolts`.
+    """
+    root, _ = root_and_module_name(path)
+    project = os.path.dirname(root)
+    found = [root, *(os.path.abspath(each) for each in search_paths)]
+    if os.path.isfile(os.path.join(project, _PROJECT_FILE)):
+        sources = os.path.join(project, _SOURCES)
+        found += [sources, project] if os.path.isdir(sources) else []
+    return tuple(dict.fromkeys(found))
+
+
+def folder_of_code(main_file: str) -> str | None:
+    """The working folder that Storm gives to components: `resources` beside the topology's file, as
+    in a Storm jar; `src` of a streamparse project. None if there is neither."""
+    folder = os.path.dirname(os.path.abspath(main_file))
+    above = os.path.dirname(folder)
+    candidates = [os.path.join(folder, _RESOURCES)]
+    if os.path.basename(folder) == _TOPOLOGIES or os.path.isfile(
+        os.path.join(above, _PROJECT_FILE)
+    ):
+        candidates += [os.path.join(above, _SOURCES), os.path.join(above, _RESOURCES)]
+    return next(filter(os.path.isdir, candidates), None)
+
+
+def folder_of_programs(main_file: str) -> str:
+    """Where a program of another language runs and is looked for: Storm's folder, or else the
+    topology file's own."""
+    if not main_file:
+        return os.getcwd()
+    return folder_of_code(main_file) or os.path.dirname(os.path.abspath(main_file))
+
+
+def root_and_module_name(path: str) -> tuple[str, str]:
+    """The directory that belongs on sys.path, and the module's dotted name below it."""
+    directory, names = os.path.dirname(path), [stem(path)]
+    while os.path.isfile(os.path.join(directory, "__init__.py")):
+        directory, package = os.path.split(directory)
+        names.insert(0, package)
+    if names[-1] == "__init__":
+        names.pop()
+    return directory, ".".join(names)
+
+
+def imported(file: str, path: str) -> ModuleType:
+    """The file's module, imported anew; UsageError for a name that cannot be had.
+
+    TopologyError for what the file raises.
+    """
+    _, name = root_and_module_name(path)
+    _check_module_name(file, path, name)
+    sys.modules.pop(name, None)
+    importlib.invalidate_caches()
+    try:
+        module = importlib.import_module(name)
+    except (Exception, SystemExit) as error:
+        raise TopologyError(format_error(error)) from error
+    if os.path.abspath(module.__file__ or "") != path:
+        raise UsageError(f"{path} is hidden by {module.__file__}: rename one of them")
+    return module
+
+
+def _check_module_name(file: str, path: str, module_name: str) -> None:
+    if "." in stem(path):
+        raise UsageError(f"{file} cannot be imported: rename it so that only .py has a dot")
+    if module_name.partition(".")[0] in sys.stdlib_module_names:
+        raise UsageError(f"{file} hides Python's own module {module_name!r}: rename it")
+    loaded = sys.modules.get(module_name)
+    if loaded is not None and getattr(loaded, "__file__", None) != path:
+        raise UsageError(
+            f"{file} has the name of a module that is in use, {module_name}: rename it"
+        )

@@ -1,0 +1,108 @@
+"""Answers `import heronpy.…`, and `import streamparse` and `import pystorm`, by our own modules.
+
+`heronpy.api.x` is the very module `heron_api.x`, so classes are the same by either name.
+Installed streamparse and pystorm come first, unless HERONPY_STREAMPARSE=builtin. It is installed
+by whatever runs user code, and at the start of every interpreter of an environment that has us
+(heronpy_aliases.pth), so that `python FILE NAME` works; therefore nothing here is expensive.
+"""
+
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from importlib.machinery import ModuleSpec
+from importlib.util import find_spec
+from types import ModuleType
+from typing import Any
+
+HERONPY = "heronpy"
+TARGETS = {
+    HERONPY: "heronpy_compat",
+    "streamparse": "heronpy_compat.streamparse",
+    "pystorm": "heronpy_compat.pystorm",
+}
+"""Top-level name -> our package that answers for it."""
+HERONPY_PARTS = frozenset({"api", "connectors", "proto", "streamlet"})
+"""What there is below heronpy; everything else in heronpy_compat is ours alone."""
+PREFERENCE_VARIABLE = "HERONPY_STREAMPARSE"
+BUILTIN = "builtin"
+
+
+class _Alias:
+    """Loads a module by loading the one that it is another name of."""
+
+    def __init__(self, target: str) -> None:
+        self._target = target
+        self._spec: ModuleSpec | None = None
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        """The target itself; the import system is about to overwrite its `__spec__`."""
+        module = import_module(self._target)
+        self._spec = module.__spec__
+        return module
+
+    def exec_module(self, module: ModuleType) -> None:
+        """It was executed under its own name."""
+        module.__spec__ = self._spec
+
+
+class Aliases:
+    """A finder for some of the top-level names in TARGETS."""
+
+    def __init__(self, names: frozenset[str]) -> None:
+        self.names = names
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None = None, target: Any = None
+    ) -> ModuleSpec | None:
+        """The alias's spec, or None if it is not ours to answer."""
+        top, _, rest = fullname.partition(".")
+        if top not in self.names:
+            return None
+        if top == HERONPY and rest and rest.partition(".")[0] not in HERONPY_PARTS:
+            raise ModuleNotFoundError(f"No module named {fullname!r}", name=fullname)
+        name = f"{TARGETS[top]}.{rest}" if rest else TARGETS[top]
+        try:
+            found = find_spec(name)
+        except ModuleNotFoundError:
+            return None
+        if found is None:
+            return None
+        if not rest:
+            _answer_first(top)
+        package = found.submodule_search_locations is not None
+        return ModuleSpec(fullname, _Alias(name), is_package=package)  # type: ignore[arg-type]
+
+
+def _answer_first(top: str) -> None:
+    """Its submodules are ours as well: the path finder would load their files a second time."""
+    if not any(isinstance(each, Aliases) and top in each.names for each in sys.meta_path[:1]):
+        sys.meta_path.insert(0, Aliases(frozenset({top})))
+
+
+def install() -> None:
+    """Before user code runs: heronpy is ours, the others are if nobody else has them.
+
+    May be called again; what is installed already is replaced.
+    """
+    sys.meta_path[:] = [each for each in sys.meta_path if not isinstance(each, Aliases)]
+    everything = frozenset(TARGETS)
+    if os.environ.get(PREFERENCE_VARIABLE) == BUILTIN:
+        sys.meta_path.insert(0, Aliases(everything))
+        return
+    sys.meta_path.insert(0, Aliases(frozenset({HERONPY})))
+    sys.meta_path.append(Aliases(everything))
+
+
+def other_heronpy() -> str | None:
+    """The folder of another distribution's package heronpy (the one of Heron on PyPI), or None."""
+    folders = (os.path.join(each, HERONPY) for each in sys.path if each)
+    return next((each for each in folders if os.path.isdir(os.path.join(each, "api"))), None)
+
+
+_ALL = Aliases(frozenset(TARGETS))
+
+
+def find_at_start(fullname: str) -> ModuleSpec | None:
+    """What heronpy_aliases.pth asks at the end of the search, in any interpreter."""
+    return _ALL.find_spec(fullname)

@@ -1,0 +1,104 @@
+"""What a user reads of their own mistakes: the place in their file, and no frame of the engine."""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from heron_api.user_errors import users_traceback
+from heronpy_compat import Bolt, Grouping, Spout, Topology
+from heronpy_compat.testing import TopologyTester
+
+Write = Callable[[str, str], str]
+
+PROGRAM = """\
+def divide():
+    return 1 / 0
+
+def chained(engine):
+    try:
+        engine()
+    except Exception as error:
+        raise ValueError("mine") from error
+"""
+
+
+def raised(call: Callable[[], Any]) -> BaseException:
+    with pytest.raises(Exception) as caught:  # noqa: PT011
+        call()
+    return caught.value
+
+
+def test_a_traceback_has_the_users_frames_alone(write: Write) -> None:
+    path = write("words.py", PROGRAM)
+    names: dict[str, Any] = {}
+    exec(compile(PROGRAM, f"{path}", "exec"), names)
+    error = raised(names["divide"])
+    lines = users_traceback(error).splitlines()
+    assert lines[0] == "Traceback (most recent call last):"
+    assert lines[-1] == "ZeroDivisionError: division by zero (words.py:2)"
+    assert not users_traceback(error, debug=True).rstrip().endswith(")")
+    # What the user chained stays, also if it came out of the engine.
+    from heron_core.config import whole_number
+
+    text = users_traceback(
+        raised(lambda: names["chained"](lambda: whole_number({"a": "x"}, "a", 1)))
+    )
+    assert "heron_core/config.py" not in text
+    assert "a must be a whole number of at least 1" in text
+    assert text.splitlines()[-1] == "ValueError: mine (words.py:8)"
+
+
+class Words(Spout):
+    outputs = ["word"]
+
+    def next_tuple(self) -> None:
+        self.emit(["storm"], tup_id=1)
+
+
+class Forgets(Bolt):
+    """Never acks."""
+
+    def process(self, tup: Any) -> None:
+        pass
+
+
+class Fails(Bolt):
+    outputs = ["word"]
+
+    def process(self, tup: Any) -> None:
+        self.emit([1, 2])
+
+    def process_tick(self, tup: Any) -> None:
+        raise LookupError("in a tick")
+
+
+class Careless(Topology):
+    config = {"topology.reliability.mode": "ATLEAST_ONCE", "topology.message.timeout.secs": 5}
+    words = Words.spec()
+    forgets = Forgets.spec(inputs={words: Grouping.SHUFFLE})
+    fails = Fails.spec(
+        inputs={words: Grouping.SHUFFLE}, config={"topology.tick.tuple.freq.secs": 1}
+    )
+
+
+def test_errors_of_a_run() -> None:
+    with TopologyTester(Careless) as tester:
+        tester.run_spouts(1)
+        (wrong,) = tester.errors("fails")
+        assert "engine" not in wrong.text
+        assert "heron_instance" not in wrong.text
+        last = wrong.text.splitlines()[-1]
+        assert re.search(r"fields \['word'\] \(.*test_user_errors\.py:\d+\)$", last), last
+        tester.advance(1)
+        (tick,) = tester.errors("fails")[1:]
+        assert tick.text.count("Traceback") == 1
+        assert tester.errors("forgets") == []
+        tester.advance(5)
+        tester.run_spouts(1)
+        (hint,) = tester.errors("forgets")
+        assert hint.text == (
+            "none of 2 tuples was acked in time (5 s), so they fail: call self.ack(tup), or set"
+            " auto_ack = True in the class"
+        )

@@ -1,0 +1,323 @@
+"""Records in Avro by a schema registry: the client's own serializers, a registry in memory."""
+
+import base64
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from decimal import Decimal
+from types import SimpleNamespace
+from typing import Any
+
+import confluent_kafka
+import pytest
+
+from heron_core.errors import ComponentError
+from heronpy_compat.connectors.kafka import KafkaSink, KafkaSpout
+from heronpy_compat.testing import ComponentTester
+from tests.connectors.fake_kafka import FakeBroker, client_in_memory
+from tests.connectors.fake_registry import FakeRegistry, served
+from tests.connectors.runs import Ended, Rows, classes, given, natively, sinking
+
+MODES = ("ATLEAST_ONCE", "EFFECTIVELY_ONCE")
+TYPES = {"id": "bigint", "name": "string", "price": "decimal(6,2)", "at": "timestamp"}
+ROW = [1, "größe", Decimal("1.10"), datetime(2026, 1, 2, 3, tzinfo=UTC)]
+READ = {"id": 1, "name": "größe", "price": Decimal("1.10"), "at": ROW[3]}
+DEADLINE_CALLS = 200_000
+V1 = {"type": "record", "name": "Row", "fields": [{"name": "id", "type": "long"}]}
+V2 = {**V1, "fields": [*V1["fields"], {"name": "name", "type": "string", "default": "none"}]}
+OTHER = {**V1, "fields": [*V1["fields"], {"name": "must", "type": "string"}]}
+
+
+@pytest.fixture
+def registry() -> Iterator[FakeRegistry]:
+    with served() as made:
+        yield made
+
+
+def run(
+    registry: FakeRegistry, rows: Rows, fields: Any = TYPES, **more: Any
+) -> tuple[Ended, list[Any]]:
+    """A sink of these rows into the topic rows: what the run came to, and the records."""
+    config = {
+        "kafka.bootstrap.servers": "fake:9092",
+        "kafka.topic": "rows",
+        "kafka.value.format": "avro",
+        "kafka.schema.registry.url": registry.url,
+        **{key.replace("__", "."): value for key, value in more.items()},
+    }
+    mode = config.pop("topology.reliability.mode", "ATLEAST_ONCE")
+    topology = sinking(fields, KafkaSink, config)
+    with client_in_memory(), classes(given(rows), KafkaSink):
+        broker = FakeBroker.installed()
+        ended, _ = natively(topology, mode)
+        return ended, broker.records
+
+
+def untyped(*fields: str) -> dict[str, None]:
+    return dict.fromkeys(fields)
+
+
+def written(registry: FakeRegistry, row: Any, fields: Any = TYPES, **more: Any) -> list[Any]:
+    """The records (key, value) of one row, without an error."""
+    ended, records = run(registry, [row], fields, **more)
+    assert ended == Ended()
+    return records
+
+
+def record(value: bytes | None, key: bytes | None = None, offset: int = 0) -> Any:
+    """As the client hands it over."""
+    found = {"value": value, "key": key, "topic": "rows", "partition": 0, "offset": offset,
+             "timestamp": (1, 1234), "headers": None, "error": None}  # fmt: skip
+    return SimpleNamespace(**{name: lambda each=each: each for name, each in found.items()})
+
+
+class Client:
+    """A consumer of one partition, with the records that a test gives."""
+
+    def __init__(self, records: list[Any]) -> None:
+        self.records, self.paused = records, False
+
+    def list_topics(self, topic: str, timeout: float) -> Any:
+        return SimpleNamespace(topics={topic: SimpleNamespace(error=None, partitions={0: None})})
+
+    def poll(self, secs: float) -> Any:
+        return self.records.pop(0) if self.records and not self.paused else None
+
+    def pause(self, places: Any) -> None:
+        self.paused = True
+
+    def resume(self, places: Any) -> None:
+        self.paused = False
+
+    def commit(self, offsets: Any, asynchronous: bool) -> None:
+        self.offset = offsets[0].offset
+
+    def committed(self, places: Any, timeout: float) -> Any:
+        return [confluent_kafka.TopicPartition(each.topic, each.partition, 0) for each in places]
+
+    def assign(self, places: Any) -> None:
+        """All there is."""
+
+    def close(self) -> None:
+        """Nothing to leave."""
+
+
+@pytest.fixture
+def client(monkeypatch: pytest.MonkeyPatch) -> Client:
+    made = Client([])
+    monkeypatch.setattr(confluent_kafka, "Consumer", lambda settings, logger: made)
+    return made
+
+
+def spout(registry: FakeRegistry, outputs: Any = ("value",), **more: Any) -> ComponentTester:
+    config = {
+        "kafka.bootstrap.servers": "fake:9092",
+        "kafka.topics": "rows",
+        "kafka.assignment": "fixed",
+        "kafka.value.format": "avro",
+        "kafka.schema.registry.url": registry.url,
+        "topology.reliability.mode": "ATLEAST_ONCE",
+        **{key.replace("__", "."): value for key, value in more.items()},
+    }
+    declared = dict(outputs) if isinstance(outputs, dict) else list(outputs)
+    kind = type("Rows", (KafkaSpout,), {"outputs": declared})
+    return ComponentTester(kind, config=config, name="rows", patch_time=False)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_fields_of_declared_types_are_a_record_and_come_back(
+    registry: FakeRegistry, client: Client, mode: str
+) -> None:
+    ((key, value),) = written(
+        registry, ROW, topology__reliability__mode="ATLEAST_ONCE", kafka__key__format="avro",
+        kafka__key__position=0,
+    )  # fmt: skip
+    assert value[:5] == b"\0\0\0\0\2"
+    assert registry.subjects.keys() == {"rows-key", "rows-value"}
+    client.records = [record(value, key), record(None, key, 1)]
+    with spout(
+        registry, ("key", "value", "offset"), kafka__key__format="avro",
+        topology__reliability__mode=mode,
+    ) as tester:  # fmt: skip
+        tester.next_tuple(calls=3)
+        assert [each.values for each in tester.emitted] == [[1, READ, 0], [1, None, 1]]
+    client.records = [record(value)]
+    outputs = {"name": "string", "offset": "int", "price": "decimal(6,2)"}
+    with spout(registry, outputs) as tester:
+        tester.next_tuple(calls=2)
+        assert [each.values for each in tester.emitted] == [["größe", 0, Decimal("1.10")]]
+
+
+def test_one_value_of_a_tuple_may_be_the_record(registry: FakeRegistry) -> None:
+    given = {"kafka__value__schema": V2, "kafka__value__position": 1}
+    ((_, value),) = written(registry, ["k", {"id": 7}], untyped("key", "row"), **given)
+    assert value[5:] == b"\x0e\x08none"
+    assert written(registry, ["k", None], untyped("key", "row"), **given) == [(None, None)], (
+        "a tombstone"
+    )
+    ended, records = run(registry, [["k", {"id": "x"}]], untyped("key", "row"), **given)
+    assert (ended.failed, records) == (1, [])
+    assert "row: .id: 'x' is not a long" in ended.errors[0]
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_value_that_the_schema_does_not_hold_costs_its_row(
+    registry: FakeRegistry, mode: str
+) -> None:
+    narrow = {**V1, "fields": [{"name": "id", "type": "int"}]}
+    ended, records = run(
+        registry, [[2**31], [None], [2**31 - 1]], untyped("id"),
+        kafka__value__schema=narrow, topology__reliability__mode=mode,
+    )  # fmt: skip
+    assert (ended.failed, len(records)) == (2, 1)
+    assert any("id: None is not an int of 32 bits" in each for each in ended.errors)
+
+
+@pytest.mark.parametrize(
+    ("more", "text"),
+    [
+        ({"kafka__value__schema": OTHER},
+         "rows: the schema's field 'must' has no default, and no tuple has it"),
+        ({"kafka__value__schema": {**V1, "fields": [{"name": "id", "type": "int"}]}},
+         "'id' is declared as bigint, and the schema has int"),
+        ({"kafka__value__schema": {**V1, "fields": []}}, "the schema has no field 'id'"),
+        ({"kafka__value__schema": "string"}, "kafka.value.schema: string: [Errno 2] No such file"),
+        ({"kafka__value__schema": '"string"'}, "its schema is string, and not a record"),
+        ({"kafka__value__schema": '{"type": "x"}'}, "the schema is not one of Avro"),
+        ({"kafka__schema__subject__strategy": "id"}, "is one of topic, record, topic-record"),
+        ({"kafka__schema__auto__register": "no"}, "kafka.schema.auto.register is true or false"),
+        ({"kafka__schema__auto__register": False}, "subject rows-value of topic rows: Subject not"),
+        ({"kafka__schema__use__latest": True}, "subject rows-value of topic rows: Subject not"),
+        ({"kafka__schema__registry": {"x": 1}}, "kafka.schema.registry: Unrecognized properties"),
+        ({"kafka__schema__registry__url": "registry:1"}, "Invalid url registry:1"),
+        ({"kafka__value__format": "xml"}, "kafka.value.format is one of avro, not 'xml'"),
+        ({"kafka__key__format": "avro"}, "kafka.key.format needs kafka.key.position"),
+        ({"kafka__key__format": "avro", "kafka__key__position": 3}, "is 3, and a tuple has id"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_told_in_a_line_before_any_record(
+    registry: FakeRegistry, more: dict[str, Any], text: str
+) -> None:
+    assert text in refused(registry, {"id": "bigint"}, **more)
+
+
+def refused(registry: FakeRegistry, fields: Any, **more: Any) -> str:
+    """Why the sink does not begin, in a line."""
+    with pytest.raises(ComponentError) as caught:
+        run(registry, [], fields, **more)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def test_an_incompatible_schema_is_refused_with_subject_topic_and_cure(
+    registry: FakeRegistry,
+) -> None:
+    written(registry, [1], {"id": "bigint"}, kafka__value__schema=V1)
+    types = {"id": "bigint", "must": "string"}
+    said = refused(registry, types, kafka__value__schema=OTHER)
+    assert "subject rows-value of topic rows: the schema is not compatible" in said
+    assert "give added fields a default" in said
+
+
+def test_a_field_without_a_type_needs_a_schema(registry: FakeRegistry) -> None:
+    assert "field 'a' has no declared type: declare it, give" in refused(registry, untyped("a"))
+
+
+def test_the_newest_schema_of_the_subject_is_written_by(registry: FakeRegistry) -> None:
+    written(registry, [1], {"id": "bigint"}, kafka__value__schema=V1)
+    written(registry, [1], {"id": "bigint"}, kafka__value__schema=V2)
+    before = dict(registry.subjects)
+    ((_, value),) = written(registry, [2], {"id": "bigint"}, kafka__schema__use__latest=True)
+    assert value == b"\0\0\0\0\2\x04\x08none"
+    assert registry.subjects == before
+
+
+def test_a_name_and_a_password_are_sent_and_never_told(registry: FakeRegistry) -> None:
+    registry.authorization = "Basic " + base64.b64encode(b"me:secret").decode()
+    login = {"basic.auth.user.info": "me:secret"}
+    assert written(registry, [1], {"id": "int"}, kafka__schema__registry=login)
+    url = registry.url.replace("http://", "http://me:wrong@")
+    said = refused(registry, {"id": "int"}, kafka__schema__registry__url=url)
+    assert "answers 401: Unauthorized" in said
+    assert "wrong" not in said
+
+
+def test_records_of_other_versions_are_read_by_the_schema_that_is_said(
+    registry: FakeRegistry, client: Client
+) -> None:
+    """A field that they have not got has its default; one that the reader has not got is dropped.
+    Without a schema each is what it was written as."""
+    ((_, old),) = written(registry, [1], untyped("id"), kafka__value__schema=V1)
+    ((_, new),) = written(registry, [2, "x"], untyped("id", "name"), kafka__value__schema=V2)
+    for schema, expected in (
+        (V2, [{"id": 1, "name": "none"}, {"id": 2, "name": "x"}]),
+        (V1, [{"id": 1}, {"id": 2}]),
+        (None, [{"id": 1}, {"id": 2, "name": "x"}]),
+    ):
+        client.records = [record(old), record(new, offset=1)]
+        more = {} if schema is None else {"kafka__value__schema": schema}
+        with spout(registry, **more) as tester:
+            tester.next_tuple(calls=2)
+            assert [each.values[0] for each in tester.emitted] == expected
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (lambda data: b"\7" + data[1:], "Invalid magic byte"),
+        (lambda data: b"\1" + data[1:] * 3, "refuses|not found|405"),
+        (lambda data: data[:4], "framing of length"),
+        (lambda data: data[:-3], "EOFError"),
+        (lambda data: data + b"x", "bytes behind its end"),
+        (lambda data: b"\0\0\0\1\1" + data[5:], "Schema not found"),
+        (lambda data: data[:5] + b"\x02\x7f", "Error"),
+    ],
+)
+def test_a_record_that_is_none_is_left_out_and_the_next_one_is_read(
+    registry: FakeRegistry, client: Client, change: Any, reason: str
+) -> None:
+    ((_, value),) = written(registry, [1, "xyz"], untyped("id", "name"), kafka__value__schema=V2)
+    client.records = [record(change(value)), record(value, offset=1)]
+    with spout(registry, kafka__commit__secs=0) as tester:
+        with pytest.raises(ComponentError, match=rf"rows\[0\]@0 is left out: .*({reason})"):
+            tester.next_tuple()
+        tester.next_tuple()
+        (emitted,) = tester.emitted
+        tester.ack(emitted.tup_id)
+    assert client.offset == 2
+
+
+def test_a_value_that_is_not_of_the_declared_type_is_left_out(
+    registry: FakeRegistry, client: Client
+) -> None:
+    ((_, value),) = written(registry, [2**40], untyped("id"), kafka__value__schema=V1)
+    client.records = [record(value)]
+    with spout(registry, {"id": "int"}, kafka__commit__secs=0) as tester:
+        with pytest.raises(ComponentError, match=r"@0 is left out: .*'id' is declared as int"):
+            tester.next_tuple()
+        tester.next_tuple()
+    assert client.offset == 1
+    with pytest.raises(ComponentError, match="'id' is declared as int, and the schema has long"):
+        spout(registry, {"id": "int"}, kafka__value__schema=V1)
+    with pytest.raises(ComponentError, match="the schema has no field 'more', but id"):
+        spout(registry, ["more"], kafka__value__schema=V1)
+
+
+def test_records_wait_while_the_registry_is_away(
+    registry: FakeRegistry, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ((_, value),) = written(registry, [1], untyped("id"), kafka__value__schema=V1)
+    now = 1000.0
+    monkeypatch.setattr("heron_connectors.kafka.spout.time.monotonic", lambda: now)
+    registry.is_away = True
+    client.records = [record(value, offset=each) for each in range(3)]
+    with spout(registry) as tester:
+        for pause in (1.0, 2.0, 4.0):
+            before = registry.asked
+            tester.next_tuple(calls=5)
+            assert registry.asked == before + 1, "once a pause"
+            assert tester.emitted == []
+            now += pause
+        registry.is_away = False
+        tester.next_tuple(calls=4)
+        assert [each.tup_id[2] for each in tester.emitted] == [0, 1, 2]
+        assert tester.errors == []
