@@ -192,7 +192,13 @@ def test_the_files_of_the_connectors_page(tmp_path: Path, monkeypatch: pytest.Mo
     page = (ROOT / "docs" / "CONNECTORS.md").read_text("utf-8")
     files = dict(re.findall(r"```python\n# (\w+)\.py\n(.*?)```", page, re.DOTALL))
     own = {"my_sink", "test_my_sink"}
-    loaded = {"copy_topic", "lines_to_delta", "lines_to_iceberg"}
+    loaded = {
+        "copy_topic": ["numbers", "sink"],
+        "lines_to_delta": ["lines", "table"],
+        "lines_to_iceberg": ["lines", "table"],
+        "orders_to_files": ["changes", "written"],
+        "prices_in_avro": ["prices", "copy"],
+    }
     assert files.keys() == {"late_flights", "copy_lines", *loaded, *own}
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
@@ -212,11 +218,9 @@ def test_the_files_of_the_connectors_page(tmp_path: Path, monkeypatch: pytest.Mo
         assert [each.read_text() for each in Path("copy").glob("part-*")] == ["one\ntwo\n"]
         import_module("test_my_sink").test_it_is_exact(Path("own"))
         assert any(Path("own").iterdir())
-        topology = load(LoadRequest("copy_topic.py"))
-        assert [each.name for each in topology.components] == ["numbers", "sink"]
-        for name in ("lines_to_delta.py", "lines_to_iceberg.py"):
-            topology = load(LoadRequest(name))
-            assert [each.name for each in topology.components] == ["lines", "table"]
+        for name, components in loaded.items():
+            topology = load(LoadRequest(f"{name}.py"))
+            assert [each.name for each in topology.components] == components, name
     finally:
         for name in files:
             sys.modules.pop(name, None)
