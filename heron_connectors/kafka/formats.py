@@ -1,7 +1,7 @@
 """How the key and the value of a record are made of a tuple, and a tuple of them.
 
 `kafka.key.format` and `kafka.value.format` say it: text, json and bytes for a source (a sink sees
-by the value itself which one), avro, by a schema registry, for both.
+by the value itself which one), avro and protobuf, by a schema registry, for both.
 """
 
 import json
@@ -10,12 +10,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from heron_connectors.kafka.avro_records import AvroPart, Read, avro_reader
+from heron_connectors.kafka.protobuf_records import ProtobufPart, message_class, protobuf_reader
 from heron_connectors.kafka.records import bytes_of
 from heron_connectors.kafka.schema_registry import (
     AVRO,
     FORMATS,
     PARTS,
+    PROTOBUF,
     format_key,
+    message_key,
     registry_of,
     schema_key,
 )
@@ -104,9 +107,14 @@ def encoder(
     fields = [each for each in inputs.fields if each != skipped]
     if position is not None:
         fields = [position.field_of(inputs.fields)]
-    types = {each: inputs.types.get(each, "") for each in fields}
-    made = AvroPart(registry, topic, part, types, position is None)
-    encode = made.encoder(config.get(schema_key(part)))
+    if kind == PROTOBUF:
+        message = message_class(config.get(message_key(part)), part, name)
+        whole = tuple(fields) if position is None else ()
+        encode = ProtobufPart(registry, topic, part, whole).encoder(message)
+    else:
+        types = {each: inputs.types.get(each, "") for each in fields}
+        made = AvroPart(registry, topic, part, types, position is None)
+        encode = made.encoder(config.get(schema_key(part)))
     if position is not None:
         return lambda tup: _labelled(encode, *position.of(tup))
     positions = [inputs.fields.index(each) for each in fields]
@@ -174,6 +182,9 @@ def _reader(config: Mapping[str, Any], name: str, part: str, types: Mapping[str,
     if kind == AVRO:
         registry = registry_of(config, name, kind)
         return avro_reader(registry, part, config.get(schema_key(part)), types)
+    if kind == PROTOBUF:
+        message = message_class(config.get(message_key(part)), part, name)
+        return protobuf_reader(registry_of(config, name, kind), part, message, types)
     if types and kind != "json":
         known = ", ".join(OWN_FIELDS)
         raise ComponentError(f"{name}: a record has no {next(iter(types))!r}, but {known}")

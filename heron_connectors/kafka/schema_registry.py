@@ -29,7 +29,8 @@ STRATEGY = "kafka.schema.subject.strategy"
 """Config key: topic (the default: TOPIC-value), record, or topic-record."""
 PARTS = ("key", "value")
 AVRO = "avro"
-FORMATS = (AVRO,)
+PROTOBUF = "protobuf"
+FORMATS = (AVRO, PROTOBUF)
 INSTALL = "pip install 'heronpy-topologies[registry]'"
 
 TIMEOUT_SECS = 5
@@ -59,6 +60,11 @@ def schema_key(part: str) -> str:
     """The config key of a part's schema: Avro's JSON, or a file of it. A source
     reads by it, and a sink writes by it."""
     return f"kafka.{part}.schema"
+
+
+def message_key(part: str) -> str:
+    """The config key of a part's class of messages, as MODULE.CLASS."""
+    return f"kafka.{part}.message"
 
 
 def package(name: str, kind: str) -> ModuleType:
