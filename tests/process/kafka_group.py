@@ -56,11 +56,12 @@ def a_partition_that_moves_takes_its_records_along(
         # Not while the members come together: the mock refuses commits then.
         until(lambda: read(0) and committed() == [half] * PARTITIONS, "what is acked is committed")
         until(shared, "the rest is read again")
-        again = {each.tup_id for each in (*first.emitted[RECORDS:], *other.emitted)}
+        again = {each.tup_id[:3] for each in (*first.emitted[RECORDS:], *other.emitted)}
         rest = range(half, RECORDS // PARTITIONS)
         assert again == {(topic, place, at) for place in range(PARTITIONS) for at in rest}
         moved = {number for _, number in other.component._mine}
-        for each in first.emitted[:RECORDS]:
+        # A record that is read again is another tuple: those of the first reading count no more.
+        for each in first.emitted:
             first.component.ack(each.tup_id)
         expected = [half if place in moved else 2 * half for place in range(PARTITIONS)]
 
