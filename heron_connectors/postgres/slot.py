@@ -214,8 +214,11 @@ class SlotReader:
 
     def close(self) -> None:
         """The temporary slot and the lock go with the connection."""
-        with suppress(psycopg().Error):
-            self._connection.close()
+        page, self._page = self._page, None
+        for each in (page, self._connection):
+            with suppress(psycopg().Error):
+                if each is not None:
+                    each.close()
 
 
 def advanced_by_another(slot: str, confirmed: int, ours: int) -> str:
