@@ -253,7 +253,11 @@ def _still_works(fake: Fake) -> None:
         plan = _plan(fake.mode, max(core.epoch + 1, world.EPOCH))
         fake.handle(events.FromMaster(plan))
     for task in LOCAL:
-        hello = messages.RegisterInstance(task=task, incarnation=INCARNATION, pid=1)
+        # Born after whatever has registered before: of two processes the later-born one stays.
+        born_ms = (core.state.queues[task].born_ms or 0) + 1
+        hello = messages.RegisterInstance(
+            task=task, incarnation=INCARNATION, pid=1, born_ms=born_ms
+        )
         fake.handle(events.FromInstanceControl(task, INCARNATION, hello))
         _consume(fake, task)
     for task in LOCAL:  # a registration may have failed roots, of which a spout was notified
