@@ -121,7 +121,8 @@ class Apart:
             refused[some[0]] = self.describe(error)
             if self.cause_of(error) is Cause.PERHAPS:
                 suspect = suspect or error
-                waiting *= bool(self.taken) or len(refused) < SUSPECTS_MAX
+                if not self.taken and len(refused) >= SUSPECTS_MAX:
+                    break
         if suspect is not None and not self.taken:
             raise NotOfRows(suspect)
         return refused

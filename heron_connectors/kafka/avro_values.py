@@ -11,6 +11,7 @@ from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
+from heron_core.errors import shown
 from heron_core.field_types import fits_of
 
 Written = Callable[[Any], Any]
@@ -20,16 +21,9 @@ Names = dict[str, Any]
 
 NAMED = ("record", "error", "enum", "fixed")
 PRIMITIVES = ("null", "boolean", "int", "long", "float", "double", "bytes", "string")
-SHOWN_CHARACTERS = 60
 UNION_ORDER = ("local-timestamp-millis", "local-timestamp-micros", "int", "long", "double", "float")
 """These branches of a union are tried before others, in this order: a whole number stays one, a
 fraction keeps its 64 bits, a time without a zone stays without."""
-
-
-def shown(value: Any) -> str:
-    """A value for a message."""
-    text = repr(value)
-    return text if len(text) <= SHOWN_CHARACTERS else f"{text[:SHOWN_CHARACTERS]}…"
 
 
 def kind_of(schema: Any) -> str:

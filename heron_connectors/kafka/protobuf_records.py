@@ -9,15 +9,41 @@ from heron_connectors.kafka.avro_records import Read, decoded
 from heron_connectors.kafka.protobuf_values import reader_of, writer_of
 from heron_connectors.kafka.schema_registry import (
     PROTOBUF,
+    USE_LATEST,
     Registry,
     context_in,
     context_of,
+    first_line,
     message_key,
     package,
 )
 from heron_core.errors import ComponentError
 
 _MODULE = "confluent_kafka.schema_registry.protobuf"
+AS_TEXT = "a registry that answers with the text of a .proto file does not serve this client"
+"""Confluent's answers with serialized schemas where it is asked for them; not every other does."""
+_COMMON = "confluent_kafka.schema_registry.common.protobuf"
+
+
+class UnreadSchema(Exception):
+    """A schema of the registry that the client does not read; the text is a predicate of the
+    schema."""
+
+
+def _naming(kind: Any, registry: Registry) -> Any:
+    """A class of serializers that says by UnreadSchema which of its errors are a schema's: else
+    they are of base64, of a parser, or of a pool, and name nothing."""
+
+    class Naming(kind):  # type: ignore[misc]
+        def _get_parsed_schema(self, schema: Any) -> Any:
+            try:
+                return super()._get_parsed_schema(schema)
+            except Exception as error:
+                if registry.problem(error) is not None:  # of a schema that it refers to
+                    raise
+                raise UnreadSchema(f"cannot be read ({first_line(error)}): {AS_TEXT}") from None
+
+    return Naming
 
 
 def message_class(said: Any, part: str, name: str) -> Any:
@@ -65,7 +91,9 @@ class ProtobufPart:
             "subject.name.strategy": lambda context, record: subject,
         }
         module = package(_MODULE, PROTOBUF)
-        serializer = module.ProtobufSerializer(kind, self.registry.client, conf=settings)
+        serializer = _naming(module.ProtobufSerializer, self.registry)(
+            kind, self.registry.client, conf=settings
+        )
         written = writer_of(descriptor, kind)
         context = context_of(self.topic, self.part)
         empty = kind()
@@ -76,8 +104,66 @@ class ProtobufPart:
                 f" fields ({needed}), which proto2 alone has: make the fields optional"
             )
         with self.registry.asked(subject, self.topic):
+            if self.registry.use_latest:
+                newest = self.registry.client.get_latest_version(subject, "serialized").schema
+                self._check_newest(newest, serializer, descriptor, subject)
             serializer(empty, context)
         return lambda value: None if value is None else serializer(written(value), context)
+
+    def _check_newest(self, newest: Any, serializer: Any, descriptor: Any, subject: str) -> None:
+        if problem := _unlike(newest, serializer, descriptor):
+            raise ComponentError(
+                f"the newest schema of subject {subject} of topic {self.topic} {problem}: write by"
+                f" a class that protoc has made of it, or set {USE_LATEST}: false"
+            )
+
+
+def _unlike(newest: Any, serializer: Any, descriptor: Any) -> str:
+    """Why a schema does not say what the class writes, in words; empty if it does. The serializer
+    puts the number of that schema before the bytes of the class, whatever they are."""
+    if newest.schema_type != "PROTOBUF":
+        return f"is one of {newest.schema_type or 'AVRO'}, not of PROTOBUF"
+    name = descriptor.full_name
+    try:
+        _, pool = serializer._get_parsed_schema(newest)
+    except UnreadSchema as error:
+        return str(error)
+    try:
+        found = pool.FindMessageTypeByName(name)
+    except KeyError:
+        return f"has no message {name}"
+    position_of = package(_COMMON, PROTOBUF)._create_index_array
+    if position_of(found) != position_of(descriptor):
+        return f"has message {name} at another position, by which readers find it"
+    if descriptor.containing_type is not None:
+        return f"has message {name} inside of another one, where the client does not look"
+    return _field_problem(found, descriptor, set())
+
+
+def _field_problem(found: Any, written: Any, seen: set[str]) -> str:
+    """Which field of a message the newest schema `found` has not, or has as another one: its
+    readers would drop the value, or take it for another."""
+    if written.full_name in seen:
+        return ""
+    seen.add(written.full_name)
+    for field in written.fields:
+        there = found.fields_by_number.get(field.number)
+        label = f"{written.full_name}.{field.name} = {field.number}"
+        if there is None:
+            return f"has no field {label}"
+        if _form_of(there) != _form_of(field):
+            return f"has another field {label}"
+        if field.message_type is not None and (
+            problem := _field_problem(there.message_type, field.message_type, seen)
+        ):
+            return problem
+    return ""
+
+
+def _form_of(field: Any) -> tuple[Any, ...]:
+    """What has to be the same for readers to find the same value."""
+    kind = field.message_type or field.enum_type
+    return field.name, field.type, field.is_repeated, None if kind is None else kind.full_name
 
 
 def protobuf_reader(registry: Registry, part: str, kind: Any, types: Mapping[str, str]) -> Read:
@@ -93,7 +179,7 @@ def protobuf_reader(registry: Registry, part: str, kind: Any, types: Mapping[str
     writers: list[str] = []
     settings = {"subject.name.strategy": registry.strategy_of(part, writers.append)}
     module = package(_MODULE, PROTOBUF)
-    deserializer = module.ProtobufDeserializer(kind, settings, registry.client)
+    deserializer = _naming(module.ProtobufDeserializer, registry)(kind, settings, registry.client)
     read_message = reader_of(descriptor)
 
     def read(data: bytes | None, record: Any) -> Any:

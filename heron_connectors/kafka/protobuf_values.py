@@ -11,8 +11,7 @@ from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
-from heron_connectors.kafka.avro_values import shown
-from heron_core.errors import ComponentError
+from heron_core.errors import ComponentError, shown
 from heron_core.field_types import fits_of
 
 Put = Callable[[Any], Any]
@@ -23,7 +22,6 @@ Got = Callable[[Any], Any]
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _NANOS_PER_MICRO = 1000
 _MICROS_PER_SEC = 1_000_000
-_UNSIGNED_BITS = {"an unsigned int of 32 bits": 32, "an unsigned int of 64 bits": 64}
 _WRAPPERS = frozenset(
     f"google.protobuf.{kind}Value"
     for kind in ("Double", "Float", "Int64", "UInt64", "Int32", "UInt32", "Bool", "String", "Bytes")
@@ -46,14 +44,7 @@ def writer_of(descriptor: Any, make: Callable[[], Any]) -> Callable[[Any], Any]:
     """What makes a message of a dict, by `make`, which makes an empty one; ValueError for a dict
     with another field, or a value that its field does not hold. A field that is missing is not set.
     """
-    fill = _Compiler().writer(descriptor)
-
-    def written(value: Any) -> Any:
-        message = make()
-        fill(message, value)
-        return message
-
-    return written
+    return _Compiler().whole_writer(descriptor, make)
 
 
 class _Compiler:
@@ -96,6 +87,17 @@ class _Compiler:
             for field in descriptor.fields:
                 sets[field.name] = self._field_writer(field)
         return self._writers[name]
+
+    def whole_writer(self, descriptor: Any, make: Callable[[], Any]) -> Put:
+        """Makes a message of that class, empty by `make`, and fills the message."""
+        fill = self.writer(descriptor)
+
+        def written(value: Any) -> Any:
+            message = make()
+            fill(message, value)
+            return message
+
+        return written
 
     # --- fields -----------------------------------------------------------------------------------
 
@@ -186,14 +188,7 @@ class _Compiler:
         if name in _KNOWN:
             known = _KNOWN[name][0]
             return lambda value: make(**known(value))
-        fill = self.writer(descriptor)
-
-        def written(value: Any) -> Any:
-            message = make()
-            fill(message, value)
-            return message
-
-        return written
+        return self.whole_writer(descriptor, make)
 
     def _value_reader(self, field: Any) -> Got:
         if field.enum_type is not None:
@@ -261,19 +256,19 @@ def _checked(fits: Callable[[Any], bool], what: str) -> Put:
     return put
 
 
-def _unsigned(what: str) -> Put:
-    limit = 1 << _UNSIGNED_BITS[what]
+def _unsigned(bits: int) -> Put:
+    limit = 1 << bits
     return _checked(
         lambda value: isinstance(value, int) and not isinstance(value, bool) and 0 <= value < limit,
-        what,
+        f"an unsigned int of {bits} bits",
     )
 
 
 _SCALARS: Mapping[int, Put] = {
     1: _checked(fits_of("int"), "an int of 32 bits"),
     2: _checked(fits_of("bigint"), "an int of 64 bits"),
-    3: _unsigned("an unsigned int of 32 bits"),
-    4: _unsigned("an unsigned int of 64 bits"),
+    3: _unsigned(32),
+    4: _unsigned(64),
     5: _checked(fits_of("double"), "a double"),
     6: _checked(fits_of("float"), "a float of 32 bits"),
     7: _checked(fits_of("boolean"), "a boolean"),

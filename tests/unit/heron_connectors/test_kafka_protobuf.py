@@ -1,7 +1,8 @@
 """Records in Protobuf by a schema registry: the client's own serializers, a registry in memory."""
 
+import base64
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from types import ModuleType
@@ -228,3 +229,96 @@ def test_what_is_wrong_is_told_before_any_record(
 ) -> None:
     with pytest.raises(ComponentError, match=text):
         run(registry, [ROW], TYPES, **{**PROTOBUF, **more})
+
+
+def newest(registry: FakeRegistry, schema: str, kind: str = "PROTOBUF") -> None:
+    """The subject of the topic has this schema alone."""
+    status, _ = registry.answer(
+        "POST", ["subjects", "rows-value", "versions"], {"schema": schema, "schemaType": kind}
+    )
+    assert status == 200
+
+
+def serialized(change: Callable[[descriptor_pb2.FileDescriptorProto], Any]) -> str:
+    """The file of the messages, changed, as the client registers it."""
+    file = _file()
+    change(file)
+    return base64.b64encode(file.SerializeToString()).decode()
+
+
+def without_row(file: descriptor_pb2.FileDescriptorProto) -> None:
+    del file.message_type[0]
+    del file.dependency[2:]
+
+
+def with_another_first(file: descriptor_pb2.FileDescriptorProto) -> None:
+    file.message_type.add(name="First")
+    messages = [file.message_type[at] for at in (2, 0, 1)]
+    copies = [descriptor_pb2.DescriptorProto.FromString(m.SerializeToString()) for m in messages]
+    del file.message_type[:]
+    file.message_type.extend(copies)
+
+
+def with_other_field(at: int, **changes: Any) -> Callable[[Any], None]:
+    def change(file: Any) -> None:
+        for name, value in changes.items():
+            setattr(file.message_type[0].field[at], name, value)
+
+    return change
+
+
+LATEST = {**PROTOBUF, "kafka.schema.use.latest": True}
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        (without_row, "has no message shop.Row"),
+        (with_another_first, "has message shop.Row at another position"),
+        (with_other_field(7, type=Field.TYPE_BYTES), "has another field shop.Row.text = 8"),
+        (with_other_field(7, name="words"), "has another field shop.Row.text = 8"),
+        (with_other_field(7, number=99), "has no field shop.Row.text = 8"),
+    ],
+)
+def test_a_newest_schema_of_other_messages_is_told_in_a_line(
+    registry: FakeRegistry, shop: ModuleType, change: Any, why: str
+) -> None:
+    newest(registry, serialized(change))
+    text = f"the newest schema of subject rows-value of topic rows {why}.*protoc has made of it"
+    with pytest.raises(ComponentError, match=text):
+        run(registry, [ROW], TYPES, **LATEST)
+
+
+def test_a_newest_schema_that_is_no_file_of_protobuf_is_told_in_a_line(
+    registry: FakeRegistry, shop: ModuleType
+) -> None:
+    newest(registry, '{"type": "string"}', "AVRO")
+    with pytest.raises(ComponentError, match="rows is one of AVRO, not of PROTOBUF"):
+        run(registry, [ROW], TYPES, **LATEST)
+    newest(registry, 'syntax = "proto3"; message Row { }')
+    with pytest.raises(ComponentError, match=r"cannot be read .*text of a \.proto file"):
+        run(registry, [ROW], TYPES, **LATEST)
+
+
+def test_a_newest_schema_with_a_field_more_is_written_by(
+    registry: FakeRegistry, client: Client, shop: ModuleType
+) -> None:
+    newest(registry, serialized(lambda file: _add(file.message_type[0], "more", Field.TYPE_BOOL)))
+    ended, ((_, value),) = run(registry, [ROW], TYPES, **LATEST)
+    assert ended == Ended()
+    client.records = [record(value)]
+    with spout(registry, {"text": "string"}, **PROTOBUF) as tester:
+        tester.next_tuple()
+        assert [each.values for each in tester.emitted] == [["x"]]
+
+
+def test_a_schema_that_the_client_cannot_read_leaves_its_record_out_with_the_reason(
+    registry: FakeRegistry, client: Client, shop: ModuleType
+) -> None:
+    newest(registry, 'syntax = "proto3"; message Row { }')
+    client.records = [record(b"\0\0\0\0\1\0")]
+    with (
+        spout(registry, ("value",), **PROTOBUF) as tester,
+        pytest.raises(ComponentError, match=r"left out: Unread.* cannot be read .*serve this"),
+    ):
+        tester.next_tuple()
