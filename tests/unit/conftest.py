@@ -8,6 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from imports_support import forget_imports
 
 from heron_api.topology_context import TopologyContext
 
@@ -97,8 +98,7 @@ def fresh_imports(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     modules, path = dict(sys.modules), list(sys.path)
     yield
     sys.path[:] = path
-    for name in set(sys.modules) - set(modules):
-        del sys.modules[name]
+    forget_imports(modules)
 
 
 @pytest.fixture

@@ -1,0 +1,30 @@
+"""The imports of a test that loads a user's files, undone: the next test is to load them anew."""
+
+import sys
+import sysconfig
+from collections.abc import Collection
+from pathlib import Path
+from types import ModuleType
+
+OURS = frozenset(each.name for each in Path(__file__).parents[2].iterdir()) - {"examples"}
+"""The packages of the repository: all but what stands for users' code."""
+INSTALLED = (sys.prefix, sysconfig.get_path("stdlib"))
+
+
+def forget_imports(before: Collection[str]) -> None:
+    """Deletes the modules of users' code that are imported, but those of `before`.
+
+    Our modules and the installed ones stay: a second import would make a second class of each
+    name, and what holds the first one would no longer be an instance of the second."""
+    for name in set(sys.modules) - set(before):
+        if not (name.partition(".")[0] in OURS or _is_installed(sys.modules[name])):
+            del sys.modules[name]
+
+
+def _is_installed(module: ModuleType | None) -> bool:
+    """Or of Python. A namespace package has no file: users' folders are such. None stands for a
+    module that a test says is not installed."""
+    origin = getattr(getattr(module, "__spec__", None), "origin", None)
+    if origin in ("built-in", "frozen"):
+        return True
+    return origin is not None and any(Path(origin).is_relative_to(each) for each in INSTALLED)
