@@ -10,15 +10,12 @@ from heron_core.stats import TopologyStats
 from heron_core.topology import TopologySpec
 
 
-def letters_line(
-    topology: TopologySpec, stats: TopologyStats, began_ms: int, *, by_name: bool = True
-) -> str:
-    """How many tuples were given up and kept, and where they are; empty for none. `by_name`: if the
-    topology is known by its name when it has ended."""
+def letters_line(topology: TopologySpec, stats: TopologyStats, began_ms: int) -> str:
+    """How many tuples were given up and kept, and where they are; empty for none."""
     target = target_of(topology.config.get(DEAD_LETTER))
     if target is None:
         return ""
-    look = _look(topology, target, by_name)
+    look = _look(topology, target)
     if not isinstance(target, FileTarget):
         number = _emitted(stats)
         most = "up to " if stats.checkpoints is not None else ""
@@ -30,13 +27,11 @@ def letters_line(
     return f"{counted(number)} in {target.folder}{look}" if number else ""
 
 
-def _look(topology: TopologySpec, target: Target, by_name: bool) -> str:
+def _look(topology: TopologySpec, target: Target) -> str:
     """How to see them; what a bolt makes of letters, that bolt knows."""
-    if by_name and not isinstance(target, BoltTarget):
-        return f": `heronpy dead-letters {topology.name}` lists them"
-    if isinstance(target, FileTarget):
-        return f": `heronpy dead-letters --folder {target.folder}` lists them"
-    return ""
+    if isinstance(target, BoltTarget):
+        return ""
+    return f": `heronpy dead-letters {topology.name}` lists them"
 
 
 def _emitted(stats: TopologyStats) -> int:

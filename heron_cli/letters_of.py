@@ -15,6 +15,7 @@ from heron_core.state_tree import topology_path
 from heron_core.topology import Config, TopologySpec, topology_from_json
 from heron_engine.scheduler.outcomes import outcome_of
 from heron_engine.scheduler.user_folder import Home
+from heron_spark.foreground import query_of
 
 Location = FileTarget | KafkaTarget
 
@@ -22,18 +23,33 @@ Location = FileTarget | KafkaTarget
 def location_of(target: Target, name: str) -> tuple[Location, Config]:
     """Where the letters of a topology are that runs or has ended, and its config while it runs;
     HeronError if they are nowhere, or in a bolt."""
-    config: Config = {}
+    home = Home.of_user()
     with target.store_options.store() as store:
-        node = store.get(topology_path(name))
-        if node is not None:
+        if node := store.get(topology_path(name)):
             config = topology_from_json(node).config
-            value = config.get(DEAD_LETTER)
+        elif query := query_of(home, name):
+            config = query.topology.config
+        elif outcome := outcome_of(home, name):
+            return _location(name, outcome.get("dead_letter")), {}
         else:
-            outcome = outcome_of(Home.of_user(), name)
-            if not outcome:
-                raise not_running(store, name)
-            value = outcome.get("dead_letter")
-    return _location(name, value), config
+            raise not_running(store, name)
+    return _location(name, config.get(DEAD_LETTER)), config
+
+
+def running_spec(target: Target, name: str) -> TopologySpec:
+    """The topology that runs under that name; HeronError if none does."""
+    with target.store_options.store() as store:
+        if node := store.get(topology_path(name)):
+            return topology_from_json(node)
+        query = query_of(Home.of_user(), name)
+        if query is None:
+            raise not_running(store, name)
+    if not query.runs:
+        raise HeronError(
+            f"{name} has ended: letters are sent again while their topology runs; start it as"
+            " before, and give --replay then"
+        )
+    return query.topology
 
 
 def _location(name: str, value: object) -> Location:

@@ -24,6 +24,7 @@ from heron_io.processes import SupervisorLink, start_heartbeat_thread
 from heron_io.state_store.opening import open_store
 from heron_spark.checkpoint_dir import CheckpointDir
 from heron_spark.compile import Plan, compile_topology, one_container
+from heron_spark.foreground import announce
 from heron_spark.metrics import QueryMetrics
 from heron_spark.options import ENGINE, SparkOptions
 from heron_spark.progress import Console, Progress
@@ -157,6 +158,7 @@ def run_here(topology: TopologySpec, options: SparkOptions) -> tuple[int, QueryS
 
     from heron_spark.run import run_on_spark
 
+    home = Home.of_user()
     metrics, console = QueryMetrics(topology, one_container(topology)), Console()
 
     def report(progress: Progress) -> None:
@@ -164,12 +166,13 @@ def run_here(topology: TopologySpec, options: SparkOptions) -> tuple[int, QueryS
         console(progress)
 
     with tempfile.TemporaryDirectory(prefix="heronpy-sent-") as folder:
-        code = run_on_spark(
-            topology,
-            options,
-            report,
-            prepare=lambda checked: with_archives(checked, topology, Home.of_user(), folder),
-        )
+
+        def prepare(checked: SparkOptions) -> SparkOptions:
+            """It is checked, and has its checkpoint: from now on it is the last run of its name."""
+            announce(home, topology)
+            return with_archives(checked, topology, home, folder)
+
+        code = run_on_spark(topology, options, report, prepare)
     return code, metrics.stats(None, time.monotonic())
 
 

@@ -37,6 +37,10 @@ class Home:
         """How the topology's last run ended, as JSON: state, reason."""
         return os.path.join(self.topology(name), "outcome.json")
 
+    def query_file(self, name: str) -> str:
+        """What is known of a topology that runs, or ran last, as a query in the foreground."""
+        return os.path.join(self.topology(name), "query.json")
+
     def checkpoint(self, name: str) -> str:
         """Where a topology that is submitted as a query of Spark goes on, unless told otherwise."""
         return os.path.join(self.path, "checkpoints", name)

@@ -5,14 +5,19 @@ from typing import Any
 
 import click
 
-from heron_cli.letters_of import Location, location_of, refuse_replay, unsendable
+from heron_cli.letters_of import (
+    Location,
+    location_of,
+    refuse_replay,
+    running_spec,
+    unsendable,
+)
 from heron_cli.letters_text import counted, overview, whole_letter
 from heron_cli.options.find_topology import Target, target_options
 from heron_connectors.letters.locations import letters_in, request_replay
 from heron_core.dead_letter_target import FileTarget, where
 from heron_core.errors import HeronError, UsageError
-from heron_core.state_tree import topology_path
-from heron_core.topology import Config, topology_from_json
+from heron_core.topology import Config
 
 LAST = 20
 Letters = list[dict[str, Any]]
@@ -121,14 +126,12 @@ def _replay(
     note = f" (sent again before, and not now without --again: {known})" if known else ""
     if not wanted:
         raise HeronError(f"{name}: no dead letter to send again{note}")
-    with target.running(name) as topology:
-        spec = topology_from_json(topology.store.get(topology_path(name)) or {})
-        location, config = origin
-        refuse_replay(name, spec, location)
-        refused = [reason for each in wanted if (reason := unsendable(name, spec, each))]
-        sendable = [each for each in wanted if not unsendable(name, spec, each)]
-        if sendable:
-            request_replay(location, name, config, _lines(sendable))
+    spec, (location, config) = running_spec(target, name), origin
+    refuse_replay(name, spec, location)
+    refused = [reason for each in wanted if (reason := unsendable(name, spec, each))]
+    sendable = [each for each in wanted if not unsendable(name, spec, each)]
+    if sendable:
+        request_replay(location, name, config, _lines(sendable))
     for reason in refused:
         click.echo(reason, err=True)
     click.echo(f"{name}: {counted(len(sendable))} sent again{note}")

@@ -137,7 +137,7 @@ def _query(spec: TopologySpec, spark: SparkOptions, seconds: float | None) -> in
 
     began_ms = int(time.time() * 1000)
     code, stats = run_here(spec, spark.options(seconds))
-    return ending_code(code, stats, letters_line(spec, stats, began_ms, by_name=False))
+    return ending_code(code, stats, letters_line(spec, stats, began_ms))
 
 
 def _submission(spec: TopologySpec, spark: SparkOptions, saved: SavepointOptions) -> "Submission":

@@ -100,19 +100,6 @@ class EnginePlace(SparkPlace):
             for line in log.read_text("utf-8").splitlines():
                 yield json.loads(line.partition(" INFO ")[2])
 
-    def executors(self) -> list[psutil.Process]:
-        """The JVMs of its executors."""
-        found = self.scheduler() or {}
-        words = ("CoarseGrainedExecutorBackend", str(found.get("application")))
-        return [each for each in psutil.process_iter() if _has_words(each, words)]
-
-
-def _has_words(process: psutil.Process, words: tuple[str, ...]) -> bool:
-    with suppress(psutil.Error):
-        line = " ".join(process.cmdline())
-        return process.status() != psutil.STATUS_ZOMBIE and all(each in line for each in words)
-    return False
-
 
 def python_workers(executor: psutil.Process) -> list[psutil.Process]:
     """Spark's Python workers below an executor, children of its daemon."""

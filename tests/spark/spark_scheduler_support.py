@@ -81,6 +81,12 @@ class SparkPlace(Place):
         """The executor of a container."""
         return self.called(f"heron: container {number} ({self.name})")
 
+    def executors(self) -> list[psutil.Process]:
+        """The JVMs of its executors."""
+        found = self.scheduler() or {}
+        words = ("CoarseGrainedExecutorBackend", str(found.get("application")))
+        return [each for each in psutil.process_iter() if _has_words(each, words)]
+
     def java_of(self, process: psutil.Process) -> psutil.Process:
         """The JVM above a process."""
         return next(each for each in process.parents() if "java" in each.name())
@@ -88,6 +94,13 @@ class SparkPlace(Place):
     def master(self) -> Master:
         """Asks the topology master."""
         return Master(self.store_url, self.name)
+
+
+def _has_words(process: psutil.Process, words: tuple[str, ...]) -> bool:
+    with suppress(psutil.Error):
+        line = " ".join(process.cmdline())
+        return process.status() != psutil.STATUS_ZOMBIE and all(each in line for each in words)
+    return False
 
 
 def _packed(path: Path) -> Path:
@@ -105,7 +118,9 @@ def instances_up(stats: TopologyStats | None) -> int:
 class Standalone:
     """A Spark master and workers of its own, each as large as it says it is."""
 
-    def __init__(self, folder: Path, environment: dict[str, str], spark: str) -> None:
+    def __init__(
+        self, folder: Path, environment: dict[str, str], spark: str, hosts: tuple[str, ...]
+    ) -> None:
         self._folder = folder
         self._spark = spark
         self._environment = environment
@@ -118,17 +133,19 @@ class Standalone:
             port = sock.getsockname()[1]
         # The name of this machine, not 127.0.0.1: workers may be anywhere then.
         self.host = socket.gethostname()
+        self._hosts = hosts
         self.url = f"spark://{self.host}:{port}"
         self._port = port
 
     def start(self, workers: int) -> None:
         """The master, and workers that have registered with it."""
-        place = ("--host", self.host, "--webui-port", "0")
-        self._java("master", "master.Master", *place, "--port", self._port)
+        page = ("--webui-port", "0")
+        self._java("master", "master.Master", "--host", self.host, *page, "--port", self._port)
         self._until_told("master", "Starting Spark master at")
         for number in range(workers):
             size = ("--cores", "32", "--memory", "2g", "-d", self._folder / f"work-{number}")
-            self._java(f"worker-{number}", "worker.Worker", *place, *size, self.url)
+            host = self._hosts[number] if self._hosts else self.host
+            self._java(f"worker-{number}", "worker.Worker", "--host", host, *page, *size, self.url)
         for number in range(workers):
             self._until_told(f"worker-{number}", "Successfully registered with master")
 
@@ -169,16 +186,19 @@ class Standalone:
 
 
 @contextmanager
-def standalone(folder: Path, workers: int, home: str | None = None) -> Iterator[Standalone]:
+def standalone(
+    folder: Path, workers: int, home: str | None = None, hosts: tuple[str, ...] = ()
+) -> Iterator[Standalone]:
     """A running standalone cluster on this machine, whose workers know nothing of this checkout:
-    they have a home of their own and none of the tests' variables. `home`: another Spark's."""
+    they have a home of their own and none of the tests' variables. `home`: another Spark's.
+    `hosts`: one for each worker instead of this machine's name, such as loopback addresses."""
     temporary = tempfile.mkdtemp(prefix="heron-test-")
     kept = {name: os.environ[name] for name in KEPT_BY_WORKERS if name in os.environ}
     places = {"HERONPY_HOME": str(folder / "home"), "TMPDIR": temporary}
     classes = "" if home else ClassArchive(find_java(), spark_home()).reading()
     options = {"SPARK_DAEMON_JAVA_OPTS": f"{JVM_OPTIONS} {classes}"}
     environment = {**kept, **places, **options, **java_home_for_spark(str(folder))}
-    cluster = Standalone(folder, environment, home or spark_home())
+    cluster = Standalone(folder, environment, home or spark_home(), hosts)
     try:
         cluster.start(workers)
         yield cluster

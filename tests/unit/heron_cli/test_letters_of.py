@@ -1,11 +1,14 @@
 """Letters are sent again only where the topology looks for them."""
 
+import json
+import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from heron_cli.letters_of import refuse_replay, unsendable
+from heron_cli.letters_of import location_of, refuse_replay, running_spec, unsendable
+from heron_cli.options.find_topology import StoreOptions, Target
 from heron_core.dead_letter_target import FileTarget, KafkaTarget
 from heron_core.dead_letters import routed
 from heron_core.errors import HeronError
@@ -17,6 +20,8 @@ from heron_core.topology import (
     StreamSpec,
     TopologySpec,
 )
+from heron_engine.scheduler.user_folder import Home
+from heron_spark.foreground import ForegroundQuery, announce, query_of
 
 
 def topology(dead_letter: str | None = None) -> TopologySpec:
@@ -75,3 +80,61 @@ def test_a_letter_that_has_no_tuple_says_why_it_cannot_be_sent_again() -> None:
     assert unsendable("t", spec, row).endswith("its letter does not say of which one it was")
     gone = letter("sum", "words", ["word"], ["a"])
     assert unsendable("t", spec, gone) == "letter 5f: sum does not read words.default in t"
+
+
+def target() -> Target:
+    return Target("t", StoreOptions())
+
+
+def test_the_letters_of_a_query_in_the_foreground_are_found_by_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While it runs, and after its end, be it killed; sent again only while it runs."""
+    monkeypatch.setenv("HERONPY_HOME", str(tmp_path))
+    home, letters = Home.of_user(), FileTarget(str(tmp_path / "letters"))
+    with pytest.raises(HeronError, match="no topology called 't' is running"):
+        location_of(target(), "t")
+    announce(home, with_letters_in(f"file:{letters.folder}"))
+    found, config = location_of(target(), "t")
+    assert found == letters
+    assert config["topology.dead.letter"] == f"file:{letters.folder}"
+    refuse_replay("t", running_spec(target(), "t"), letters)
+    assert os.stat(home.query_file("t")).st_mode & 0o077 == 0
+
+    child = os.fork()
+    if child == 0:
+        announce(home, with_letters_in(f"file:{letters.folder}"))
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+    assert location_of(target(), "t")[0] == letters
+    with pytest.raises(HeronError, match="t has ended: letters are sent again while"):
+        running_spec(target(), "t")
+
+
+def test_the_next_run_of_a_name_counts_for_its_letters(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HERONPY_HOME", str(tmp_path))
+    home = Home.of_user()
+    announce(home, with_letters_in("file:/first"))
+    announce(home, topology())
+    with pytest.raises(HeronError, match="t keeps no dead letters: start it with"):
+        location_of(target(), "t")
+    home.clean_logs("t")  # a run on processes begins
+    assert query_of(home, "t") is None
+
+
+def test_a_damaged_note_of_a_query_is_named(tmp_path: Path) -> None:
+    home = Home(str(tmp_path))
+    announce(home, topology())
+    path = Path(home.query_file("t"))
+    assert query_of(home, "t") == ForegroundQuery(topology(), os.getpid(), _started(path))
+    for text in ("{", "{}", "[]"):
+        path.write_text(text)
+        with pytest.raises(HeronError, match=r"query\.json cannot be read: .*; remove it"):
+            query_of(home, "t")
+
+
+def _started(path: Path) -> str:
+    started: str = json.loads(path.read_text())["started"]
+    return started

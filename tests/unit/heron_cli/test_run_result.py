@@ -148,15 +148,12 @@ def test_a_query_on_spark_with_failed_tuples_ends_with_that_line_and_code_3(
 def test_a_query_of_spark_says_at_its_end_where_its_dead_letters_are(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Its name is not known any more: the folder is named."""
     source = ["lines", "default", 1, ["a"], ["b"]]
     letter = ["1", "parse", "parse[0]", 5000, 1, "ValueError: bad", "", *source]
     (tmp_path / "part-__dead_letters-0.jsonl").write_bytes(record_of(letter) + b"\n")
     topology = TopologySpec("t", (), {DEAD_LETTER: f"file:{tmp_path}"})
-    line = letters_line(topology, GOOD, 4000, by_name=False)
-    assert line == (
-        f"1 dead letter in {tmp_path}: `heronpy dead-letters --folder {tmp_path}` lists them"
-    )
-    assert letters_line(topology, GOOD, 6000, by_name=False) == ""
+    line = letters_line(topology, GOOD, 4000)
+    assert line == f"1 dead letter in {tmp_path}: `heronpy dead-letters t` lists them"
+    assert letters_line(topology, GOOD, 6000) == ""
     assert ending_code(0, GOOD, line) == 0
     assert line in capsys.readouterr().err

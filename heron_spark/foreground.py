@@ -1,0 +1,62 @@
+"""What the commands know of a query in the foreground: a file in the user's folder.
+
+Such a query has no nodes in a state store and no scheduler that writes an outcome. The file is
+written at its start, so a query that is killed leaves it, too; the next run of the name removes or
+replaces it.
+"""
+
+import json
+import os
+from typing import Any
+
+from msgspec import Struct
+
+from heron_core.errors import HeronError
+from heron_core.topology import TopologySpec, topology_from_json, topology_to_json
+from heron_engine.scheduler.user_folder import Home
+from heron_io.atomic_files import replace_whole
+from heron_io.processes import started_at
+
+
+class ForegroundQuery(Struct, frozen=True):
+    """The last query of a topology's name in the foreground."""
+
+    topology: TopologySpec
+    pid: int
+    started: str
+    """What `started_at` says of its process."""
+
+    @property
+    def runs(self) -> bool:
+        """Whether its process is there."""
+        return started_at(self.pid) == self.started
+
+
+def announce(home: Home, topology: TopologySpec) -> None:
+    """Say that this process runs the topology as a query; HeronError if that cannot be written."""
+    pid, path = os.getpid(), home.query_file(topology.name)
+    found = {
+        "pid": pid,
+        "started": started_at(pid),
+        "topology": topology_to_json(topology),
+    }
+    try:
+        replace_whole(path, [json.dumps(found).encode()], f"{path}.{pid}.tmp", is_private=True)
+    except OSError as error:
+        raise HeronError(f"cannot write {path}: {error.strerror}") from None
+
+
+def query_of(home: Home, name: str) -> ForegroundQuery | None:
+    """The last query of that name in the foreground, unless another run has begun since; HeronError
+    for a damaged file."""
+    path = home.query_file(name)
+    try:
+        with open(path, encoding="utf-8") as file:
+            found: dict[str, Any] = json.load(file)
+        return ForegroundQuery(
+            topology_from_json(found["topology"]), found["pid"], found["started"]
+        )
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise HeronError(f"{path} cannot be read: {error}; remove it") from None
