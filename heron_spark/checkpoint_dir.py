@@ -41,6 +41,8 @@ BATCHES_KEPT = 3
 log of a batch may be lost with the machine although the batch is done."""
 NAME_BYTES = 8
 """Of chance: no two checkpoints are called alike."""
+BESIDE_BYTES = 4
+"""Of chance in the name of a file that is being written: so many attempts meet once in 65,536."""
 _LENGTH = struct.Struct("<I")
 _NO_LINKS = (1, 38, 95)
 """EPERM, ENOSYS, EOPNOTSUPP: file systems without hard links."""
@@ -234,6 +236,10 @@ class CheckpointDir:
         """Whether a task's batch is done."""
         return os.path.exists(self.task_file(task, batch))
 
+    def is_past(self, task: int, batch: int) -> bool:
+        """Whether a task has done this batch or a later one: its file may be forgotten by now."""
+        return any(each >= batch for each in self._batches(task))
+
     def newest_before(self, task: int, batch: int) -> int:
         """The newest batch below `batch` that a task has done, -1 for none."""
         return max((each for each in self._batches(task) if each < batch), default=-1)
@@ -334,7 +340,8 @@ def _link(beside: str, path: str) -> None:
 
 
 def _beside(path: str) -> str:
-    return f"{path}.{os.getpid()}.tmp"
+    # Not by the process id, which attempts on two machines, or in two containers, may share.
+    return f"{path}.{secrets.token_hex(BESIDE_BYTES)}.tmp"
 
 
 def _write_error(path: str, error: OSError) -> HeronError:

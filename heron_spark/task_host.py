@@ -106,6 +106,10 @@ class Host:
             self._deliver(runners, blocks)
         ending = self._folder.ending()
         for task, runner in runners.items():
+            if self._folder.is_past(task, batch):
+                # Its sinks would write what that attempt has written, maybe long ago.
+                log.info("%s: another attempt has done batch %d meanwhile", runner.label, batch)
+                continue
             outcome = runner.end(batch, ending == batch)
             outcome = replace(outcome, facts={**outcome.facts, "slots": self._slots})
             if self._folder.keep(task, batch, outcome):

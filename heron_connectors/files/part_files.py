@@ -4,7 +4,7 @@
     FOLDER/day=2013-01-01/part-sink-00000-batch-000000012-RUN.parquet  of batch 12 (batch engines)
     FOLDER/day=2013-01-01/part-sink-00000-00000004-WRITER-0000.parquet of checkpoint 4
     FOLDER/day=2013-01-01/.part-sink-00000-RANDOM.BORN.pending         before that completes
-    FOLDER/day=2013-01-01/.part-sink-00000-….parquet.PID.BORN.tmp      being written
+    FOLDER/day=2013-01-01/.part-sink-00000-….parquet.RANDOM.BORN.tmp   being written
     FOLDER/.part-sink-00000.lock                                       held by who writes
 
 A name has the component, its instance, a number, and the writer, which is one process: of two that
@@ -47,8 +47,8 @@ BORN = 13
 AT = 4
 """Digits of a file's place in its transaction: the names are in the order of the lines."""
 LONGEST = f"batch-{'9' * 9}-{'f' * 16}"
-PID_MAX = 4_194_304
-"""Linux's."""
+BESIDE_BYTES = 4
+"""Of chance in the name of a file that is being written."""
 PENDING_BYTES = 8
 """Of chance in the name of a pending file, so that a process that wakes up late meets nobody's."""
 
@@ -74,7 +74,9 @@ class PartFiles:
         self._life = new_writer()
         self._number = 0
         self._incarnation = incarnation or Incarnation()
-        longest = self._hidden(f"{self._writer}-{LONGEST}{ending}.{PID_MAX}", TEMPORARY)
+        longest = self._hidden(
+            f"{self._writer}-{LONGEST}{ending}.{'f' * 2 * BESIDE_BYTES}", TEMPORARY
+        )
         if len(longest) > NAME_BYTES_MAX:
             raise ComponentError(
                 f"the name of component {component[:SHOWN_CHARACTERS]!r}… is too long for files of"
@@ -151,7 +153,9 @@ class PartFiles:
 
     def _write(self, where: str, name: str, data: Any) -> None:
         folder = os.path.join(self.folder, where)
-        beside = os.path.join(folder, self._hidden(f"{name}.{os.getpid()}", TEMPORARY))
+        # Not by the process id, which attempts on two machines may share.
+        chance = secrets.token_hex(BESIDE_BYTES)
+        beside = os.path.join(folder, self._hidden(f"{name}.{chance}", TEMPORARY))
         replace_whole(os.path.join(folder, name), [data], beside, may_replace=self._lock.check)
 
     def _hidden(self, name: str, ending: str) -> str:

@@ -10,6 +10,7 @@ gets its other name when it needs not be read any more (connectors.replayed_lett
 
 import os
 import re
+import secrets
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -19,6 +20,8 @@ from heron_core.errors import HeronError
 
 REPLAYS = "replay"
 MS = 1000
+BESIDE_BYTES = 4
+"""Of chance in the name of a request that is being written: commands of two machines may meet."""
 WAITING, DONE = ".jsonl", ".done"
 _REQUEST = re.compile(r"(\d{8})\.(?:jsonl|done)")
 _PREFIX = f"part-{SINK}-"
@@ -73,7 +76,7 @@ def request_replay(folder: str, lines: Iterable[bytes]) -> str:
     """Have these letters sent again; the file that says so, which is there as a whole or not."""
     inside = os.path.join(folder, REPLAYS)
     os.makedirs(inside, exist_ok=True)
-    temporary = os.path.join(inside, f".{os.getpid()}.tmp")
+    temporary = os.path.join(inside, f".{secrets.token_hex(BESIDE_BYTES)}.tmp")
     with open(temporary, "wb") as file:
         file.writelines(line + b"\n" for line in lines)
         file.flush()

@@ -1,14 +1,16 @@
 """A partition's host: which batch goes before, what became of the tuples of that one."""
 
 import io
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
 from heron_core.errors import HeronError
 from heron_core.records import replace
-from heron_spark.checkpoint_dir import CheckpointDir
+from heron_spark.checkpoint_dir import BATCHES_KEPT, CheckpointDir
 from heron_spark.compile import compile_topology
 from heron_spark.job import Job
 from heron_spark.printing import Printed
@@ -56,11 +58,35 @@ class Failing(Topology):
     fails = FailsTwo.spec(inputs=[numbers])
 
 
+class Waiting(Bolt):
+    """Lets something happen in the middle of a batch, and tells when a batch is committed."""
+
+    meanwhile: ClassVar[list[Callable[[], object]]] = []
+    committed: ClassVar[list[tuple[int, int]]] = []
+    sum = 0
+
+    def process(self, tup: Any) -> None:
+        if self.meanwhile:
+            self.meanwhile.pop()()
+        self.sum += tup.values[0]
+
+    def begin_batch(self, batch_id: int) -> None:
+        self.batch = batch_id
+
+    def end_batch(self) -> None:
+        self.committed.append((self.batch, self.sum))
+
+
+class Overtaken(Topology):
+    numbers = Numbers.spec()
+    waits = Waiting.spec(inputs=[numbers])
+
+
 class Batches:
     """A host that runs both levels of a batch."""
 
-    def __init__(self, path: Path, *, of_frame: bool) -> None:
-        plan = compile_topology(topology_of(Failing, None, None, {}))
+    def __init__(self, path: Path, *, of_frame: bool, topology: type[Topology] = Failing) -> None:
+        plan = compile_topology(topology_of(topology, None, None, {}))
         job = replace(Job(plan.topology, 1, 1000, 0.2, echo=True), of_frame=of_frame)
         self.folder = CheckpointDir(str(path))
         self.host = Host(self.folder, job, plan, Printed(io.StringIO(), False))
@@ -100,3 +126,29 @@ def test_a_state_that_is_missing_is_an_error_of_any_other_query(tmp_path: Path) 
     batches.run(0)
     with pytest.raises(HeronError, match="after batch 2 is missing"):
         batches.run(3)
+
+
+def test_an_attempt_that_another_one_overtakes_commits_nothing(tmp_path: Path) -> None:
+    """A task hangs; Spark's speculative copy of it does that batch, or that one and so many others
+    that its file is forgotten. Then it wakes up, and is of use for the next batch again."""
+    slow, fast = (Batches(tmp_path, of_frame=False, topology=Overtaken) for _ in range(2))
+    batch = 0
+    for others in (1, BATCHES_KEPT + 1):
+        Waiting.committed.clear()
+        Waiting.meanwhile.append(partial(_run, fast, range(batch, batch + others)))
+        slow.host.run(0, 0, batch, iter(()))
+        blocks = [data for _, _, data in slow.folder.blocks(1, batch)]
+        slow.host.run(1, 0, batch, iter(blocks))
+        slow.run(batch + others)
+        done = range(batch, batch + others + 1)
+        assert Waiting.committed == [(each, sum_of(EACH * (each + 1))) for each in done]
+        batch = done.stop
+
+
+def sum_of(last: int) -> int:
+    return last * (last + 1) // 2
+
+
+def _run(batches: Batches, numbers: range) -> None:
+    for each in numbers:
+        batches.run(each)
