@@ -56,6 +56,7 @@ class SparkBackend:
         except JavaMissing as error:
             raise HeronError(f"--scheduler spark needs Java: {error}") from None
         render.check_image(master, self._options)
+        render.check_speculation(self._options)
         _check_store(master, submission.store_url)
         python = self._options.python
         if master.is_one_machine and python is not None and shutil.which(python) is None:
@@ -99,6 +100,7 @@ class SparkBackend:
     def preview(self, submission: "Submission") -> str:
         """The driver's command line."""
         render.check_image(self._master, self._options)
+        render.check_speculation(self._options)
         spec = self._spec(submission, "")
         words = render.submit_words(submission.topology.name, self._master, settings_of(spec))
         return f"spark-submit {shlex.join(words)}"

@@ -41,13 +41,15 @@ NAME_PROPERTY = "heronpy.topology"
 IMAGES = ("spark.kubernetes.container.image", "spark.kubernetes.executor.container.image")
 """One of these has to be set: Spark has no image of its own that it would start."""
 
+SPECULATION = "spark.speculation"
+
 ALWAYS: Mapping[str, str] = {
     "spark.task.maxFailures": str(TASK_FAILURES_MAX),
     # On YARN and Kubernetes the application would end after twice its executors have failed.
     "spark.executor.maxNumFailures": str(TASK_FAILURES_MAX),
     "spark.deploy.maxExecutorRetries": "-1",
     # A second copy of a container would fight with the first.
-    "spark.speculation": "false",
+    SPECULATION: "false",
     "spark.excludeOnFailure.enabled": "false",
     "spark.locality.wait": "0s",
     "spark.executor.memory": HEAP,
@@ -89,6 +91,15 @@ def check_image(master: Master, options: DriverOptions) -> None:
         f"--master {master.text} needs an image with Java 17 and this Python: give it by "
         f"--spark-config {IMAGES[0]}=REPOSITORY/IMAGE:TAG"
     )
+
+
+def check_speculation(options: DriverOptions) -> None:
+    """UsageError if Spark is to start copies of containers."""
+    if dict(options.config).get(SPECULATION, "").strip().lower() == "true":
+        raise UsageError(
+            f"--spark-config {SPECULATION}=true is not for --scheduler spark: a second copy of a "
+            "container would conflict with the first; leave it out, or use --engine spark"
+        )
 
 
 def settings(

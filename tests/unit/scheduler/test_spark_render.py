@@ -9,6 +9,7 @@ from heron_engine.scheduler.backends.spark.render import (
     IDLE_SECS,
     DriverOptions,
     check_image,
+    check_speculation,
     parsed_settings,
     settings,
     slots_each,
@@ -161,3 +162,11 @@ def test_further_options_for_all_jvms() -> None:
     assert found["spark.driver.extraJavaOptions"] == "-Xown -Xnew"
     assert found["spark.executor.extraJavaOptions"].endswith(" -Xnew")
     assert with_jvm_options(before, "") == before
+
+
+def test_copies_of_containers_are_refused() -> None:
+    for value in ("false", "", None):
+        given = () if value is None else (("spark.speculation", value),)
+        check_speculation(DriverOptions("local[2]", config=given))
+    with pytest.raises(UsageError, match=r"--spark-config spark\.speculation=true is not for"):
+        check_speculation(DriverOptions("local[2]", config=(("spark.speculation", "True"),)))
