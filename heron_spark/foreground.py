@@ -15,6 +15,7 @@ from heron_core.errors import HeronError
 from heron_core.topology import TopologySpec, topology_from_json, topology_to_json
 from heron_engine.scheduler.user_folder import Home
 from heron_io.atomic_files import replace_whole
+from heron_io.private_files import make_private_folders
 from heron_io.processes import started_at
 
 
@@ -41,6 +42,7 @@ def announce(home: Home, topology: TopologySpec) -> None:
         "topology": topology_to_json(topology),
     }
     try:
+        make_private_folders(home.logs(topology.name))  # by which `remove-logs` knows the topology
         replace_whole(path, [json.dumps(found).encode()], f"{path}.{pid}.tmp", is_private=True)
     except OSError as error:
         raise HeronError(f"cannot write {path}: {error.strerror}") from None

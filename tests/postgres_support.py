@@ -13,6 +13,8 @@ from typing import Any
 
 import psycopg
 
+from tests.leftovers import leftovers
+
 MISSING = "Postgres is not installed (Debian: apt-get install postgresql)"
 DEADLINE_SECS = 60
 USER = "heron"
@@ -42,6 +44,7 @@ class Server:
 
     def __init__(self, programs: Path) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="pg-"))
+        leftovers().add(word=str(self.folder), folder=str(self.folder))
         self._how: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
         if os.getuid() == 0:
             user = pwd.getpwnam(UNPRIVILEGED)
@@ -73,6 +76,7 @@ class Server:
         """It and its files are gone."""
         self._run([*self._control, "-m", "immediate", "stop"])
         shutil.rmtree(self.folder, ignore_errors=True)
+        leftovers().discard(word=str(self.folder), folder=str(self.folder))
 
 
 @cache

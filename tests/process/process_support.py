@@ -25,6 +25,7 @@ from heron_core.stats import TopologyStats
 from heron_io.master_client import MasterClient
 from heron_io.state_store.opening import open_store
 from heron_io.state_store.protocol import StateStore
+from tests.leftovers import leftovers
 
 Found = TypeVar("Found")
 
@@ -96,6 +97,7 @@ class Running:
                 # A session of its own: its processes are found by it, whatever their titles.
                 start_new_session=True,
             )
+        leftovers().add(session=self.pid)
 
     @property
     def pid(self) -> int:
@@ -174,6 +176,8 @@ class Place:
         self.results_folder.mkdir()
         # Not below pytest's long path: the path of a socket may have 107 characters.
         self.temporary = Path(tempfile.mkdtemp(prefix="heron-test-"))
+        leftovers().add(word=str(path))
+        leftovers().add(word=self.name, folder=str(self.temporary))
         self.environment = {
             **{key: value for key, value in os.environ.items() if key not in _UNWANTED},
             "PYTHONPATH": str(REPOSITORY),
@@ -295,6 +299,10 @@ class Place:
         for running in self.started:
             running.process.wait()
         shutil.rmtree(self.temporary, ignore_errors=True)
+        for running in self.started:
+            leftovers().discard(session=running.pid)
+        leftovers().discard(word=str(self.path))
+        leftovers().discard(word=self.name, folder=str(self.temporary))
 
 
 _UNWANTED = ("XDG_RUNTIME_DIR", "HERON_OPTIONS", "HERONPY_ZOOKEEPER", "COLUMNS")

@@ -64,7 +64,7 @@ class Timed(KeyedProcessBolt):
     timestamp_field = "time_ms"
     lag_ms = 0
 
-    def process_element(self, tup: Any, timestamp_ms: int) -> None:
+    def process_element(self, tup: Any, timestamp_ms: Any) -> None:
         """A timer for one number."""
         if tup.values[1] == POISON:
             self.timers.register_event_time_timer(timestamp_ms + 50)

@@ -20,6 +20,7 @@ from heron_engine.scheduler.backends.spark.render import JVM_OPTIONS
 from heron_engine.scheduler.backends.spark.spark_home import spark_home
 from heron_io.java import find_java, java_home_for_spark
 from heron_io.state_store.embedded_zookeeper import EmbeddedZooKeeper
+from tests.leftovers import leftovers
 from tests.process.process_support import Finished, Master, Place, until
 
 SPARK_SECS = 240.0
@@ -170,6 +171,7 @@ class Standalone:
                     start_new_session=True,
                 )
             )
+        leftovers().add(session=self._started[-1].pid)
 
     def _log(self, name: str) -> Path:
         return self._folder / f"spark-{name}.txt"
@@ -183,6 +185,7 @@ class Standalone:
         for each in reversed(self._started):
             each.kill()
             each.wait()
+            leftovers().discard(session=each.pid)
 
 
 @contextmanager

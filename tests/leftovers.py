@@ -1,0 +1,147 @@
+"""Ends what tests have started, when they do not end it: SIGTERM, kill -9 or a time-out took them.
+
+A process of its own waits for the death of the tests, and then kills
+
+    the sessions that it was told of,
+    processes whose command line has one of the words that it was told of, such as a folder's path,
+    and, if such a process leads a session, its session,
+
+and removes the folders that it was told of.
+"""
+
+import atexit
+import json
+import os
+import select
+import shutil
+import subprocess
+import sys
+from collections.abc import Collection, Iterator
+from contextlib import suppress
+from functools import cache
+from typing import Any
+
+import psutil
+
+LOOK_SECS = 1.0
+"""Between two looks whether the tests live: a process that they forked may hold their pipe."""
+ORDERS_BYTES = 1 << 16
+ROUNDS = 20
+"""Of killing: what dies may have started something meanwhile."""
+GONE_SECS = 1.0
+PRESENT, GONE = "present", "gone"
+
+
+class Leftovers:
+    """Tells the process that waits what there is."""
+
+    def __init__(self) -> None:
+        self._waiting = subprocess.Popen(
+            [sys.executable, __file__, str(os.getpid())],
+            stdin=subprocess.PIPE,
+            text=True,
+            # A signal for all of the tests' processes is not for this one.
+            start_new_session=True,
+        )
+
+    def add(self, *, word: str = "", session: int = 0, folder: str = "") -> None:
+        """Something is there from now on."""
+        self._tell(PRESENT, word, session, folder)
+
+    def discard(self, *, word: str = "", session: int = 0, folder: str = "") -> None:
+        """The tests have ended it."""
+        self._tell(GONE, word, session, folder)
+
+    def _tell(self, *order: Any) -> None:
+        assert self._waiting.stdin is not None
+        print(json.dumps(order), file=self._waiting.stdin, flush=True)
+
+    def close(self) -> None:
+        """End the process that waits, which ends what is left first."""
+        self._waiting.communicate()
+
+
+@cache
+def leftovers() -> Leftovers:
+    """Those of this process."""
+    made = Leftovers()
+    atexit.register(made.close)
+    return made
+
+
+class Known:
+    """What the process that waits was told."""
+
+    def __init__(self) -> None:
+        self.words: set[str] = set()
+        self.sessions: set[int] = set()
+        self.folders: set[str] = set()
+
+    def take(self, line: bytes) -> None:
+        """One order."""
+        what, *named = json.loads(line)
+        for found, each in zip((self.words, self.sessions, self.folders), named, strict=True):
+            if each:
+                (found.add if what == PRESENT else found.discard)(each)
+
+    def end_all(self) -> None:
+        """Kill what is left, and remove folders."""
+        for _ in range(ROUNDS):
+            found = list(left(self.words, self.sessions))
+            if not found:
+                break
+            for each in found:
+                with suppress(psutil.Error):
+                    each.kill()
+            psutil.wait_procs(found, GONE_SECS)
+        for folder in self.folders:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def left(words: Collection[str], sessions: Collection[int]) -> Iterator[psutil.Process]:
+    """The processes that these belong to, but for this one."""
+    every = {each.pid: each for each in psutil.process_iter() if _lives(each)}
+    every.pop(os.getpid(), None)
+    named = {pid for pid, each in every.items() if any(word in _line(each) for word in words)}
+    ended = {*sessions, *named}
+    return (each for pid, each in every.items() if pid in named or _session(pid) in ended)
+
+
+def _lives(process: psutil.Process) -> bool:
+    with suppress(psutil.Error):
+        return process.status() != psutil.STATUS_ZOMBIE
+    return False
+
+
+def _line(process: psutil.Process) -> str:
+    with suppress(psutil.Error):
+        return " ".join(process.cmdline())
+    return ""
+
+
+def _session(pid: int) -> int:
+    with suppress(ProcessLookupError, PermissionError):
+        return os.getsid(pid)
+    return 0
+
+
+def main(tests: int) -> None:
+    """Wait for the end of the process `tests`, our parent."""
+    known, rest = Known(), b""
+    while True:
+        live = os.getppid() == tests
+        if not select.select([0], [], [], LOOK_SECS if live else 0.0)[0]:
+            if live:
+                continue
+            break  # and all that they have said is read
+        data = os.read(0, ORDERS_BYTES)
+        if not data:
+            break
+        *lines, rest = (rest + data).split(b"\n")
+        for line in lines:
+            known.take(line)
+    known.end_all()
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]))
