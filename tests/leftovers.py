@@ -80,7 +80,8 @@ class Known:
     def take(self, line: bytes) -> None:
         """One order."""
         what, *named = json.loads(line)
-        for found, each in zip((self.words, self.sessions, self.folders), named, strict=True):
+        every: tuple[set[Any], ...] = (self.words, self.sessions, self.folders)
+        for found, each in zip(every, named, strict=True):
             if each:
                 (found.add if what == PRESENT else found.discard)(each)
 
