@@ -6,12 +6,20 @@ A version of the table has the rows of one checkpoint and one instance, and says
 Delta's protocol): a checkpoint that is in the table is not written again.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from heron_connectors.delta_checks import refused_rows, rows_refused
 from heron_connectors.files.part_files import folder_of
 from heron_connectors.tables.row_tables import REFUSE
-from heron_connectors.tables.table_sink import RUN, TableKeys, TableSink
+from heron_connectors.tables.table_sink import (
+    REFUSED,
+    RUN,
+    TableKeys,
+    TableSink,
+    note_of,
+    noted_in,
+)
 from heron_connectors.transactions import TransactionId
 from heron_core.optional_packages import needed
 
@@ -32,6 +40,8 @@ it) or `refuse` (the sink does not begin)."""
 STORAGE = "delta.storage.options"
 """Config key: what the package deltalake is to know of the storage behind a URL."""
 PURPOSE = "writing Delta tables"
+COMPUTED = {"delta.generationExpression", "delta.identity.start"}
+"""In the metadata of a column whose values are the table's own."""
 
 
 class DeltaSink(TableSink):
@@ -44,6 +54,7 @@ class DeltaSink(TableSink):
 
     keys = TableKeys(TABLE, PARTITION_BY, TYPES, SCHEMA_MODE, PURPOSE)
     needed_package = ("deltalake", PURPOSE)
+    _computed: Collection[str] = ()
 
     def open(self, config: dict[str, Any], context: "TopologyContext") -> None:
         """Read the settings; ComponentError if they are wrong."""
@@ -90,16 +101,61 @@ class DeltaSink(TableSink):
             (found for at in parts if (found := self.unknown_type(kind.field(at).type))), ""
         )
 
+    def problem_of_table(self) -> str:
+        """What of the table keeps all rows out, in words; empty if nothing does."""
+        by_letters = {name.lower(): name for name in self._known}
+        for name in self._columns:
+            there = by_letters.setdefault(name.lower(), name)
+            if there != name:
+                return f"has {there!r}, and Delta cannot tell {name!r} from it"
+        return self.absent_column(self._computed) or super().problem_of_table()
+
+    def problems_of(self, rows: Sequence[Any]) -> Mapping[int, str]:
+        """Rows without a value that the table requires, and, for a new table, those that leave it
+        without columns."""
+        if why := self.no_table_of(rows, self._partition_by):
+            return dict.fromkeys(range(len(rows)), why)
+        return self.without_required(rows, self._computed)
+
     def commit(self, prepared: Sequence[Any], transaction_id: TransactionId) -> None:
-        """Add a version with the rows, unless the table has it."""
+        """Add a version with the rows, unless the table has it. Rows that the table refuses, by its
+        constraints or as its columns are others now, are left out, each told and counted."""
         writer, number = transaction_id.writer, transaction_id.number
         present = self.present()
         if present is not None and (present.transaction_version(writer) or -1) >= number:
-            return
-        if not prepared:
-            return
-        table = self.as_present(*self._table_of(prepared))
-        transaction = self._deltalake.Transaction(writer, number)
+            self.refuse_rows(self._refused_before(present, transaction_id), prepared)
+        elif prepared:
+            self.refuse_rows(self._write(present, prepared, transaction_id), prepared)
+
+    def _write(
+        self, present: Any, rows: Sequence[Any], transaction_id: TransactionId
+    ) -> dict[int, str]:
+        """Position -> why, of the rows that are left out of the version."""
+        table, refused = self.fitting(rows)
+        if len(refused) == len(rows):
+            return refused
+        try:
+            self._append(present, table, refused, transaction_id)
+            return refused
+        except Exception as error:
+            if present is None or not rows_refused(error):
+                raise
+            more = refused_rows(self._deltalake, present, table)
+            if not more:
+                raise
+        kept = [at for at in range(len(rows)) if at not in refused]
+        refused |= {kept[at]: why for at, why in more.items()}
+        if left := [at for at in range(table.num_rows) if at not in more]:
+            self._append(present, table.take(left), refused, transaction_id)
+        return refused
+
+    def _append(
+        self, present: Any, table: Any, refused: Mapping[int, str], transaction_id: TransactionId
+    ) -> None:
+        said = {RUN: self._run}
+        if refused:
+            said[REFUSED] = note_of(refused, transaction_id)
+        transaction = self._deltalake.Transaction(transaction_id.writer, transaction_id.number)
         self._deltalake.write_deltalake(
             self._table if present is None else present,
             table,
@@ -108,15 +164,26 @@ class DeltaSink(TableSink):
             partition_by=self._partition_by or None if present is None else None,
             storage_options=self._storage,
             commit_properties=self._deltalake.CommitProperties(
-                custom_metadata={RUN: self._run}, app_transactions=[transaction]
+                custom_metadata=said, app_transactions=[transaction]
             ),
         )
+
+    def _refused_before(self, present: Any, transaction_id: TransactionId) -> dict[int, str]:
+        """Of a transaction that the table has: its rows that were left out."""
+        for version in present.history():
+            if (found := noted_in(version.get(REFUSED), transaction_id)) is not None:
+                return found
+        return {}
 
     def present(self) -> Any:
         """The newest version of the table; None if there is none."""
         if not self._deltalake.DeltaTable.is_deltatable(self._table, self._storage):
+            self._known, self._required, self._computed = {}, frozenset(), ()
             return None
         found = self._deltalake.DeltaTable(self._table, storage_options=self._storage)
-        columns = self._arrow.schema(found.schema().to_arrow())
+        schema = found.schema()
+        columns = self._arrow.schema(schema.to_arrow())
+        self._computed = {each.name for each in schema.fields if COMPUTED & set(each.metadata)}
         self._known = {each.name: each.type for each in columns}
+        self._required = frozenset(each.name for each in columns if not each.nullable)
         return found

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from heron_connectors.tables.table_sink import RUN
+from heron_connectors.tables.table_sink import REFUSED, RUN, noted_in
 from heron_connectors.transactions import TransactionId
 from heron_core.errors import ComponentError
 
@@ -41,6 +41,14 @@ def has_transaction(
         " snapshots since it was prepared are expired, rolled back or of a former table; compare"
         " the rows, then begin with --fresh"
     )
+
+
+def refused_before(table: Any, transaction_id: TransactionId) -> dict[int, str]:
+    """Position -> why, of the rows of a transaction that a snapshot has, which it was without."""
+    for snapshot in _newest_first(table):
+        if (found := noted_in(_said(snapshot).get(REFUSED), transaction_id)) is not None:
+            return found
+    return {}
 
 
 def _is_first(snapshot: Any) -> bool:

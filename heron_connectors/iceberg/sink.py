@@ -13,6 +13,7 @@ from heron_connectors.iceberg.history import (
     AWAY,
     EMPTY,
     has_transaction,
+    refused_before,
     rows_of_other_runs,
     summary_of,
 )
@@ -25,8 +26,8 @@ from heron_connectors.iceberg.partitions import (
     unwritable,
 )
 from heron_connectors.iceberg.types import PURPOSE, first_required_inside, iceberg_form
-from heron_connectors.tables.row_tables import MERGE, schema_problem
-from heron_connectors.tables.table_sink import TableKeys, TableSink
+from heron_connectors.tables.row_tables import MERGE
+from heron_connectors.tables.table_sink import REFUSED, TableKeys, TableSink, note_of
 from heron_connectors.transactions import LAST, TransactionId
 from heron_connectors.two_phase import described
 from heron_core.errors import ComponentError
@@ -97,7 +98,6 @@ class IcebergSink(TableSink):
         self._types = {name: self._declared(name, kind) for name, kind in self._types.items()}
         self._catalog_name = str(config.get(CATALOG, self.catalog))
         self._properties = dict(config.get(CATALOG_PROPERTIES, self.catalog_properties))
-        self._required: frozenset[str] = frozenset()
         self._required_inside = ""
         self._divisions: list[Division] = []
         self._seen = AWAY
@@ -108,8 +108,6 @@ class IcebergSink(TableSink):
             self._saved = self._two_phase_state.get(STATE_KEY)
         self._connect()
         self.check_columns()
-        if problem := self._problem_of_table():
-            raise ComponentError(f"{self._name}: {self._table} {problem}")
 
     def _declared(self, name: str, kind: Any) -> Any:
         try:
@@ -136,18 +134,15 @@ class IcebergSink(TableSink):
             self._catalog = made(self._catalog_name, **self._properties)
         return self._catalog
 
-    def _problem_of_table(self) -> str:
+    def problem_of_table(self) -> str:
         """What of the table that was seen keeps rows out, in words; empty if nothing does."""
         if self._required_inside:
             return f"requires {self._required_inside}, and only whole columns can be required"
         for name in self._columns:
             if name in self._known and (why := self.unknown_type(self._known[name])):
                 return f"has a column {name!r} that cannot be written: {why}"
-        missing = sorted(self._required - set(self._columns))
-        if missing:
-            return f"requires column {missing[0]!r}, which the input does not have"
-        found = schema_problem(self._mode, SCHEMA_MODE, self._known, self._types, self._columns)
-        return f"has {found}" if found else unwritable(self._divisions)
+        found = self.absent_column() or super().problem_of_table()
+        return found or unwritable(self._divisions)
 
     # --- the table --------------------------------------------------------------------------------
 
@@ -215,7 +210,7 @@ class IcebergSink(TableSink):
             if not self._known:
                 raise
             # Rows wait in checkpoints until the catalog is back; its snapshot was seen before.
-        if problem := self._problem_of_table():
+        if problem := self.problem_of_table():
             raise ComponentError(f"{self._table} {problem}")
         rows = super().pre_commit(transaction, transaction_id)
         return [rows, self._base_of(transaction_id)] if rows else []
@@ -232,31 +227,13 @@ class IcebergSink(TableSink):
     def problems_of(self, rows: Sequence[Any]) -> Mapping[int, str]:
         """Rows without a value that the table requires, without a partition, and, for a new table,
         those that leave it without columns."""
-        if not self._known and (why := self._no_table_of(rows)):
+        if why := self.no_table_of(rows, [each.field for each in self._terms]):
             return dict.fromkeys(range(len(rows)), why)
-        required = [at for at, name in enumerate(self._columns) if name in self._required]
-        found = {}
-        for position, row in enumerate(rows) if required or self._divisions else ():
-            empty = next((self._columns[at] for at in required if row[at] is None), "")
-            why = f"{empty}=None: the table requires a value" if empty else ""
-            if why := why or misplaced(self._divisions, self._columns, row):
+        found = self.without_required(rows)
+        for position, row in enumerate(rows) if self._divisions else ():
+            if position not in found and (why := misplaced(self._divisions, self._columns, row)):
                 found[position] = why
         return found
-
-    def _no_table_of(self, rows: Sequence[Any]) -> str:
-        """Why a new table cannot be made for rows; empty if it can."""
-        valued = {
-            name
-            for at, name in enumerate(self._columns)
-            if any(row[at] is not None for row in rows)
-        }
-        typed = valued | set(self._types)
-        if not typed & set(self._columns):
-            return f"{self._columns[0]}=None: a new table has a type for a column: declare one"
-        for each in self._terms:
-            if each.field not in typed:
-                return f"{each.field}=None: a new table is divided by it: declare its type"
-        return ""
 
     def _table_of(self, rows: Sequence[Any]) -> tuple[Any, dict[int, str]]:
         """In Iceberg's types, as far as there are any."""
@@ -269,7 +246,8 @@ class IcebergSink(TableSink):
         return table, problems
 
     def commit(self, prepared: Sequence[Any], transaction_id: TransactionId) -> None:
-        """Add a snapshot with the rows, unless the table has it."""
+        """Add a snapshot with the rows, unless the table has it. Rows that it does not take as it
+        is now are left out, each told and counted."""
         if not prepared:
             return
         rows, base = prepared
@@ -280,9 +258,10 @@ class IcebergSink(TableSink):
             elif self.repeats and has_transaction(
                 table, transaction_id, base, must_know=not self.is_in_batch
             ):
+                self.refuse_rows(refused_before(table, transaction_id), rows)
                 return
             try:
-                self._append(table, rows, transaction_id)
+                self.refuse_rows(self._append(table, rows, transaction_id), rows)
                 return
             except self._errors.CommitFailedException as error:
                 problem = described(error)
@@ -307,8 +286,17 @@ class IcebergSink(TableSink):
             self.logger.info("%s was made by another writer just now", self._table)
         return self.present()
 
-    def _append(self, table: Any, rows: Sequence[Any], transaction_id: TransactionId) -> None:
-        columns = self._with_required(self.as_present(*self._table_of(rows)))
+    def _append(
+        self, table: Any, rows: Sequence[Any], transaction_id: TransactionId
+    ) -> dict[int, str]:
+        """Position -> why, of the rows that are left out of the snapshot."""
+        fitting, refused = self.fitting(rows)
+        if len(refused) == len(rows):
+            return refused
+        columns = self._with_required(fitting)
+        said = summary_of(self._run, transaction_id)
+        if refused:
+            said[REFUSED] = note_of(refused, transaction_id)
         local = {**table.properties, **NO_RETRIES}
         table.metadata = table.metadata.model_copy(update={"properties": local})
         with table.transaction() as transaction:
@@ -317,11 +305,12 @@ class IcebergSink(TableSink):
                 with transaction.update_schema() as update:
                     update.union_by_name(columns.schema)
             with nulls_kept():
-                transaction.append(columns, summary_of(self._run, transaction_id))
+                transaction.append(columns, said)
             added = transaction.table_metadata.current_snapshot().summary[ADDED]
-            if int(added) != len(rows):
-                raise ComponentError(f"pyiceberg has written {added} of {len(rows)} rows")
+            if int(added) != columns.num_rows:
+                raise ComponentError(f"pyiceberg has written {added} of {columns.num_rows} rows")
         self._note_seen(table)
+        return refused
 
     def close(self) -> None:
         """Disconnect from the catalog."""

@@ -1,7 +1,8 @@
 """What sinks have in common whose target is a table of an open format (Delta, Iceberg): columns of
 Arrow's types, a policy for new ones, and rows that do not fit left out, each told and counted."""
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -16,7 +17,7 @@ from heron_connectors.tables.row_tables import (
 )
 from heron_connectors.transactions import TransactionId
 from heron_connectors.two_phase import WriteAheadSink, described
-from heron_core.errors import ComponentError
+from heron_core.errors import ComponentError, shown
 from heron_core.optional_packages import needed
 
 if TYPE_CHECKING:
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
 
 RUN = "heronpy.run"
 """In the history of a table: the run that has written a version."""
+REFUSED = "heronpy.refused"
+"""There too: which rows of the transaction the table has refused. A commit that is repeated after a
+kill finds the same rows, and tells of them again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +86,8 @@ class TableSink(WriteAheadSink):
         self._is_first = context.get_component_tasks(self._name)[0] == context.get_task_id()
         self._known: dict[str, Any] = {}
         """The columns of the table, as it was seen last."""
+        self._required: frozenset[str] = frozenset()
+        """Those of them that have a value in each row."""
         self._mode = config.get(self.keys.schema_mode, self.schema_mode)
 
     def _names(self, said: str | Sequence[str] | None) -> list[str]:
@@ -92,11 +98,22 @@ class TableSink(WriteAheadSink):
         `open`."""
         with suppress(Exception):  # a table that is away is told of when it is to be written
             self.present()
-        problem = schema_problem(
+        if problem := self.problem_of_table():
+            raise ComponentError(f"{self._name}: {self._table} {problem}")
+
+    def problem_of_table(self) -> str:
+        """What of the table, as it was seen last, keeps all rows out, in words; empty if nothing
+        does."""
+        found = schema_problem(
             self._mode, self.keys.schema_mode, self._known, self._types, self._columns
         )
-        if problem:
-            raise ComponentError(f"{self._name}: {self._table} has {problem}")
+        return f"has {found}" if found else ""
+
+    def absent_column(self, given: Collection[str] = ()) -> str:
+        """A column that the table requires and rows do not have, in words; empty if there is none.
+        `given`: columns that get their values from the table itself."""
+        absent = sorted(self._required - set(self._columns) - set(given))
+        return f"requires column {absent[0]!r}, which the input does not have" if absent else ""
 
     # --- rows -------------------------------------------------------------------------------------
 
@@ -105,15 +122,60 @@ class TableSink(WriteAheadSink):
         any more when they are written."""
         if not self._known:
             self.present()
-        table, problems = self._table_of(transaction)
-        for at, name in enumerate(self._columns):
-            if why := self.unknown_type(table.schema.field(name).type):
-                for position, row in enumerate(transaction):
-                    if position not in problems and row[at] is not None:
-                        problems[position] = f"{name}={row[at]!r}: {why}"
-        problems = {**self.problems_of(transaction), **problems}
+        problems = self._problems_with(transaction)
         self.leave_out(problems, self._columns, {at: transaction[at] for at in problems})
         return [row for at, row in enumerate(transaction) if at not in problems]
+
+    def _problems_with(self, rows: Sequence[Any]) -> dict[int, str]:
+        """Why rows cannot be written, by their positions."""
+        table, problems = self._table_of(rows)
+        for at, name in enumerate(self._columns):
+            if why := self.unknown_type(table.schema.field(name).type):
+                for position, row in enumerate(rows):
+                    if position not in problems and row[at] is not None:
+                        problems[position] = f"{name}={row[at]!r}: {why}"
+        return {**self.problems_of(rows), **problems}
+
+    def without_required(self, rows: Sequence[Any], given: Collection[str] = ()) -> dict[int, str]:
+        """Rows without a value that the table requires, by their positions; `given`: as above."""
+        wanted = self._required.difference(given)
+        required = [at for at, name in enumerate(self._columns) if name in wanted]
+        found = {}
+        for position, row in enumerate(rows) if required else ():
+            if empty := next((self._columns[at] for at in required if row[at] is None), ""):
+                found[position] = f"{empty}=None: the table requires a value"
+        return found
+
+    def no_table_of(self, rows: Sequence[Any], divided_by: Collection[str]) -> str:
+        """Why a new table cannot be made for rows; empty if it can, or if there is one. Later rows
+        may have what these lack, but a checkpoint does not wait for them."""
+        if self._known:
+            return ""
+        valued = {
+            name
+            for at, name in enumerate(self._columns)
+            if any(row[at] is not None for row in rows)
+        }
+        typed = valued | set(self._types)
+        if not typed & set(self._columns):
+            return f"{self._columns[0]}=None: a new table has a type for a column: declare one"
+        absent = next((each for each in divided_by if each not in typed), "")
+        return f"{absent}=None: a new table is divided by it: declare its type" if absent else ""
+
+    def fitting(self, rows: Sequence[Any]) -> tuple[Any, dict[int, str]]:
+        """(The rows that fit, with the types that the table has now, why not for each other one by
+        its position.) They fitted when they were prepared; the table may have been changed since:
+        ComponentError if it takes no row any more, until that is mended."""
+        if problem := self.problem_of_table():
+            raise ComponentError(f"{self._table} {problem}")
+        problems = self._problems_with(rows)
+        kept = [row for at, row in enumerate(rows) if at not in problems]
+        return self.as_present(*self._table_of(kept)), problems
+
+    def refuse_rows(self, problems: Mapping[int, str], rows: Sequence[Any]) -> None:
+        """Rows that the table has refused in `commit`: each is told and counted."""
+        named = {at: f"{why}: {shown(rows[at])}" for at, why in problems.items()}
+        self.refuse(named, self._columns, {at: rows[at] for at in problems})
 
     def _table_of(self, rows: Sequence[Any]) -> tuple[Any, dict[int, str]]:
         types = types_for(self._mode, self._known, self._types, self._columns, rows)
@@ -123,7 +185,6 @@ class TableSink(WriteAheadSink):
         """The rows with the types that the table has; a new column is one from its first value on,
         as until then its type is not known. ComponentError if a value would be changed."""
         if problems:
-            # They fitted when they were prepared: somebody has changed the table since.
             raise ComponentError(next(iter(problems.values())))
         for name in table.column_names:
             wanted = self._known.get(name)
@@ -147,3 +208,20 @@ class TableSink(WriteAheadSink):
             return column.cast(wanted)
         except self._arrow.ArrowException as error:
             raise ComponentError(f"{name} is {wanted} in the table: {described(error)}") from None
+
+
+def note_of(refused: Mapping[int, str], transaction_id: TransactionId) -> str:
+    """The rows of a transaction that a table has refused, for its history."""
+    positions: dict[str, list[int]] = {}
+    for at, why in sorted(refused.items()):
+        positions.setdefault(why, []).append(at)
+    said = {"writer": transaction_id.writer, "number": transaction_id.number}
+    return json.dumps({**said, "rows": positions})
+
+
+def noted_in(note: str | None, transaction_id: TransactionId) -> dict[int, str] | None:
+    """Position -> why, if the note is one of this transaction; else None."""
+    said = json.loads(note) if note else {}
+    if (said.get("writer"), said.get("number")) != (transaction_id.writer, transaction_id.number):
+        return None
+    return {at: why for why, positions in said["rows"].items() for at in positions}

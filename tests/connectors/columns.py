@@ -10,7 +10,7 @@ from typing import Any
 from heron_core import config as keys
 from heronpy_compat.testing import check_two_phase_sink
 from tests.connectors import sink_trials, source_trials
-from tests.connectors.page import CHANGED, KILLED, NULLS, ON_SPARK, ZONES, Column
+from tests.connectors.page import BAD_ROW, CHANGED, KILLED, NULLS, ON_SPARK, ZONES, Column
 from tests.connectors.runs import SPARK
 from tests.connectors.samples import NAMED, NOT_THERE, REFUSED, SAMPLES, Sample
 from tests.connectors.sink_trials import SCHEMA_CHANGES, time_zone
@@ -85,6 +85,10 @@ def trials_out(entry: SinkEntry, folder: Path) -> Column:
     cells[ZONES] = _zones(lambda *case: sink_trials.type_outcome(entry, *case), folder / "zones")
     for change in SCHEMA_CHANGES:
         cells[change] = _schema(entry, change, folder / change)
+    engines = (keys.EFFECTIVELY_ONCE, keys.ATLEAST_ONCE, SPARK)
+    cells[BAD_ROW] = _agreed(
+        {each: sink_trials.bad_row_outcome(entry, each, folder / f"bad-{each}") for each in engines}
+    )
     cells[KILLED] = _killed(entry, folder / "killed")
     cells[ON_SPARK] = sink_trials.killed_on_spark(entry, folder / "spark")
     return cells

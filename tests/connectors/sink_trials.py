@@ -33,6 +33,9 @@ MOMENTS = ("a tuple", "before the end of a batch", "after the end of a batch")
 BATCH_ROWS = 2
 KILLED_ROWS = 7
 """Four batches."""
+ROWS_AMONG = 100
+BAD = "\ud800"
+"""Half a character: what no sink holds."""
 
 
 @contextmanager
@@ -94,6 +97,19 @@ def type_outcome(
     assert ended.failed == 1, f"lost without a count: {ended}"
     assert any("value" in each for each in ended.errors), f"no error names the field: {ended}"
     return REFUSED
+
+
+def bad_row_outcome(entry: SinkEntry, engine: str, folder: Path) -> str:
+    """`alone`: of a transaction (a batch) the one bad row is told and counted, all others are
+    there."""
+    store = entry.opened(_empty(folder / "out"), ("id", "value"))
+    bad = ROWS_AMONG // 2
+    rows = [[number, BAD if number == bad else "x"] for number in range(ROWS_AMONG)]
+    ended = write(entry, store, rows, {"id": None, "value": None}, engine, folder)
+    found = sorted(row["id"] for row in store.rows())
+    assert found == [number for number in range(ROWS_AMONG) if number != bad], f"{found} {ended}"
+    assert ended.failed == 1, str(ended)
+    return "alone"
 
 
 def nulls_outcome(

@@ -270,11 +270,11 @@ class Rival(IcebergSink):
     commits = 0
     batch = arrow.table({"id": arrow.array([-1])})
 
-    def _append(self, table: Any, rows: Any, transaction_id: Any) -> None:
+    def _append(self, table: Any, rows: Any, transaction_id: Any) -> dict[int, str]:
         if Rival.commits:
             Rival.commits -= 1
             self.rival(rows, transaction_id)
-        super()._append(table, rows, transaction_id)
+        return super()._append(table, rows, transaction_id)
 
     def rival(self, rows: Any, transaction_id: Any) -> None:
         self._loaded_catalog().load_table(TABLE).append(self.batch)
@@ -330,12 +330,13 @@ class Lost(IcebergSink):
 
     losses = 0
 
-    def _append(self, table: Any, rows: Any, transaction_id: Any) -> None:
-        super()._append(table, rows, transaction_id)
+    def _append(self, table: Any, rows: Any, transaction_id: Any) -> dict[int, str]:
+        refused = super()._append(table, rows, transaction_id)
         if Lost.losses:
             Lost.losses -= 1
             self.after()
             raise OSError("the connection is lost")
+        return refused
 
     def after(self) -> None:
         """Nothing more happens."""
@@ -389,3 +390,38 @@ def test_columns_are_compared_with_what_another_has_made_meanwhile(
         sell(tester, [1, 2.5, AT, "a"])
         tester.checkpoint()
         assert any("refuse" in each or "more columns" in each for each in texts(tester))
+
+
+class Evolved(Lost):
+    """Another program evolves the table between a checkpoint and its commit."""
+
+    def commit(self, prepared: Any, transaction_id: Any) -> None:
+        if self._is_first_time():
+            with self.present().update_schema(allow_incompatible_changes=True) as update:
+                update.update_column("name", required=True)
+        super().commit(prepared, transaction_id)
+
+    times = 0
+
+    def _is_first_time(self) -> bool:
+        Evolved.times += 1
+        return Evolved.times == 1
+
+
+@pytest.mark.parametrize("is_lost", [False, True])
+def test_rows_that_a_table_of_now_does_not_take_are_left_out_of_their_commit(
+    settings: Any, catalog: Any, is_lost: bool
+) -> None:
+    fields = [NestedField(1, "id", LongType()), NestedField(2, "price", DoubleType())]
+    fields += [NestedField(3, "at", TimestamptzType()), NestedField(4, "name", StringType())]
+    catalog.create_table(TABLE, Schema(*fields))
+    Evolved.times, Lost.losses = 0, int(is_lost)
+    with running(topology(settings, kind=Evolved)) as tester:
+        sell(tester, [1, 2.5, AT, "a"], [2, 2.5, AT, None], [3, 2.5, AT, "c"])
+        assert tester.checkpoint()
+        tester.advance(2)  # a commit whose answer is lost is repeated
+        assert tester.checkpoint()
+        told = [each for each in texts(tester) if "name=None: the table requires" in each]
+        assert len(told) == 1
+        assert tester.metrics("sink")["failed"] == 1
+    assert ids_in(catalog) == [1, 3]
