@@ -10,6 +10,7 @@ from heron_api.metrics import AssignableMetrics
 from heron_api.spout.spout import Spout
 from heron_api.state.state import State
 from heron_api.state.stateful_component import TwoPhaseStatefulComponent
+from heron_connectors.postgres.catalog import type_facts
 from heron_connectors.postgres.changes import Change, ChangeReader, Done, Position
 from heron_connectors.postgres.client import (
     CONNECT,
@@ -18,12 +19,12 @@ from heron_connectors.postgres.client import (
     Busy,
     connected,
 )
-from heron_connectors.postgres.pgoutput import DecodingError, Message, Relation, decoded
+from heron_connectors.postgres.patience import Patience
+from heron_connectors.postgres.pgoutput import Message, Relation, decoded
 from heron_connectors.postgres.slot import SlotReader, advanced_by_another
 from heron_connectors.postgres.values import Types
 from heron_connectors.replay_queue import ReplayQueue, give_up
 from heron_core import config as keys
-from heron_core.algorithms.retries import pause_secs
 from heron_core.errors import ComponentError
 
 if TYPE_CHECKING:
@@ -43,11 +44,6 @@ STATE_KEY = "heronpy.postgres_changes_spout"
 LAG_METRIC = "postgres-lag-bytes"
 BOOKS_SECS = 1.0
 """How often the slot is advanced, and asked how much of the log is not done for good."""
-FIRST_PAUSE_SECS = 0.5
-"""Before a server that is away is asked again; then twice as long each time, up to 30 s."""
-BUSY_SECS = 10.0
-"""The session of a process that was killed may live so long, until the server sees that it is gone:
-only then another reader is told of as an error."""
 CHECKPOINTS_MAX = 16
 """Checkpoints that are not complete and may become so: older ones have failed."""
 
@@ -137,11 +133,8 @@ class PostgresChangesSpout(Spout, TwoPhaseStatefulComponent):
         self._of_checkpoint: dict[int, int] = {}
         """LSNs up to which the slot may be advanced when a checkpoint is complete."""
         self._to_advance = 0
-        self._not_before = self._next_books = 0.0
-        self._failures = 0
-        self._busy_since: float | None = None
-        self._trouble = ""
-        """What was reported last."""
+        self._next_books = 0.0
+        self._patience = Patience(self._name, self.delegate, self.logger, self._disconnect)
         self._position: Position | None = None
         """What is emitted; None before the server has said where the slot is."""
         self._server = ""
@@ -211,14 +204,14 @@ class PostgresChangesSpout(Spout, TwoPhaseStatefulComponent):
         now = time.monotonic()
         if now >= self._next_books and self._session is not None:
             self._next_books = now + BOOKS_SECS
-            self._asked(now, self._keep_books)
+            self._patience.ask(now, self._keep_books)
         if self._failed and self._emit_failed(now):
             return
         if len(self._values) >= self._pending_max:
             return
-        if not self._buffer and now >= self._not_before:
-            self._not_before = now + self._poll_secs
-            self._asked(now, self._read)
+        if not self._buffer and now >= self._patience.not_before:
+            self._patience.not_before = now + self._poll_secs
+            self._patience.ask(now, self._read)
         while self._buffer:
             found = self._buffer.popleft()
             if isinstance(found, Done):
@@ -273,33 +266,6 @@ class PostgresChangesSpout(Spout, TwoPhaseStatefulComponent):
 
     # --- the server -------------------------------------------------------------------------------
 
-    def _asked(self, now: float, ask: Callable[[], None]) -> None:
-        """Ask the server; one that is away is asked again later."""
-        try:
-            ask()
-        except Away as error:
-            self._wait(now, str(error), is_error=self._failures > 0)
-        except Busy as error:
-            self._busy_since = now if self._busy_since is None else self._busy_since
-            self._wait(now, str(error), is_error=now >= self._busy_since + BUSY_SECS)
-        except (ComponentError, DecodingError) as error:
-            self._disconnect()
-            text = f"{self._name}: {error}"
-            self.delegate.call_soon(partial(self.delegate.leave, text))
-            raise ComponentError(text) from None
-        else:
-            self._failures, self._busy_since, self._trouble = 0, None, ""
-
-    def _wait(self, now: float, text: str, is_error: bool) -> None:
-        """What was read and not emitted comes again from the slot."""
-        self._disconnect()
-        self._failures += 1
-        self._not_before = now + pause_secs(FIRST_PAUSE_SECS, self._failures)
-        self.logger.warning("%s", text)
-        if is_error and self._trouble != text:
-            self._trouble = text
-            self.delegate.record_error("Postgres cannot be read", text)
-
     def _connect(self) -> None:
         connection = connected(self._how, self._application)
         session = SlotReader(connection, self._slot, self._publications)
@@ -346,21 +312,14 @@ class PostgresChangesSpout(Spout, TwoPhaseStatefulComponent):
             self._learn_types(session, message)
             self._buffer.extend(self._changes.take(message))
         if self._buffer:
-            self._not_before = 0.0
+            self._patience.not_before = 0.0
         if not session.is_in_page:
             self._buffer.append(Done(Position(session.read_up_to())))
 
     def _learn_types(self, session: SlotReader, message: Message) -> None:
-        if not isinstance(message, Relation):
-            return
-        oids = {each.type_oid for each in message.columns}
-        while unknown := self._types.unknown(oids):
-            found = session.types(unknown)
-            for each in found:
-                self._types.learn(each)
-            if not found:
-                return  # a type that is gone: its values are refused
-            oids = {each.oid for each in found}
+        if isinstance(message, Relation):
+            oids = {each.type_oid for each in message.columns}
+            self._types.complete(oids, partial(type_facts, session.connection))
 
     def _disconnect(self) -> None:
         session, self._session = self._session, None

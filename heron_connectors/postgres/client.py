@@ -1,7 +1,7 @@
 """Connections to Postgres with psycopg 3, and what its errors mean: the server is away and comes
 back, or something is wrong that stays wrong."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from heron_connectors.postgres.values import SETTINGS
@@ -29,9 +29,12 @@ SESSION = {
 """A page of a large transaction takes its time, and waits while the topology is slow."""
 VERSION_MIN = 130000
 """Postgres 13: pg_current_snapshot."""
-_AWAY_CLASSES = ("08", "57P", "53300", "58")
+_AWAY_CLASSES = ("08", "57P", "53300", "58", "40")
 """SQLSTATEs of a connection that broke, a server that stops, starts or has all of its connections
-in use, an error of its system."""
+in use, an error of its system, a transaction that a server rolled back (on a standby: for what its
+primary has removed)."""
+_BUSY = ("55006", "55P03")
+"""SQLSTATEs of an object that is in use, and of a lock that was waited for in vain."""
 
 
 class Away(Exception):
@@ -79,6 +82,15 @@ def meaning(error: Any) -> Exception:
         return ComponentError(f"Postgres: {text}") if refused else Away(f"Postgres: {text}")
     if state.startswith(_AWAY_CLASSES):
         return Away(f"Postgres: {text}")
-    if state == "55006":
+    if state in _BUSY:
         return Busy(text)
     return ComponentError(f"Postgres: {text}")
+
+
+def answered(connection: Any, statement: str, values: Sequence[Any] = ()) -> list[Any]:
+    """The rows of a statement's answer; Away, Busy or ComponentError."""
+    try:
+        found: list[Any] = connection.execute(statement, values).fetchall()
+    except psycopg().Error as error:
+        raise meaning(error) from None
+    return found

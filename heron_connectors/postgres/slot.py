@@ -16,17 +16,12 @@ from uuid import uuid4
 
 from heron_connectors.postgres.changes import lsn_of, lsn_text
 from heron_connectors.postgres.client import Busy, meaning, psycopg
-from heron_connectors.postgres.values import TypeFacts
+from heron_connectors.postgres.fetching import FetchSize
 from heron_core.errors import ComponentError
 
 PAGE_CHANGES = 10_000
 """A page ends with the transaction that reaches so many messages; the server keeps a page that is
 larger than its work_mem in a file of its own."""
-FETCH_BYTES = 4 << 20
-"""About so much of a page is in memory here, or one message if that is larger."""
-FETCH_ROWS = 100
-"""At first, when it is not known how large messages are."""
-FETCH_ROWS_MAX = 10_000
 PLUGIN = "pgoutput"
 _PAGE = """
 SELECT data FROM pg_logical_slot_get_binary_changes(
@@ -44,11 +39,6 @@ SELECT confirmed_flush_lsn::text, pg_wal_lsn_diff(
   confirmed_flush_lsn)::bigint
 FROM pg_replication_slots WHERE slot_name = %s
 """
-_TYPES = """
-SELECT oid, typtype::text, CASE WHEN typcategory = 'A' THEN typelem ELSE 0 END, typbasetype,
-  typdelim::text
-FROM pg_type WHERE oid = ANY(%s)
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,13 +55,14 @@ class SlotReader:
     """One session; Away, Busy or ComponentError of every method, after which it is closed."""
 
     def __init__(self, connection: Any, slot: str, publications: Sequence[str]) -> None:
-        self._connection = connection
+        self.connection = self._connection = connection
+        """For what else is asked in this session, between two calls."""
         self._slot = slot
         self._publications = tuple(publications)
         self._copy = f"heronpy_{uuid4().hex}"
         self._page: Any = None
         """The cursor of a page that is being read."""
-        self._rows = FETCH_ROWS
+        self._size = FetchSize()
         self._confirmed = 0
 
     def open(self) -> SlotFacts:
@@ -130,15 +121,13 @@ class SlotReader:
         try:
             if self._page is None:
                 self._begin_page()
-            rows = self._page.fetchmany(self._rows)
-            if len(rows) < self._rows:
+            rows = self._page.fetchmany(self._size.rows)
+            if len(rows) < self._size.rows:
                 self._end_page()
         except driver.Error as error:
             raise self._ended(error) from None
         found = [bytes(each) for (each,) in rows]
-        if found:
-            size = max(1, sum(map(len, found)) // len(found))
-            self._rows = max(1, min(FETCH_ROWS_MAX, FETCH_BYTES // size))
+        self._size.learn(len(found), sum(map(len, found)))
         return found
 
     @property
@@ -180,12 +169,6 @@ class SlotReader:
         self._all("SELECT pg_replication_slot_advance(%s, %s)", [self._slot, lsn_text(lsn)])
         self._confirmed = max(self._confirmed, lsn)
         return max(0, int(lag_bytes) - (lsn - confirmed))
-
-    # --- the catalog ------------------------------------------------------------------------------
-
-    def types(self, oids: set[int]) -> list[TypeFacts]:
-        """What is known of types."""
-        return [TypeFacts(*each) for each in self._all(_TYPES, [list(oids)])]
 
     def _all(self, statement: str, values: Sequence[Any]) -> list[Any]:
         try:

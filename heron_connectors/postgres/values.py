@@ -6,7 +6,7 @@ The session that reads them has `SETTINGS`, so that a text means one thing.
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
@@ -182,6 +182,16 @@ class Types:
         """What the catalog says."""
         self._facts[facts.oid] = facts
         self._parsers.clear()
+
+    def complete(self, oids: set[int], ask: Callable[[set[int]], Sequence[TypeFacts]]) -> None:
+        """Make types known, and what these are made of; `ask` says what the catalog has."""
+        while unknown := self.unknown(oids):
+            found = ask(unknown)
+            for each in found:
+                self.learn(each)
+            if not found:
+                return  # a type that is gone: its values are refused
+            oids = {each.oid for each in found}
 
     def forget(self) -> None:
         """A type may have changed."""

@@ -9,6 +9,7 @@ from typing import Any
 import psycopg
 import pytest
 
+from heron_connectors.postgres import fetching
 from heron_connectors.postgres import slot as postgres_slot
 from heron_core import config as keys
 from heron_core.records import replace
@@ -176,8 +177,8 @@ def test_a_transaction_that_is_larger_than_a_page_is_read_in_parts_and_once(
 ) -> None:
     """Killed in the middle of it, it goes on there; a page has ten messages, a part three."""
     monkeypatch.setattr(postgres_slot, "PAGE_CHANGES", 10)
-    monkeypatch.setattr(postgres_slot, "FETCH_ROWS", 3)
-    monkeypatch.setattr(postgres_slot, "FETCH_BYTES", 100)
+    monkeypatch.setattr(fetching, "FETCH_ROWS", 3)
+    monkeypatch.setattr(fetching, "FETCH_BYTES", 100)
     for first in (0, 50, 52):
         shop.run(
             f"INSERT INTO rows SELECT generate_series({first}, {first} + 49)"
@@ -241,11 +242,11 @@ def test_a_second_reader_waits_until_the_first_one_has_ended(shop: Shop) -> None
         other.execute(f"SELECT pg_advisory_lock{lock}")
         tester.run_spouts(3)
         (spout,) = tester.component(SOURCE)
-        assert spout._busy_since is not None
+        assert spout._patience.busy_since is not None
         assert not rows(tester)
         other.execute(f"SELECT pg_advisory_unlock{lock}")
         read(tester, 1)
-        assert spout._busy_since is None
+        assert spout._patience.busy_since is None
 
 
 def test_a_session_that_the_server_ends_is_begun_again_without_a_change_twice(shop: Shop) -> None:

@@ -1,0 +1,104 @@
+"""Rows of tables as they were at one moment: a transaction that keeps its snapshot to its end."""
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from heron_connectors.postgres.client import answered, meaning, psycopg
+from heron_connectors.postgres.fetching import FetchSize
+from heron_connectors.postgres.keyset import Key, Selection, Share, rows_from
+from heron_core.errors import ComponentError
+
+LOCK_TIMEOUT = "5s"
+"""What waits for a table that another session has locked blocks its process: after so long the
+spout waits instead."""
+CURSOR = "heronpy_rows"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One row, as the texts that Postgres writes."""
+
+    texts: tuple[str | None, ...]
+    key: Key
+
+
+class RowReader:
+    """One snapshot of a server; Away, Busy or ComponentError of every method, after which it and
+    its connection are closed."""
+
+    def __init__(self, connection: Any) -> None:
+        self._connection = connection
+        self._size = FetchSize()
+        self._selection: Selection | None = None
+
+    def begin(self, tables: Sequence[str] = ()) -> None:
+        """The transaction begins; these tables are not altered or emptied before its end. The
+        snapshot is that of the first statement behind it."""
+        self._run("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+        self._run(f"SET LOCAL lock_timeout = '{LOCK_TIMEOUT}'")
+        if tables:
+            self._run(f"LOCK TABLE {', '.join(tables)} IN ACCESS SHARE MODE")
+
+    def open(self, selection: Selection, after: Key | None, share: Share) -> None:
+        """Begin with rows from a key on."""
+        statement, values = rows_from(selection, after, share)
+        self._selection = selection
+        self._run(f"DECLARE {CURSOR} NO SCROLL CURSOR FOR {statement}", values)
+
+    def read(self) -> list[Row]:
+        """The next rows; none at the end. ComponentError for one without a key."""
+        try:
+            found = self._connection.execute(f"FETCH {self._size.rows} FROM {CURSOR}").pgresult
+        except psycopg().Error as error:
+            raise meaning(error) from None
+        if not found.ntuples:
+            self._run(f"CLOSE {CURSOR}")
+            return []
+        rows = [self._row(found, at) for at in range(found.ntuples)]
+        size = sum(len(text or "") for each in rows for text in each.texts)
+        self._size.learn(len(rows), size)
+        return rows
+
+    def _row(self, found: Any, at: int) -> Row:
+        assert self._selection is not None, "rows before a selection"
+        texts = [_text(found.get_value(at, column)) for column in range(found.nfields)]
+        names = [each.name for each in self._selection.keys]
+        key = texts[len(texts) - len(names) :]
+        for name, text in zip(names, key, strict=True):
+            if text is None:
+                raise ComponentError(
+                    f"a row has no value in its key {name}, so it has no place among the others:"
+                    f" leave such rows out in the query (WHERE {name} IS NOT NULL)"
+                )
+        return Row(tuple(texts[: -len(names)]), tuple(each or "" for each in key))
+
+    def end(self) -> None:
+        """The transaction ends."""
+        self._run("COMMIT")
+
+    def _run(self, statement: str, values: Sequence[Any] | None = None) -> None:
+        try:
+            self._connection.execute(statement, values)
+        except psycopg().Error as error:
+            raise meaning(error) from None
+
+    def ask(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
+        """Of the same snapshot."""
+        return answered(self._connection, statement, values)
+
+    def close(self) -> None:
+        """The connection ends."""
+        with suppress(psycopg().Error):
+            self._connection.close()
+
+
+def _text(data: bytes | None) -> str | None:
+    try:
+        return None if data is None else data.decode()
+    except UnicodeDecodeError:
+        raise ComponentError(
+            f"a value is not UTF-8 ({data!r:.60}): the database's encoding is SQL_ASCII, or a"
+            " value was written past it"
+        ) from None

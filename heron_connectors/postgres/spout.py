@@ -1,0 +1,293 @@
+"""Rows of a table of Postgres, or of a query, as tuples: each once, in the order of their key."""
+
+import time
+from collections import deque
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from heron_api.spout.spout import Spout
+from heron_api.state.state import State
+from heron_api.state.stateful_component import StatefulComponent
+from heron_connectors.postgres.catalog import (
+    columns_of,
+    primary_key,
+    table_called,
+    type_facts,
+    type_names,
+)
+from heron_connectors.postgres.client import CONNECT, NEEDED_PACKAGE, connected
+from heron_connectors.postgres.keyset import Key, KeyColumn, Selection, Share
+from heron_connectors.postgres.patience import Patience
+from heron_connectors.postgres.rows import Row, RowReader
+from heron_connectors.postgres.values import NotHeld, Types
+from heron_connectors.replay_queue import ReplayQueue, give_up
+from heron_core import config as keys
+from heron_core.errors import ComponentError
+
+if TYPE_CHECKING:
+    from heron_api.topology_context import TopologyContext
+
+TABLE = "postgres.table"
+"""Config key: a table or a view, as SQL writes its name."""
+QUERY = "postgres.query"
+"""Config key: a SELECT instead of a table."""
+KEY = "postgres.key"
+"""Config key: the columns that tell the rows apart, and by which they are ordered; by default the
+primary key of the table."""
+PENDING = "postgres.pending"
+"""Config key: with so many tuples that are not acked nothing more is read (10000)."""
+PENDING_DEFAULT = 10_000
+STATE_KEY = "heronpy.postgres_spout"
+"""Under it the state has the position."""
+
+
+class RowLeftOut(ComponentError):
+    """A row has a value that Python does not have; the spout goes on behind it."""
+
+
+class PostgresSpout(Spout, StatefulComponent):
+    """Emits the rows of a table or a query, in the order of the key, and finishes.
+
+    class Orders(PostgresSpout):
+        outputs = ["id", "total"]
+
+    orders = Orders.spec(
+        par=2, config={"postgres.connect": "host=db dbname=shop", "postgres.table": "orders"}
+    )
+
+    `outputs` are columns. The id of a tuple is the key, as texts that Postgres writes. Instances
+    share the rows by a hash of the key. Each session reads one snapshot. With checkpoints the
+    spout goes on at the key where it was, in a new snapshot; with ATMOST_ONCE it begins again.
+    """
+
+    needed_package = NEEDED_PACKAGE
+
+    def init_state(self, stateful_state: State) -> None:
+        """Keep the state."""
+        self._state = stateful_state
+
+    def initialize(self, config: dict[str, Any], context: "TopologyContext") -> None:
+        """Read the settings and the state; ComponentError if they are wrong. It connects for its
+        first tuple: a server that is away comes back."""
+        self._name = name = context.get_component_id()
+        if not config.get(CONNECT):
+            raise ComponentError(f"{name}: its config needs {CONNECT}")
+        self._how = config[CONNECT]
+        self._table, self._query = config.get(TABLE), config.get(QUERY)
+        given = config.get(KEY) or []
+        self._key_names = [given] if isinstance(given, str) else [str(each) for each in given]
+        self._check_source()
+        self._columns = tuple(context.get_this_output_fields())
+        self._application = f"heronpy {context.get_topology_name()}.{name}"
+        tasks = context.get_component_tasks(name)
+        self._share = Share(tasks.index(context.get_task_id()), len(tasks))
+        self._pending_max = int(config.get(PENDING, PENDING_DEFAULT))
+        mode = keys.reliability(keys.with_defaults(config))
+        self._is_tracked = mode == keys.ATLEAST_ONCE
+        self._is_saved = mode != keys.ATMOST_ONCE
+        self._failed: ReplayQueue[Key] = ReplayQueue.of(config)
+        self._values: dict[Key, list[Any]] = {}
+        self._patience = Patience(name, self.delegate, self.logger, self._disconnect)
+        self._types = Types()
+        self._reader: RowReader | None = None
+        self._rows: deque[Row] = deque()
+        self._oids: list[int] = []
+        """Of the types of the columns, and behind them of the key's."""
+        self._after: Key | None = None
+        """The key of the newest row that was emitted."""
+        self._is_at_end = False
+        self._newest: tuple[Any, ...] | None = None
+        """The key of the newest row that was read, as values."""
+        self._is_resumed = False
+        """Whether the next row may be that of the newest key."""
+        self._restore(self._state.get(STATE_KEY))
+
+    def _check_source(self) -> None:
+        if bool(self._table) == bool(self._query):
+            raise ComponentError(f"{self._name}: its config needs {TABLE} or {QUERY}, one of them")
+        if self._query and not self._key_names:
+            raise ComponentError(
+                f"{self._name}: {QUERY} needs {KEY}: the columns of the query that tell its rows"
+                " apart"
+            )
+
+    # --- state ----------------------------------------------------------------------------------
+
+    @property
+    def _source(self) -> dict[str, Any]:
+        return {
+            "table": self._table,
+            "query": self._query,
+            "key": self._key_names,
+            "share": [self._share.index, self._share.instances],
+        }
+
+    def _restore(self, saved: Any) -> None:
+        if saved is None or not self._is_saved:
+            return
+        for what, is_now in self._source.items():
+            if saved[what] != is_now:
+                raise ComponentError(
+                    f"{self._name}: its state is that of the {what} {saved[what]}, and this is"
+                    f" {is_now}: begin without its state (--fresh)"
+                )
+        self._after = None if saved["after"] is None else tuple(saved["after"])
+        self._is_at_end = saved["is_at_end"]
+
+    def pre_save(self, checkpoint_id: Any) -> None:
+        """The position."""
+        after = None if self._after is None else list(self._after)
+        position = {"after": after, "is_at_end": self._is_at_end}
+        self._state.put(STATE_KEY, {**self._source, **position})
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Where it is; it connects again."""
+        return {"_after": self._after, "_is_at_end": self._is_at_end}
+
+    # --- rows -----------------------------------------------------------------------------------
+
+    def next_tuple(self) -> None:
+        """Emit what failed, or else the next row."""
+        now = time.monotonic()
+        if self._failed and (key := self._failed.take(now)) is not None:
+            self.emit(self._values[key], tup_id=key)
+            return
+        if len(self._values) >= self._pending_max:
+            return
+        if not self._rows and not self._is_at_end and now >= self._patience.not_before:
+            self._patience.ask(now, self._read)
+        if self._rows:
+            self._emit(self._rows.popleft())
+        elif self._is_at_end and not self._failed:
+            self.finish()
+
+    def _emit(self, row: Row) -> None:
+        self._after = row.key
+        values, problems = self._parsed(row)
+        if problems:
+            self._leave_out(row.key, values, "; ".join(problems))
+        elif self._is_tracked:
+            self.emit(values, tup_id=row.key)
+            self._values[row.key] = values
+        else:
+            self.emit(values)
+
+    def _parsed(self, row: Row) -> tuple[list[Any], list[str]]:
+        values: list[Any] = list(row.texts)
+        problems = []
+        for at, (name, text) in enumerate(zip(self._columns, row.texts, strict=True)):
+            try:
+                values[at] = None if text is None else self._types.value(self._oids[at], text)
+            except NotHeld as error:
+                problems.append(f"{name}: {error}")
+        return values, problems
+
+    def _leave_out(self, key: Key, values: list[Any], problem: str) -> None:
+        why = f"a row is left out: {self._table or 'the query'}, key {', '.join(key)}: {problem}"
+        if not self.delegate.give_up_emitted(key, values, 0, why):
+            raise RowLeftOut(why)
+        self.delegate.record_error("a row is left out", why)
+
+    def ack(self, tup_id: Key) -> None:
+        """The row is done."""
+        self._values.pop(tup_id, None)
+        self._failed.acked(tup_id)
+
+    def fail(self, tup_id: Key) -> None:
+        """Emit the row again, unless it is given up."""
+        if tup_id in self._values and (failures := self._failed.failed(tup_id, time.monotonic())):
+            give_up(self.delegate, tup_id, self._values.pop(tup_id), failures)
+
+    # --- the server -----------------------------------------------------------------------------
+
+    def _read(self) -> None:
+        """Fill the buffer, unless all is read."""
+        if self._reader is None:
+            self._open()
+        assert self._reader is not None, "opened without a reader"
+        found = self._reader.read()
+        if not found:
+            self._is_at_end = True
+            self._disconnect()
+            return
+        for row in found:
+            self._add(row)
+
+    def _add(self, row: Row) -> None:
+        """A row, unless it is the one that the session began at; ComponentError for one of the same
+        key as the row before."""
+        key = self._key_of(row.key)
+        if key != self._newest:
+            self._rows.append(row)
+        elif self._is_resumed:
+            self.logger.debug("%s was emitted before", row.key)
+        else:
+            raise ComponentError(
+                f"two rows of {self._table or 'the query'} have the key {', '.join(row.key)}:"
+                f" {KEY} names columns that tell all rows apart"
+            )
+        self._newest, self._is_resumed = key, False
+
+    def _key_of(self, key: Key) -> tuple[Any, ...]:
+        """Values that are equal where Postgres' are, such as 1.0 and 1.00."""
+        oids = self._oids[len(self._columns) :]
+        return tuple(self._value_or_text(oid, text) for oid, text in zip(oids, key, strict=True))
+
+    def _value_or_text(self, oid: int, text: str) -> Any:
+        try:
+            return self._types.value(oid, text)
+        except NotHeld:
+            return text
+
+    def _open(self) -> None:
+        connection = connected(self._how, self._application)
+        reader = RowReader(connection)
+        try:
+            reader.begin()
+            selection = self._selection(connection)
+            self._types.complete(set(self._oids), partial(type_facts, connection))
+            reader.open(selection, self._after, self._share)
+        except BaseException:
+            reader.close()
+            raise
+        self._reader = reader
+        self._is_resumed = self._after is not None
+        self._newest = None if self._after is None else self._key_of(self._after)
+        self.logger.info("reads %s from %s", selection.source, self._after or "its beginning")
+
+    def _selection(self, connection: Any) -> Selection:
+        """What is read, as the catalog has it now; ComponentError if it is not there."""
+        if self._query:
+            source, keys_, has_nulls = f"({self._query.rstrip().rstrip(';')})", None, True
+        else:
+            table = table_called(connection, str(self._table))
+            source, keys_, has_nulls = table.source, primary_key(connection, table), False
+        oids = columns_of(connection, source)
+        for each in (*self._columns, *self._key_names):
+            if each not in oids:
+                raise ComponentError(
+                    f"{self._table or 'the query'} has no column {each}, but {', '.join(oids)}:"
+                    f" outputs and {KEY} name its columns"
+                )
+        if self._key_names:
+            names = type_names(connection, [oids[each] for each in self._key_names])
+            keys_ = tuple(map(KeyColumn, self._key_names, names))
+            has_nulls = True
+        if not keys_:
+            raise ComponentError(
+                f"{self._table} has no primary key: name the columns that tell its rows apart"
+                f" ({KEY})"
+            )
+        self._oids = [oids[each] for each in (*self._columns, *(key.name for key in keys_))]
+        return Selection(source, self._columns, keys_, has_nulls)
+
+    def _disconnect(self) -> None:
+        """What was read and not emitted is read again."""
+        reader, self._reader = self._reader, None
+        self._rows.clear()
+        if reader is not None:
+            reader.close()
+
+    def close(self) -> None:
+        """Disconnect."""
+        self._disconnect()
