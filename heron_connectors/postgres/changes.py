@@ -25,6 +25,7 @@ from heron_connectors.postgres.pgoutput import (
     Update,
     Values,
 )
+from heron_connectors.postgres.snapshot import Verdict
 from heron_connectors.postgres.values import NotHeld
 
 LSN_HALF_BITS = 32
@@ -92,11 +93,20 @@ class Done:
     position: Position
 
 
+Judge = Callable[[Relation, int, "Insert | Update | Delete | Truncate"], Verdict]
+"""(table, number of the transaction, message) -> what of it is not done by rows that were read."""
+
+
+def _all_of_it(relation: Relation, xid: int, message: Any) -> Verdict:
+    return Verdict.WHOLE
+
+
 class ChangeReader:
     """Makes changes of messages."""
 
-    def __init__(self, to_value: ToValue) -> None:
+    def __init__(self, to_value: ToValue, judge: Judge = _all_of_it) -> None:
         self._to_value = to_value
+        self._judge = judge
         self._relations: dict[int, Relation] = {}
         self._begin: Begin | None = None
         self._index = 0
@@ -115,11 +125,22 @@ class ChangeReader:
                 yield Done(Position(message.end_lsn))
             case Truncate():
                 for oid in message.oids:
-                    yield self._change("truncate", oid)
+                    if self._verdict(oid, message) is Verdict.NOTHING:
+                        self._index += 1
+                    else:
+                        yield self._change("truncate", oid)
             case _:
-                yield self._of_row(message)
+                verdict = self._verdict(message.oid, message)
+                if verdict is Verdict.NOTHING:
+                    self._index += 1
+                else:
+                    yield self._of_row(message, verdict)
 
-    def _of_row(self, message: Insert | Update | Delete) -> Change:
+    def _verdict(self, oid: int, message: Insert | Update | Delete | Truncate) -> Verdict:
+        relation = self._relation(oid)
+        return self._judge(relation, self._transaction(relation).xid, message)
+
+    def _of_row(self, message: Insert | Update | Delete, verdict: Verdict) -> Change:
         relation = self._relation(message.oid)
         problems: list[str] = []
         before: dict[str, Any] | None = None
@@ -131,8 +152,13 @@ class ChangeReader:
         if not isinstance(message, Delete):
             after = self._row(relation, message.new, False, unchanged, problems)
             _fill(after, unchanged, before if getattr(message, "old_kind", "") == "O" else None)
+        operation = type(message).__name__.lower()
+        if verdict is Verdict.OLD_GONE:
+            operation, after, unchanged = verdict.value, None, []
+        elif verdict is Verdict.NEW_THERE:
+            operation, before = verdict.value, None
         return self._change(
-            type(message).__name__.lower(),
+            operation,
             message.oid,
             before=before,
             after=after,
@@ -169,9 +195,8 @@ class ChangeReader:
         return found
 
     def _change(self, operation: str, oid: int, **more: Any) -> Change:
-        relation, begin = self._relation(oid), self._begin
-        if begin is None:
-            raise DecodingError(f"a change of {relation.table} is in no transaction")
+        relation = self._relation(oid)
+        begin = self._transaction(relation)
         self._index += 1
         return Change(
             operation,
@@ -183,6 +208,11 @@ class ChangeReader:
             xid=begin.xid,
             **more,
         )
+
+    def _transaction(self, relation: Relation) -> Begin:
+        if self._begin is None:
+            raise DecodingError(f"a change of {relation.table} is in no transaction")
+        return self._begin
 
     def _relation(self, oid: int) -> Relation:
         found = self._relations.get(oid)

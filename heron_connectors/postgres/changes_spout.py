@@ -3,6 +3,7 @@
 import time
 from collections import deque
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -19,9 +20,11 @@ from heron_connectors.postgres.client import (
     Busy,
     connected,
 )
+from heron_connectors.postgres.initial_snapshot import RowRead, SnapshotReader, key_order
 from heron_connectors.postgres.patience import Patience
 from heron_connectors.postgres.pgoutput import Message, Relation, decoded
 from heron_connectors.postgres.slot import SlotReader, advanced_by_another
+from heron_connectors.postgres.snapshot import SnapshotState, Verdict
 from heron_connectors.postgres.values import Types
 from heron_connectors.replay_queue import ReplayQueue, give_up
 from heron_core import config as keys
@@ -39,6 +42,10 @@ POLL_SECS = "postgres.poll.secs"
 PENDING = "postgres.pending"
 """Config key: with so many changes that are not acked nothing more is read (10000)."""
 
+SNAPSHOT = "postgres.snapshot"
+"""Config key: initial, to read the rows that the tables have before their changes; never (the
+default)."""
+INITIAL, NEVER = "initial", "never"
 STATE_KEY = "heronpy.postgres_changes_spout"
 """Under it the state has the position."""
 LAG_METRIC = "postgres-lag-bytes"
@@ -112,11 +119,23 @@ class PostgresChangesSpout(Spout, TwoPhaseStatefulComponent):
         mode = keys.reliability(keys.with_defaults(config))
         self._is_tracked = mode == keys.ATLEAST_ONCE
         self._is_saved = mode != keys.ATMOST_ONCE
+        self._has_snapshot = self._wants_snapshot(config)
         self._failed: ReplayQueue[ChangeId] = ReplayQueue.of(config)
         self._lag = AssignableMetrics(0)
         context.register_metric(LAG_METRIC, self._lag, int(BOOKS_SECS))
         self._begin()
         self._restore(self._state.get(STATE_KEY))
+
+    def _wants_snapshot(self, config: dict[str, Any]) -> bool:
+        given = config.get(SNAPSHOT, NEVER)
+        if given not in (INITIAL, NEVER):
+            raise ComponentError(f"{self._name}: {SNAPSHOT} is {INITIAL} or {NEVER}, not {given!r}")
+        if given == INITIAL and not self._is_saved:
+            raise ComponentError(
+                f"{self._name}: {SNAPSHOT} needs a state, which {keys.ATMOST_ONCE} does not keep: a"
+                " process that is started again would read all rows again"
+            )
+        return bool(given == INITIAL)
 
     def _reader(self, name: Any) -> Callable[[Change], Any]:
         if name not in _FIELDS:
@@ -128,7 +147,7 @@ class PostgresChangesSpout(Spout, TwoPhaseStatefulComponent):
     def _begin(self) -> None:
         self._session: SlotReader | None = None
         self._types = Types()
-        self._buffer: deque[Change | Done] = deque()
+        self._buffer: deque[Change | Done | RowRead] = deque()
         self._values: dict[ChangeId, list[Any]] = {}
         self._of_checkpoint: dict[int, int] = {}
         """LSNs up to which the slot may be advanced when a checkpoint is complete."""
@@ -138,6 +157,9 @@ class PostgresChangesSpout(Spout, TwoPhaseStatefulComponent):
         self._position: Position | None = None
         """What is emitted; None before the server has said where the slot is."""
         self._server = ""
+        self._snapshot = SnapshotState() if self._has_snapshot else None
+        self._rows: SnapshotReader | None = None
+        """Of a session that reads rows."""
 
     # --- checkpoints ----------------------------------------------------------------------------
 
@@ -155,6 +177,13 @@ class PostgresChangesSpout(Spout, TwoPhaseStatefulComponent):
                 f"{self._name}: its state is in the middle of a transaction of"
                 f" {', '.join(saved['publications'])}: change {PUBLICATION} behind that"
             )
+        snapshot = saved.get("snapshot")
+        if self._has_snapshot and snapshot is None:
+            raise ComponentError(
+                f"{self._name}: its state has begun with changes, without the rows before them:"
+                f" begin without its state (--fresh), or set {SNAPSHOT} to {NEVER}"
+            )
+        self._snapshot = None if snapshot is None else SnapshotState.restored(snapshot)
 
     def _saved(self, position: Position) -> dict[str, Any]:
         return {
@@ -162,6 +191,7 @@ class PostgresChangesSpout(Spout, TwoPhaseStatefulComponent):
             "server": self._server,
             "publications": self._publications,
             "position": [position.flushed, position.commit_lsn, position.index],
+            "snapshot": None if self._snapshot is None else self._snapshot.saved(),
         }
 
     def pre_save(self, checkpoint_id: Any) -> None:
@@ -195,7 +225,11 @@ class PostgresChangesSpout(Spout, TwoPhaseStatefulComponent):
 
     def __getstate__(self) -> dict[str, Any]:
         """Where to read on; an engine that keeps state has what was emitted before."""
-        return {"_position": self._position, "_server": self._server}
+        return {
+            "_position": self._position,
+            "_server": self._server,
+            "_snapshot": self._snapshot,
+        }
 
     # --- the stream of changes --------------------------------------------------------------------
 
@@ -216,6 +250,9 @@ class PostgresChangesSpout(Spout, TwoPhaseStatefulComponent):
             found = self._buffer.popleft()
             if isinstance(found, Done):
                 self._done(found.position)
+            elif isinstance(found, RowRead):
+                if self._take_row(found):
+                    return
             elif self._take(found):
                 return
 
@@ -229,6 +266,19 @@ class PostgresChangesSpout(Spout, TwoPhaseStatefulComponent):
     def _done(self, position: Position) -> None:
         assert self._position is not None, "a transaction before the slot is known"
         self._position = self._position.behind(position.flushed)
+        if self._snapshot is not None:
+            self._snapshot.forget(self._position.flushed)
+
+    def _take_row(self, row: RowRead) -> bool:
+        """Emit a row of the snapshot; False behind the last one of its table."""
+        assert self._snapshot is not None, "a row without a snapshot"
+        row.table.read_up_to(row.key, row.snapshot)
+        if row.change is None:
+            return False
+        number = self._snapshot.rows
+        self._snapshot.rows += 1
+        self._emit_new(replace(row.change, index=number))
+        return True
 
     def _take(self, change: Change) -> bool:
         """Emit a change; False for one that is done already."""
@@ -237,6 +287,10 @@ class PostgresChangesSpout(Spout, TwoPhaseStatefulComponent):
         if position.has(change.commit_lsn, change.index):
             return False
         self._position = Position(position.flushed, change.commit_lsn, change.index + 1)
+        self._emit_new(change)
+        return True
+
+    def _emit_new(self, change: Change) -> None:
         values = [read(change) for read in self._readers]
         change_id = (change.commit_lsn, change.index)
         if change.problem:
@@ -246,7 +300,6 @@ class PostgresChangesSpout(Spout, TwoPhaseStatefulComponent):
             self.emit(values, tup_id=change_id)
         else:
             self.emit(values)
-        return True
 
     def _leave_out(self, change: Change, change_id: ChangeId, values: list[Any]) -> None:
         why = f"a change is left out: {change.schema}.{change.table}: {change.problem}"
@@ -277,11 +330,18 @@ class PostgresChangesSpout(Spout, TwoPhaseStatefulComponent):
             raise
         self._session = session
         self._types.forget()
-        self._changes = ChangeReader(self._types.value)
+        self._changes = ChangeReader(self._types.value, self._verdict)
         self._server = facts.server
         if self._position is None:
             self._position = Position(facts.confirmed)
         self.logger.info("reads the slot %s from %s", self._slot, self._position)
+
+    def _verdict(self, relation: Relation, xid: int, message: Any) -> Verdict:
+        if self._snapshot is None or not self._snapshot.tables:
+            return Verdict.WHOLE
+        assert self._session is not None, "a change without a session"
+        order = partial(key_order, self._session.connection)
+        return self._snapshot.verdict(relation, xid, message, order)
 
     def _check_position(self, confirmed: int, server: str) -> None:
         if self._position is None:
@@ -307,6 +367,9 @@ class PostgresChangesSpout(Spout, TwoPhaseStatefulComponent):
             self._connect()
         session = self._session
         assert session is not None, "connected without a session"
+        if self._snapshot is not None and not self._snapshot.is_over:
+            self._read_rows(self._snapshot, session)
+            return
         for data in session.read():
             message = decoded(data)
             self._learn_types(session, message)
@@ -316,13 +379,25 @@ class PostgresChangesSpout(Spout, TwoPhaseStatefulComponent):
         if not session.is_in_page:
             self._buffer.append(Done(Position(session.read_up_to())))
 
+    def _read_rows(self, snapshot: SnapshotState, session: SlotReader) -> None:
+        """Fill the buffer with rows of the tables; what is emitted of them says which are left."""
+        self._patience.not_before = 0.0
+        if self._rows is None:
+            connection, types = session.connection, self._types
+            self._rows = SnapshotReader(connection, snapshot, self._publications, types)
+            self._rows.begin()
+            for each in self._rows.gone:
+                text = f"{each} is gone, and the rest of its rows with it"
+                self.delegate.record_error("a table is not read to its end", text)
+        self._buffer.extend(self._rows.read())
+
     def _learn_types(self, session: SlotReader, message: Message) -> None:
         if isinstance(message, Relation):
             oids = {each.type_oid for each in message.columns}
             self._types.complete(oids, partial(type_facts, session.connection))
 
     def _disconnect(self) -> None:
-        session, self._session = self._session, None
+        session, self._session, self._rows = self._session, None, None
         self._buffer.clear()
         if session is not None:
             session.close()

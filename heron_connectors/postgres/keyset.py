@@ -50,6 +50,8 @@ class Selection:
     """Whether a key may be null: then such rows are looked for, to be told of."""
     condition: str = ""
     """Only rows for which it is true."""
+    is_unique: bool = False
+    """Whether the server holds that no two rows have one key: then a reader goes on behind it."""
 
 
 def quoted(name: str) -> str:
@@ -92,7 +94,7 @@ def _from(selection: Selection) -> str:
     values = ", ".join(f"%s::{literal(each.type_name)}" for each in selection.keys)
     # A null is on neither side of a value: IS NOT FALSE finds it, without an index.
     null = " IS NOT FALSE" if selection.has_nulls else ""
-    return f"(({keys}) >= ({values})){null}"
+    return f"(({keys}) {'>' if selection.is_unique else '>='} ({values})){null}"
 
 
 def _of_share(keys: Sequence[str]) -> str:

@@ -39,6 +39,7 @@ class RowReader:
         self._run("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
         self._run(f"SET LOCAL lock_timeout = '{LOCK_TIMEOUT}'")
         if tables:
+            self._run("SET LOCAL row_security = off")  # a policy would leave rows out: an error
             self._run(f"LOCK TABLE {', '.join(tables)} IN ACCESS SHARE MODE")
 
     def open(self, selection: Selection, after: Key | None, share: Share) -> None:
@@ -52,7 +53,7 @@ class RowReader:
         try:
             found = self._connection.execute(f"FETCH {self._size.rows} FROM {CURSOR}").pgresult
         except psycopg().Error as error:
-            raise meaning(error) from None
+            raise _refused(error) from None
         if not found.ntuples:
             self._run(f"CLOSE {CURSOR}")
             return []
@@ -82,7 +83,7 @@ class RowReader:
         try:
             self._connection.execute(statement, values)
         except psycopg().Error as error:
-            raise meaning(error) from None
+            raise _refused(error) from None
 
     def ask(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
         """Of the same snapshot."""
@@ -92,6 +93,16 @@ class RowReader:
         """The connection ends."""
         with suppress(psycopg().Error):
             self._connection.close()
+
+
+def _refused(error: Any) -> Exception:
+    found = meaning(error)
+    if error.sqlstate == "42501":
+        return ComponentError(
+            f"{found}: the role needs the right to read all of its rows (GRANT SELECT ON …, and"
+            " BYPASSRLS if it has policies)"
+        )
+    return found
 
 
 def _text(data: bytes | None) -> str | None:

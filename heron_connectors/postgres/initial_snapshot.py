@@ -1,0 +1,207 @@
+"""The rows that the tables of a publication have before their changes are read, from the server."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from heron_connectors.postgres.catalog import TableName, columns_of, primary_key, type_facts
+from heron_connectors.postgres.changes import Change, lsn_of
+from heron_connectors.postgres.client import answered
+from heron_connectors.postgres.keyset import Key, KeyColumn, Selection, Share, is_up_to, quoted
+from heron_connectors.postgres.rows import Row, RowReader
+from heron_connectors.postgres.snapshot import SnapshotState, TableParts
+from heron_connectors.postgres.values import NotHeld, Types
+from heron_core.errors import ComponentError
+
+ATTNAMES_VERSION = 150000
+"""Postgres 15: publications with columns and conditions."""
+_TABLES = """
+SELECT c.oid, n.nspname, c.relname, c.relreplident::text, bool_or(EXISTS (SELECT FROM pg_index i
+    WHERE i.indrelid = c.oid AND i.indisprimary AND i.indisreplident))
+FROM pg_publication_tables t JOIN pg_namespace n ON n.nspname = t.schemaname
+JOIN pg_class c ON c.relnamespace = n.oid AND c.relname = t.tablename
+WHERE t.pubname = ANY(%s) GROUP BY 1, 2, 3, 4 ORDER BY 2, 3
+"""
+_FILTERS = """
+SELECT attnames, rowfilter FROM pg_publication_tables
+WHERE pubname = ANY(%s) AND schemaname = %s AND tablename = %s
+"""
+_STORED = """
+SELECT c.relkind::text, a.attname FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid
+WHERE c.oid = %s AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = '' ORDER BY a.attnum
+"""
+_NAME = """
+SELECT nspname, relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE c.oid = %s
+"""
+_SNAPSHOT = """
+SELECT pg_is_in_recovery(), pg_current_snapshot()::text, CASE WHEN NOT pg_is_in_recovery() THEN
+  pg_current_wal_insert_lsn()::text END
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class RowRead:
+    """A row of a table, of the session's snapshot."""
+
+    table: TableParts
+    snapshot: str
+    key: Key | None = None
+    """None behind the last row of a table."""
+    change: Change | None = None
+    """None there, too."""
+
+
+def key_order(connection: Any, keys: Sequence[KeyColumn], key: Key, until: Key) -> bool:
+    """Whether a key is not behind another one, as the server orders them."""
+    ((found,),) = answered(connection, *is_up_to(keys, key, until))
+    return bool(found)
+
+
+class SnapshotReader:
+    """One session's part of a snapshot. Away, Busy or ComponentError of every method."""
+
+    def __init__(
+        self, connection: Any, state: SnapshotState, publications: Sequence[str], types: Types
+    ) -> None:
+        self._connection = connection
+        self._state = state
+        self._publications = list(publications)
+        self._types = types
+        self._rows = RowReader(connection)
+        self._left: list[TableParts] = []
+        self._columns: dict[str, int] = {}
+        """Of the table that is read."""
+        self._is_open = False
+        self._snapshot = ""
+        self.gone: list[str] = []
+        """Tables of the state that the server does not have any more."""
+
+    def begin(self) -> None:
+        """Find the tables, and begin with a snapshot in which none is altered or emptied."""
+        if not self._state.has_begun:
+            self._state.tables = [self._checked(*each) for each in self._tables()]
+            self._state.has_begun = True
+        gone = self._divide_by_presence()
+        self._rows.begin([self._source_of(each) for each in self._left])
+        ((is_standby, self._snapshot, lsn),) = self._rows.ask(_SNAPSHOT)
+        if is_standby:
+            raise ComponentError(
+                "a standby does not tell which transactions its rows have: postgres.connect names"
+                " the primary for postgres.snapshot"
+            )
+        self._state.end_lsn = lsn_of(lsn)
+        for each in gone:
+            # In this snapshot it has no rows: so none of its changes up to here is left.
+            each.read_up_to(None, self._snapshot)
+            self.gone.append(f"{each.schema}.{each.table}")
+        self._end_if_read()
+
+    def _tables(self) -> list[Any]:
+        return answered(self._connection, _TABLES, [self._publications])
+
+    def _checked(
+        self, oid: int, schema: str, name: str, identity: str, key_is_identity: bool
+    ) -> TableParts:
+        table = TableName(oid, schema, name)
+        keys = primary_key(self._connection, table)
+        cure = "or read its changes alone, by a publication and a component of their own"
+        if not keys:
+            raise ComponentError(
+                f"postgres.snapshot reads {table} by its primary key, and it has none: add one,"
+                f" {cure}"
+            )
+        if identity not in ("d", "f") and not key_is_identity:
+            raise ComponentError(
+                f"postgres.snapshot needs the primary key of {table} in its changes: ALTER TABLE"
+                f" {table.source} REPLICA IDENTITY DEFAULT, {cure}"
+            )
+        columns, _ = self._published(table)
+        for each in keys:
+            if each.name not in columns:
+                raise ComponentError(
+                    f"postgres.snapshot needs the primary key of {table}, and the publication"
+                    f" leaves {each.name} out: add it, {cure}"
+                )
+        return TableParts(oid, schema, name, keys)
+
+    def _divide_by_presence(self) -> list[TableParts]:
+        """Those that are not read to their end, if they are there; which of them are not."""
+        gone = []
+        for each in self._state.tables:
+            if each.is_over:
+                continue
+            found = answered(self._connection, _NAME, [each.oid])
+            if found:
+                ((each.schema, each.table),) = found
+                self._left.append(each)
+            else:
+                gone.append(each)
+        return gone
+
+    def _published(self, table: TableName) -> tuple[list[str], str]:
+        """The columns that the log has of a table, and of which rows."""
+        stored = [name for _, name in answered(self._connection, _STORED, [table.oid])]
+        if self._connection.info.server_version < ATTNAMES_VERSION:
+            return stored, ""
+        values = [self._publications, table.schema, table.table]
+        found = answered(self._connection, _FILTERS, values)
+        named = {name for names, _ in found for name in names or stored}
+        conditions = [condition for _, condition in found]
+        condition = "" if None in conditions else " OR ".join(f"({each})" for each in conditions)
+        return [each for each in stored if each in named], condition
+
+    def _source_of(self, table: TableParts) -> str:
+        """Tables that inherit have changes of their own; partitions may be told as of the whole."""
+        ((kind, _), *_) = answered(self._connection, _STORED, [table.oid])
+        only = "" if kind == "p" else "ONLY "
+        return f"{only}{quoted(table.schema)}.{quoted(table.table)}"
+
+    def _end_if_read(self) -> None:
+        if not self._left:
+            self._rows.end()
+
+    # --- rows -------------------------------------------------------------------------------------
+
+    def read(self) -> list[RowRead]:
+        """The next rows, or the end of a table; behind the last one the snapshot has ended, and
+        nothing is left to read."""
+        if not self._left:
+            return []
+        table = self._left[0]
+        if not self._is_open:
+            self._open(table)
+        found = self._rows.read()
+        if not found:
+            self._is_open = False
+            del self._left[0]
+            self._end_if_read()
+            return [RowRead(table, self._snapshot)]
+        return [
+            RowRead(table, self._snapshot, each.key, self._change(table, each)) for each in found
+        ]
+
+    def _open(self, table: TableParts) -> None:
+        source = self._source_of(table)
+        columns, condition = self._published(TableName(table.oid, table.schema, table.table))
+        oids = columns_of(self._connection, source)
+        self._columns = {each: oids[each] for each in columns}
+        ask = partial(type_facts, self._connection)
+        self._types.complete(set(self._columns.values()), ask)
+        selection = Selection(
+            source, tuple(columns), table.keys, condition=condition, is_unique=True
+        )
+        self._rows.open(selection, table.after, Share())
+        self._is_open = True
+
+    def _change(self, table: TableParts, row: Row) -> Change:
+        after: dict[str, Any] = {}
+        problems = []
+        for (name, oid), text in zip(self._columns.items(), row.texts, strict=True):
+            after[name] = text
+            try:
+                after[name] = None if text is None else self._types.value(oid, text)
+            except NotHeld as error:
+                problems.append(f"{name}: {error}")
+        return Change("read", table.schema, table.table, after=after, problem="; ".join(problems))

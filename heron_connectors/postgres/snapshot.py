@@ -1,0 +1,242 @@
+"""Which rows of tables were read before their changes, and which changes those rows have. Pure.
+
+Theory of operation. The rows of a table are read in the order of the primary key, in one snapshot
+of the server. A session that breaks ends its snapshot: the next session goes on behind the newest
+key in a new one. So a table is read in parts, each up to a key and in a snapshot of its own.
+Which transactions a snapshot has is known exactly, by their numbers (pg_current_snapshot): a change
+from the log is done if the snapshot of its row's part has its transaction, and else is emitted.
+A later snapshot has whatever an earlier one has. So of one transaction all parts from some part on
+have the change, and one comparison of keys decides. An update that moves a row from one side of
+that key to the other has one half left: a delete or an insert.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+from heron_connectors.postgres.keyset import Key, KeyColumn
+from heron_connectors.postgres.pgoutput import (
+    UNCHANGED,
+    DecodingError,
+    Delete,
+    Insert,
+    Relation,
+    Truncate,
+    Update,
+    Values,
+)
+
+XID_BITS = 32
+"""The log has so many of the 64 bits of a transaction's number."""
+
+
+class Verdict(Enum):
+    """What is left of a change behind the rows that were read."""
+
+    WHOLE = "whole"
+    NOTHING = "nothing"
+    OLD_GONE = "delete"
+    NEW_THERE = "insert"
+
+
+@dataclass(frozen=True, slots=True)
+class Visible:
+    """The transactions that a snapshot has: those below `xmin`, and those below `xmax` that were
+    not under way."""
+
+    xmin: int
+    xmax: int
+    under_way: frozenset[int]
+
+    @classmethod
+    def of(cls, text: str) -> "Visible":
+        """From pg_current_snapshot's text, XMIN:XMAX:XID,XID."""
+        xmin, xmax, under_way = text.split(":")
+        return cls(int(xmin), int(xmax), frozenset(map(int, filter(None, under_way.split(",")))))
+
+    def has(self, short_xid: int) -> bool:
+        """Whether a transaction of the log is in it, by the number that is nearest."""
+        distance = (short_xid - self.xmax) % (1 << XID_BITS)
+        if distance >= 1 << (XID_BITS - 1):
+            distance -= 1 << XID_BITS
+        xid = self.xmax + distance
+        return xid < self.xmin or (xid < self.xmax and xid not in self.under_way)
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Rows of a table that were read in one snapshot."""
+
+    until: Key | None
+    """The key of the last row; None: to the end of the table."""
+    snapshot: str
+
+
+@dataclass(slots=True)
+class TableParts:
+    """What is read of a table."""
+
+    oid: int
+    schema: str
+    table: str
+    keys: tuple[KeyColumn, ...]
+    parts: list[Part] = field(default_factory=list)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether all of its rows are read."""
+        return bool(self.parts) and self.parts[-1].until is None
+
+    @property
+    def after(self) -> Key | None:
+        """The key behind which to go on."""
+        return self.parts[-1].until if self.parts else None
+
+    def read_up_to(self, until: Key | None, snapshot: str) -> None:
+        """The rows up to a key were read in a snapshot."""
+        if self.parts and self.parts[-1].snapshot == snapshot:
+            self.parts.pop()
+        self.parts.append(Part(until, snapshot))
+
+    def parts_without(self, short_xid: int) -> int:
+        """How many parts, the first ones, do not have a transaction."""
+        for at, part in enumerate(self.parts):
+            if Visible.of(part.snapshot).has(short_xid):
+                return at
+        return len(self.parts)
+
+
+IsUpTo = Callable[[Sequence[KeyColumn], Key, Key], bool]
+"""(columns, key, other key) -> whether the key is at the other one or before it, as the server
+orders them."""
+RowMessage = Insert | Update | Delete
+
+
+@dataclass(slots=True)
+class SnapshotState:
+    """How far the snapshot of a publication's tables is."""
+
+    tables: list[TableParts] = field(default_factory=list)
+    has_begun: bool = False
+    """Whether the tables are known."""
+    rows: int = 0
+    """So many were emitted."""
+    end_lsn: int = 0
+    """Transactions whose commit is not before it are in no snapshot."""
+
+    @property
+    def current(self) -> TableParts | None:
+        """The table to read; None if all are read."""
+        return next((each for each in self.tables if not each.is_over), None)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether all tables are read."""
+        return self.has_begun and self.current is None
+
+    def forget(self, flushed: int) -> None:
+        """All transactions before an LSN are done: if there are no others that a snapshot has, the
+        parts of the tables are needed no more."""
+        if self.is_over and flushed >= self.end_lsn:
+            self.tables = []
+
+    def saved(self) -> dict[str, Any]:
+        """As plain values."""
+        tables = [
+            [
+                each.oid,
+                each.schema,
+                each.table,
+                [[key.name, key.type_name, key.collation] for key in each.keys],
+                [[None if a.until is None else list(a.until), a.snapshot] for a in each.parts],
+            ]
+            for each in self.tables
+        ]
+        more = {"has_begun": self.has_begun, "rows": self.rows, "end_lsn": self.end_lsn}
+        return {"tables": tables, **more}
+
+    @classmethod
+    def restored(cls, saved: dict[str, Any]) -> "SnapshotState":
+        """From what was saved."""
+        tables = [
+            TableParts(
+                oid,
+                schema,
+                table,
+                tuple(KeyColumn(*key) for key in keys),
+                [Part(None if until is None else tuple(until), text) for until, text in parts],
+            )
+            for oid, schema, table, keys, parts in saved["tables"]
+        ]
+        return cls(tables, saved["has_begun"], saved["rows"], saved["end_lsn"])
+
+    # --- changes ----------------------------------------------------------------------------------
+
+    def verdict(
+        self, relation: Relation, xid: int, message: RowMessage | Truncate, is_up_to: IsUpTo
+    ) -> Verdict:
+        """What is left of a change. DecodingError for one of which that cannot be known."""
+        table = next((each for each in self.tables if each.oid == relation.oid), None)
+        if table is None:
+            return Verdict.WHOLE
+        without = table.parts_without(xid)
+        if without == len(table.parts):
+            return Verdict.WHOLE
+        if without == 0:
+            return Verdict.NOTHING
+        until = table.parts[without - 1].until
+        assert until is not None, "a part behind the last one"
+        if isinstance(message, Truncate):
+            raise DecodingError(
+                f"{relation.schema}.{relation.table} was emptied (TRUNCATE) between two sessions"
+                " that have read its rows, and which are gone is not known: begin without the"
+                " state (--fresh)"
+            )
+        old, new = _keys_of(table, relation, message)
+        is_left = [key is not None and is_up_to(table.keys, key, until) for key in (old, new)]
+        return _left(message, *is_left)
+
+
+def _left(message: RowMessage, old_is_left: bool, new_is_left: bool) -> Verdict:
+    if isinstance(message, Insert):
+        return Verdict.WHOLE if new_is_left else Verdict.NOTHING
+    if isinstance(message, Delete):
+        return Verdict.WHOLE if old_is_left else Verdict.NOTHING
+    halves = {
+        (True, True): Verdict.WHOLE,
+        (True, False): Verdict.OLD_GONE,
+        (False, True): Verdict.NEW_THERE,
+        (False, False): Verdict.NOTHING,
+    }
+    return halves[old_is_left, new_is_left]
+
+
+def _keys_of(
+    table: TableParts, relation: Relation, message: RowMessage
+) -> tuple[Key | None, Key | None]:
+    """The keys of the row before and after its change."""
+    if isinstance(message, Insert):
+        return None, _key_of(table, relation, message.new, None)
+    old = None if message.old is None else _key_of(table, relation, message.old, None)
+    if isinstance(message, Delete):
+        return old, None
+    new = _key_of(table, relation, message.new, message.old)
+    return new if old is None else old, new
+
+
+def _key_of(table: TableParts, relation: Relation, values: Values, old: Values | None) -> Key:
+    places = {each.name: at for at, each in enumerate(relation.columns)}
+    found = []
+    for each in table.keys:
+        at = places.get(each.name, len(values))
+        value = values[at] if at < len(values) else None
+        if value is UNCHANGED and old is not None:
+            value = old[at]
+        if not isinstance(value, str):
+            raise DecodingError(
+                f"a change of {relation.schema}.{relation.table} is without {each.name}, which was"
+                " of its primary key when its rows were read: begin without the state (--fresh)"
+            )
+        found.append(value)
+    return tuple(found)
