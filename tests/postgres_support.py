@@ -27,7 +27,7 @@ _SETTINGS = {
     "shared_buffers": "16MB",
     "timezone": "UTC",
     "wal_level": "logical",
-    "max_replication_slots": "20",
+    "max_replication_slots": "400",
 }
 
 

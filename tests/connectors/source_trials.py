@@ -1,6 +1,7 @@
 """What each source is tried with, and what comes of it: cells of the matrix. AssertionError where a
 value is lost, changed or doubled without a word."""
 
+import gc
 import time
 from pathlib import Path
 from typing import Any
@@ -86,6 +87,7 @@ def killed_natively(entry: SourceEntry, folder: Path) -> str:
                     assert tester.checkpoint()
                     tester.run_spouts(1)
                 tester.crash(victim)
+                gc.collect()  # ends connections, as the end of a process does
             _until_read(tester)
             (last,) = tester.component(SINK)
             assert [int(row[0]) for row in last.rows] == list(range(KILLED_ROWS)), str(last.rows)

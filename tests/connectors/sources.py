@@ -6,20 +6,27 @@ import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
 from functools import cache
 from itertools import count
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import confluent_kafka
+import psycopg
 import pyarrow as arrow
 from deltalake import write_deltalake
+from psycopg.types.json import Jsonb
 from pyarrow import parquet
 
 from heron_connectors.files.spout import FileSpout
 from heron_connectors.kafka import schema_registry
 from heron_connectors.kafka.avro_records import AvroPart
 from heron_connectors.kafka.spout import KafkaSpout
+from heron_connectors.postgres.changes_spout import PostgresChangesSpout
+from heron_connectors.postgres.spout import PostgresSpout
 from heron_connectors.spark.folder import SparkSpout
 from heron_connectors.spark.segments import SegmentLog
 from heron_connectors.tables.source import TableSpout
@@ -28,6 +35,7 @@ from heronpy_compat import Spout
 from tests.connectors.fake_registry import FakeRegistry, served
 from tests.connectors.samples import SAMPLES, Form
 from tests.connectors.sinks import as_arrow
+from tests.postgres_support import server
 
 KAFKA_SECS = 30.0
 _numbers = count()
@@ -187,6 +195,89 @@ def _avro_records(folder: Path, values: Values, declared: str | None) -> Mapping
     return {**_records([encode({"it": each}) for each in values], "avro"), **config}
 
 
+POSTGRES = "PostgresSpout", "PostgresChangesSpout"
+"""They are tried where Postgres is installed."""
+_COLUMNS: Mapping[type, str] = {
+    bool: "boolean",
+    float: "double precision",
+    str: "text",
+    bytes: "bytea",
+    date: "date",
+    time: "time",
+    timedelta: "interval",
+    Decimal: "numeric",
+    UUID: "uuid",
+    dict: "jsonb",
+}
+
+
+def _column_of(value: Any) -> str:
+    """The column that holds a value; NotThere."""
+    if isinstance(value, datetime):
+        return "timestamp" if value.tzinfo is None else "timestamptz"
+    if isinstance(value, int) and not isinstance(value, bool):
+        return "bigint" if value < 2**63 else "numeric"
+    if isinstance(value, list):
+        return "bigint[]" if all(isinstance(each, int | None) for each in value) else "jsonb"
+    if type(value) in _COLUMNS:
+        return _COLUMNS[type(value)]
+    raise NotThere
+
+
+def _postgres_rows(values: Values) -> tuple[str, Callable[[psycopg.Connection[Any]], None]]:
+    """The name of an empty table, and what fills it."""
+    kind = next((_column_of(each) for each in values if each is not None), "bigint")
+    name = f"source{next(_numbers)}"
+
+    def fill(connection: psycopg.Connection[Any]) -> None:
+        put = f"INSERT INTO {name} (value) VALUES (%s)"
+        rows = [[Jsonb(each) if kind == "jsonb" else each] for each in values]
+        try:
+            connection.cursor().executemany(put, rows)  # type: ignore[arg-type]
+        except (psycopg.Error, UnicodeEncodeError):
+            raise NotThere from None
+
+    with server().connection() as connection:
+        connection.execute(f"CREATE TABLE {name} (id bigserial PRIMARY KEY, value {kind})")  # type: ignore[arg-type]
+    return name, fill
+
+
+def _postgres_table(folder: Path, values: Values, declared: str | None) -> Mapping[str, Any]:
+    name, fill = _postgres_rows(values)
+    with server().connection() as connection:
+        fill(connection)
+    return {"postgres.connect": server().arguments, "postgres.table": name}
+
+
+def _postgres_changes(folder: Path, values: Values, declared: str | None) -> Mapping[str, Any]:
+    name, fill = _postgres_rows(values)
+    with server().connection() as connection:
+        connection.execute("SET synchronous_commit TO on")
+        connection.execute(f"CREATE PUBLICATION {name} FOR TABLE {name}")  # type: ignore[arg-type]
+        connection.execute("SELECT pg_create_logical_replication_slot(%s, 'pgoutput')", [name])
+        fill(connection)
+    return {
+        "postgres.connect": server().arguments,
+        "postgres.slot": name,
+        "postgres.publication": name,
+        "postgres.poll.secs": 0.01,
+    }
+
+
+class ValuesOfChanges(PostgresChangesSpout):
+    """Emits the value of each new row."""
+
+    def emit(self, tup: Any, **more: Any) -> Any:
+        (after,) = tup
+        return super().emit([after["value"]], **more)
+
+
+def as_postgres(value: Any) -> Any:
+    """Beyond 64 bits a number is a numeric."""
+    is_large = isinstance(value, int) and not -(2**63) <= value < 2**63
+    return Decimal(value) if is_large else value
+
+
 def as_json(value: Any) -> Any:
     """It has no tuples."""
     return list(value) if isinstance(value, tuple) else value
@@ -211,5 +302,14 @@ SOURCES = (
     SourceEntry("KafkaSpout (json)", KafkaSpout, _json_records, form=as_json),
     SourceEntry("KafkaSpout (bytes)", KafkaSpout, _byte_records),
     SourceEntry("KafkaSpout (avro)", KafkaSpout, _avro_records, ("it",)),
+    SourceEntry("PostgresSpout", PostgresSpout, _postgres_table, form=as_postgres),
+    SourceEntry(
+        "PostgresChangesSpout",
+        ValuesOfChanges,
+        _postgres_changes,
+        ("after",),
+        form=as_postgres,
+        ends=False,
+    ),
     SourceEntry("SparkSpout", SparkSpout, _segments, ends=False),
 )

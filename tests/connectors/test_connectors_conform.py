@@ -11,6 +11,7 @@ import pytest
 from tests.connectors import columns, page
 from tests.connectors.fake_kafka import client_in_memory
 from tests.connectors.sinks import POSTGRES, SINKS, SinkEntry
+from tests.connectors.sources import POSTGRES as POSTGRES_SOURCES
 from tests.connectors.sources import SOURCES, SourceEntry
 from tests.postgres_support import MISSING, binaries
 
@@ -27,7 +28,15 @@ each_sink = pytest.mark.parametrize(
         for each in SINKS
     ],
 )
-each_source = pytest.mark.parametrize("entry", SOURCES, ids=lambda each: each.name)
+each_source = pytest.mark.parametrize(
+    "entry",
+    [
+        pytest.param(
+            each, id=each.name, marks=[where_it_is] if each.name in POSTGRES_SOURCES else []
+        )
+        for each in SOURCES
+    ],
+)
 
 
 @pytest.fixture(autouse=True)

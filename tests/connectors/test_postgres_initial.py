@@ -1,5 +1,5 @@
-"""Rows that tables of a real Postgres had before the slot, and then their changes: none missing, none
-twice."""
+"""Rows that tables of a real Postgres had before the slot, and then their changes: none is missing,
+none comes twice."""
 
 from collections.abc import Iterator
 from pathlib import Path

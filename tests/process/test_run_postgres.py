@@ -1,4 +1,5 @@
-"""A topology that reads the changes of a real Postgres while transactions are written."""
+"""A topology that reads the rows of a real Postgres, and then its changes while transactions are
+written."""
 
 import json
 import threading
@@ -13,6 +14,7 @@ from tests.process.process_support import TOPOLOGIES, Place, Running, until
 from tests.process.test_recovery import processes, title_of
 
 TOPOLOGY = TOPOLOGIES / "postgres_changes.py"
+ROWS_BEFORE = 4000
 ROWS_PER_TRANSACTION = 20
 TRANSACTIONS_PER_KILL = 10
 PACE_SECS = 0.01
@@ -22,8 +24,9 @@ pytestmark = pytest.mark.skipif(binaries() is None, reason=MISSING)
 class Writer:
     """Inserts numbers, some in each transaction, until it is stopped."""
 
-    def __init__(self) -> None:
-        self.written = 0
+    def __init__(self, table: str) -> None:
+        self._table = table
+        self.written = ROWS_BEFORE
         self._over = threading.Event()
 
     def run(self) -> None:
@@ -33,7 +36,8 @@ class Writer:
                 first = self.written
                 last = first + ROWS_PER_TRANSACTION - 1
                 connection.execute(
-                    "INSERT INTO numbers SELECT generate_series(%s::bigint, %s)", [first, last]
+                    f"INSERT INTO {self._table} SELECT generate_series(%s::bigint, %s)",  # type: ignore[arg-type]
+                    [first, last],
                 )
                 self.written = last + 1
 
@@ -58,27 +62,33 @@ def kill(running: Running, component: str) -> None:
     processes(running)[title_of(running, f"heron: {component}")].kill()
 
 
-def test_each_change_is_written_once_whatever_is_killed(place: Place) -> None:
-    """Source and sink are killed while transactions are written, then all of it; the same command
-    goes on, and the slot has no log left that was done."""
+def run_and_kill(place: Place, table: str, mode: str) -> tuple[list[dict[str, Any]], int]:
+    """Source and sink are killed while the rows that were there are read, and while transactions
+    are written, then all of it; the same command goes on. What is written, and how many rows."""
     with server().connection() as connection:
-        connection.execute("CREATE TABLE numbers (number bigint PRIMARY KEY)")
-        connection.execute("CREATE PUBLICATION numbers FOR TABLE numbers")
-        connection.execute("SELECT pg_create_logical_replication_slot('numbers', 'pgoutput')")
-    how = " ".join(f"{name}={each}" for name, each in server().arguments.items())
+        connection.execute(f"CREATE TABLE {table} (number bigint PRIMARY KEY)")  # type: ignore[arg-type]
+        connection.execute(f"CREATE PUBLICATION {table} FOR TABLE {table}")  # type: ignore[arg-type]
+        connection.execute("SELECT pg_create_logical_replication_slot(%s, 'pgoutput')", [table])
+        insert = f"INSERT INTO {table} SELECT generate_series(0, {ROWS_BEFORE - 1})"
+        connection.execute(insert)  # type: ignore[arg-type]
     more = {
-        "postgres.connect": how,
-        "postgres.slot": "numbers",
-        "postgres.publication": "numbers",
+        "postgres.connect": " ".join(f"{name}={each}" for name, each in server().arguments.items()),
+        "postgres.slot": table,
+        "postgres.publication": table,
+        "postgres.snapshot": "initial",
         "file.folder": place.path / "out",
+        "file.roll.secs": 0.5,
+        "topology.reliability.mode": mode,
     }
     options = [word for pair in more.items() for word in ("-o", f"{pair[0]}={pair[1]}")]
-    running, writer = place.start("run", TOPOLOGY, *options), Writer()
+    running, writer = place.start("run", TOPOLOGY, *options), Writer(table)
 
     def goes_on() -> None:
         wanted = writer.written + TRANSACTIONS_PER_KILL * ROWS_PER_TRANSACTION
-        running.until(lambda: len(lines(place)) >= wanted, "changes are written")
+        running.until(lambda: numbers_of(lines(place)) >= set(range(wanted)), "changes are written")
 
+    running.until(lambda: lines(place), "rows are written")
+    kill(running, "changes[0]")
     with writer.writing():
         goes_on()
         for victim in ("changes[0]", "written[0]"):
@@ -87,23 +97,43 @@ def test_each_change_is_written_once_whatever_is_killed(place: Place) -> None:
         running.end()
         running = place.start("run", TOPOLOGY, *options)
         goes_on()
-    running.until(lambda: len(lines(place)) >= writer.written, "all are written")
+    wanted = set(range(writer.written))
+    running.until(lambda: numbers_of(lines(place)) == wanted, "all are written")
     found = lines(place)
-    assert [each["after"]["number"] for each in found] == list(range(writer.written))
-    assert [each["index"] for each in found] == [
-        number % ROWS_PER_TRANSACTION for number in range(writer.written)
-    ]
-
-    def slot_is_advanced() -> bool:
-        with server().connection() as connection:
-            ((found,),) = connection.execute(
-                "SELECT confirmed_flush_lsn >= %s::text::pg_lsn FROM pg_replication_slots"
-                " WHERE slot_name = 'numbers'",
-                [f"{last['lsn'] >> 32:X}/{last['lsn'] & 0xFFFFFFFF:X}"],
-            ).fetchall()
-        return bool(found)
-
-    last = found[-1]
-    running.until(slot_is_advanced, "the slot is advanced behind the last change")
+    last = max(each["lsn"] for each in found)
+    running.until(lambda: is_advanced(table, last), "the slot is advanced behind the last change")
     running.end()
     until(lambda: not running.processes(), "all have ended")
+    return found, writer.written
+
+
+def numbers_of(found: list[dict[str, Any]]) -> set[int]:
+    return {each["after"]["number"] for each in found}
+
+
+def is_advanced(table: str, lsn: int) -> bool:
+    """Whether the slot is behind a transaction."""
+    with server().connection() as connection:
+        ((found,),) = connection.execute(
+            "SELECT confirmed_flush_lsn >= %s::text::pg_lsn FROM pg_replication_slots"
+            " WHERE slot_name = %s",
+            [f"{lsn >> 32:X}/{lsn & 0xFFFFFFFF:X}", table],
+        ).fetchall()
+    return bool(found)
+
+
+def test_each_row_and_change_is_written_once_whatever_is_killed(place: Place) -> None:
+    found, written = run_and_kill(place, "numbers", "EFFECTIVELY_ONCE")
+    assert [each["after"]["number"] for each in found] == list(range(written))
+    reads = [each for each in found if each["operation"] == "read"]
+    assert reads == found[: len(reads)]
+    assert len(reads) >= ROWS_BEFORE
+    assert [each["index"] for each in found[len(reads) :]] == [
+        number % ROWS_PER_TRANSACTION for number in range(len(reads), written)
+    ]
+
+
+def test_no_row_or_change_is_missing_where_they_may_come_again(place: Place) -> None:
+    """The slot is never advanced behind a change that is not acked, nor the saved position."""
+    found, written = run_and_kill(place, "replayed", "ATLEAST_ONCE")
+    assert numbers_of(found) == set(range(written))
