@@ -4,7 +4,7 @@ tester, on Spark in the host of its tasks, batch by batch. What is killed is dro
 import io
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -190,6 +190,8 @@ class SparkRun:
         self.facts: list[dict[str, Any]] = []
         """Of the newest batch."""
         self.kills = 0
+        self.after_kill: Callable[[], Any] = lambda: None
+        """What the end of a process does besides."""
         self.ended = Ended()
 
     def _made(self) -> Host:
@@ -202,6 +204,8 @@ class SparkRun:
                 facts = self._attempt()
             except Killed:
                 self.kills += 1
+                del self._host
+                self.after_kill()
                 self._host = self._made()
                 continue
             batch, self._batch, self.facts = self._batch, self._batch + 1, facts

@@ -119,6 +119,7 @@ def killed_on_spark(entry: SourceEntry, folder: Path) -> str:
         config = _numbered(entry, folder / str(nth))
         with classes(_watched(_kind(entry), plan), Collected):
             run = SparkRun(reading(entry.outputs, config), folder / f"{nth}-spark", BATCH_ROWS)
+            run.after_kill = gc.collect
             for _ in run.run():
                 if len(run.last_rows) >= KILLED_ROWS:
                     break
