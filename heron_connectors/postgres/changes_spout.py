@@ -130,11 +130,6 @@ class PostgresChangesSpout(Spout, TwoPhaseStatefulComponent):
         given = config.get(SNAPSHOT, NEVER)
         if given not in (INITIAL, NEVER):
             raise ComponentError(f"{self._name}: {SNAPSHOT} is {INITIAL} or {NEVER}, not {given!r}")
-        if given == INITIAL and not self._is_saved:
-            raise ComponentError(
-                f"{self._name}: {SNAPSHOT} needs a state, which {keys.ATMOST_ONCE} does not keep: a"
-                " process that is started again would read all rows again"
-            )
         return bool(given == INITIAL)
 
     def _reader(self, name: Any) -> Callable[[Change], Any]:
@@ -158,6 +153,8 @@ class PostgresChangesSpout(Spout, TwoPhaseStatefulComponent):
         """What is emitted; None before the server has said where the slot is."""
         self._server = ""
         self._snapshot = SnapshotState() if self._has_snapshot else None
+        self._has_batches = False
+        """Whether the engine repeats whole batches, and keeps the state itself."""
         self._rows: SnapshotReader | None = None
         """Of a session that reads rows."""
 
@@ -216,6 +213,7 @@ class PostgresChangesSpout(Spout, TwoPhaseStatefulComponent):
 
     def begin_batch(self, batch_id: int) -> None:
         """Where whole batches are repeated: what was emitted before this one is done for good."""
+        self._has_batches = True
         if self._position is not None:
             self._to_advance = max(self._to_advance, self._position.flushed)
             self._next_books = 0.0
@@ -323,6 +321,7 @@ class PostgresChangesSpout(Spout, TwoPhaseStatefulComponent):
         connection = connected(self._how, self._application)
         session = SlotReader(connection, self._slot, self._publications)
         try:
+            self._check_mode()
             facts = session.open()
             self._check_position(facts.confirmed, facts.server)
         except BaseException:
@@ -342,6 +341,13 @@ class PostgresChangesSpout(Spout, TwoPhaseStatefulComponent):
         assert self._session is not None, "a change without a session"
         order = partial(key_order, self._session.connection)
         return self._snapshot.verdict(relation, xid, message, order)
+
+    def _check_mode(self) -> None:
+        if self._snapshot is not None and not self._is_saved and not self._has_batches:
+            raise ComponentError(
+                f"{SNAPSHOT} needs a state, which {keys.ATMOST_ONCE} does not keep: a process that"
+                f" is started again would read all rows again; set {keys.RELIABILITY_MODE}"
+            )
 
     def _check_position(self, confirmed: int, server: str) -> None:
         if self._position is None:
