@@ -1,5 +1,6 @@
 """Rows of a real Postgres: which are read, from where on, and what is refused in one line."""
 
+import gc
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import count
@@ -38,7 +39,8 @@ def table() -> Iterator[str]:
     run(f"CREATE TABLE {name} (id bigint PRIMARY KEY, value text)")
     run(f"INSERT INTO {name} SELECT n, 'v' || n FROM generate_series(1, {ROWS}) n")
     yield name
-    end_sessions()  # of a spout that was crashed, as its process is still there
+    gc.collect()  # a spout that was crashed leaves its session open, as its process is still there
+    end_sessions()
     run(f"DROP TABLE IF EXISTS {name} CASCADE")
 
 
