@@ -393,7 +393,7 @@ class PostgresChangesSpout(Spout, TwoPhaseStatefulComponent):
             self._rows = SnapshotReader(connection, snapshot, self._publications, types)
             self._rows.begin()
             for each in self._rows.gone:
-                text = f"{each} is gone, and the rest of its rows with it"
+                text = f"{each} is gone (or not published), and the rest of its rows with it"
                 self.delegate.record_error("a table is not read to its end", text)
         self._buffer.extend(self._rows.read())
 

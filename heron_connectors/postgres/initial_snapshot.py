@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from heron_connectors.postgres.catalog import TableName, columns_of, primary_key, type_facts
+from heron_connectors.postgres.catalog import TableName, primary_key, type_facts
 from heron_connectors.postgres.changes import Change, lsn_of
 from heron_connectors.postgres.client import answered
 from heron_connectors.postgres.keyset import Key, KeyColumn, Selection, Share, is_up_to, quoted
@@ -28,13 +28,15 @@ SELECT attnames, rowfilter FROM pg_publication_tables
 WHERE pubname = ANY(%s) AND schemaname = %s AND tablename = %s
 """
 _STORED = """
-SELECT c.relkind::text, a.attname FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid
+SELECT a.attname, a.atttypid FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid
 WHERE c.oid = %s AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = '' ORDER BY a.attnum
 """
 _NAME = """
 SELECT nspname, relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-WHERE c.oid = %s
+WHERE c.oid = %s AND EXISTS (SELECT FROM pg_publication_tables t
+  WHERE t.pubname = ANY(%s) AND t.schemaname = n.nspname AND t.tablename = c.relname)
 """
+_KIND = "SELECT relkind::text FROM pg_class WHERE oid = %s"
 _SNAPSHOT = """
 SELECT pg_is_in_recovery(), pg_current_snapshot()::text, CASE WHEN NOT pg_is_in_recovery() THEN
   pg_current_wal_insert_lsn()::text END
@@ -76,7 +78,7 @@ class SnapshotReader:
         self._is_open = False
         self._snapshot = ""
         self.gone: list[str] = []
-        """Tables of the state that the server does not have any more."""
+        """Tables of the state that the server, or the publication, does not have any more."""
 
     def begin(self) -> None:
         """Find the tables, and begin with a snapshot in which none is altered or emptied."""
@@ -132,7 +134,7 @@ class SnapshotReader:
         for each in self._state.tables:
             if each.is_over:
                 continue
-            found = answered(self._connection, _NAME, [each.oid])
+            found = answered(self._connection, _NAME, [each.oid, self._publications])
             if found:
                 ((each.schema, each.table),) = found
                 self._left.append(each)
@@ -140,9 +142,9 @@ class SnapshotReader:
                 gone.append(each)
         return gone
 
-    def _published(self, table: TableName) -> tuple[list[str], str]:
-        """The columns that the log has of a table, and of which rows."""
-        stored = [name for _, name in answered(self._connection, _STORED, [table.oid])]
+    def _published(self, table: TableName) -> tuple[dict[str, int], str]:
+        """The columns that the log has of a table, with their types, and of which rows."""
+        stored = dict(answered(self._connection, _STORED, [table.oid]))
         if self._connection.info.server_version < ATTNAMES_VERSION:
             return stored, ""
         values = [self._publications, table.schema, table.table]
@@ -150,11 +152,11 @@ class SnapshotReader:
         named = {name for names, _ in found for name in names or stored}
         conditions = [condition for _, condition in found]
         condition = "" if None in conditions else " OR ".join(f"({each})" for each in conditions)
-        return [each for each in stored if each in named], condition
+        return {name: oid for name, oid in stored.items() if name in named}, condition
 
     def _source_of(self, table: TableParts) -> str:
         """Tables that inherit have changes of their own; partitions may be told as of the whole."""
-        ((kind, _), *_) = answered(self._connection, _STORED, [table.oid])
+        ((kind,),) = answered(self._connection, _KIND, [table.oid])
         only = "" if kind == "p" else "ONLY "
         return f"{only}{quoted(table.schema)}.{quoted(table.table)}"
 
@@ -184,13 +186,12 @@ class SnapshotReader:
 
     def _open(self, table: TableParts) -> None:
         source = self._source_of(table)
-        columns, condition = self._published(TableName(table.oid, table.schema, table.table))
-        oids = columns_of(self._connection, source)
-        self._columns = {each: oids[each] for each in columns}
+        name = TableName(table.oid, table.schema, table.table)
+        self._columns, condition = self._published(name)
         ask = partial(type_facts, self._connection)
         self._types.complete(set(self._columns.values()), ask)
         selection = Selection(
-            source, tuple(columns), table.keys, condition=condition, is_unique=True
+            source, tuple(self._columns), table.keys, condition=condition, is_unique=True
         )
         self._rows.open(selection, table.after, Share())
         self._is_open = True

@@ -51,7 +51,9 @@ class RowReader:
     def read(self) -> list[Row]:
         """The next rows; none at the end. ComponentError for one without a key."""
         try:
-            found = self._connection.execute(f"FETCH {self._size.rows} FROM {CURSOR}").pgresult
+            # A prepared FETCH would be one of the first table's columns.
+            statement = f"FETCH {self._size.rows} FROM {CURSOR}"
+            found = self._connection.execute(statement, prepare=False).pgresult
         except psycopg().Error as error:
             raise _refused(error) from None
         if not found.ntuples:

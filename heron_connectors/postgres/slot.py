@@ -82,6 +82,12 @@ class SlotReader:
         return facts
 
     def _facts(self) -> SlotFacts:
+        ((level,),) = self._all("SELECT current_setting('wal_level')", [])
+        if level != "logical":
+            raise ComponentError(
+                f"the server's wal_level is {level}, and its log has the changes of rows with"
+                " logical: ALTER SYSTEM SET wal_level = logical, and start the server again"
+            )
         found = self._all(_SLOT, [self._slot])
         if not found:
             raise ComponentError(self._gone())

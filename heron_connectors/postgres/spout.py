@@ -78,6 +78,10 @@ class PostgresSpout(Spout, StatefulComponent):
         self._key_names = [given] if isinstance(given, str) else [str(each) for each in given]
         self._check_source()
         self._columns = tuple(context.get_this_output_fields())
+        if not self._columns:
+            raise ComponentError(
+                f"{name}: its outputs name the columns to read, and there are none"
+            )
         self._application = f"heronpy {context.get_topology_name()}.{name}"
         tasks = context.get_component_tasks(name)
         self._share = Share(tasks.index(context.get_task_id()), len(tasks))
@@ -258,7 +262,7 @@ class PostgresSpout(Spout, StatefulComponent):
     def _selection(self, connection: Any) -> Selection:
         """What is read, as the catalog has it now; ComponentError if it is not there."""
         if self._query:
-            source, keys_, has_nulls = f"({self._query.rstrip().rstrip(';')})", None, True
+            source, keys_, has_nulls = f"({self._query.rstrip().rstrip(';')}\n)", (), True
         else:
             table = table_called(connection, str(self._table))
             source, keys_, has_nulls = table.source, primary_key(connection, table), False
