@@ -2,6 +2,7 @@
 
 import time
 from collections import deque
+from collections.abc import Collection
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -261,29 +262,32 @@ class PostgresSpout(Spout, StatefulComponent):
 
     def _selection(self, connection: Any) -> Selection:
         """What is read, as the catalog has it now; ComponentError if it is not there."""
+        key: tuple[KeyColumn, ...] = ()
         if self._query:
-            source, keys_, has_nulls = f"({self._query.rstrip().rstrip(';')}\n)", (), True
+            source = f"({self._query.rstrip().rstrip(';')}\n)"
         else:
             table = table_called(connection, str(self._table))
-            source, keys_, has_nulls = table.source, primary_key(connection, table), False
+            source, key = table.source, primary_key(connection, table)
         oids = columns_of(connection, source)
+        self._check_columns(oids)
+        if self._key_names:
+            names = type_names(connection, [oids[each] for each in self._key_names])
+            key = tuple(map(KeyColumn, self._key_names, names))
+        if not key:
+            raise ComponentError(
+                f"{self._table} has no primary key: name the columns that tell its rows apart"
+                f" ({KEY})"
+            )
+        self._oids = [oids[each] for each in (*self._columns, *(column.name for column in key))]
+        return Selection(source, self._columns, key, has_nulls=bool(self._key_names))
+
+    def _check_columns(self, oids: Collection[str]) -> None:
         for each in (*self._columns, *self._key_names):
             if each not in oids:
                 raise ComponentError(
                     f"{self._table or 'the query'} has no column {each}, but {', '.join(oids)}:"
                     f" outputs and {KEY} name its columns"
                 )
-        if self._key_names:
-            names = type_names(connection, [oids[each] for each in self._key_names])
-            keys_ = tuple(map(KeyColumn, self._key_names, names))
-            has_nulls = True
-        if not keys_:
-            raise ComponentError(
-                f"{self._table} has no primary key: name the columns that tell its rows apart"
-                f" ({KEY})"
-            )
-        self._oids = [oids[each] for each in (*self._columns, *(key.name for key in keys_))]
-        return Selection(source, self._columns, keys_, has_nulls)
 
     def _disconnect(self) -> None:
         """What was read and not emitted is read again."""
