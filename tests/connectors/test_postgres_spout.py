@@ -198,6 +198,25 @@ def test_a_table_without_a_primary_key_needs_a_key(table: str) -> None:
         assert len(read(tester)) == ROWS
 
 
+def test_a_column_that_is_dropped_between_two_sessions_is_named(table: str) -> None:
+    """And one that is added changes nothing."""
+    with topology({"postgres.table": table}) as tester:
+        tester.run_spouts(5)
+        assert tester.checkpoint()
+        end_sessions()
+        run(f"ALTER TABLE {table} ADD more int")
+        tester.crash(SOURCE)
+        found = rows(tester)
+        until_there(tester, lambda: len(rows(tester)) > len(found), "more rows")
+        assert tester.checkpoint()
+        end_sessions()
+        run(f"ALTER TABLE {table} DROP value")
+        tester.crash(SOURCE)
+        told = f"{table} has no column value, but id, more"
+        until_there(tester, lambda: told in errors(tester), told)
+        assert [row[0] for row in rows(tester)] == list(range(1, len(rows(tester)) + 1))
+
+
 def test_a_state_of_another_table_or_of_other_instances_is_refused(table: str) -> None:
     with topology({"postgres.table": table}) as tester:
         tester.run_spouts(3)
