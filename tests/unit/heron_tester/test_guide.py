@@ -196,6 +196,7 @@ def test_the_files_of_the_connectors_page(tmp_path: Path, monkeypatch: pytest.Mo
         "copy_topic": ["numbers", "sink"],
         "lines_to_delta": ["lines", "table"],
         "lines_to_iceberg": ["lines", "table"],
+        "orders_once": ["orders", "written"],
         "orders_to_files": ["changes", "written"],
         "prices_in_avro": ["prices", "copy"],
     }
