@@ -5,7 +5,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from heron_connectors.postgres.client import answered, meaning, psycopg
+from heron_connectors.postgres.client import Busy, answered, meaning, psycopg
 from heron_connectors.postgres.fetching import FetchSize
 from heron_connectors.postgres.keyset import Key, Selection, Share, rows_from
 from heron_core.errors import ComponentError
@@ -99,6 +99,8 @@ class RowReader:
 
 def _refused(error: Any) -> Exception:
     found = meaning(error)
+    if isinstance(found, Busy):
+        return Busy(f"{found}: another session has locked a table that is to be read (pg_locks)")
     if error.sqlstate == "42501":
         return ComponentError(
             f"{found}: the role needs the right to read all of its rows (GRANT SELECT ON …, and"
