@@ -233,12 +233,12 @@ def _postgres_rows(values: Values) -> tuple[str, Callable[[psycopg.Connection[An
         put = f"INSERT INTO {name} (value) VALUES (%s)"
         rows = [[Jsonb(each) if kind == "jsonb" else each] for each in values]
         try:
-            connection.cursor().executemany(put, rows)  # type: ignore[arg-type]
+            connection.cursor().executemany(put, rows)
         except (psycopg.Error, UnicodeEncodeError):
             raise NotThere from None
 
     with server().connection() as connection:
-        connection.execute(f"CREATE TABLE {name} (id bigserial PRIMARY KEY, value {kind})")  # type: ignore[arg-type]
+        connection.execute(f"CREATE TABLE {name} (id bigserial PRIMARY KEY, value {kind})")
     return name, fill
 
 
@@ -253,7 +253,7 @@ def _postgres_changes(folder: Path, values: Values, declared: str | None) -> Map
     name, fill = _postgres_rows(values)
     with server().connection() as connection:
         connection.execute("SET synchronous_commit TO on")
-        connection.execute(f"CREATE PUBLICATION {name} FOR TABLE {name}")  # type: ignore[arg-type]
+        connection.execute(f"CREATE PUBLICATION {name} FOR TABLE {name}")
         connection.execute("SELECT pg_create_logical_replication_slot(%s, 'pgoutput')", [name])
         fill(connection)
     return {
@@ -267,9 +267,9 @@ def _postgres_changes(folder: Path, values: Values, declared: str | None) -> Map
 class ValuesOfChanges(PostgresChangesSpout):
     """Emits the value of each new row."""
 
-    def emit(self, tup: Any, **more: Any) -> Any:
+    def emit(self, tup: Sequence[Any], *positional: Any, **more: Any) -> Any:
         (after,) = tup
-        return super().emit([after["value"]], **more)
+        return super().emit([after["value"]], *positional, **more)
 
 
 def as_postgres(value: Any) -> Any:

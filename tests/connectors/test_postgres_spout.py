@@ -46,7 +46,7 @@ def table() -> Iterator[str]:
 
 def run(statement: str) -> None:
     with server().connection() as connection:
-        connection.execute(statement)  # type: ignore[call-overload]
+        connection.execute(statement)
 
 
 def end_sessions() -> None:

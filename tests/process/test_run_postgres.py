@@ -36,7 +36,7 @@ class Writer:
                 first = self.written
                 last = first + ROWS_PER_TRANSACTION - 1
                 connection.execute(
-                    f"INSERT INTO {self._table} SELECT generate_series(%s::bigint, %s)",  # type: ignore[arg-type]
+                    f"INSERT INTO {self._table} SELECT generate_series(%s::bigint, %s)",
                     [first, last],
                 )
                 self.written = last + 1
@@ -66,11 +66,11 @@ def run_and_kill(place: Place, table: str, mode: str) -> tuple[list[dict[str, An
     """Source and sink are killed while the rows that were there are read, and while transactions
     are written, then all of it; the same command goes on. What is written, and how many rows."""
     with server().connection() as connection:
-        connection.execute(f"CREATE TABLE {table} (number bigint PRIMARY KEY)")  # type: ignore[arg-type]
-        connection.execute(f"CREATE PUBLICATION {table} FOR TABLE {table}")  # type: ignore[arg-type]
+        connection.execute(f"CREATE TABLE {table} (number bigint PRIMARY KEY)")
+        connection.execute(f"CREATE PUBLICATION {table} FOR TABLE {table}")
         connection.execute("SELECT pg_create_logical_replication_slot(%s, 'pgoutput')", [table])
         insert = f"INSERT INTO {table} SELECT generate_series(0, {ROWS_BEFORE - 1})"
-        connection.execute(insert)  # type: ignore[arg-type]
+        connection.execute(insert)
     more = {
         "postgres.connect": " ".join(f"{name}={each}" for name, each in server().arguments.items()),
         "postgres.slot": table,
