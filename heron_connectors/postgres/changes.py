@@ -25,7 +25,7 @@ from heron_connectors.postgres.pgoutput import (
     Update,
     Values,
 )
-from heron_connectors.postgres.snapshot import Verdict
+from heron_connectors.postgres.snapshot import Remainder
 from heron_connectors.postgres.values import NotHeld
 
 LSN_HALF_BITS = 32
@@ -93,12 +93,12 @@ class Done:
     position: Position
 
 
-Judge = Callable[[Relation, int, "Insert | Update | Delete | Truncate"], Verdict]
+Judge = Callable[[Relation, int, "Insert | Update | Delete | Truncate"], Remainder]
 """(table, number of the transaction, message) -> what of it is not done by rows that were read."""
 
 
-def _all_of_it(relation: Relation, xid: int, message: Any) -> Verdict:
-    return Verdict.WHOLE
+def _all_of_it(relation: Relation, xid: int, message: Any) -> Remainder:
+    return Remainder.WHOLE
 
 
 class ChangeReader:
@@ -125,22 +125,22 @@ class ChangeReader:
                 yield Done(Position(message.end_lsn))
             case Truncate():
                 for oid in message.oids:
-                    if self._verdict(oid, message) is Verdict.NOTHING:
+                    if self._remainder(oid, message) is Remainder.NOTHING:
                         self._index += 1
                     else:
                         yield self._change("truncate", oid)
             case _:
-                verdict = self._verdict(message.oid, message)
-                if verdict is Verdict.NOTHING:
+                remainder = self._remainder(message.oid, message)
+                if remainder is Remainder.NOTHING:
                     self._index += 1
                 else:
-                    yield self._of_row(message, verdict)
+                    yield self._of_row(message, remainder)
 
-    def _verdict(self, oid: int, message: Insert | Update | Delete | Truncate) -> Verdict:
+    def _remainder(self, oid: int, message: Insert | Update | Delete | Truncate) -> Remainder:
         relation = self._relation(oid)
         return self._judge(relation, self._transaction(relation).xid, message)
 
-    def _of_row(self, message: Insert | Update | Delete, verdict: Verdict) -> Change:
+    def _of_row(self, message: Insert | Update | Delete, remainder: Remainder) -> Change:
         relation = self._relation(message.oid)
         problems: list[str] = []
         before: dict[str, Any] | None = None
@@ -153,10 +153,10 @@ class ChangeReader:
             after = self._row(relation, message.new, False, unchanged, problems)
             _fill(after, unchanged, before if getattr(message, "old_kind", "") == "O" else None)
         operation = type(message).__name__.lower()
-        if verdict is Verdict.OLD_GONE:
-            operation, after, unchanged = verdict.value, None, []
-        elif verdict is Verdict.NEW_THERE:
-            operation, before = verdict.value, None
+        if remainder is Remainder.OLD_GONE:
+            operation, after, unchanged = remainder.value, None, []
+        elif remainder is Remainder.NEW_THERE:
+            operation, before = remainder.value, None
         return self._change(
             operation,
             message.oid,

@@ -3,7 +3,6 @@
 import time
 from collections import deque
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -24,11 +23,12 @@ from heron_connectors.postgres.initial_snapshot import RowRead, SnapshotReader, 
 from heron_connectors.postgres.patience import Patience
 from heron_connectors.postgres.pgoutput import Message, Relation, decoded
 from heron_connectors.postgres.slot import SlotReader, advanced_by_another
-from heron_connectors.postgres.snapshot import SnapshotState, Verdict
+from heron_connectors.postgres.snapshot import Remainder, SnapshotState
 from heron_connectors.postgres.values import Types
 from heron_connectors.replay_queue import ReplayQueue, give_up
 from heron_core import config as keys
 from heron_core.errors import ComponentError
+from heron_core.records import replace
 
 if TYPE_CHECKING:
     from heron_api.topology_context import TopologyContext
@@ -329,18 +329,18 @@ class PostgresChangesSpout(Spout, TwoPhaseStatefulComponent):
             raise
         self._session = session
         self._types.forget()
-        self._changes = ChangeReader(self._types.value, self._verdict)
+        self._changes = ChangeReader(self._types.value, self._remainder)
         self._server = facts.server
         if self._position is None:
             self._position = Position(facts.confirmed)
         self.logger.info("reads the slot %s from %s", self._slot, self._position)
 
-    def _verdict(self, relation: Relation, xid: int, message: Any) -> Verdict:
+    def _remainder(self, relation: Relation, xid: int, message: Any) -> Remainder:
         if self._snapshot is None or not self._snapshot.tables:
-            return Verdict.WHOLE
+            return Remainder.WHOLE
         assert self._session is not None, "a change without a session"
         order = partial(key_order, self._session.connection)
-        return self._snapshot.verdict(relation, xid, message, order)
+        return self._snapshot.remainder(relation, xid, message, order)
 
     def _check_mode(self) -> None:
         if self._snapshot is not None and not self._is_saved and not self._has_batches:

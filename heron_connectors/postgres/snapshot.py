@@ -31,7 +31,7 @@ XID_BITS = 32
 """The log has so many of the 64 bits of a transaction's number."""
 
 
-class Verdict(Enum):
+class Remainder(Enum):
     """What is left of a change behind the rows that were read."""
 
     WHOLE = "whole"
@@ -173,18 +173,18 @@ class SnapshotState:
 
     # --- changes ----------------------------------------------------------------------------------
 
-    def verdict(
+    def remainder(
         self, relation: Relation, xid: int, message: RowMessage | Truncate, is_up_to: IsUpTo
-    ) -> Verdict:
+    ) -> Remainder:
         """What is left of a change. DecodingError for one of which that cannot be known."""
         table = next((each for each in self.tables if each.oid == relation.oid), None)
         if table is None:
-            return Verdict.WHOLE
+            return Remainder.WHOLE
         without = table.parts_without(xid)
         if without == len(table.parts):
-            return Verdict.WHOLE
+            return Remainder.WHOLE
         if without == 0:
-            return Verdict.NOTHING
+            return Remainder.NOTHING
         until = table.parts[without - 1].until
         assert until is not None, "a part behind the last one"
         if isinstance(message, Truncate):
@@ -198,16 +198,16 @@ class SnapshotState:
         return _left(message, *is_left)
 
 
-def _left(message: RowMessage, old_is_left: bool, new_is_left: bool) -> Verdict:
+def _left(message: RowMessage, old_is_left: bool, new_is_left: bool) -> Remainder:
     if isinstance(message, Insert):
-        return Verdict.WHOLE if new_is_left else Verdict.NOTHING
+        return Remainder.WHOLE if new_is_left else Remainder.NOTHING
     if isinstance(message, Delete):
-        return Verdict.WHOLE if old_is_left else Verdict.NOTHING
+        return Remainder.WHOLE if old_is_left else Remainder.NOTHING
     halves = {
-        (True, True): Verdict.WHOLE,
-        (True, False): Verdict.OLD_GONE,
-        (False, True): Verdict.NEW_THERE,
-        (False, False): Verdict.NOTHING,
+        (True, True): Remainder.WHOLE,
+        (True, False): Remainder.OLD_GONE,
+        (False, True): Remainder.NEW_THERE,
+        (False, False): Remainder.NOTHING,
     }
     return halves[old_is_left, new_is_left]
 
@@ -226,10 +226,10 @@ def _keys_of(
 
 
 def _key_of(table: TableParts, relation: Relation, values: Values, old: Values | None) -> Key:
-    places = {each.name: at for at, each in enumerate(relation.columns)}
+    position_of = {each.name: at for at, each in enumerate(relation.columns)}
     found = []
     for each in table.keys:
-        at = places.get(each.name, len(values))
+        at = position_of.get(each.name, len(values))
         value = values[at] if at < len(values) else None
         if value is UNCHANGED and old is not None:
             value = old[at]

@@ -21,7 +21,7 @@ from heron_connectors.postgres.pgoutput import (
     Truncate,
     Update,
 )
-from heron_connectors.postgres.snapshot import SnapshotState, TableParts, Verdict, Visible
+from heron_connectors.postgres.snapshot import Remainder, SnapshotState, TableParts, Visible
 
 OID = 7
 KEY = (KeyColumn("id", "bigint"),)
@@ -136,8 +136,8 @@ def read_in_parts(
 
 
 def changes_of(server: Server, state: SnapshotState) -> Iterator[Change]:
-    def judge(relation: Relation, xid: int, message: Any) -> Verdict:
-        return state.verdict(relation, xid, message, numbers_up_to)
+    def judge(relation: Relation, xid: int, message: Any) -> Remainder:
+        return state.remainder(relation, xid, message, numbers_up_to)
 
     reader = ChangeReader(lambda oid, text: int(text), judge)
     list(reader.take(RELATION))
@@ -172,10 +172,10 @@ def test_a_table_that_was_emptied_between_two_parts_is_refused_and_else_told() -
     table.read_up_to(("3",), "10:10:")
     table.read_up_to(None, "20:20:")
     state, emptied = SnapshotState([table], True), Truncate((OID,), False, False)
-    verdicts = [state.verdict(RELATION, xid, emptied, numbers_up_to) for xid in (9, 20)]
-    assert verdicts == [Verdict.NOTHING, Verdict.WHOLE]
+    remainders = [state.remainder(RELATION, xid, emptied, numbers_up_to) for xid in (9, 20)]
+    assert remainders == [Remainder.NOTHING, Remainder.WHOLE]
     with pytest.raises(DecodingError, match=r"public.t was emptied \(TRUNCATE\) between"):
-        state.verdict(RELATION, 15, emptied, numbers_up_to)
+        state.remainder(RELATION, 15, emptied, numbers_up_to)
 
 
 def test_a_change_without_the_key_is_refused() -> None:
@@ -183,7 +183,7 @@ def test_a_change_without_the_key_is_refused() -> None:
     table.read_up_to(("3",), "10:10:")
     table.read_up_to(None, "20:20:")
     with pytest.raises(DecodingError, match=r"a change of public\.t is without number"):
-        SnapshotState([table], True).verdict(RELATION, 15, Insert(OID, ("1", "2")), numbers_up_to)
+        SnapshotState([table], True).remainder(RELATION, 15, Insert(OID, ("1", "2")), numbers_up_to)
 
 
 def test_what_is_behind_the_newest_snapshot_needs_no_parts() -> None:
