@@ -197,6 +197,9 @@ class PhysicalPlan(Struct, frozen=True, dict=True):
     """None in a topology that takes no checkpoints."""
     moved: MovedStates | None = None
     """None unless an update is under way that moves states."""
+    rescaled: Mapping[str, int] = field(default_factory=dict)
+    """component -> the epoch since which it has the tasks of `packing`, of those that once had
+    others: batches of an epoch before were routed by keys that may be another task's now."""
 
 
 def packing_to_json(plan: PackingPlan) -> dict[str, Any]:
@@ -288,6 +291,7 @@ def physical_to_json(plan: PhysicalPlan) -> dict[str, Any]:
         "stream_managers": {str(key): value for key, value in plan.stream_managers.items()},
         **restore,
         **moved,
+        **({"rescaled": dict(plan.rescaled)} if plan.rescaled else {}),
     }
 
 
@@ -353,6 +357,7 @@ def physical_from_json(data: Mapping[str, Any]) -> PhysicalPlan:
             {int(key): value for key, value in data["stream_managers"].items()},
             _restore_from_json(data.get("restore")),
             moved_from_json(data.get("moved")),
+            dict(data.get("rescaled", {})),
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise ProtocolError(f"not a physical plan: {error!r:.200}") from error
@@ -360,6 +365,10 @@ def physical_from_json(data: Mapping[str, Any]) -> PhysicalPlan:
         raise ProtocolError(f"not a physical plan: its epoch is {reprlib.repr(plan.epoch):.200}")
     if plan.state not in (TopologyState.RUNNING, TopologyState.PAUSED):
         raise ProtocolError(f"not a physical plan: its state is {reprlib.repr(plan.state):.200}")
+    if not all(type(name) is str and type(at) is int for name, at in plan.rescaled.items()):
+        raise ProtocolError(
+            f"not a physical plan: {reprlib.repr(plan.rescaled):.200} as epochs of components"
+        )
     if type(plan.topology) is not str:
         raise ProtocolError("not a physical plan: its topology's name is not text")
     if not all(type(address) is str for address in plan.stream_managers.values()):

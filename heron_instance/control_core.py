@@ -89,6 +89,8 @@ class ControlCore:
         self._user_metrics = user_metrics
         self._addresses: Mapping[str, str] | None = None
         """Of the stream managers, by the newest plan."""
+        self._packed_since = 0
+        """The epoch of the first plan with its packing plan."""
 
     def attach(self, driver: ComponentDriver, metrics: Mapping[str, tuple[Any, float]]) -> None:
         """From the main thread: another driver runs the component from now on, and these are the
@@ -99,7 +101,7 @@ class ControlCore:
     def _interrupting(self, driver: ComponentDriver) -> ComponentDriver:
         """The same, which looks amid a message whether there is something to do first."""
         shared = self._shared
-        driver.overtaken, driver.abandoned = lambda: shared.is_overtaken, shared.abandons
+        driver.overtaken, driver.abandoned = lambda: shared.interrupts, shared.abandons
         return driver
 
     def connected(self) -> Out:
@@ -127,13 +129,13 @@ class ControlCore:
                 report = messages.QuiescenceReport(
                     self.identity.task, wave, sent, processed, idle and is_free,
                     self._shared.epoch_taken, is_free and self._driver.holds,
-                    self._driver.may_fail_held,
+                    self._driver.may_fail_held, self._shared.paused,
                 )  # fmt: skip
                 return [*self._heartbeat(now), SendControl(report)]
             case messages.FinishBolts():
                 return self._call(self._calls.finish_bolt, event)
             case messages.TriggerCheckpoint() as trigger:
-                self._shared.call(partial(self._calls.trigger, trigger))
+                self._shared.call_first(partial(self._calls.trigger, trigger))
                 return self._want_barrier(trigger.epoch, trigger.checkpoint)
             case messages.OvertakeInput(checkpoint, epoch):
                 return self._want_barrier(epoch, checkpoint)
@@ -155,7 +157,9 @@ class ControlCore:
         if replaced:
             # The new one also asks who we are, unless our registration with one that died was
             # still on its way; in any case trees are gone.
-            shared.call(partial(self._calls.fail_pending, "Plan"))
+            shared.call_first(partial(self._calls.fail_pending, "Plan"))
+        if before is None or plan["packing"] != shared.plan["packing"]:
+            self._packed_since = plan["epoch"]
         shared.epoch = plan["epoch"]
         shared.active = plan["state"] == TopologyState.RUNNING
         shared.plan = plan
@@ -164,8 +168,12 @@ class ControlCore:
             # The main thread gives the driver its epoch, once it has dropped what was before.
             shared.held = not self._is_member(plan["restore"])
         else:
-            self._driver.plan_changed(shared.epoch, before is None or replaced)
-        shared.call(partial(self._calls.take_plan, "Plan"))
+            # What is emitted by the routes of a packing plan before carries the epoch of then: the
+            # main thread gives the driver this one, when it has the new routes.
+            has_routes = before is None or shared.epoch_taken >= self._packed_since
+            is_fenced = before is None or replaced
+            self._driver.plan_changed(shared.epoch, is_fenced, has_routes)
+        shared.call_first(partial(self._calls.take_plan, "Plan"))
         return self._changed()
 
     def _is_member(self, restore: messages.Json) -> bool:
@@ -184,7 +192,7 @@ class ControlCore:
         return [Wake()]
 
     def _call(self, call: Callable[[str], None], event: ControlReceived) -> Out:
-        self._shared.call(partial(call, type(event.message).__name__))
+        self._shared.call_first(partial(call, type(event.message).__name__))
         return [Wake()]
 
     def _register(self) -> messages.RegisterInstance:

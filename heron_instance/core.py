@@ -371,8 +371,7 @@ class InstanceCore:
         is_scaled, self._packing = packing != self._packing, packing
         if self._checkpointing is not None and plan["epoch"] > self.shared.reset_epoch:
             self._begin_epoch(self._checkpointing, plan["epoch"], plan["restore"], is_scaled)
-        if is_scaled:
-            self.instance.repack(packing)
+        self.instance.take_routes(plan, packing, is_scaled)
         if self.transfer is not None:
             self.transfer.take_plan(plan, packing, self._clock())
         self.shared.epoch_taken = plan["epoch"]

@@ -40,6 +40,10 @@ class SharedState:
         """The newest checkpoint of which the barrier is sent; written by the main thread."""
         self.is_overtaken = False
         """Whether a barrier is wanted and not sent yet. Written by `update`."""
+        self.asked = 0
+        """Calls of the control thread so far that are not to wait for back-pressure to end."""
+        self.answered = 0
+        """How many of them the main thread has made; written by the main thread."""
         self.may_send = False
         """Whether tuples may be sent: there is a plan and no back-pressure, or the process ends
         and sends the rest. Written by `update`."""
@@ -63,6 +67,18 @@ class SharedState:
         return epoch == self.epoch and checkpoint > self.barrier_taken and not self.held
 
     @property
+    def is_called(self) -> bool:
+        """Whether the main thread is to make a call (to take a plan, or to save its state for an
+        update) before it goes on with its input. What back-pressure holds amid a call of user code
+        is sent then, so that this one returns. Where checkpoints are taken, barriers see to it."""
+        return self.answered < self.asked and not self.takes_checkpoints
+
+    @property
+    def interrupts(self) -> bool:
+        """Whether something comes before the rest of the message under way."""
+        return self.is_overtaken or self.is_called
+
+    @property
     def _goes_back(self) -> bool:
         return self.takes_checkpoints and self.reset_epoch < self.epoch
 
@@ -72,7 +88,7 @@ class SharedState:
             # A send that is held in the middle of a call has to return, so that the main thread can
             # drop all of that; its messages carry the epoch before, and nobody takes them.
             return True
-        is_held_up = self.paused and not self._is_barrier_wanted
+        is_held_up = self.paused and not (self._is_barrier_wanted or self.is_called)
         return self.stopping or (self.epoch > 0 and not is_held_up and not self.held)
 
     def abandons(self) -> bool:
@@ -95,15 +111,28 @@ class SharedState:
         """Let the main thread call `function`; from any thread, which then wakes it."""
         self.pending_calls.append(function)
 
+    def call_first(self, function: Callable[[], None]) -> None:
+        """As `call`, from the control thread: before the input that is left, and whatever
+        back-pressure holds."""
+        self.call(function)
+        self.asked += 1
+        self.update()
+
     def run_pending_calls(self) -> None:
         """In the main thread: make the calls that wait; those that they ask for come next time, so
         that the main loop does its other work in between (whoever asks also wakes it)."""
-        for _ in range(len(self.pending_calls)):
-            # Until it has returned it is pending: who is asked whether it is idle is not.
-            try:
-                self.pending_calls[0]()
-            finally:
-                self.pending_calls.popleft()
+        asked = self.asked
+        try:
+            for _ in range(len(self.pending_calls)):
+                # Until it has returned it is pending: who is asked whether it is idle is not.
+                try:
+                    self.pending_calls[0]()
+                finally:
+                    self.pending_calls.popleft()
+        finally:
+            if self.answered < asked:
+                self.answered = asked
+                self.update()
 
     def validate(self) -> None:
         """AssertionError if the invariants do not hold; in no thread while another one works."""
@@ -112,6 +141,8 @@ class SharedState:
         assert 0 <= self.epoch_taken <= self.epoch, (
             f"the main thread works by plan {self.epoch_taken}, the newest one is {self.epoch}"
         )
+        assert self.answered <= self.asked, "more calls are made than were asked for"
+        assert self.pending_calls or self.answered == self.asked, "a call was never made"
         assert self.reset_epoch <= self.epoch, "reset for a plan that is not there"
         assert self.epoch == self.plan.get("epoch", 0), f"epoch {self.epoch} is not the plan's"
         assert self.pending_calls or self.epoch_taken == self.epoch, (

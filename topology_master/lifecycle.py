@@ -384,7 +384,7 @@ class Lifecycle:
     def _update_is_over(self, now: float) -> None:
         number, reason = self.rescale.number, self.rescale.reason
         what = f"update {number} is {'given up' if reason else 'done'}"
-        self.incidents.record(now, EventKind.RESCALE, what, reason)
+        self.incidents.record(now, EventKind.RESCALE, what, reason or self.rescale.note)
 
     # --- updates and the end ------------------------------------------------------------------
 

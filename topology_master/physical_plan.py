@@ -34,6 +34,8 @@ class CurrentPlan:
         """Of a topology that takes checkpoints: with which states this epoch begins."""
         self.moved: MovedStates | None = previous.moved if previous else None
         """States that the update moves which is under way."""
+        self.rescaled = dict(previous.rescaled) if previous else {}
+        """component -> the epoch since which it has its tasks, if it had others before."""
         self.has_ticks = True
         """Whether bolts have ticks; not where nobody is left who would take what these emit."""
         self.is_updated = False
@@ -69,6 +71,12 @@ class CurrentPlan:
         self.former, self.packing = self.packing, packing
         self._addresses = dict(addresses)
         self.epoch += 1
+        known = {name: at for name, at in self.rescaled.items() if name in packing.tasks_of}
+        self.rescaled = known | {
+            name: self.epoch
+            for name, tasks in packing.tasks_of.items()
+            if self.former.tasks_of.get(name, tasks) != tasks
+        }
 
     def to_json(self, topology: str, state: str) -> dict[str, Any]:
         """The physical plan of a topology in `state`."""
@@ -80,6 +88,7 @@ class CurrentPlan:
             self._addresses,
             self.restore,
             self.moved,
+            self.rescaled,
         )
         data = physical_to_json(plan)
         if self.is_updated:

@@ -57,6 +57,14 @@ from heron_engine.topology_master.decisions import (
     StoreExecution,
     SwitchPlan,
 )
+from heron_engine.topology_master.drain import (
+    Outcome,
+    outcome,
+    spouts_that_end,
+    spouts_that_wait,
+    undrained,
+    why_undrained,
+)
 from heron_engine.topology_master.events import Log, StorePacking
 from heron_engine.topology_master.moved_states import moved_states, moving, waiting_for_states
 from heron_engine.topology_master.options import Options
@@ -67,14 +75,8 @@ from heron_engine.topology_master.update import (
     Update,
     absent,
     check_target,
-    is_spout,
     listed,
-    may_fail_held,
     names,
-    names_of,
-    only_others_hold,
-    spouts_that_wait,
-    undrained,
 )
 
 ASKED_AGAIN_SECS = 1.0
@@ -104,10 +106,13 @@ class Rescale:
             UpdateStage.INSTANCES: options.reactivate_wait_secs,
         }
         self._saves_states = options.saves_states
+        self._held_up_secs = options.held_up_secs
         self.number = int(stored.get("number", 0))
         """Updates so far."""
         self.reason = str(stored.get("reason", ""))
         """Why the last one was given up; empty if it was not."""
+        self.note = ""
+        """What the last one went on in spite of; empty for nothing."""
         self._removed_heard: dict[int, float] = {}
         """container -> when its stream manager was last heard of, though no plan has it."""
         self.update: Update | None = None
@@ -193,7 +198,7 @@ class Rescale:
         check_target(view.topology, view.packing, target)
         self._check_ended(containers_of(target) - view.registered, now)
         self.number += 1
-        self.reason = ""
+        self.reason = self.note = ""
         self.update = Update(target, since=now)
         stored: list[Decision] = [StorePacking(packing_to_json(target)), StoreExecution()]
         return stored + self.advance(view, now)
@@ -260,7 +265,7 @@ class Rescale:
             case UpdateStage.CONTAINERS:
                 return first + self._await_containers(update, view, late, now)
             case UpdateStage.DRAIN:
-                return first + self._await_drained(update, view, late, now)
+                return first + self._await_drained(update, view, now)
             case UpdateStage.SAVE:
                 return first + self._await_saved(update, view, late, now)
             case UpdateStage.CHECKPOINT:
@@ -289,33 +294,28 @@ class Rescale:
             return self.cancel(f"{missing} did not come up within {limit}", view, now)
         return []
 
-    def _await_drained(
-        self, update: Update, view: MasterView, late: bool, now: float
-    ) -> list[Decision]:
-        drained = view.detector.drained or only_others_hold(update, view, now)
-        fails = not drained and may_fail_held(update, view, now)
-        if not (late or drained or fails):
+    def _await_drained(self, update: Update, view: MasterView, now: float) -> list[Decision]:
+        found = outcome(update, view, now, self._limits_secs[UpdateStage.DRAIN], self._held_up_secs)
+        if found is Outcome.WAITS:
             return []
         decisions: list[Decision] = []
-        limit = self._limit(UpdateStage.DRAIN)
-        if not drained and not fails:
+        if found in (Outcome.LATE, Outcome.HELD_UP):
             # What other spouts have in flight fails and is emitted again; those that go cannot.
-            busy = view.detector.busy() & leaving(view.packing, update.target)
-            spouts = {task for task in busy if is_spout(view, task)}
-            if spouts:
-                who = names_of(view.packing, spouts)
+            if who := spouts_that_end(update, view):
+                limit = self._limit(UpdateStage.DRAIN)
                 return self.cancel(f"{who} still had tuples in flight after {limit}", view, now)
-            waited_for = listed(self.waiting_for(view))
-            decisions = [Log(f"still draining after {limit} ({waited_for}): proceeding")]
+            self.note = why_undrained(found, update, view, now)
+            decisions = [Log(f"update: {self.note}")]
         if self._saves_states:
             update.unsaved = moving(view.packing, update.target)
-        if fails and update.unsaved:
+        if not update.unsaved:
+            return [*decisions, *_switched(update, view, now)]
+        if found in (Outcome.FAILS_HELD, Outcome.HELD_UP):
             update.deferring = spouts_that_wait(view)
+        if found is Outcome.FAILS_HELD:
             decisions = [Log("update: tuples in open windows fail, and come by the new plan")]
-        if update.unsaved:
-            update.stage, update.since = UpdateStage.SAVE, now
-            return [*decisions, *self._ask_to_save(update, now)]
-        return [*decisions, *_switched(update, view, now)]
+        update.stage, update.since = UpdateStage.SAVE, now
+        return [*decisions, *self._ask_to_save(update, now)]
 
     # --- where no checkpoints are taken -------------------------------------------------------
 

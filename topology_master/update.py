@@ -13,18 +13,12 @@ from heron_core.plans import (
     Phase,
     UpdateStage,
     instance_name,
-    leaving,
 )
 from heron_core.topology import TopologySpec
-from heron_engine.topology_master.moved_states import moving
 from heron_engine.topology_master.physical_plan import containers_of
 
 NAMED_MAX = 5
 """Of what an update waits for, so many are named."""
-
-STILL_SECS = 1.0
-"""Nothing has moved for so long: acks that are on the way arrive within milliseconds."""
-KEEPS = "it keeps tuples, as open windows do"
 
 
 class Update(Struct):
@@ -105,59 +99,6 @@ def names_of(packing: PackingPlan, tasks: Set[int]) -> str:
 def names(packing: PackingPlan, tasks: Set[int]) -> list[str]:
     """The instances by their names, by task."""
     return [instance_name(packing, task) for task in sorted(tasks)]
-
-
-def undrained(view: MasterView) -> list[str]:
-    """What a drain waits for: the instances that are not idle, or if nothing else moves the bolts
-    that keep tuples, whose outcome the spouts wait for."""
-    detector, packing = view.detector, view.packing
-    if detector.still_since is None:
-        return names(packing, detector.busy())
-    spouts = {each.name for each in view.topology.components if each.is_spout}
-    keep = {task for task in detector.holders() if packing.instances[task].component not in spouts}
-    return [f"{each} ({KEEPS})" for each in names(packing, keep)]
-
-
-def only_others_hold(update: Update, view: MasterView, now: float) -> bool:
-    """Whether nothing is in flight but tuples that wait for their outcome in open windows, or
-    in other bolts that keep them, and whoever is concerned by the update has none of them, nor
-    has emitted one: the others go on as they are, and they are acked when they would be."""
-    return _is_still(view, now) and not _concerned(update, view)
-
-
-def may_fail_held(update: Update, view: MasterView, now: float) -> bool:
-    """Whether nothing is in flight but such tuples, and all bolts that the update concerns can fail
-    theirs, so that these come again by the new plan. Not if a spout that waits for one of them is
-    to save its state, or ends: its part has to be settled before."""
-    detector = view.detector
-    return _is_still(view, now) and all(
-        _may_wait(task, update, view) if is_spout(view, task) else detector.may_fail(task)
-        for task in _concerned(update, view)
-    )
-
-
-def _may_wait(spout: int, update: Update, view: MasterView) -> bool:
-    keeps_state = view.topology.by_name[view.packing.instances[spout].component].keeps_state
-    return not keeps_state and spout not in leaving(view.packing, update.target)
-
-
-def _is_still(view: MasterView, now: float) -> bool:
-    since = view.detector.still_since
-    return since is not None and now - since >= STILL_SECS
-
-
-def _concerned(update: Update, view: MasterView) -> set[int]:
-    return view.detector.holders() & moving(view.packing, update.target)
-
-
-def is_spout(view: MasterView, task: int) -> bool:
-    """Whether the task is a spout's."""
-    return view.topology.by_name[view.packing.instances[task].component].is_spout
-
-
-def spouts_that_wait(view: MasterView) -> set[int] | None:
-    """The spouts that wait for the outcome of tuples; None if there are none."""
-    return {task for task in view.detector.holders() if is_spout(view, task)} or None
 
 
 def listed(names: list[str]) -> str:

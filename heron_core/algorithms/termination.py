@@ -83,6 +83,10 @@ class TerminationDetector(Struct):
         """The tasks that waited for the outcome of tuples when they were last probed."""
         return {task for task, report in self._latest.items() if report.held}
 
+    def paused(self) -> set[int]:
+        """The tasks that back-pressure held when they were last probed."""
+        return {task for task, report in self._latest.items() if report.paused}
+
     def may_fail(self, task: int) -> bool:
         """Whether a bolt can fail the tuples that it holds."""
         return task in self._latest and self._latest[task].may_fail

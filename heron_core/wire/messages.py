@@ -78,6 +78,8 @@ class QuiescenceReport(Struct, frozen=True, array_like=True, tag=True):
     (an open window has them), or a spout waits for their outcome, and is not idle because of it."""
     may_fail: bool = False
     """Whether a bolt can fail the tuples that it holds at any time, as windows can."""
+    paused: bool = False
+    """Whether back-pressure holds the instance."""
 
 
 class SpoutFinished(Struct, frozen=True, array_like=True, tag=True):

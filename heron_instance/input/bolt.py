@@ -73,6 +73,10 @@ class BoltDriver(FailedCalls):
         """When what has been emitted since the last flush has waited long enough."""
         self._is_slow_tick_reported = False
         self._finished = False
+        self._cut: list[EngineTuple] | None = None
+        """If tuples are tracked, those that are left of the message that was cut."""
+        self._misrouted_since = 0
+        """The `keys_since` of the newest update that tuples were on their way in."""
         self._busy = False
         """In the middle of a batch: `executed` will grow, however long user code takes."""
         self._busy_since = 0.0
@@ -158,6 +162,9 @@ class BoltDriver(FailedCalls):
             self.metrics.fenced += 1
             self._fail_batch(head, frames)
             return None
+        if head.epoch < self.keys_since:
+            self._misrouted(head, frames, first)
+            return None
         try:
             values = self._values(head, batch)
         except ProtocolError:
@@ -166,11 +173,7 @@ class BoltDriver(FailedCalls):
             if self.undoes:
                 self._raise("unpacking the values of a batch")
             self.user_error("unpacking the values of a batch")
-            self.metrics.executed += head.items - first
-            self.collector.failed += head.items
-            if not roots_of(head, frames):
-                self.collector.failed_for_good += head.items
-            self._fail_batch(head, frames)
+            self._fail_all_of(head, frames, first)
             return None
         started = self.clock()
         if self._flushes_seen != self.outbox.flushes:  # what this batch emits is the first to wait
@@ -224,6 +227,30 @@ class BoltDriver(FailedCalls):
         if self.watermarks.is_news(lowest) and self._is_idle():
             self.watermarks.send(lowest)
 
+    def _misrouted(self, head: Header, frames: Frames, first: int) -> None:
+        """An update has moved keys while these tuples were on their way: this task's state has no
+        place for some of them. They fail, so that they come again where they belong, or are lost
+        where nobody tracks them; both is counted."""
+        self.metrics.fenced += 1
+        self._fail_all_of(head, frames, first)
+        if self._misrouted_since < self.keys_since:
+            self._misrouted_since = self.keys_since
+            what = "fail and come again" if self.options.tracked else "are lost"
+            self.report(
+                f"tuples that were on their way while an update has moved keys {what}: see failed"
+                " in `heronpy stats`"
+            )
+
+    def _fail_all_of(self, head: Header, frames: Frames, first: int) -> None:
+        """The tuples of a message from `first` on fail without a call of user code."""
+        left = head.items - first
+        self.metrics.executed += left
+        self.collector.failed += left
+        if not roots_of(head, frames):
+            self.collector.failed_for_good += left
+        self._cut = None
+        self._fail_batch(head, frames)
+
     def _fail_batch(self, head: Header, frames: Frames) -> None:
         """Nothing of a batch is processed: its roots fail now, not after the message timeout."""
         self.outbox.fails.extend(roots_of(head, frames))
@@ -231,11 +258,14 @@ class BoltDriver(FailedCalls):
     def _run_batch(
         self, head: Header, batch: Batch, values: list[Any], started: float, first: int
     ) -> int | None:
+        cut, self._cut = self._cut, None
         rows, anchor_states = self._made(head, batch, values, started)
-        rows = rows[first:] if first else rows
+        if first:  # a run's tuples share what they are acked by: it is that of before
+            rows, anchor_states = rows[first:] if cut is None else cut, []
         left = self._run_rows(rows, started)
         if left:
             self._count(rows[:-left], [], started)
+            self._cut = rows[-left:] if self.options.tracked else None
             return head.items - left
         self._count(rows, anchor_states, started)
         self._inputs.count(*self._sources[head.source], head, batch)

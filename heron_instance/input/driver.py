@@ -67,8 +67,8 @@ class ComponentDriver:
         self.barrier: Callable[[Frames], None] | None = None
         """Takes a barrier; None in a topology that takes no checkpoints."""
         self.overtaken: Callable[[], bool] = _never
-        """Whether a barrier is to be taken before the input that is left: then a message is cut
-        between two of its tuples, and the rest is processed later."""
+        """Whether something comes before the input that is left, a barrier or a plan: then a
+        message is cut between two of its tuples, and the rest is processed later."""
         self.abandoned: Callable[[], bool] = _never
         """Whether the input that is left counts for nothing: the topology goes back, or this
         process ends. Then a message is cut as well, also between two of its batches."""
@@ -84,6 +84,9 @@ class ComponentDriver:
         """That said anything new."""
         self.fence = 0
         """Batches of plans before this epoch are leftovers of processes that are gone."""
+        self.keys_since = 0
+        """Of a bolt that keeps state: batches of plans before this epoch were routed by keys that
+        may be another task's now."""
 
     def also_idle(self, is_idle: Callable[[], bool]) -> None:
         """The component is idle only if this says so, too; from any thread."""
@@ -116,20 +119,32 @@ class ComponentDriver:
     def work_on(self, now: float) -> None:
         """Go on with tuples that were taken, as `works_on` says; before others are taken."""
 
-    def plan_changed(self, epoch: int, fenced: bool = True) -> None:
+    def plan_changed(self, epoch: int, fenced: bool = True, has_routes: bool = True) -> None:
         """Frames carry the new epoch from here on; what is buffered was routed by it just as well.
 
         `fenced`: a stream manager was replaced. Of a topology that was only scaled, batches of the
-        plan before are as good as any.
+        plan before are as good as any. `has_routes`: whether tuples go where that plan has its
+        tasks; else frames keep the epoch that they carry until `routed_by`.
         """
-        self.outbox.epoch = epoch
+        if has_routes:
+            self.outbox.epoch = epoch
         if fenced:
             self.fence = epoch
+
+    def routed_by(self, epoch: int, keys_since: int) -> None:
+        """In the main thread, before `repack`, where no checkpoints are taken: tuples go where the
+        plan of this epoch has its tasks from here on. What is buffered went by the plan before."""
+        if epoch > self.outbox.epoch:
+            self.outbox.flush()
+            self.outbox.epoch = epoch
+        self.keys_since = keys_since
 
     def go_on_counting(self, before: "ComponentDriver") -> None:
         """This one takes the place of another one in the same process: its numbers go on."""
         self.metrics = before.metrics
+        self.fence, self.keys_since = before.fence, before.keys_since
         mine, others = self.outbox, before.outbox
+        mine.epoch = others.epoch
         mine.sent, mine.acks_counted, mine.late = others.sent, others.acks_counted, others.late
         mine.waited_secs = others.waited_secs
         self._void_sent, self._void_processed = before._void_sent, before._void_processed

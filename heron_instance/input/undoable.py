@@ -206,7 +206,6 @@ class UndoableCalls(RowMaker):
         """The same process goes on with this one, by the same plan: what its neighbours have said
         and been told still holds."""
         self.go_on_counting(before)
-        self.fence, self.outbox.epoch = before.fence, before.outbox.epoch
         self.watermarks_taken = before.watermarks_taken
         self.watermarks.go_on(before.watermarks)
         self._ticks, self._flushes_seen = before._ticks, -1

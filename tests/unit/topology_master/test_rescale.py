@@ -18,9 +18,9 @@ from heron_core.plans import (
 from heron_core.records import replace
 from heron_core.wire import messages
 from heron_engine.topology_master import events
+from heron_engine.topology_master.drain import STILL_SECS
 from heron_engine.topology_master.options import Options
 from heron_engine.topology_master.rescale import ASKED_AGAIN_SECS, ENDED_AFTER_SECS
-from heron_engine.topology_master.update import STILL_SECS
 
 NEW = 4
 ONE, TWO = PACKED.containers

@@ -1,0 +1,126 @@
+"""How the drain of an update ends: nothing is in flight, or what is left is known not to matter.
+
+Where no checkpoints are taken, an update waits until no tuple is in flight. It goes on before that
+
+- if all that is left is held by bolts that keep tuples, and the update concerns none of them;
+- if it concerns some that can fail what they hold: their tuples come again by the new plan;
+- if back-pressure still holds somebody some seconds after the spouts have paused: a bolt has more
+  work in front of it than an update may take. What is on its way then goes on by the new plan, but
+  to instances that end, or whose keys move: to those it fails, and is counted;
+- if the time is over, in the same way. A spout that is to save its state, or ends, is waited for
+  until then; if its tuples are in flight all the same, the update is cancelled.
+"""
+
+from collections.abc import Set
+from enum import Enum
+
+from heron_core.plans import leaving
+from heron_engine.topology_master.moved_states import moving
+from heron_engine.topology_master.update import MasterView, Update, listed, names, names_of
+
+STILL_SECS = 1.0
+"""Nothing has moved for so long: acks that are on the way arrive within milliseconds."""
+KEEPS = "it keeps tuples, as open windows do"
+
+
+class Outcome(Enum):
+    """What a drain has come to."""
+
+    WAITS = "something is in flight"
+    DRAINED = "nothing is in flight that concerns the update"
+    FAILS_HELD = "bolts fail what they hold"
+    HELD_UP = "back-pressure holds what is in flight"
+    LATE = "the time is over"
+
+
+def outcome(
+    update: Update, view: MasterView, now: float, limit_secs: float, held_up_secs: float
+) -> Outcome:
+    """Whether the update can go on, and how. `held_up_secs`: for how long back-pressure is waited
+    for, `limit_secs`: for how long anything else is."""
+    assert update.since is not None
+    secs = now - update.since
+    if view.detector.drained or _only_others_hold(update, view, now):
+        return Outcome.DRAINED
+    if _may_fail_held(update, view, now):
+        return Outcome.FAILS_HELD
+    if secs > limit_secs:
+        return Outcome.LATE
+    if secs >= held_up_secs and view.detector.paused() and _spouts_may_wait(update, view):
+        return Outcome.HELD_UP
+    return Outcome.WAITS
+
+
+def undrained(view: MasterView) -> list[str]:
+    """What a drain waits for: the instances that are not idle, or if nothing else moves the bolts
+    that keep tuples, whose outcome the spouts wait for."""
+    detector, packing = view.detector, view.packing
+    if detector.still_since is None:
+        return names(packing, detector.busy())
+    spouts = {each.name for each in view.topology.components if each.is_spout}
+    keep = {task for task in detector.holders() if packing.instances[task].component not in spouts}
+    return [f"{each} ({KEEPS})" for each in names(packing, keep)]
+
+
+def why_undrained(found: Outcome, update: Update, view: MasterView, now: float) -> str:
+    """What an update goes on in spite of, for people to read."""
+    assert update.since is not None
+    after = f"after {now - update.since:.0f} s"
+    if found is Outcome.HELD_UP:
+        paused = names_of(view.packing, view.detector.paused())
+        return f"back-pressure still held {paused} {after}: proceeding with tuples in flight"
+    return f"still draining {after} ({listed(undrained(view))}): proceeding"
+
+
+def spouts_that_end(update: Update, view: MasterView) -> str:
+    """The spouts that the update ends and whose tuples are in flight, for people to read: nobody
+    would be there to emit what fails again."""
+    busy = view.detector.busy() & leaving(view.packing, update.target)
+    return names_of(view.packing, {task for task in busy if _is_spout(view, task)})
+
+
+def spouts_that_wait(view: MasterView) -> set[int] | None:
+    """The spouts that wait for the outcome of tuples; None if there are none."""
+    return {task for task in view.detector.holders() if _is_spout(view, task)} or None
+
+
+def _only_others_hold(update: Update, view: MasterView, now: float) -> bool:
+    """Whether nothing is in flight but tuples that wait for their outcome in open windows, or
+    in other bolts that keep them, and whoever is concerned by the update has none of them, nor
+    has emitted one: the others go on as they are, and they are acked when they would be."""
+    return _is_still(view, now) and not _concerned(update, view)
+
+
+def _may_fail_held(update: Update, view: MasterView, now: float) -> bool:
+    """Whether nothing is in flight but such tuples, and all bolts that the update concerns can fail
+    theirs, so that these come again by the new plan. Not if a spout that waits for one of them is
+    to save its state, or ends: its part has to be settled before."""
+    detector = view.detector
+    return _is_still(view, now) and all(
+        _may_wait(task, update, view) if _is_spout(view, task) else detector.may_fail(task)
+        for task in _concerned(update, view)
+    )
+
+
+def _spouts_may_wait(update: Update, view: MasterView) -> bool:
+    """Whether the update needs the outcome of no tuple that is in flight."""
+    concerned = view.detector.busy() & moving(view.packing, update.target)
+    return all(_may_wait(task, update, view) for task in concerned if _is_spout(view, task))
+
+
+def _may_wait(spout: int, update: Update, view: MasterView) -> bool:
+    keeps_state = view.topology.by_name[view.packing.instances[spout].component].keeps_state
+    return not keeps_state and spout not in leaving(view.packing, update.target)
+
+
+def _is_still(view: MasterView, now: float) -> bool:
+    since = view.detector.still_since
+    return since is not None and now - since >= STILL_SECS
+
+
+def _concerned(update: Update, view: MasterView) -> Set[int]:
+    return view.detector.holders() & moving(view.packing, update.target)
+
+
+def _is_spout(view: MasterView, task: int) -> bool:
+    return view.topology.by_name[view.packing.instances[task].component].is_spout
