@@ -33,8 +33,8 @@ class Journal:
         """Components whose emits come in any order."""
         self.calm = False
         """Faults are over: user code fails and holds back nothing any more."""
-        self.lossy = False
-        """A process was killed: tuples may be lost, never doubled, never reordered."""
+        self.killed = False
+        """A process was killed, or ended with tuples that user code keeps: states may be lost."""
         self.undrained = False
         """An update went on with tuples in flight: its limit for the drain had passed."""
         self.deliveries = 0
@@ -66,6 +66,11 @@ class Journal:
         self._settled: dict[int, str] = {}
         self._done: set[tuple[str, int]] = set()
         """(leaf, ident) that were fully processed"""
+
+    @property
+    def lossy(self) -> bool:
+        """Whether tuples may be lost, though never doubled and never reordered."""
+        return self.killed or self.undrained
 
     def _consumers(self, component: str, stream: str, packing: PackingPlan) -> dict[str, int]:
         """consumer -> to how many of its tasks a tuple goes"""
@@ -201,7 +206,7 @@ class Journal:
     def ended(self, component: object) -> None:
         """The process of a component was ended in order, because the topology was scaled."""
         if getattr(component, "held", None):
-            self.lossy = True  # user code that keeps tuples and is ended loses them
+            self.killed = True  # user code that keeps tuples and is ended loses them
 
     # --- the end ------------------------------------------------------------------------------
 

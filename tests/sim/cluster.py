@@ -61,6 +61,7 @@ class Manners:
     """What a busy instance is handed at once, or else it waits to be merged; 0 hands over all."""
     master_silent_secs: float
     drain_secs: float
+    held_up_secs: float
     breaking_share: float = 0.0
     """How often a connection between stream managers breaks with a message on it."""
 
@@ -158,6 +159,7 @@ class Cluster:
             at_once_bytes=self.chance.choice((0, 1000)),
             master_silent_secs=rng.choice((0.7, 1.5)),
             drain_secs=rng.choice((0.2, 3.0, 60.0)),
+            held_up_secs=Random(f"held up {self.seed}").choice((0.05, 0.3, 6.0)),
         )
 
     def _choose_habits(self, config: dict[str, Any]) -> None:
@@ -343,7 +345,7 @@ class Cluster:
     def kill_instance(self, container: int, task: int) -> None:
         """An instance dies; its successor starts at once."""
         self.note(f"kill task {task} in container {container}")
-        self.journal.lossy = True
+        self.journal.killed = True
         dead = self.instances[container, task]
         dead.died()
         self.instances[container, task] = Instance(self, container, task, dead.words, dead.data)
@@ -367,7 +369,7 @@ class Cluster:
     def stop_instance(self, container: int, task: int) -> Instance:
         """An instance is stopped for so long that another process takes its place."""
         self.note(f"stop task {task} in container {container}")
-        self.journal.lossy = True
+        self.journal.killed = True
         stopped = self.instances[container, task]
         stopped.is_stopped = True
         if isinstance(stopped.component, SimSpout | SimBolt):
@@ -406,7 +408,7 @@ class Cluster:
     def kill_manager(self, container: int) -> None:
         """A stream manager dies; `start_manager` brings its successor."""
         self.note(f"kill stream manager {container}")
-        self.journal.lossy = True
+        self.journal.killed = True
         self.managers.pop(container).died()
         self.rules.process_changed()
 

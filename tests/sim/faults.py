@@ -313,5 +313,5 @@ class Faults:
 
     def _heal(self, pair: tuple[int, int], since: float) -> None:
         if self.cluster.clock.now - since > PATIENCE_SECS:
-            self.cluster.journal.lossy = True
+            self.cluster.journal.killed = True
         self.cluster.heal(*pair)

@@ -64,7 +64,8 @@ class PressureRules:
     def emitted(self, instance: "Instance", frames: Frames) -> None:
         """A batch leaves an instance: only one that cannot know of a pause yet may send it."""
         replaced = instance in self._cluster.zombies
-        may_send = replaced or instance.core.shared.is_overtaken  # what a barrier waits for
+        shared = instance.core.shared  # a barrier waits for it, or a plan
+        may_send = replaced or shared.interrupts
         since = None if may_send else self._paused_since.get(instance.task)
         require(
             since is None or self._cluster.rounds - since < PAUSE_ROUNDS,

@@ -376,6 +376,7 @@ class Master:
             lost_after_secs=0.5,
             takeover_secs=0.5,
             deactivate_wait_secs=cluster.manners.drain_secs,
+            held_up_secs=cluster.manners.held_up_secs,
         )
         known = cluster.stored_plan
         previous = None if known is None else physical_from_json(json.loads(known))
@@ -458,7 +459,6 @@ class Master:
                 case master_events.Log(text):
                     self.cluster.note(f"master: {text}")
                     if "proceeding" in text:
-                        self.cluster.journal.lossy = True  # something was still in flight
                         self.cluster.journal.undrained = True
 
     def _put(self, name: str, value: Any) -> None:

@@ -91,7 +91,7 @@ def _check_end(cluster: Cluster) -> None:
     if cluster.effectively_once or (cluster.masters > 1 and _fenced(cluster)):
         # A dead master's first plan came to some only: who hears of the next one first drops what
         # was sent by it. That is failed and emitted again, which check_idents sees to.
-        journal.lossy = True
+        journal.killed = True
     if cluster.effectively_once:
         check_counts(cluster)
         return

@@ -63,6 +63,9 @@ class Process:
     ) -> None:
         self.now, self.task = 100.0, task
         self.said: list[Any] = []
+        self.sent: list[Any] = []
+        self.meanwhile: Any = None
+        """What happens while back-pressure holds a call amid its emits."""
         self.shared = SharedState()
         self.packing = plan or packing()
         config = {keys.RELIABILITY_MODE: mode, keys.CHECKPOINT_INTERVAL_SECS: 1000}
@@ -75,8 +78,8 @@ class Process:
         environment = Environment(
             lambda: self.now,
             Random(1),
-            lambda sent: None,
-            lambda: None,
+            self.sent.extend,
+            self._admit,
             logging.Logger("tested"),
             may_send=lambda: self.shared.may_send,
             newest_state=self.newest if mode == keys.ATLEAST_ONCE else None,
@@ -89,6 +92,11 @@ class Process:
         self.moved.reported = self.core.transfer.written
         if self.core.saving is not None:
             self.newest.reported = self.core.saving.reported
+
+    def _admit(self) -> None:
+        while not self.shared.may_send:
+            self.now += 1  # it takes its time, and the main thread sees that
+            self.meanwhile()
 
     @property
     def component(self) -> Any:
@@ -116,21 +124,27 @@ class Process:
             self.handle(Turn())
         return list(self.said)
 
-    def plan(
+    def plan(self, epoch: int, *arguments: Any, **more: Any) -> list[Any]:
+        """What it says of a plan (`plan_of`)."""
+        return self.hear(self.plan_of(epoch, *arguments, **more))
+
+    def plan_of(
         self,
         epoch: int,
         packing: PackingPlan | None = None,
         saved: tuple[int, ...] = (),
         former: dict[str, tuple[int, ...]] | None = None,
         state: str = TopologyState.PAUSED,
-    ) -> list[Any]:
-        """What it says of a plan; spouts stand still while there is an update."""
+        rescaled: int = 0,
+    ) -> messages.Plan:
+        """A plan; spouts stand still while there is an update. `rescaled`: since which epoch the
+        component has its tasks."""
         moved = MovedStates(5, saved, former or FORMER) if saved else None
         made = PhysicalPlan(
             "t", epoch, state, packing or self.packing, {1: "a", 2: "b"},
-            moved=moved,
+            moved=moved, rescaled={"tested": rescaled} if rescaled else {},
         )  # fmt: skip
-        return self.hear(messages.Plan(physical_to_json(made)))
+        return messages.Plan(physical_to_json(made))
 
     def save(self) -> list[Any]:
         """What it says when an update wants its state."""

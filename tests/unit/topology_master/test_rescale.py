@@ -19,7 +19,7 @@ from heron_core.records import replace
 from heron_core.wire import messages
 from heron_engine.topology_master import events
 from heron_engine.topology_master.drain import STILL_SECS
-from heron_engine.topology_master.options import Options
+from heron_engine.topology_master.options import HELD_UP_SECS, Options
 from heron_engine.topology_master.rescale import ASKED_AGAIN_SECS, ENDED_AFTER_SECS
 
 NEW = 4
@@ -364,3 +364,55 @@ def test_a_state_that_cannot_be_saved_leaves_the_old_plan() -> None:
     assert plans(out) == [(1, TopologyState.RUNNING, {SPOUT, FIRST, LAST})]
     reason = ask(made, "stats")[0].data["update"]["reason"]
     assert reason == f"the state of task {LAST} is not saved: no space is left"
+
+
+def reports(made: Made, secs: float, paused: frozenset[int], busy: frozenset[int]) -> list[Any]:
+    """Probes find for so long that back-pressure holds some, and that some are not done."""
+    out, until = [], made.now + secs
+    while made.now < until:
+        out += made.wait(0.1)
+        number, epoch = made.core.probe_round, made.core.epoch
+        for task in made.core.packing.instances:
+            out += made.receive(
+                messages.QuiescenceReport(
+                    task, number, 9, 5, task not in busy, epoch, paused=task in paused
+                )
+            )
+    return out
+
+
+def test_an_update_does_not_wait_for_a_slow_bolt_that_back_pressure_stands_before() -> None:
+    made = Made()
+    update(made, FEWER)
+    held, busy = frozenset({FIRST}), frozenset({FIRST, LAST})
+    assert not plans(reports(made, HELD_UP_SECS - 0.5, held, busy))
+    out = reports(made, 1.0, held, busy)
+    assert plans(out)[0][:2] == (2, TopologyState.PAUSED)
+    (told,) = [each.text for each in out if isinstance(each, events.Log) if "held" in each.text]
+    assert told.startswith("update: back-pressure still held first[0] after 6 s: proceeding")
+    (done,) = [
+        each for each in ask(made, "stats")[0].data["events"] if each["what"].endswith("is done")
+    ]
+    assert "back-pressure still held first[0]" in done["why"]
+
+
+def test_an_update_waits_for_a_slow_bolt_that_nothing_stands_before() -> None:
+    made = Made()
+    update(made, FEWER)
+    assert not plans(reports(made, 3 * HELD_UP_SECS, frozenset(), frozenset({LAST})))
+
+
+def test_an_update_waits_for_the_tuples_of_a_spout_that_it_ends() -> None:
+    made = Made()
+    update(made, PackingPlan("t", (replace(TWO, instances=(*ONE.instances, *TWO.instances)),)))
+    held = frozenset({FIRST})
+    assert not plans(reports(made, 3 * HELD_UP_SECS, held, frozenset({SPOUT, FIRST, LAST})))
+
+
+def test_the_plan_says_since_when_a_component_has_other_tasks() -> None:
+    made = Made()
+    update(made, MORE)
+    made.register(3)
+    out = answers(made, SPOUT, FIRST, LAST)
+    (plan,) = [each.plan for each in out if isinstance(each, events.StorePlan)]
+    assert physical_from_json(plan).rescaled == {"last": 2}
