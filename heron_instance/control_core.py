@@ -219,7 +219,8 @@ class ControlCore:
         snapshot = self.snapshot(now)
         self.pace.reported(snapshot, now)
         calls = snapshot["executed"] + snapshot["ticks"]
-        secs = self.watchdog.check(calls, not self._shared.may_send, now)
+        is_held, held_secs = not self._shared.may_send, snapshot["waited_secs"]
+        secs = self.watchdog.check(calls, is_held, now, held_secs)
         out = self.traces()
         snapshot["stuck_secs"] = self.watchdog.stuck_secs
         if secs is not None:

@@ -294,7 +294,7 @@ class Server:
             self._waker.clear()
         elif ready and self._core.control.pace.is_resting:
             self._control_thread.input_came()
-        self._watchdog.waiting = False
+        self._watchdog.waited()
         return _TURN
 
     def _run_coroutines(self, coroutines: Any, instruction: Wait) -> Event:
@@ -308,7 +308,7 @@ class Server:
         self._waker.clear()
         if self._core.control.pace.is_resting:
             self._control_thread.input_came()
-        self._watchdog.waiting = False
+        self._watchdog.waited()
         return _TURN
 
     def _has_input(self) -> bool:

@@ -17,19 +17,30 @@ class Watchdog:
         self.waiting = False
         """The main thread waits for something to do: it is not in user code. Its first message may
         be there already: then it has never waited."""
-        self._executed = -1
+        self._waits = 0
+        """How many waits of the main thread have ended."""
+        self._seen: object = None
+        """What the last check has seen: if that is another now, no call has lasted since then."""
         self._since = 0.0
         self._reported = False
         self.stuck_secs = 0.0
         """How long the call under way has lasted, once that exceeds the limit."""
 
-    def check(self, executed: int, held: bool, now: float) -> float | None:
+    def waited(self) -> None:
+        """From the main thread: a wait has ended. What it does from here on is no older than that,
+        also if the last check was long ago."""
+        self._waits += 1
+        self.waiting = False
+
+    def check(self, executed: int, held: bool, now: float, held_secs: float = 0.0) -> float | None:
         """Seconds that one call has lasted, when that first exceeds the limit; else None.
 
-        `held`: by back-pressure, or as the topology has not started.
+        `held`: by back-pressure, or as the topology has not started; `held_secs`: for how long
+        back-pressure has held calls in all.
         """
-        if self.waiting or held or executed != self._executed:
-            self._executed, self._since, self._reported = executed, now, False
+        seen = (executed, self._waits, held_secs)
+        if self.waiting or held or seen != self._seen:
+            self._seen, self._since, self._reported = seen, now, False
             self.stuck_secs = 0.0
             return None
         secs = now - self._since
