@@ -11,13 +11,8 @@ from typing import TYPE_CHECKING, Any
 from heron_api.spout.spout import Spout
 from heron_api.state.state import State
 from heron_api.state.stateful_component import StatefulComponent
-from heron_connectors.files.text_files import (
-    Position,
-    TextFile,
-    UnreadableFile,
-    is_rotation_of,
-    rotated,
-)
+from heron_connectors.files.followed import is_rotation_of, rotated
+from heron_connectors.files.text_files import Position, TextFile, UnreadableFile
 from heron_connectors.replay_queue import ReplayQueue, give_up
 from heron_connectors.tables.table_files import Table
 from heron_core import config as keys
@@ -130,7 +125,7 @@ class FileSpout(Spout, StatefulComponent):
         """The inode of the file with which one that is followed begins: the first that was rotated,
         as a topology that goes back to its start may find its first lines there; else 0."""
         older = rotated(path)
-        return os.stat(older[0]).st_ino if older else 0
+        return older[0].inode if older else 0
 
     def _restore(self, saved: dict[str, Any]) -> None:
         files = saved.get("files")
@@ -146,6 +141,8 @@ class FileSpout(Spout, StatefulComponent):
     def pre_save(self, checkpoint_id: Any) -> None:
         """The positions, and the lines before them that are not acked."""
         left = self._files if self._follows else self._files[self._at :]
+        for each in left:
+            each.remember()
         self._state.put(
             STATE_KEY,
             {
@@ -191,6 +188,8 @@ class FileSpout(Spout, StatefulComponent):
         data = file.next()
         if missed := file.take_missed():
             self.delegate.record_error("lines are missed", missed)
+        if notice := file.take_notice():
+            self.logger.warning(notice)
         if data is None and not self._follows:
             file.close()
         return data

@@ -1,8 +1,9 @@
 """Lines of files: of one that is compressed, of one that grows and is rotated, from where it was.
 
-A file that is followed is known by its inode, as `tail -F` knows it: when its name stands for
-another file, it is read to its end, then those that were rotated since, then the one of its name.
-One that has become shorter was emptied, and is read from its beginning.
+A file that is followed is known by its inode and by what it had (followed.py): when its name stands
+for another file, it is read to its end, then those that were rotated since, then the one of its
+name. One that does not have any more what it had was emptied, or is another file with its inode: a
+copy of what it was is read to its end, then the file from its beginning.
 """
 
 import lzma
@@ -13,6 +14,15 @@ from dataclasses import dataclass
 from typing import BinaryIO
 
 from heron_connectors.files.compressed import is_compressed, opened
+from heron_connectors.files.followed import (
+    Generation,
+    Mark,
+    following,
+    generation,
+    generations,
+    mark_of,
+    rotated,
+)
 from heron_core.errors import ComponentError
 
 SKIP_BYTES = 1 << 20
@@ -36,6 +46,12 @@ class Position:
     """Where the next one begins, in what is compressed, too."""
     inode: int = 0
     """Of one that is followed: which file that is; 0 for none yet."""
+    mark_byte: int = 0
+    """How many bytes the file had, compressed ones as they are, when it was seen last."""
+    mark: str = ""
+    """A hash of them (followed.py)."""
+    changed_ns: int = 0
+    """When it was last written, as far as is known."""
 
 
 class TextFile:
@@ -47,7 +63,15 @@ class TextFile:
         self.position = position
         self._follows, self._first, self._step = follows, first, step
         self._file: BinaryIO | None = None
-        self._missed = ""
+        self._missed = self._notice = ""
+        self._is_at_end = False
+        """Whether the newest attempt has found nothing behind the position."""
+        self._seen: Generation | None = None
+        """The file as it was when it was at its end, or was looked at."""
+        self._cut: Generation | None = None
+        """A compressed file that ended in the middle of what is compressed, as it was then."""
+        self._is_gone = False
+        """Whether the newest look has not found the file that is read under any name."""
 
     def next(self) -> bytes | None:
         """The next line without its end; None at the end of what is there now. UnreadableFile."""
@@ -56,6 +80,8 @@ class TextFile:
                 if (self.position.line - 1) % self._step == self._first:
                     return line.rstrip(b"\r\n")
         except NOT_READABLE as error:
+            if self._waits_for_more(error):
+                return None
             self.close()
             text = getattr(error, "strerror", None) or str(error)
             raise UnreadableFile(f"{self.position.path} cannot be read: {text}") from None
@@ -66,17 +92,26 @@ class TextFile:
         missed, self._missed = self._missed, ""
         return missed
 
+    def take_notice(self) -> str:
+        """What has become of the file that is no loss as far as is known; as above."""
+        notice, self._notice = self._notice, ""
+        return notice
+
     def _next(self) -> bytes | None:
         if self._file is None and not self._open():
             return None
         assert self._file is not None, "_open says so"
+        if self._follows and not self._may_read():
+            return None
         line = self._file.readline()
         if not line or (self._follows and not line.endswith(b"\n")):
-            if line and not self._is_over():
+            if line and self._next_generation() is None:
                 self._file.seek(self.position.byte)  # it is still being written
                 line = b""
             if not line:
+                self._is_at_end = self._follows
                 return None
+        self._is_at_end = False
         if self.position.byte == 0 and line.startswith(OF_UTF_16):
             self.close()
             raise UnreadableFile(
@@ -90,19 +125,39 @@ class TextFile:
     def _open(self) -> bool:
         position, path = self.position, self.position.path
         if self._follows:
-            path = self._path_of_inode()
+            path = self._path_now()
             if not path:
                 return False
         # User code of a spout has no other place for a file that stays open.
         self._file = opened(path).__enter__()
-        if is_compressed(path):
+        if self._follows and position.inode not in (0, self._own().inode):
+            self.close()  # it was renamed just now
+            return False
+        if self._is_compressed:
             left = position.byte
             while left and (data := self._file.read(min(left, SKIP_BYTES))):
                 left -= len(data)
         else:
             self._file.seek(position.byte)
         if self._follows:
-            position.inode = os.fstat(self._file.fileno()).st_ino
+            position.inode = self._own().inode
+            self._is_at_end, self._seen, self._cut = False, None, None
+        return True
+
+    @property
+    def _is_compressed(self) -> bool:
+        return is_compressed(self.position.path)
+
+    def _waits_for_more(self, error: Exception) -> bool:
+        """Whether a file is followed, and was renamed just now, or is compressed and still written:
+        then it is opened again when it has grown."""
+        if not self._follows or not isinstance(error, (FileNotFoundError, EOFError)):
+            return False
+        if isinstance(error, EOFError):
+            self.remember()
+            self._cut = self._seen
+            self._notice = f"{self.position.path} is not whole yet: the rest of it is waited for"
+        self.close()
         return True
 
     def close(self) -> None:
@@ -118,81 +173,150 @@ class TextFile:
     # --- files that are followed ------------------------------------------------------------------
 
     def look_again(self) -> None:
-        """At the end of what is there: go on with the next file, if this one was rotated, or from
-        its beginning, if it was emptied."""
-        if self._file is None:
+        """At the end of what is there: go on with the next file, if this one was rotated, or with a
+        copy of it or from its beginning, if it was emptied."""
+        if self._file is None or not self._is_at_end:
             return
-        own = os.fstat(self._file.fileno())
-        if own.st_size < self.position.byte:
-            self.position.byte = 0
-            self._file.seek(0)
-        elif self._is_over() and self._file.readline() == b"":
-            following = self._after(own)
-            if following:
-                self.close()
-                self.position.inode, self.position.byte = following, 0
+        before = self._seen
+        if not self.remember():
+            self._begin_again()
+        elif self._is_compressed and self._seen != before:
+            self.close()  # there is more of it, which another decompressor reads
+        elif (following_file := self._next_generation()) is not None:
+            self._go_on(following_file)
+        else:
+            self._is_at_end = self._seen == before
+            self._look_for_it()
+
+    def _look_for_it(self) -> None:
+        """One that is not found by any name twice is not in the middle of a renaming."""
+        found = generations(self.position.path)
+        if found is not None:
+            self._is_gone = self._own().inode not in [each.inode for each in found]
+
+    def remember(self) -> bool:
+        """Note what the file has, if it is open: by that it is known again. False if it does not
+        have any more what was noted."""
+        if self._file is None or not self._follows:
+            return True
+        own, position = self._own(), self.position
+        if own.size < self._least_size() or not self._mark().fits(self._file.fileno()):
+            return False
+        self._seen = own
+        mark = mark_of(self._file.fileno(), own.size)
+        position.mark_byte, position.mark = mark.byte, mark.hash
+        position.changed_ns = own.changed_ns
+        return True
+
+    def _least_size(self) -> int:
+        """Of a file that has what was read of it."""
+        return 0 if self._is_compressed else self.position.byte
+
+    def _mark(self) -> Mark:
+        return Mark(self.position.mark_byte, self.position.mark)
+
+    def _own(self) -> Generation:
+        """The file that is open."""
+        assert self._file is not None, "it is open"
+        found = os.fstat(self._file.fileno())
+        return Generation(self.position.path, found.st_ino, found.st_size, found.st_mtime_ns)
+
+    def _may_read(self) -> bool:
+        """Whether a line may be read now: what is behind the position belongs to what is before it.
+        If not, the next look sees to it."""
+        if self._is_at_end and self._is_compressed:
+            return False
+        if self._own() == self._seen:
+            return not self._is_at_end
+        if self.remember():
+            return True
+        self._is_at_end = True
+        return False
+
+    def _begin_again(self) -> None:
+        own, position = self._own(), self.position
+        self.close()
+        copy = self._copy(own.inode)
+        if copy is not None:
+            position.inode = copy.inode
+            return
+        unread = 0 if self._seen is None else self._seen.size - position.byte
+        text = f"{position.path} was emptied and is read from its beginning"
+        if unread > 0 and not self._is_compressed:
+            self._missed = f"{text}: at least {unread} bytes of it were not read"
+        else:
+            self._notice = text
+        self._begin(own.inode)
+
+    def _begin(self, inode: int) -> None:
+        """Read a file from its beginning next."""
+        position = self.position
+        position.inode, position.byte, position.changed_ns = inode, 0, 0
+        position.mark_byte, position.mark = 0, ""
+        self._seen, self._cut, self._is_gone = None, None, False
+
+    def _copy(self, but: int = 0) -> Generation | None:
+        """A file beside this one that has what was read of it: a copy, the newest first."""
+        mark = self._mark()
+        if not mark.byte:
+            return None
+        beside = [*reversed(rotated(self.position.path)), generation(self.position.path)]
+        found = (each for each in beside if each is not None and each.inode != but)
+        return next((each for each in found if mark.fits_file(each.path)), None)
+
+    def _next_generation(self) -> Generation | None:
+        """The file behind this one, if this one is over: the one that has its name counts when
+        something was written into it, as the writer may write into this one until then."""
+        found, own = generations(self.position.path), self._own()
+        if found is None:
+            return None
+        next_file, is_there = following(found, own.inode, own.changed_ns)
+        if next_file is None or not (is_there or self._is_gone):
+            return None
+        is_begun = next_file.size or next_file.path != self.position.path
+        return next_file if is_begun else None
+
+    def _go_on(self, next_file: Generation) -> None:
+        assert self._file is not None, "it is open"
+        if self._file.readline() == b"":  # it was over before this
+            self.close()
+            self._begin(next_file.inode)
         else:
             self._file.seek(self.position.byte)
+            self._is_at_end = False
 
-    def _is_over(self) -> bool:
-        """Whether another file has its name, or was rotated since: it is not written any more."""
-        assert self._file is not None, "it is open"
-        own = os.fstat(self._file.fileno()).st_ino
-        try:
-            return os.stat(self.position.path).st_ino != own
-        except FileNotFoundError:
-            return own in [os.stat(each).st_ino for each in rotated(self.position.path)][:-1]
-
-    def _after(self, own: os.stat_result) -> int:
-        """The inode of the file behind this one: of the next one that was rotated, or of the one
-        that has the name now; 0 if there is none yet."""
-        path = self.position.path
-        chain = [*rotated(path), *([path] if os.path.exists(path) else [])]
-        found = [os.stat(each) for each in chain]
-        inodes = [each.st_ino for each in found]
-        if own.st_ino in inodes:
-            return next(iter(inodes[inodes.index(own.st_ino) + 1 :]), 0)
-        later = [each.st_ino for each in found if each.st_mtime_ns > own.st_mtime_ns]
-        return next(iter(later or inodes[-1:]), 0)
-
-    def _path_of_inode(self) -> str:
+    def _path_now(self) -> str:
         """Where the file is now; empty if it is not there yet."""
-        path, inode = self.position.path, self.position.inode
-        is_there = os.path.exists(path)
-        if is_there and inode in (0, os.stat(path).st_ino):
-            return path
-        for each in rotated(path):
-            if inode and os.stat(each).st_ino == inode:
-                return each
-        if inode and is_there:
-            self._missed = (
-                f"{path}: the file that was read is gone, with what it had behind byte"
-                f" {self.position.byte}; the one of its name is read from its beginning"
-            )
-            self.position.inode = self.position.byte = 0
-            return path
-        return ""
+        position, mark = self.position, self._mark()
+        found = generation(position.path)
+        if self._cut is not None and found == self._cut:
+            return ""
+        if found is not None and position.inode == 0:
+            return position.path
+        beside = [*([found] if found else []), *rotated(position.path)]
+        for each in beside if position.inode else ():
+            if each.inode == position.inode and mark.fits_file(each.path):
+                return each.path
+        if position.inode == 0 or not beside:
+            return ""
+        if (copy := self._copy()) is not None:
+            position.inode = copy.inode
+            return copy.path
+        return self._path_behind_a_gap(beside)
+
+    def _path_behind_a_gap(self, beside: list[Generation]) -> str:
+        position = self.position
+        self._missed = (
+            f"{position.path}: the file that was read is gone, or was emptied, with what it had"
+            f" behind byte {position.byte}; the next one is read from its beginning"
+        )
+        in_order = [*beside[1:], beside[0]] if beside[0].path == position.path else beside
+        later = [each for each in in_order if 0 < position.changed_ns < each.changed_ns]
+        first = (later or in_order[-1:])[0]
+        self._begin(first.inode)
+        return first.path
 
     def __getstate__(self) -> dict[str, object]:
         """All but the open file."""
+        self.remember()
         return {**vars(self), "_file": None}
-
-
-def rotated(path: str) -> list[str]:
-    """The files beside it that have its name and something behind it, and are not compressed: in
-    the order in which they were written, by their numbers if all have one (.2 before .1)."""
-    folder, name = os.path.split(path)
-    with os.scandir(folder or ".") as entries:
-        beside = [each.name for each in entries if each.is_file()]
-    found = [each for each in beside if is_rotation_of(name, each) and not is_compressed(each)]
-    endings = [each[len(name) + 1 :] for each in found]
-    if all(each.isdecimal() for each in endings):
-        found.sort(key=lambda each: -int(each[len(name) + 1 :]))
-        return [os.path.join(folder, each) for each in found]
-    paths = [os.path.join(folder, each) for each in found]
-    return sorted(paths, key=lambda each: (os.stat(each).st_mtime_ns, each))
-
-
-def is_rotation_of(path: str, other: str) -> bool:
-    """Whether another file has its name, a dot or a dash, and something behind that."""
-    return len(other) > len(path) + 1 and other.startswith(path) and other[len(path)] in ".-"
