@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
 from typing import Any
 
+from heron_connectors.kafka.rights import DESCRIBE, Rights, error_text
 from heron_core.errors import ComponentError
 from heron_core.optional_packages import needed
 
@@ -74,9 +75,8 @@ def partitions_of(client: Any, servers: str, topics: Iterable[str]) -> list[tupl
                 f"Kafka at {servers} does not answer: {error_text(error.args[0])}"
             ) from None
         if described.error is not None:
-            raise ComponentError(
-                f"Kafka at {servers}: topic {topic!r}: {error_text(described.error)}"
-            )
+            text = Rights(topic, DESCRIBE).described(described.error)
+            raise ComponentError(f"Kafka at {servers}: topic {topic!r}: {text}")
         found += [(topic, number) for number in sorted(described.partitions)]
     return found
 
@@ -91,8 +91,3 @@ def message_bytes_max(settings: Mapping[str, Any], topic: str) -> int | None:
         return int(answer.result()["max.message.bytes"].value)
     except kafka().KafkaException:  # they may not tell this client
         return None
-
-
-def error_text(error: Any) -> str:
-    """A KafkaError in a line."""
-    return str(error.str()).partition("\n")[0]

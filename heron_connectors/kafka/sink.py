@@ -11,7 +11,6 @@ from heron_connectors.kafka.client import (
     PRODUCER,
     SERVERS,
     SparingLog,
-    error_text,
     kafka,
     message_bytes_max,
     partitions_of,
@@ -33,6 +32,7 @@ from heron_connectors.kafka.records import (
     size_of,
     topic_limit,
 )
+from heron_connectors.kafka.rights import WRITE, Rights
 from heron_connectors.kafka.schema_registry import format_key
 from heron_connectors.transactions import TransactionId, number_of_run
 from heron_connectors.two_phase import WriteAheadSink
@@ -51,6 +51,9 @@ VALUE_AT = "kafka.value.position"
 the fields of a record)."""
 HEADERS_AT = "kafka.headers.position"
 """Config key: which one has its headers, a dict or a list of pairs; none by default."""
+
+GROUPS = "heronpy."
+"""The beginning of the groups in which the sink notes offsets."""
 
 ASK_ABOVE_BYTES = 16 * 1024
 """The brokers are asked for a topic's own limit when a record is larger, as the question costs
@@ -116,6 +119,7 @@ class KafkaSink(WriteAheadSink):
         self._is_noted = False
         """Whether the brokers have it that our run writes."""
         self._noting = ExitStack()
+        self._rights = Rights(self._topic, WRITE, f"{GROUPS}*", self.transactional_id)
         self._producer = self._made_producer(timeout if not self.is_two_phase else {})
         partitions_of(self._producer, self._servers, [self._topic])
         self._encoders = self._made_encoders(config, context)
@@ -160,7 +164,7 @@ class KafkaSink(WriteAheadSink):
     def _consumer(self, group: str) -> Iterator[Any]:
         """A member of a group that only notes offsets."""
         consumer = kafka().Consumer(
-            {**to_reach_brokers(self._settings), "group.id": f"heronpy.{group}"},
+            {**to_reach_brokers(self._settings), "group.id": f"{GROUPS}{group}"},
             logger=SparingLog(self.logger),
         )
         try:
@@ -177,9 +181,17 @@ class KafkaSink(WriteAheadSink):
         try:
             with self._consumer(self._group_of_runs) as consumer:
                 (found,) = consumer.committed(self._noted(0), timeout=METADATA_SECS)
-        except kafka().KafkaException:
-            return None
-        return None if found.error is not None or found.offset < 0 else int(found.offset)
+        except kafka().KafkaException as error:
+            return self._not_known(error.args[0])
+        if found.error is not None:
+            return self._not_known(found.error)
+        return None if found.offset < 0 else int(found.offset)
+
+    def _not_known(self, error: Any) -> None:
+        if self._rights.lacking(error):
+            self.logger.warning(
+                "the run that wrote last is not known: %s", self._rights.described(error)
+            )
 
     @property
     def _group_of_runs(self) -> str:
@@ -232,7 +244,7 @@ class KafkaSink(WriteAheadSink):
             self._commit_with(producer, prepared, transaction_id)
         except kafka().KafkaException as error:
             raise ComponentError(
-                f"Kafka at {self._servers}: {self._topic}: {error_text(error.args[0])}"
+                f"Kafka at {self._servers}: {self._topic}: {self._rights.described(error.args[0])}"
             ) from None
         # Else the next try begins with another producer, whatever state this one is in.
         self._transactional = producer
@@ -281,7 +293,8 @@ class KafkaSink(WriteAheadSink):
         try:
             self._produce(self._producer, row, on_delivery=partial(self._delivered, tup))
         except kafka().KafkaException as error:
-            raise ComponentError(f"topic {self._topic}: {error_text(error.args[0])}") from None
+            text = self._rights.described(error.args[0])
+            raise ComponentError(f"topic {self._topic}: {text}") from None
         self._under_way += 1
         self._producer.poll(0)
         self._poll_later()
@@ -296,7 +309,7 @@ class KafkaSink(WriteAheadSink):
         self.fail(tup)
         self.delegate.record_error(
             "a record is not delivered",
-            f"Kafka at {self._servers}: {self._topic}: {error_text(error)}",
+            f"Kafka at {self._servers}: {self._topic}: {self._rights.described(error)}",
         )
 
     def _poll_later(self) -> None:

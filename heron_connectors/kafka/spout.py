@@ -13,13 +13,13 @@ from heron_connectors.kafka.client import (
     NEEDED_PACKAGE,
     SERVERS,
     SparingLog,
-    error_text,
     kafka,
     partitions_of,
     setting,
 )
 from heron_connectors.kafka.formats import FieldReader, described
 from heron_connectors.kafka.offsets import OffsetLedger, PartitionKey
+from heron_connectors.kafka.rights import READ, Rights, error_text
 from heron_connectors.kafka.schema_registry import RegistryAway
 from heron_connectors.kafka.waiting_records import WaitingRecords
 from heron_connectors.replay_queue import ReplayQueue, give_up
@@ -100,6 +100,7 @@ class KafkaSpout(Spout, TwoPhaseStatefulComponent):
         tasks = context.get_component_tasks(name)
         self._index, self._instances = tasks.index(context.get_task_id()), len(tasks)
         group = config.get(GROUP, f"{context.get_topology_name()}.{name}")
+        self._rights = Rights(", ".join(self._topics), READ, str(group))
         self._connect({**config.get(CONSUMER, {}), "group.id": group})
 
     def _is_assigned_fixed(self, config: dict[str, Any], name: str) -> bool:
@@ -276,12 +277,13 @@ class KafkaSpout(Spout, TwoPhaseStatefulComponent):
         return False
 
     def _take_error(self, record: Any) -> None:
-        """Brokers that are away come back: librdkafka tries on; what it cannot mend is fatal."""
+        """Brokers that are away come back: librdkafka tries on; what it cannot mend is fatal, and
+        so is a right that is lacking: else the topic would look as if it had no more records."""
         error = record.error()
         if error.code() == kafka().KafkaError._PARTITION_EOF:
             self._ended.add(_partition_of(record))
-        elif error.fatal():
-            text = f"Kafka at {self._servers}: {error_text(error)}"
+        elif error.fatal() or self._rights.lacking(error):
+            text = f"Kafka at {self._servers}: {self._rights.described(error, record.topic())}"
             self.delegate.call_soon(partial(self.delegate.leave, text))
         elif not error.retriable():
             self.logger.warning("Kafka at %s: %s", self._servers, error_text(error))
@@ -417,7 +419,7 @@ class KafkaSpout(Spout, TwoPhaseStatefulComponent):
 
     def _not_committed(self, error: Any, partitions: Iterable[Any]) -> None:
         """The records come again, to whoever has their partitions, if nothing else commits them."""
-        self.logger.warning("offsets are not committed: %s", error_text(error))
+        self.logger.warning("offsets are not committed: %s", self._rights.described(error))
         for each in partitions:
             self._ledger.not_committed(_partition_key(each))
 

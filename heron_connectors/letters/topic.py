@@ -16,11 +16,11 @@ from typing import Any
 from heron_connectors.kafka.client import (
     METADATA_SECS,
     SparingLog,
-    error_text,
     kafka,
     partitions_of,
     to_reach_brokers,
 )
+from heron_connectors.kafka.rights import error_text
 from heron_connectors.letters.records import letter_of
 from heron_core.errors import ComponentError, HeronError
 

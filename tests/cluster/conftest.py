@@ -9,6 +9,7 @@ from heron_core.state_tree import scheduler_path
 from heron_io.state_store.embedded_zookeeper import EmbeddedZooKeeper
 from jars import NoJars, jars_of
 from kafka_broker import KafkaBroker
+from registry_server import RegistryServer
 from tests.conformance.report import pytest_terminal_summary
 from tests.process import process_support
 from tests.process.conftest import place, usual_signals
@@ -55,6 +56,17 @@ def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaBroker]:
         yield broker
     finally:
         broker.stop()
+
+
+@pytest.fixture(scope="session")
+def registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RegistryServer]:
+    """A schema registry that runs."""
+    server = RegistryServer(tmp_path_factory.mktemp("registry"), _jars_of("registry"))
+    try:
+        server.start()
+        yield server
+    finally:
+        server.stop()
 
 
 @pytest.fixture(scope="session")

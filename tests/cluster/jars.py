@@ -8,13 +8,14 @@ import hashlib
 import shutil
 import subprocess
 import sys
+import tarfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 HERE = Path(__file__).parent
 CACHE = HERE.parents[1] / ".cluster-jars"
-SERVERS = ("hadoop", "kafka", "spark_kafka")
+SERVERS = ("hadoop", "kafka", "registry", "spark_kafka")
 """Folders here with a pom.xml each: their dependencies differ in versions."""
 RESOLVE_SECS_MAX = 300.0
 """Half a minute where Maven Central answers; a proxy that drops packets must not hold CI up."""
@@ -63,9 +64,21 @@ def _resolve(pom: Path, folder: Path) -> None:
     made = CACHE / f"{pom.parent.name}-unfinished"
     shutil.rmtree(made, ignore_errors=True)
     _run_maven(maven, pom, made)
+    for archive in made.glob("*.tar.gz"):
+        _take_jars_of(archive)
     for earlier in set(CACHE.glob(f"{pom.parent.name}-*")) - {made}:
         shutil.rmtree(earlier)
     made.rename(folder)
+
+
+def _take_jars_of(archive: Path) -> None:
+    """All jars of a server that is distributed as one archive, beside each other."""
+    with tarfile.open(archive) as opened:
+        for each in opened:
+            if each.name.endswith(".jar"):
+                each.name = Path(each.name).name
+                opened.extract(each, archive.parent, filter="data")
+    archive.unlink()
 
 
 def _run_maven(maven: str, pom: Path, folder: Path) -> None:

@@ -7,19 +7,31 @@ from pathlib import Path
 from typing import Any
 
 import confluent_kafka
-from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin import (
+    AclBinding,
+    AclOperation,
+    AclPermissionType,
+    AdminClient,
+    ResourcePatternType,
+    ResourceType,
+)
 from confluent_kafka.cimpl import NewTopic
 
 from servers import START_SECS, Servers, free_ports
 from tests.process.process_support import until
 
 PARTITIONS = 4
+GUEST = {
+    "security.protocol": "sasl_plaintext", "sasl.mechanism": "PLAIN",
+    "sasl.username": "guest", "sasl.password": "guest",
+}  # fmt: skip
+"""Settings of a client whose rights can be denied."""
 CLUSTER_ID = "dGhlLXRlc3RzLWNsdXN0ZQ"
 """Sixteen bytes in base64, which is all that Kafka asks of it."""
 CONFIG = """\
 process.roles=broker,controller
 node.id=1
-listeners=PLAINTEXT://127.0.0.1:{broker},CONTROLLER://127.0.0.1:{controller}
+listeners=PLAINTEXT://127.0.0.1:{broker},SASL_PLAINTEXT://127.0.0.1:{guests},CONTROLLER://127.0.0.1:{controller}
 controller.listener.names=CONTROLLER
 controller.quorum.voters=1@127.0.0.1:{controller}
 log.dirs={folder}/log
@@ -38,7 +50,14 @@ broker.heartbeat.interval.ms=1000
 broker.session.timeout.ms=3000
 group.initial.rebalance.delay.ms=0
 group.min.session.timeout.ms=1000
+# Who comes without a name may do everything, a guest what is not denied.
+sasl.enabled.mechanisms=PLAIN
+listener.name.sasl_plaintext.plain.sasl.jaas.config={login} required user_guest="guest";
+authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer
+super.users=User:ANONYMOUS
+allow.everyone.if.no.acl.found=true
 """
+LOGIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
 
 
 class KafkaBroker:
@@ -46,12 +65,19 @@ class KafkaBroker:
 
     def __init__(self, folder: Path, jars: Path) -> None:
         self._servers = Servers(folder, jars)
-        broker, controller = free_ports(2)
+        broker, guests, controller = free_ports(3)
         self.address = f"127.0.0.1:{broker}"
+        self.guests_address = f"127.0.0.1:{guests}"
+        """Where GUEST logs in."""
         self._config = folder / "server.properties"
         self._config.write_text(
             CONFIG.format(
-                broker=broker, controller=controller, folder=folder, partitions=PARTITIONS
+                broker=broker,
+                guests=guests,
+                controller=controller,
+                folder=folder,
+                login=LOGIN,
+                partitions=PARTITIONS,
             )
         )
         self._is_formatted = False
@@ -113,6 +139,15 @@ class KafkaBroker:
 
         until(led, "the broker leads the topics", START_SECS)
 
+    def deny(self, kind: str, name: str, operation: str) -> None:
+        """From now on a guest lacks that right on a resource (`TOPIC`, `GROUP`, …)."""
+        rule = AclBinding(
+            ResourceType[kind], name, ResourcePatternType.LITERAL, "User:guest", "*",
+            AclOperation[operation], AclPermissionType.DENY,
+        )  # fmt: skip
+        for each in self._admin().create_acls([rule]).values():
+            each.result(timeout=30)
+
     def produce(self, topic: str, numbers: Iterable[int]) -> None:
         """Write numbers as text, each into the partition that its remainder names, in order: a new
         topic's first batch may be refused, and without idempotence it comes behind the next one."""
@@ -145,15 +180,19 @@ class KafkaBroker:
 
     def texts(self, topic: str) -> Counter[str]:
         """What a topic has now."""
+        return Counter(each.decode() for each in self.values(topic))
+
+    def values(self, topic: str) -> list[bytes]:
+        """Those of its committed records, in no order."""
         consumer = self._consumer("of the test")
         consumer.assign(_places(topic))
-        found: Counter[str] = Counter()
+        found: list[bytes] = []
         ended: set[int] = set()
 
         def all_read() -> bool:
             for each in consumer.consume(500, 0.1):
                 if each.error() is None:
-                    found[each.value().decode()] += 1
+                    found.append(each.value())
                 elif each.error().code() == confluent_kafka.KafkaError._PARTITION_EOF:
                     ended.add(each.partition())
             return len(ended) == PARTITIONS

@@ -16,9 +16,10 @@ from confluent_kafka import Producer
 from deltalake import DeltaTable
 
 from heron_connectors.transactions import TransactionId
+from heron_core.errors import ComponentError
 from heronpy_compat.connectors.kafka import KafkaSink, KafkaSpout
 from heronpy_compat.testing import ComponentTester
-from kafka_broker import KafkaBroker
+from kafka_broker import GUEST, KafkaBroker
 from servers import START_SECS
 from tests.process.kafka_group import (
     HALF,
@@ -184,6 +185,41 @@ def test_a_transaction_is_written_once_and_as_a_whole(work: Work) -> None:
         for number, texts in ((2, "c"), (3, "de")):
             commit(second, number, *texts)
     assert work.broker.texts(work.copy) == Counter("abcde")
+
+
+def test_a_right_that_is_denied_is_named_with_its_topic_group_or_transaction(
+    place: Place, work: Work
+) -> None:
+    """A source that may not read ends; a record that may not be written fails its tuple; a commit
+    is told, and is tried again."""
+    config = {
+        **work.settings, "kafka.bootstrap.servers": work.broker.guests_address,
+        "kafka.producer": GUEST, "kafka.consumer": GUEST,
+    }  # fmt: skip
+    work.broker.produce(work.numbers, range(PARTITIONS))
+    work.broker.deny("TOPIC", work.numbers, "READ")
+    options = {"kafka.bootstrap.servers": work.broker.guests_address}
+    once = {"topology.restart.limit": 0, "kafka.consumer": json.dumps(GUEST)}
+    reading = work.start(place, **options, **once, **{"kafka.producer": json.dumps(GUEST)})
+    finished = reading.wait(START_SECS)
+    assert finished.code == 1
+    assert f"needs Read on topic {work.numbers}, by an ACL" in finished.err
+
+    fields = {"rows": ["row"]}
+    exact = {"topology.reliability.mode": "EFFECTIVELY_ONCE"}
+    with ComponentTester(
+        KafkaSink, inputs=fields, config={**config, **exact}, patch_time=False
+    ) as sink:
+        name = sink.component.transactional_id
+        work.broker.deny("TRANSACTIONAL_ID", name, "WRITE")
+        prepared, number = [[None, b"x"]], TransactionId(uuid.uuid4().hex, 1)
+        with pytest.raises(ComponentError, match=f"needs Write on transactional id {name}, by an"):
+            sink.component.commit(prepared, number)
+    work.broker.deny("TOPIC", work.copy, "WRITE")
+    with ComponentTester(KafkaSink, inputs=fields, config=config, patch_time=False) as sink:
+        sink.process(["x"])
+        until(lambda: sink.advance(0.1) or sink.failed, "it fails", START_SECS)
+        assert f"needs Write on topic {work.copy}, by an ACL" in str(sink.errors)
 
 
 class Whole(KafkaSpout):

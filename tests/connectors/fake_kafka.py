@@ -8,7 +8,9 @@ from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
 
-import confluent_kafka.schema_registry.avro  # noqa: F401 - found although its package is replaced
+# These are found although their package is replaced.
+import confluent_kafka.schema_registry.avro
+import confluent_kafka.schema_registry.protobuf  # noqa: F401
 
 Record = tuple[bytes | None, bytes | None]
 """(key, value)"""
@@ -19,7 +21,7 @@ class FakeError(Exception):
     """A KafkaException: its first argument is the error."""
 
     def __init__(self, text: str) -> None:
-        super().__init__(SimpleNamespace(str=lambda: text))
+        super().__init__(SimpleNamespace(str=lambda: text, code=lambda: -1))
 
 
 @dataclass

@@ -2,6 +2,7 @@
 What a real one does is tested with a real one, in tests/cluster."""
 
 import json
+import ssl
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -98,8 +99,8 @@ def _reads(new: dict[str, Any], old: dict[str, Any]) -> bool:
 
 
 @contextmanager
-def served() -> Iterator[FakeRegistry]:
-    """An empty one, on a free port of this machine."""
+def served(tls: ssl.SSLContext | None = None) -> Iterator[FakeRegistry]:
+    """An empty one, on a free port of this machine; with `tls` by https."""
     registry = FakeRegistry()
 
     class Handler(BaseHTTPRequestHandler):
@@ -127,7 +128,9 @@ def served() -> Iterator[FakeRegistry]:
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
-    registry.url = f"http://127.0.0.1:{server.server_port}"
+    if tls is not None:
+        server.socket = tls.wrap_socket(server.socket, server_side=True)
+    registry.url = f"http{'s' if tls else ''}://127.0.0.1:{server.server_port}"
     thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
     thread.start()
     try:

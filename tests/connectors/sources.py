@@ -24,6 +24,7 @@ from pyarrow import parquet
 from heron_connectors.files.spout import FileSpout
 from heron_connectors.kafka import schema_registry
 from heron_connectors.kafka.avro_records import AvroPart
+from heron_connectors.kafka.protobuf_records import ProtobufPart, message_class
 from heron_connectors.kafka.spout import KafkaSpout
 from heron_connectors.postgres.changes_spout import PostgresChangesSpout
 from heron_connectors.postgres.spout import PostgresSpout
@@ -33,6 +34,7 @@ from heron_connectors.tables.source import TableSpout
 from heron_core.wire.columns import type_called
 from heronpy_compat import Spout
 from tests.connectors.fake_registry import FakeRegistry, served
+from tests.connectors.messages import NoSuchField, message_of
 from tests.connectors.samples import SAMPLES, Form
 from tests.connectors.sinks import as_arrow
 from tests.postgres_support import server
@@ -195,6 +197,24 @@ def _avro_records(folder: Path, values: Values, declared: str | None) -> Mapping
     return {**_records([encode({"it": each}) for each in values], "avro"), **config}
 
 
+def _messages(folder: Path, values: Values, declared: str | None) -> Mapping[str, Any]:
+    """Each a message of one field."""
+    known = [each.declared for each in SAMPLES if any(each.value is one for one in values)]
+    kind = known[0] if known else "string"
+    if kind is None:
+        raise NotThere
+    config = {schema_registry.URL: _registry().url}
+    registry = schema_registry.registry_of(config, "test", "protobuf")
+    part = ProtobufPart(registry, f"messages-{next(_numbers)}", "value", ("it",))
+    try:
+        name = message_of((("it", kind),))
+        encode = part.encoder(message_class(name, "value", "test"))
+        written = [encode({"it": each}) for each in values]
+    except (NoSuchField, ValueError):
+        raise NotThere from None
+    return {**_records(written, "protobuf"), **config, "kafka.value.message": name}
+
+
 POSTGRES = "PostgresSpout", "PostgresChangesSpout"
 """They are tried where Postgres is installed."""
 _COLUMNS: Mapping[type, str] = {
@@ -302,6 +322,7 @@ SOURCES = (
     SourceEntry("KafkaSpout (json)", KafkaSpout, _json_records, form=as_json),
     SourceEntry("KafkaSpout (bytes)", KafkaSpout, _byte_records),
     SourceEntry("KafkaSpout (avro)", KafkaSpout, _avro_records, ("it",)),
+    SourceEntry("KafkaSpout (protobuf)", KafkaSpout, _messages, ("it",)),
     SourceEntry("PostgresSpout", PostgresSpout, _postgres_table, form=as_postgres),
     SourceEntry(
         "PostgresChangesSpout",

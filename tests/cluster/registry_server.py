@@ -1,0 +1,50 @@
+"""A real schema registry: Apicurio, with its schemas in memory, by Confluent's REST interface."""
+
+import json
+from http import HTTPStatus
+from pathlib import Path
+from urllib.error import URLError
+from urllib.request import Request, urlopen
+
+from servers import START_SECS, Servers, free_ports
+from tests.process.process_support import until
+
+ANSWER_SECS = 30.0
+
+
+class RegistryServer:
+    """A registry at `url`."""
+
+    def __init__(self, folder: Path, jars: Path) -> None:
+        (port,) = free_ports(1)
+        self.url = f"http://127.0.0.1:{port}/apis/ccompat/v7"
+        options = ("-Dquarkus.http.host=127.0.0.1", f"-Dquarkus.http.port={port}")
+        self._servers = Servers(folder, jars, options)
+
+    def start(self) -> None:
+        """Start it; returns when it answers."""
+        self._servers.start("registry", "io.quarkus.runner.GeneratedMain")
+        until(self._is_ready, "the registry is ready", START_SECS)
+
+    def _is_ready(self) -> bool:
+        self._servers.all_run()
+        try:
+            with urlopen(f"{self.url}/subjects", timeout=ANSWER_SECS) as answer:
+                return bool(answer.status == HTTPStatus.OK)
+        except (URLError, OSError):
+            return False
+
+    def compare(self, subject: str) -> None:
+        """From now on a new schema of a subject has to read what the last one has written; the
+        usual rule of this registry is that anything goes."""
+        request = Request(
+            f"{self.url}/config/{subject}",
+            json.dumps({"compatibility": "BACKWARD"}).encode(),
+            {"Content-Type": "application/json"},
+            method="PUT",
+        )
+        urlopen(request, timeout=ANSWER_SECS).close()
+
+    def stop(self) -> None:
+        """Kill it for good."""
+        self._servers.stop()

@@ -1,0 +1,198 @@
+"""Kafka's spout and sink with a real broker and a real schema registry, in Avro and Protobuf."""
+
+import uuid
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import confluent_kafka
+import psutil
+import pytest
+
+from heron_connectors.kafka.formats import FieldReader
+from heron_core.errors import ComponentError
+from heronpy_compat.connectors.kafka import KafkaSink
+from heronpy_compat.testing import ComponentTester
+from kafka_broker import KafkaBroker
+from registry_server import RegistryServer
+from servers import START_SECS
+from tests.process.process_support import Place, Running, until
+
+pytestmark = [
+    pytest.mark.timeout(600),
+    # confluent_kafka's client keeps its connection to a registry, and has no way to close it.
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+]
+
+FILE = Path(__file__).with_name("registry_copy.py")
+ROWS = 200
+"""Of each version."""
+BATCH = 40
+SPARK_SECS = 240.0
+"""For what takes half a minute where nothing else runs."""
+ID = {"name": "id", "type": "long"}
+NAME = {"name": "name", "type": "string"}
+SHOP = {"name": "shop", "type": "string", "default": "none"}
+Row = tuple[int, str]
+
+
+def avro(*fields: Any) -> dict[str, Any]:
+    """The config of a sink that writes records with these fields."""
+    return {"kafka.value.schema": {"type": "record", "name": "Row", "fields": list(fields)}}
+
+
+def protobuf(name: str) -> dict[str, Any]:
+    """The config of a sink that writes messages of that class."""
+    return {"kafka.value.message": f"rows_messages.{name}"}
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """What a row is in a format, in its first version, in the second one, and refused."""
+
+    name: str
+    first: dict[str, Any]
+    second: dict[str, Any]
+    refused: dict[str, Any]
+    why: str
+    reads: dict[str, str]
+    """What the copying topology is told besides."""
+
+
+AVRO = Format(
+    "avro", avro(ID, NAME), avro(ID, NAME, SHOP),
+    avro({**ID, "type": "string"}, NAME), "the schema is not compatible with those that it has", {},
+)  # fmt: skip
+PROTOBUF = Format(
+    "protobuf", protobuf("Row"), protobuf("Wider"),
+    {**protobuf("Other"), "kafka.schema.auto.register": False},
+    "register it, or set kafka.schema.auto.register: true",
+    {"kafka.value.message": "rows_messages.Row"},
+)  # fmt: skip
+"""This registry does not compare files of Protobuf that are registered serialized."""
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """Two topics of a test's own, the second one a copy of the first."""
+
+    broker: KafkaBroker
+    registry: RegistryServer
+    format: Format
+    rows: str
+    copy: str
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Of any component."""
+        return {
+            "kafka.bootstrap.servers": self.broker.address,
+            "kafka.schema.registry.url": self.registry.url,
+            "kafka.value.format": self.format.name,
+        }
+
+    @contextmanager
+    def writer(self, version: dict[str, Any], *fields: str) -> Iterator[ComponentTester]:
+        """A sink into the first topic."""
+        config = {**self.settings, "kafka.topic": self.rows, **version}
+        inputs = {"numbers": list(fields)}
+        with ComponentTester(KafkaSink, inputs=inputs, config=config, patch_time=False) as sink:
+            yield sink
+
+    def write(self, version: dict[str, Any], rows: Sequence[Row], *more: str) -> None:
+        """All of them are stored when this returns; one that the schema does not hold is not."""
+        fields = ("id", "name", "shop")[: 2 + len(more)]
+        with self.writer(version, *fields) as sink:
+            for row in rows:
+                sink.process([*row, *more])
+            with pytest.raises(ValueError, match=r"^name: 5 is not a text"):
+                sink.process([1, 5, *more])
+            until(lambda: sink.advance(0.1) or len(sink.acked) == len(rows), "they are stored")
+
+    def copied(self) -> Counter[Row]:
+        """What the second topic has now."""
+        outputs = {"id": "bigint", "name": "string"}
+        reads = {**self.settings, **self.format.reads}
+        reader = FieldReader(outputs, reads, "the test")
+        return Counter(tuple(reader.values(record(each))) for each in self.broker.values(self.copy))
+
+    def start(self, place: Place, *words: object, **more: object) -> Running:
+        """The topology that copies."""
+        topics = {"kafka.topics": self.rows, "kafka.topic": self.copy}
+        settings = {**self.settings, **topics, **self.format.reads, **more}
+        options = [word for key, each in settings.items() for word in ("-o", f"{key}={each}")]
+        return place.start("run", FILE, *words, *options)
+
+
+def record(value: bytes) -> Any:
+    """As the client hands it over."""
+    return SimpleNamespace(value=lambda: value, topic=lambda: "copy", headers=lambda: None)
+
+
+def rows_of(numbers: range) -> list[Row]:
+    return [(number, f"größe {number}") for number in numbers]
+
+
+FIRST, SECOND = rows_of(range(ROWS)), rows_of(range(ROWS, 2 * ROWS))
+
+
+@pytest.fixture(params=[AVRO, PROTOBUF], ids=lambda each: each.name)
+def work(request: pytest.FixtureRequest, kafka: KafkaBroker, registry: RegistryServer) -> Work:
+    name = uuid.uuid4().hex[:8]
+    made = Work(kafka, registry, request.param, f"rows-{name}", f"copy-{name}")
+    kafka.create(made.rows, made.copy)
+    made.write(made.format.first, FIRST)
+    if made.format is AVRO:
+        registry.compare(f"{made.rows}-value")
+    return made
+
+
+def test_a_topic_is_copied_while_its_schema_grows_and_reader_and_writer_are_killed(
+    place: Place, work: Work
+) -> None:
+    """A schema that the registry refuses is one line; bytes that are no record are left out."""
+    running = work.start(place)
+    running.until(lambda: work.copied() == Counter(FIRST), "the first version is there", START_SECS)
+    for name in ("rows[0]", "copy[0]"):
+        running.until(partial(running.process_called, f"heron: {name}"), f"{name} runs").kill()
+    with (
+        pytest.raises(ComponentError, match=rf"subject {work.rows}-value of .*{work.format.why}"),
+        work.writer(work.format.refused, "id", "name"),
+    ):
+        pass
+    producer = confluent_kafka.Producer({"bootstrap.servers": work.broker.address})
+    producer.produce(work.rows, b"none")
+    assert producer.flush(START_SECS) == 0
+    work.write(work.format.second, SECOND, "north")
+    both = Counter(FIRST + SECOND)
+    running.until(lambda: work.copied() == both, "both versions are there", START_SECS)
+    ended = running.end()
+    assert "INCOMPLETE: rows raised 1 time outside of a tuple" in ended.err
+    assert f"{work.rows}[" in ended.err
+    assert "is left out" in ended.err
+    assert work.copied() == both
+
+
+def test_on_spark_a_copy_has_each_row_once_though_driver_and_workers_are_killed(
+    place: Place, work: Work
+) -> None:
+    work.write(work.format.second, SECOND, "north")
+    start: Callable[[], Running] = lambda: work.start(  # noqa: E731
+        place, "--engine", "spark", "--checkpoint", place.path / "checkpoint",
+        "--max-batch", BATCH, **{"kafka.finish.at.end": True},
+    )  # fmt: skip
+    running = start()
+    running.until(work.copied, "a batch is committed", SPARK_SECS)
+    for each in running.processes():
+        with suppress(psutil.Error):  # it ends with its parent
+            each.kill()
+    running.wait()
+    assert work.copied().total() < 2 * ROWS, "it was killed too late to show anything"
+    start().wait(SPARK_SECS).succeeded()
+    assert work.copied() == Counter(FIRST + SECOND)
