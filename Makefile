@@ -30,7 +30,7 @@ test-again: $(TESTED) ## The tests that failed last, one after the other
 	$(BIN)/python -m pytest --last-failed --last-failed-no-failures none --override-ini $(ALL_FOLDERS) tests
 
 # A file's tests share their servers: in one process each.
-test-cluster: $(TESTED) ## Against a real YARN, HDFS and Kafka, whose jars Maven brings (mvn)
+test-cluster: $(TESTED) ## Against a real YARN, HDFS, Kafka and schema registry, whose jars Maven brings (mvn)
 	@$(BIN)/python tests/cluster/jars.py
 	$(PYTEST) --dist loadfile tests/cluster
 

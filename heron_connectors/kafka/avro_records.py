@@ -74,17 +74,28 @@ class AvroPart:
 
     def _schema(self, said: Any) -> Any:
         """confluent_kafka's Schema: as it is said, or the newest, or of the declared types."""
-        if said is not None:
-            return _avro_schema(schema_text(said, self.part))
+        given = None if said is None else _avro_schema(schema_text(said, self.part))
         if self.registry.use_latest:
-            subject = self._subject(None)
-            with self.registry.asked(subject, self.topic):
-                found = self.registry.client.get_latest_version(subject)
-            if found.schema.schema_type not in (None, "AVRO"):
-                kind = found.schema.schema_type
-                raise ComponentError(f"subject {subject} has a schema of {kind}, not of AVRO")
-            return found.schema
-        return _avro_schema(json.dumps(self._derived()))
+            return self._newest(given)
+        return given or _avro_schema(json.dumps(self._derived()))
+
+    def _newest(self, given: Any) -> Any:
+        """The client writes by it, whatever else is said: values that are checked by another schema
+        would be converted without a word."""
+        expected = None if given is None else parsed_schema(given, self.registry)
+        subject = self._subject(expected)
+        with self.registry.asked(subject, self.topic):
+            found = self.registry.client.get_latest_version(subject).schema
+        if found.schema_type not in (None, "AVRO"):
+            raise ComponentError(
+                f"subject {subject} has a schema of {found.schema_type}, not of AVRO"
+            )
+        if given is not None and parsed_schema(found, self.registry) != expected:
+            raise ComponentError(
+                f"{schema_key(self.part)} is not the newest schema of subject {subject} of topic"
+                f" {self.topic}, by which {USE_LATEST} writes: leave one of them out"
+            )
+        return found
 
     def _derived(self) -> Any:
         untyped = [field for field, declared in self.types.items() if not declared]

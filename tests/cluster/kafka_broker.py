@@ -9,6 +9,7 @@ from typing import Any
 import confluent_kafka
 from confluent_kafka.admin import (
     AclBinding,
+    AclBindingFilter,
     AclOperation,
     AclPermissionType,
     AdminClient,
@@ -32,6 +33,7 @@ CONFIG = """\
 process.roles=broker,controller
 node.id=1
 listeners=PLAINTEXT://127.0.0.1:{broker},SASL_PLAINTEXT://127.0.0.1:{guests},CONTROLLER://127.0.0.1:{controller}
+listener.security.protocol.map=PLAINTEXT:PLAINTEXT,SASL_PLAINTEXT:SASL_PLAINTEXT,CONTROLLER:PLAINTEXT
 controller.listener.names=CONTROLLER
 controller.quorum.voters=1@127.0.0.1:{controller}
 log.dirs={folder}/log
@@ -50,7 +52,7 @@ broker.heartbeat.interval.ms=1000
 broker.session.timeout.ms=3000
 group.initial.rebalance.delay.ms=0
 group.min.session.timeout.ms=1000
-# Who comes without a name may do everything, a guest what is not denied.
+# Who comes without a name may do everything, a guest with a resource without rules, too.
 sasl.enabled.mechanisms=PLAIN
 listener.name.sasl_plaintext.plain.sasl.jaas.config={login} required user_guest="guest";
 authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer
@@ -139,14 +141,15 @@ class KafkaBroker:
 
         until(led, "the broker leads the topics", START_SECS)
 
-    def deny(self, kind: str, name: str, operation: str) -> None:
-        """From now on a guest lacks that right on a resource (`TOPIC`, `GROUP`, …)."""
-        rule = AclBinding(
-            ResourceType[kind], name, ResourcePatternType.LITERAL, "User:guest", "*",
-            AclOperation[operation], AclPermissionType.DENY,
-        )  # fmt: skip
-        for each in self._admin().create_acls([rule]).values():
+    def only_describe(self, kind: str, name: str) -> None:
+        """From now on a guest lacks all other rights on a resource (`TOPIC`, `GROUP`, …)."""
+        named = (ResourceType[kind], name, ResourcePatternType.LITERAL, "User:guest", "*")
+        rule = (*named, AclOperation.DESCRIBE, AclPermissionType.ALLOW)
+        admin = self._admin()  # what it is doing ends with it
+        for each in admin.create_acls([AclBinding(*rule)]).values():
             each.result(timeout=30)
+        known = AclBindingFilter(*rule)
+        until(lambda: admin.describe_acls(known).result(timeout=30), "the rule holds", START_SECS)
 
     def produce(self, topic: str, numbers: Iterable[int]) -> None:
         """Write numbers as text, each into the partition that its remainder names, in order: a new

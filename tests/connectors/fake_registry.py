@@ -39,7 +39,8 @@ class FakeRegistry:
                 return self._version(subject, version)
             case ("GET", ["schemas", "ids", number]):
                 at = int(number) - 1
-                return (200, self.schemas[at]) if at < len(self.schemas) else _missing("Schema")
+                known = 0 <= at < len(self.schemas)
+                return (200, self.schemas[at]) if known else _missing("Schema")
         return 405, {"error_code": 405, "message": f"{method} {path}"}
 
     def _number(self, schema: dict[str, Any]) -> int:

@@ -141,6 +141,19 @@ def test_the_newest_schema_of_the_subject_is_written_by(registry: FakeRegistry) 
     assert registry.subjects == before
 
 
+def test_another_schema_than_the_newest_is_not_what_values_are_checked_by(
+    registry: FakeRegistry,
+) -> None:
+    """The client would write them by the newest: 1.5 as the int 1."""
+    written(registry, [1], untyped("id"), kafka__value__schema=V1)
+    latest = {"kafka__schema__use__latest": True}
+    wider = {**V1, "fields": [{"name": "id", "type": "double"}]}
+    said = refused(registry, untyped("id"), kafka__value__schema=wider, **latest)
+    assert "kafka.value.schema is not the newest schema of subject rows-value of topic rows" in said
+    ((_, value),) = written(registry, [2], untyped("id"), kafka__value__schema=V1, **latest)
+    assert value == b"\0\0\0\0\1\x04"
+
+
 def test_a_name_and_a_password_are_sent_and_never_told(registry: FakeRegistry) -> None:
     registry.authorization = "Basic " + base64.b64encode(b"me:secret").decode()
     login = {"basic.auth.user.info": "me:secret"}
