@@ -182,12 +182,14 @@ class KafkaSink(WriteAheadSink):
             with self._consumer(self._group_of_runs) as consumer:
                 (found,) = consumer.committed(self._noted(0), timeout=METADATA_SECS)
         except kafka().KafkaException as error:
-            return self._not_known(error.args[0])
+            self._warn_of(error.args[0])
+            return None
         if found.error is not None:
-            return self._not_known(found.error)
+            self._warn_of(found.error)
+            return None
         return None if found.offset < 0 else int(found.offset)
 
-    def _not_known(self, error: Any) -> None:
+    def _warn_of(self, error: Any) -> None:
         if self._rights.lacking(error):
             self.logger.warning(
                 "the run that wrote last is not known: %s", self._rights.described(error)

@@ -7,15 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import confluent_kafka
-from confluent_kafka.admin import (
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin._acl import (
     AclBinding,
     AclBindingFilter,
     AclOperation,
     AclPermissionType,
-    AdminClient,
-    ResourcePatternType,
-    ResourceType,
 )
+from confluent_kafka.admin._resource import ResourcePatternType, ResourceType
 from confluent_kafka.cimpl import NewTopic
 
 from servers import START_SECS, Servers, free_ports
@@ -143,7 +142,13 @@ class KafkaBroker:
 
     def only_describe(self, kind: str, name: str) -> None:
         """From now on a guest lacks all other rights on a resource (`TOPIC`, `GROUP`, …)."""
-        named = (ResourceType[kind], name, ResourcePatternType.LITERAL, "User:guest", "*")
+        named = (
+            ResourceType[kind],
+            name,
+            ResourcePatternType.LITERAL,
+            "User:guest",
+            "*",
+        )
         rule = (*named, AclOperation.DESCRIBE, AclPermissionType.ALLOW)
         admin = self._admin()  # what it is doing ends with it
         for each in admin.create_acls([AclBinding(*rule)]).values():

@@ -1,11 +1,13 @@
 """A topology that copies a topic by the schemas of a registry; whether to its end, its -o say."""
 
+from typing import Any
+
 from heronpy_compat import Topology
 from heronpy_compat.connectors.kafka import KafkaSink, KafkaSpout
 
 
 class Rows(KafkaSpout):
-    outputs = {"id": "bigint", "name": "string"}
+    outputs: Any = {"id": "bigint", "name": "string"}
 
 
 class RegistryCopy(Topology):

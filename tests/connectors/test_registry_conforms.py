@@ -131,7 +131,9 @@ def test_a_changed_schema_is_another_version_or_is_refused(
 
 
 @pytest.mark.parametrize(
-    "made", [lambda it, _: avro(it, **{"kafka.value.schema": GIVEN}), protobuf], ids=["avro", "pb"]
+    "made",
+    [lambda it, _: avro(it, "", **{"kafka.value.schema": GIVEN}), protobuf],
+    ids=["avro", "pb"],
 )
 def test_it_is_exact_on_spark_whenever_it_is_killed(
     registry: FakeRegistry, made: Made, tmp_path: Path
