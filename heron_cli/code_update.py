@@ -5,11 +5,12 @@ import socket
 from dataclasses import dataclass
 from typing import Any
 
-from heron_cli.configure import ORIGINAL_NAME, config_layer
+from heron_cli.configure import config_layer
 from heron_cli.loading import load_in_child
 from heron_cli.options.source import SourceOptions
 from heron_cli.resolve_source import resolve
 from heron_cli.running_topology import RunningTopology
+from heron_core import config as keys
 from heron_core.dead_letters import routed
 from heron_core.errors import TopologyError, UsageError
 from heron_core.records import replace
@@ -78,7 +79,7 @@ def _loaded(file: str, running: TopologySpec) -> TopologySpec:
     """The topology of the same name in a file, with the config by which it runs."""
     if not os.path.exists(file):
         raise UsageError(f"--code {file}: there is no such file")
-    own_name = str(running.config.get(ORIGINAL_NAME, running.name))
+    own_name = str(running.config.get(keys.ORIGINAL_NAME, running.name))
     source = resolve(SourceOptions(file, None, None, None))
     request = replace(
         source.request,

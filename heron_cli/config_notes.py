@@ -4,8 +4,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from heron_cli.number_text import counted
-from heron_core import config, config_keys
-from heron_core.config_effects import Idle, idle_keys
+from heron_core import config
+from heron_core.config import spelling
+from heron_core.config.effects import Idle, idle_keys
 from heron_core.storm_settings import instances_of
 from heron_core.topology import ComponentSpec, Config, TopologySpec
 
@@ -21,13 +22,13 @@ def config_notes(
     """
     layers = [topology.config, *(each.config for each in loaded.components)]
     given = list(dict.fromkeys(key for layer in layers for key in layer))
-    if idle := [key for key in given if config_keys.is_of_others(key)]:
+    if idle := [key for key in given if spelling.is_of_others(key)]:
         yield f"note: these keys of Storm or Heron do nothing here: {', '.join(idle)}"
-    if unknown := config_keys.unknown_keys(given):
+    if unknown := spelling.unknown_keys(given):
         yield f"note: unknown keys, which only components can read: {', '.join(unknown)}"
     yield from _idle_notes(topology, is_query)
     for key in options:
-        if not key.startswith(config_keys.KNOWN_PREFIXES) and not _is_said(key, loaded):
+        if not key.startswith(spelling.KNOWN_PREFIXES) and not _is_said(key, loaded):
             yield f"note: {key} is a key for your components only{_hint(key, given, options)}"
     yield from _overruled_notes(loaded, topology)
     yield from _parallelism_notes(loaded, topology)
@@ -41,7 +42,7 @@ def _is_said(key: str, loaded: TopologySpec) -> bool:
 def _idle_notes(topology: TopologySpec, is_query: bool) -> Iterator[str]:
     reasons: dict[tuple[str, str], list[str]] = {}
     for each in idle_keys(topology, is_query):
-        if not config_keys.is_of_others(each.key) and not _says_the_query(each, is_query):
+        if not spelling.is_of_others(each.key) and not _says_the_query(each, is_query):
             reasons.setdefault((each.owner, each.why), []).append(each.key)
     for (owner, why), found in reasons.items():
         whose = f"{topology.by_name[owner].label}: " if owner else ""
@@ -85,5 +86,5 @@ def _tasks_key(own: Config, component: ComponentSpec, number: int) -> str:
 
 def _hint(key: str, given: Iterable[str], options: Mapping[str, Any]) -> str:
     own = [each for each in given if each not in options]
-    close = config_keys.resembled(key, own)
+    close = spelling.resembled(key, own)
     return f"; did you mean {close}?" if close else ""

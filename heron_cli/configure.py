@@ -20,8 +20,6 @@ from heron_core.topology import Config, TopologySpec
 from heron_core.validation import check, check_native
 from heronpy_compat.aliases import other_heronpy
 
-ORIGINAL_NAME = "topology.original_name"
-"""What a topology is called by its file when it runs under another name (streamparse)."""
 LOG_LEVEL = "pystorm.log.level"
 
 OWN_KEYS = {
@@ -68,7 +66,7 @@ def configured(
     )
     added: dict[str, Any] = {}
     if name != original:
-        added[ORIGINAL_NAME] = original
+        added[keys.ORIGINAL_NAME] = original
     if keys.flag(keys.with_defaults(topology.config), keys.DEBUG):
         added[LOG_LEVEL] = "debug"
     topology = routed(replace(topology, config={**topology.config, **added}), os.path.abspath)

@@ -8,12 +8,12 @@ from typing import Any
 
 import click
 
-from heron_cli.configure import ORIGINAL_NAME, config_layer
+from heron_cli.configure import config_layer
 from heron_cli.options.topology import JSON_FORM, TopologyOptions
 from heron_cli.project import CONFIG_FILE
 from heron_cli.resolve_source import Source
 from heron_core import config as keys
-from heron_core.config_effects import TOPOLOGY_KEYS, idle_keys
+from heron_core.config.effects import TOPOLOGY_KEYS, idle_keys
 from heron_core.topology import ComponentSpec, TopologySpec
 
 DEFAULT = "default"
@@ -76,7 +76,7 @@ class Settling:
             dict.fromkeys(own, self._file),
             {**project, **environment.origins},
             dict.fromkeys(api, "default of its API"),
-            {keys.TOPOLOGY_NAME: "its name", ORIGINAL_NAME: "-N"},
+            {keys.TOPOLOGY_NAME: "its name", keys.ORIGINAL_NAME: "-N"},
             {key: DEFAULT for key in keys.DEFAULTS if key not in self.topology.config},
         ]
 

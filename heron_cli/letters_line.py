@@ -2,7 +2,7 @@
 
 from heron_cli.letters_text import counted
 from heron_connectors.letters.folder import letters_since
-from heron_core.config_names import DEAD_LETTER
+from heron_core.config.names import DEAD_LETTER
 from heron_core.dead_letter_target import BoltTarget, FileTarget, Target, target_of, where
 from heron_core.dead_letters import ERRORS
 from heron_core.errors import HeronError

@@ -6,7 +6,7 @@ from typing import Any
 
 from heron_cli.options.find_topology import Target
 from heron_cli.running_topology import not_running
-from heron_core.config_names import DEAD_LETTER
+from heron_core.config.names import DEAD_LETTER
 from heron_core.dead_letter_target import BoltTarget, FileTarget, KafkaTarget, target_of, where
 from heron_core.dead_letter_target import Target as LetterTarget
 from heron_core.dead_letters import CALL_FIELDS, REPLAYED

@@ -63,6 +63,7 @@ COMMANDS = {
         "Show how many containers each topology has on each host.",
     ),
     "clusters": ("heron_cli.commands.clusters", "List the clusters, and check what they need."),
+    "keys": ("heron_cli.commands.keys", "List the configuration keys, their defaults and meaning."),
     "service": (
         "heron_cli.commands.service",
         "Print a systemd unit that runs a topology and resumes it.",

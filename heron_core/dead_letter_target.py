@@ -2,7 +2,7 @@
 
 from msgspec import Struct
 
-from heron_core.config_names import DEAD_LETTER
+from heron_core.config.names import DEAD_LETTER
 from heron_core.errors import TopologyError, shown
 
 FILE_PREFIX = "file:"

@@ -14,7 +14,7 @@ that is, and an instance gives such a tuple the component and stream that it cam
 
 from collections.abc import Callable, Iterable
 
-from heron_core.config_names import DEAD_LETTER
+from heron_core.config.names import DEAD_LETTER
 from heron_core.dead_letter_target import (
     FILE_PREFIX,
     BoltTarget,

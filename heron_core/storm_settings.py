@@ -10,7 +10,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from heron_core.config import (
+    CORE_PERCENT_MAX,
     CPU_MAP,
+    MIB_MAX,
     RAM_MAP,
     STORM_CPU_PERCENT,
     STORM_HEAP_MB,
@@ -19,16 +21,13 @@ from heron_core.config import (
     STORM_TASKS_MAX,
     whole_number,
 )
+from heron_core.config.readers import positive
 from heron_core.errors import TopologyError, shown
 from heron_core.records import replace
 from heron_core.topology import ComponentSpec, Config, TopologySpec
 
 CORE_PERCENT = 100
 """Storm counts a core as 100."""
-CORE_PERCENT_MAX = 1e8
-"""A million cores, as the packing's maps take at most."""
-MIB_MAX = 1 << 30
-"""A pebibyte, as the packing's maps take at most."""
 
 
 def settled(topology: TopologySpec) -> TopologySpec:
@@ -107,7 +106,7 @@ def _map(key: str, topology: TopologySpec, read: Any) -> dict[str, str]:
 def _cores(config: Config) -> str | None:
     if config.get(STORM_CPU_PERCENT) is None:
         return None
-    percent = _positive(config, STORM_CPU_PERCENT, CORE_PERCENT_MAX)
+    percent = positive(config, STORM_CPU_PERCENT, CORE_PERCENT_MAX)
     return f"{percent / CORE_PERCENT:g}"
 
 
@@ -115,20 +114,7 @@ def _memory_bytes(config: Config) -> str | None:
     """As in Storm, the other memory counts beside a heap."""
     if config.get(STORM_HEAP_MB) is None:
         return None
-    mib = _positive(config, STORM_HEAP_MB, MIB_MAX)
+    mib = positive(config, STORM_HEAP_MB, MIB_MAX)
     if config.get(STORM_OTHER_MEMORY_MB):
-        mib += _positive(config, STORM_OTHER_MEMORY_MB, MIB_MAX)
+        mib += positive(config, STORM_OTHER_MEMORY_MB, MIB_MAX)
     return str(int(mib * (1 << 20)))
-
-
-def _positive(config: Config, key: str, most: float) -> float:
-    value = config[key]
-    try:
-        number = float(value)
-    except (TypeError, ValueError, OverflowError):
-        number = 0.0
-    if isinstance(value, bool) or not 0.0 < number <= most:
-        raise TopologyError(
-            f"{key} must be a number above 0 and of at most {most:.0f}, not {shown(value)}"
-        )
-    return number

@@ -9,9 +9,10 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 
-from heron_core import config, config_keys, storm_settings
+from heron_core import config, storm_settings
 from heron_core.algorithms.autoscale.options import check as check_autoscale
-from heron_core.config_effects import component_config
+from heron_core.config import spelling
+from heron_core.config.effects import component_config
 from heron_core.dead_letters import with_errors
 from heron_core.errors import TopologyError, shown
 from heron_core.topology import (
@@ -262,7 +263,7 @@ def _config_problems(topology: TopologySpec) -> Iterator[str]:
 
 
 def _misspelt(given: Config) -> str | None:
-    found = config_keys.misspelt(given)
+    found = spelling.misspelt(given)
     return found and f"unknown key {found[0]!r}; did you mean {found[1]!r}?"
 
 

@@ -3,10 +3,9 @@
 from dataclasses import dataclass
 from typing import Any
 
+from heron_core.config.names import SHELL_COMMAND
 from heron_core.topology import DEFAULT_STREAM, ComponentSpec, InputSpec, TopologySpec
 
-SHELL_COMMAND = "heronpy.shell.command"
-"""Key of a multi-lang component's config: [program, argument, …]."""
 FIELDS_SHOWN = 4
 """More of a stream's fields would make its edge longer than anything else."""
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from heron_connectors.spark import frames
 from heron_core import config as keys
-from heron_core.config_effects import SPARK_IDLE, idle_keys
+from heron_core.config.effects import SPARK_IDLE, idle_keys
 from heron_core.errors import TopologyError
 from heron_core.plans import ContainerPlan, InstancePlan, PackingPlan, Resource
 from heron_core.records import replace

@@ -8,6 +8,7 @@ from typing import Any
 from heron_api.stream import Stream
 from heron_core import config as keys
 from heron_core import validation
+from heron_core.config.names import SHELL_COMMAND
 from heron_core.errors import UsageError
 from heron_core.topology import (
     DEFAULT_STREAM,
@@ -19,7 +20,7 @@ from heron_core.topology import (
     TopologySpec,
 )
 from heron_core.validation import choices
-from heron_frontends.components.java import SHELL_BOLT, SHELL_COMMAND, SHELL_SPOUT
+from heron_frontends.components.java import SHELL_BOLT, SHELL_SPOUT
 from heron_tester import fixtures
 from heron_tester.clock import START_TIME
 from heron_tester.engine import Engine

@@ -15,7 +15,7 @@ from heron_core import config as keys
 from heron_core.algorithms.autoscale.autoscaler import Autoscaler, Decision, Finding
 from heron_core.algorithms.autoscale.options import Mode, Options
 from heron_core.algorithms.autoscale.readings import readings_of
-from heron_core.config_effects import component_config
+from heron_core.config.effects import component_config
 from heron_core.errors import HeronError
 from heron_core.operations import Kind
 from heron_core.plans import packing_from_json, packing_to_json

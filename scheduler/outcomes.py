@@ -9,7 +9,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from heron_core.config_names import DEAD_LETTER
+from heron_core.config.names import DEAD_LETTER
 from heron_core.errors import HeronError, ProtocolError
 from heron_core.exit_codes import ExitCode
 from heron_core.plans import PackingPlan, TopologyState, packing_from_json

@@ -7,10 +7,10 @@ from typing import Any
 from heron_api.class_loading import load_class
 from heron_api.component.base_component import BaseComponent
 from heron_core.component import Bindings, EngineBolt, EngineSpout
+from heron_core.config.names import FLUX_RECIPE
 from heron_core.topology import ComponentSpec
 from heron_frontends.adapters.heronpy_component import HeronpyBolt, HeronpySpout
 
-RECIPE = "heronpy.flux.recipe"
 """Config key of what a Flux file says about an object: constructor arguments, properties, calls."""
 
 _GIVEN = {True: ("finish", "logger", "call_soon"), False: ("logger", "call_soon")}
@@ -41,7 +41,7 @@ def construct(spec: ComponentSpec, bindings: Bindings) -> EngineSpout | EngineBo
 
 def _recipe(config: Mapping[str, Any]) -> tuple[tuple[Any, ...], Callable[[Any], None]]:
     """Constructor arguments, and what is to be called on the new object."""
-    if RECIPE not in config:
+    if FLUX_RECIPE not in config:
         return (), lambda _: None
     from heron_frontends.flux.objects import construction  # only a Flux file's components need it
 

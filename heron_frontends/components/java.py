@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from heron_connectors.files.spout import PATH
+from heron_core.config.names import SHELL_COMMAND
 from heron_core.errors import TopologyError
 from heron_core.topology import DEFAULT_STREAM, StreamSpec
 from heron_frontends.components.settings import WORDS
 
-SHELL_COMMAND = "heronpy.shell.command"
 SHELL_BOLT = "heron_frontends.adapters.multilang.ShellBolt"
 SHELL_SPOUT = "heron_frontends.adapters.multilang.ShellSpout"
 NO_OUTPUTS = "NONE_BUT_FLUX_WANTS_SOMETHING_HERE"

@@ -5,13 +5,13 @@ from typing import Any
 
 from heron_api.component.base_component import BaseComponent
 from heron_api.stream import Stream
+from heron_core.config.names import FLUX_RECIPE, SHELL_COMMAND
 from heron_core.errors import TopologyError
 from heron_core.records import replace
 from heron_core.topology import DEFAULT_STREAM, ComponentSpec, StreamSpec
 from heron_frontends.components import java
 from heron_frontends.flux import object_definitions, shell_components, signature_check
 from heron_frontends.flux.definitions import ObjectDefinition, VertexDefinition
-from heron_frontends.flux.objects import RECIPE
 
 _DECLARES = "declare_output_fields"
 _HOOK = {True: "next_tuple", False: "process"}
@@ -74,7 +74,9 @@ def _python(
     # streamparse's classes bring config of their own, of which ticks are the usual part.
     config = dict(own) if isinstance(own, dict) and not issubclass(found, BaseComponent) else {}
     if object_definitions.needs_recipe(definition):
-        config[RECIPE] = object_definitions.recipe(definition, definition.class_name, components)
+        config[FLUX_RECIPE] = object_definitions.recipe(
+            definition, definition.class_name, components
+        )
     return config
 
 
@@ -97,7 +99,7 @@ def _equivalent(
 def _shell(vertex: VertexDefinition) -> tuple[str, dict[str, Any], list[StreamSpec]]:
     class_path, config, outputs = _equivalent(vertex)
     streams, more = shell_components.configured(vertex.object, outputs or [])
-    runs = shell_components.python_class_path(config[java.SHELL_COMMAND])
+    runs = shell_components.python_class_path(config[SHELL_COMMAND])
     if runs is None:
         return class_path, {**config, **more}, streams
     definition = replace(_called(vertex.object, runs), arguments=(), methods=())

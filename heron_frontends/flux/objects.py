@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from heron_api.class_loading import load_class
 from heron_api.custom_grouping import ICustomGrouping
 from heron_api.user_errors import format_error
+from heron_core.config.names import FLUX_RECIPE
 from heron_core.errors import ComponentError
 from heron_core.wire.pickled import opened
 
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 
     from heron_api.topology_context import TopologyContext
 
-RECIPE = "heronpy.flux.recipe"
 """Key of a component's config."""
 
 Recipe = Mapping[str, Any]
@@ -42,10 +42,10 @@ def construction(config: Mapping[str, Any]) -> tuple[tuple[Any, ...], Callable[[
     Without a recipe there are no arguments and nothing to do. ComponentError names the line of the
     Flux file when one of the objects cannot be made.
     """
-    if config.get(RECIPE) is None:
+    if config.get(FLUX_RECIPE) is None:
         return (), lambda _: None
     # Values that JSON cannot say, dates for instance, have it travel pickled.
-    recipe = opened({RECIPE: config[RECIPE]})[RECIPE]
+    recipe = opened({FLUX_RECIPE: config[FLUX_RECIPE]})[FLUX_RECIPE]
     objects = _objects(recipe)
     own = recipe["object"]
 

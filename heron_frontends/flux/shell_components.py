@@ -8,13 +8,13 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
+from heron_core.config.names import SHELL_ENVIRONMENT
 from heron_core.records import replace
 from heron_core.topology import DEFAULT_STREAM, StreamSpec
 from heron_core.validation import choices
 from heron_frontends.components.java import NO_OUTPUTS
 from heron_frontends.flux.definitions import ConfigMethod, ObjectDefinition
 
-ENVIRONMENT = "heronpy.shell.environment"
 """Config key: environment variables of the program, name -> value."""
 
 _METHODS = {
@@ -47,7 +47,7 @@ def configured(
             config[args[0]] = args[1]
         elif method.name == "setEnv":
             variables = {str(key): str(value) for key, value in args[0].items()}
-            config[ENVIRONMENT] = {**config.get(ENVIRONMENT, {}), **variables}
+            config[SHELL_ENVIRONMENT] = {**config.get(SHELL_ENVIRONMENT, {}), **variables}
         else:
             name = args[0] if len(args) > 1 else DEFAULT_STREAM
             streams[name] = StreamSpec(name, _fields(method, args[-1]))

@@ -14,7 +14,8 @@ from typing import Any
 from heron_api.class_loading import load_class
 from heron_api.component.base_component import BaseComponent
 from heron_api.user_errors import display_path, install_hint, is_users
-from heron_core.config_effects import component_config
+from heron_core.config.effects import component_config
+from heron_core.config.names import FLUX_RECIPE
 from heron_core.errors import ComponentError, TopologyError
 from heron_core.library import LIBRARIES
 from heron_core.optional_packages import missing
@@ -32,7 +33,6 @@ HOOKS = ("next_tuple", "process", "processWindow", "process_batch")
 """Methods that a user's class has to define if what it is derived from only raises."""
 _ADAPTERS = "heron_frontends.adapters."
 """Shell components: their class is ours, and importing it costs time."""
-_RECIPE = "heronpy.flux.recipe"
 """Config key of an object that a Flux file makes; its constructor is checked there."""
 
 
@@ -58,7 +58,7 @@ def _problems(spec: ComponentSpec, topology: TopologySpec, runs_here: bool) -> I
         if runs_here:  # the hosts of a cluster may have what this one lacks
             yield f"{label}: {error}"
         return
-    if _RECIPE not in spec.config:
+    if FLUX_RECIPE not in spec.config:
         yield from _constructor_problems(label, kind)
     yield from _hook_problems(label, kind, "next_tuple" if spec.is_spout else "process")
     yield from shape_problems(label, kind, spec.is_spout)

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from heron_core import config as keys
+from heron_core.config.names import SHELL_COMMAND
 from heron_core.errors import TopologyError
 from heron_core.topology import (
     ComponentSpec,
@@ -24,7 +25,6 @@ from heron_core.validation import choices
 from heron_frontends.adapters.storm_groupings import custom_grouping
 from heron_frontends.components.java import (
     SHELL_BOLT,
-    SHELL_COMMAND,
     SHELL_SPOUT,
     is_drawing,
     resolve,

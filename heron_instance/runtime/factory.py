@@ -21,7 +21,7 @@ from heron_api.state.binding import (
 from heron_api.state.migration import migrate
 from heron_core import config as keys
 from heron_core.component import EngineBolt, EngineComponent, EngineSpout
-from heron_core.config_effects import component_config
+from heron_core.config.effects import component_config
 from heron_core.errors import ComponentError
 from heron_core.native import plain_packer
 from heron_core.plans import PackingPlan

@@ -17,7 +17,7 @@ from heronpy_compat.streamlet.errors import StreamletError
 SEPARATOR = "+"
 NAME_BYTES_MAX = 100
 """Of a bolt's name: half of what a component may have, and what fits into a line of `stats`."""
-_MAPS = ("topology.component.rammap", "topology.component.cpumap", "topology.component.diskmap")
+_MAPS = (keys.RAM_MAP, keys.CPU_MAP, keys.DISK_MAP)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,9 +5,9 @@ import shlex
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from heron_core.config.names import FIRST_FIT_DECREASING, ROUND_ROBIN
 from heron_core.sizes import parse_size
 from heron_core.validation import choices
-from heron_engine.scheduler.packing import FIRST_FIT_DECREASING, ROUND_ROBIN
 
 if TYPE_CHECKING:
     from heron_frontends.flux.documents import Located

@@ -27,7 +27,7 @@ from heron_engine.scheduler.container.grace import INSTANCE_GRACE_SECS, SERVICE_
 from heron_engine.scheduler.container.run_mark import Mark, begin_states
 from heron_engine.scheduler.container.supervisor import PlanMessage, Supervisor
 from heron_engine.scheduler.container.supervisor_events import ProcessSpec
-from heron_engine.scheduler.packing.resources import COMPONENT_RAM_MAP, component_bytes
+from heron_engine.scheduler.packing.resources import component_bytes
 from heron_engine.scheduler.savepoints import absolute_url, run_of, store_url
 from heron_io.imports import put_on_search_path
 from heron_io.logs import log_to
@@ -134,7 +134,7 @@ def process_specs(spec: ContainerSpec) -> list[ProcessSpec]:
     if spec.container == MASTER_CONTAINER:
         return [_master_spec(spec)]
     instances = spec.packing.container(spec.container).instances
-    limits = component_bytes(spec.topology, COMPONENT_RAM_MAP)
+    limits = component_bytes(spec.topology, keys.RAM_MAP)
     return [
         _stream_manager_spec(spec),
         *(_instance_spec(spec, each, limits.get(each.component)) for each in instances),

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 from heron_core.algorithms.backoff import RestartPolicy, middle
 from heron_core.algorithms.standstill import NOTABLE_SECS, Standstill
+from heron_core.config.names import RAM_MAP
 from heron_core.exit_codes import ExitCode, describe_end
 from heron_core.plans import MIB
 from heron_core.story import Story
@@ -50,7 +51,6 @@ from heron_engine.scheduler.container.supervisor_events import (
 TIMER_SECS = 1.0
 """Between two timers at most; a supervisor reports its own heartbeats as often."""
 MEMORY_WARNED_SHARE = 0.9
-RAMMAP = "topology.component.rammap"
 """Where a process's limit of memory comes from."""
 RELOAD_RETRY_SECS = 1.0
 """After a reload that failed: the state store may be away."""
@@ -177,7 +177,9 @@ class SupervisorCore:
         limit = process.spec.memory_bytes_max
         if limit is None or process.phase is not Phase.RUNNING or self.outcome is not None:
             return
-        used = f"uses {event.used_bytes / MIB:.0f} MB of the {limit / MIB:.0f} MB that {RAMMAP} has"
+        used = (
+            f"uses {event.used_bytes / MIB:.0f} MB of the {limit / MIB:.0f} MB that {RAM_MAP} has"
+        )
         if event.used_bytes > limit and process.kill_at == NEVER:
             process.kill_reason = f"it {used}, and is restarted"
             process.kill_at = now + process.spec.grace_secs

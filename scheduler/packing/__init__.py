@@ -3,16 +3,16 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from heron_core.config.names import (
+    FIRST_FIT_DECREASING,
+    HERON_PACKING_CLASS,
+    PACKING_ALGORITHM,
+    ROUND_ROBIN,
+)
 from heron_core.errors import TopologyError, shown
 from heron_core.plans import PackingPlan
 from heron_core.topology import TopologySpec
 from heron_engine.scheduler.packing import first_fit, repacking, round_robin
-
-ALGORITHM = "topology.packing.algorithm"
-HERON_ALGORITHM_CLASS = "heron.class.packing.algorithm"
-
-ROUND_ROBIN = "round_robin"
-FIRST_FIT_DECREASING = "first_fit_decreasing"
 
 _ALGORITHMS: Mapping[str, Callable[[TopologySpec], PackingPlan]] = {
     ROUND_ROBIN: round_robin.pack,
@@ -36,19 +36,21 @@ def algorithm_name(config: Mapping[str, Any]) -> str:
     Heron's key with the name of a Java class, in any package, is read when ours is not set.
     TopologyError names the key and the choices.
     """
-    value = config.get(ALGORITHM)
+    value = config.get(PACKING_ALGORITHM)
     if value is not None:
         if not isinstance(value, str) or value not in _ALGORITHMS:
-            raise TopologyError(f"{ALGORITHM} is {shown(value)}: use {' or '.join(_ALGORITHMS)}")
+            raise TopologyError(
+                f"{PACKING_ALGORITHM} is {shown(value)}: use {' or '.join(_ALGORITHMS)}"
+            )
         return str(value)
-    value = config.get(HERON_ALGORITHM_CLASS)
+    value = config.get(HERON_PACKING_CLASS)
     if value is None:
         return ROUND_ROBIN
     for class_name, name in _HERON_CLASSES.items():
         if isinstance(value, str) and value.endswith(class_name):
             return name
     raise TopologyError(
-        f"{HERON_ALGORITHM_CLASS} is {shown(value)}: use a {' or '.join(_HERON_CLASSES)}"
+        f"{HERON_PACKING_CLASS} is {shown(value)}: use a {' or '.join(_HERON_CLASSES)}"
     )
 
 

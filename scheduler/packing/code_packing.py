@@ -8,10 +8,10 @@ after any other update. Whoever is not concerned stays where and what it is.
 from collections.abc import Mapping
 
 from heron_core.code_change import CodeChange
+from heron_core.config.names import FIRST_FIT_DECREASING
 from heron_core.plans import ContainerPlan, PackingPlan
 from heron_core.records import replace
 from heron_engine.scheduler.packing import (
-    FIRST_FIT_DECREASING,
     algorithm_name,
     first_fit,
     round_robin,

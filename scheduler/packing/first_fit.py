@@ -13,7 +13,8 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from heron_core.config import whole_number
+from heron_core import config as keys
+from heron_core.config.readers import byte_count, core_count
 from heron_core.errors import TopologyError
 from heron_core.plans import GIB, ContainerPlan, InstancePlan, PackingPlan, Resource
 from heron_core.topology import TopologySpec
@@ -26,11 +27,9 @@ PADDING_PERCENTAGE = 10
 MAX_INSTANCES = 10
 INSTANCE_CPU_MIN = 0.1  # MinCpuConstraint.java
 
-RAM_FIRST = "RAM_FIRST"
-CPU_FIRST = "CPU_FIRST"
 _ORDERS: Mapping[str, Callable[[Resource], tuple[float, float]]] = {
-    RAM_FIRST: lambda resource: (-resource.ram_bytes, -resource.cpu),
-    CPU_FIRST: lambda resource: (-resource.cpu, -resource.ram_bytes),
+    keys.RAM_FIRST: lambda resource: (-resource.ram_bytes, -resource.cpu),
+    keys.CPU_FIRST: lambda resource: (-resource.cpu, -resource.ram_bytes),
 }
 
 
@@ -125,12 +124,12 @@ def _assign(instance: InstancePlan, containers: dict[int, _Container], limits: _
 
 def _limits(config: Mapping[str, Any]) -> _Limits:
     most = MAX_INSTANCES
-    if config.get(resources.CONTAINER_MAX_INSTANCES) is not None:
-        most = whole_number(config, resources.CONTAINER_MAX_INSTANCES, 1)
+    if config.get(keys.CONTAINER_MAX_INSTANCES) is not None:
+        most = keys.whole_number(config, keys.CONTAINER_MAX_INSTANCES, 1)
     default = resources.INSTANCE_DEFAULT
-    cpu = resources.core_count(config, resources.CONTAINER_CPU)
-    ram = resources.byte_count(config, resources.CONTAINER_RAM)
-    disk = resources.byte_count(config, resources.CONTAINER_DISK)
+    cpu = core_count(config, keys.CONTAINER_CPU)
+    ram = byte_count(config, keys.CONTAINER_RAM)
+    disk = byte_count(config, keys.CONTAINER_DISK)
     capacity = Resource(
         default.cpu * most if cpu is None else cpu,
         default.ram_bytes * most if ram is None else ram,
@@ -140,8 +139,8 @@ def _limits(config: Mapping[str, Any]) -> _Limits:
 
 
 def _padding_least(config: Mapping[str, Any]) -> Resource:
-    cpu = resources.core_count(config, resources.CONTAINER_CPU_PADDING, zero=True)
-    ram = resources.byte_count(config, resources.CONTAINER_RAM_PADDING, 0)
+    cpu = core_count(config, keys.CONTAINER_CPU_PADDING, zero=True)
+    ram = byte_count(config, keys.CONTAINER_RAM_PADDING, 0)
     return Resource(
         PADDING.cpu if cpu is None else cpu,
         PADDING.ram_bytes if ram is None else ram,
@@ -150,19 +149,14 @@ def _padding_least(config: Mapping[str, Any]) -> Resource:
 
 
 def _padding_percentage(config: Mapping[str, Any]) -> int:
-    key = resources.CONTAINER_PADDING_PERCENTAGE
-    if config.get(key) is None:
-        return PADDING_PERCENTAGE
-    percentage = whole_number(config, key, 0)
-    if percentage >= 100:
-        raise TopologyError(f"{key} is {percentage}: use 0 to 99")
-    return percentage
+    given = config.get(keys.CONTAINER_PADDING_PERCENTAGE) is not None
+    return keys.value_of(config, keys.CONTAINER_PADDING_PERCENTAGE) if given else PADDING_PERCENTAGE
 
 
 def _sizes(topology: TopologySpec) -> dict[str, Resource]:
-    cpu = resources.component_cores(topology, resources.COMPONENT_CPU_MAP)
-    ram = resources.component_bytes(topology, resources.COMPONENT_RAM_MAP)
-    disk = resources.component_bytes(topology, resources.COMPONENT_DISK_MAP)
+    cpu = resources.component_cores(topology, keys.CPU_MAP)
+    ram = resources.component_bytes(topology, keys.RAM_MAP)
+    disk = resources.component_bytes(topology, keys.DISK_MAP)
     default = resources.INSTANCE_DEFAULT
     return {
         name: Resource(
@@ -175,13 +169,8 @@ def _sizes(topology: TopologySpec) -> dict[str, Resource]:
 
 
 def _strategy(config: Mapping[str, Any]) -> str:
-    value = config.get(resources.FFD_SORTING_STRATEGY, RAM_FIRST)
-    strategy = str(value).upper()
-    if strategy not in _ORDERS:
-        raise TopologyError(
-            f"{resources.FFD_SORTING_STRATEGY} is {value!r}: use {RAM_FIRST} or {CPU_FIRST}"
-        )
-    return strategy
+    key = keys.FFD_SORTING_STRATEGY
+    return str(keys.value_of({key: keys.RAM_FIRST, **config}, key))
 
 
 def _check_size(component: str, size: Resource, limits: _Limits) -> None:
@@ -190,15 +179,15 @@ def _check_size(component: str, size: Resource, limits: _Limits) -> None:
     if size.cpu < INSTANCE_CPU_MIN:
         raise TopologyError(
             f"an instance of {component} gets {size.cpu} cores: give it at least "
-            f"{INSTANCE_CPU_MIN} ({resources.COMPONENT_CPU_MAP})"
+            f"{INSTANCE_CPU_MIN} ({keys.CPU_MAP})"
         )
     if _within(size + limits.padding, limits.capacity):
         return
     least, capacity = _least_container(size, limits), limits.capacity
     for key, need, limit in (
-        (resources.CONTAINER_CPU, least.cpu, capacity.cpu),
-        (resources.CONTAINER_RAM, least.ram_bytes, capacity.ram_bytes),
-        (resources.CONTAINER_DISK, least.disk_bytes, capacity.disk_bytes),
+        (keys.CONTAINER_CPU, least.cpu, capacity.cpu),
+        (keys.CONTAINER_RAM, least.ram_bytes, capacity.ram_bytes),
+        (keys.CONTAINER_DISK, least.disk_bytes, capacity.disk_bytes),
     ):
         if need > limit:
             raise TopologyError(

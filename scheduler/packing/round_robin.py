@@ -12,6 +12,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from heron_core import config as keys
 from heron_core.config import (
     EFFECTIVELY_ONCE,
     RELIABILITY_MODE,
@@ -20,6 +21,7 @@ from heron_core.config import (
     whole_number,
     with_defaults,
 )
+from heron_core.config.readers import byte_count, core_count
 from heron_core.errors import TopologyError
 from heron_core.plans import GIB, ContainerPlan, InstancePlan, PackingPlan, Resource
 from heron_core.topology import TopologySpec
@@ -81,7 +83,7 @@ def pack(topology: TopologySpec) -> PackingPlan:
     config = with_defaults(topology.config)
     containers = _container_count(topology, config)
     first = resources.first_tasks(topology)
-    wanted = resources.component_bytes(topology, resources.COMPONENT_RAM_MAP)
+    wanted = resources.component_bytes(topology, keys.RAM_MAP)
     instances = [
         Placed(name, index, first[name] + index) for name, index in _biggest_first(topology, wanted)
     ]
@@ -149,42 +151,42 @@ def _container(
 
 
 def _cpu(topology: TopologySpec, config: Mapping[str, Any]) -> _Measure:
-    padding = resources.core_count(config, resources.CONTAINER_CPU_PADDING, zero=True)
+    padding = core_count(config, keys.CONTAINER_CPU_PADDING, zero=True)
     return _Measure(
-        key=resources.CONTAINER_CPU,
-        map_key=resources.COMPONENT_CPU_MAP,
-        wanted=resources.component_cores(topology, resources.COMPONENT_CPU_MAP),
+        key=keys.CONTAINER_CPU,
+        map_key=keys.CPU_MAP,
+        wanted=resources.component_cores(topology, keys.CPU_MAP),
         default=resources.INSTANCE_DEFAULT.cpu,
         padding=CPU_PADDING if padding is None else padding,
-        container=resources.core_count(config, resources.CONTAINER_CPU),
+        container=core_count(config, keys.CONTAINER_CPU),
         whole=False,
     )
 
 
 def _ram(topology: TopologySpec, config: Mapping[str, Any]) -> _Measure:
     return _Measure(
-        key=resources.CONTAINER_RAM,
-        map_key=resources.COMPONENT_RAM_MAP,
-        wanted=resources.component_bytes(topology, resources.COMPONENT_RAM_MAP),
+        key=keys.CONTAINER_RAM,
+        map_key=keys.RAM_MAP,
+        wanted=resources.component_bytes(topology, keys.RAM_MAP),
         default=resources.INSTANCE_DEFAULT.ram_bytes,
         padding=_ram_padding(config),
-        container=resources.byte_count(config, resources.CONTAINER_RAM),
+        container=byte_count(config, keys.CONTAINER_RAM),
         whole=True,
     )
 
 
 def _ram_padding(config: Mapping[str, Any]) -> int:
     """The padding that is set, else the sum of Heron's daemons."""
-    padding = resources.byte_count(config, resources.CONTAINER_RAM_PADDING, 0)
+    padding = byte_count(config, keys.CONTAINER_RAM_PADDING, 0)
     if padding is not None:
         return padding
     stateful = config[RELIABILITY_MODE] == EFFECTIVELY_ONCE
     defaults = {
-        resources.STMGR_RAM: DAEMON_RAM_BYTES,
-        resources.METRICSMGR_RAM: DAEMON_RAM_BYTES,
-        resources.CHECKPOINTMGR_RAM: DAEMON_RAM_BYTES if stateful else 0,
+        keys.STMGR_RAM: DAEMON_RAM_BYTES,
+        keys.METRICSMGR_RAM: DAEMON_RAM_BYTES,
+        keys.CHECKPOINTMGR_RAM: DAEMON_RAM_BYTES if stateful else 0,
     }
-    amounts = {key: resources.byte_count(config, key, 0) for key in defaults}
+    amounts = {key: byte_count(config, key, 0) for key in defaults}
     return sum(defaults[key] if amount is None else amount for key, amount in amounts.items())
 
 
@@ -204,9 +206,9 @@ class _Disk(Struct, frozen=True):
         topology: TopologySpec, config: Mapping[str, Any], assigned: Mapping[int, Sequence[Placed]]
     ) -> "_Disk":
         """From the config, and how the instances were assigned."""
-        wanted = resources.component_bytes(topology, resources.COMPONENT_DISK_MAP)
+        wanted = resources.component_bytes(topology, keys.DISK_MAP)
         default = resources.INSTANCE_DEFAULT.disk_bytes
-        limit = resources.byte_count(config, resources.CONTAINER_DISK)
+        limit = byte_count(config, keys.CONTAINER_DISK)
         if limit is None:
             fullest = max(
                 sum(wanted.get(placed.component, default) for placed in each)
@@ -219,8 +221,8 @@ class _Disk(Struct, frozen=True):
             used = sum(wanted.get(name, 0) for name in names)
             if used > limit:
                 raise TopologyError(
-                    f"{resources.COMPONENT_DISK_MAP} asks for {used} in container {number}, but "
-                    f"{resources.CONTAINER_DISK} is {limit}: set it to at least {used}"
+                    f"{keys.DISK_MAP} asks for {used} in container {number}, but "
+                    f"{keys.CONTAINER_DISK} is {limit}: set it to at least {used}"
                 )
             unsized = sum(name not in wanted for name in names)
             if unsized:

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from heron_core import config as keys
-from heron_core import config_keys
+from heron_core.config import spelling
 from heron_core.errors import SHOWN_CHARACTERS_MAX, TopologyError
 from heron_core.topology import ComponentSpec, StreamSpec, TopologySpec
 from heron_core.validation import check
@@ -35,7 +35,7 @@ def refused(key: str, value: object) -> str:
     return ""
 
 
-@pytest.mark.parametrize("key", sorted(config_keys.READ_HERE))
+@pytest.mark.parametrize("key", sorted(spelling.READ_HERE))
 def test_an_absurd_number_is_taken_or_refused_in_one_line(key: str) -> None:
     for value in ABSURD:
         line = refused(key, value)

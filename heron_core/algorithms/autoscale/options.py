@@ -7,6 +7,7 @@ from typing import Any
 from msgspec import Struct, field
 
 from heron_core import config as keys
+from heron_core.config.keys_of_runs import FOR_ALL
 from heron_core.errors import TopologyError, shown
 from heron_core.storm_settings import instances_limit
 from heron_core.topology import TopologySpec
@@ -113,16 +114,12 @@ def _components(topology: TopologySpec, config: Mapping[str, Any]) -> list[str]:
     """Who may be scaled: the bolts, or those of them that are named. A spout's number belongs to
     its source (partitions, files), which nobody here knows."""
     bolts = [each.name for each in topology.components if not each.is_spout]
-    given = config.get(keys.AUTOSCALE_COMPONENTS)
-    if given is None:
+    if config.get(keys.AUTOSCALE_COMPONENTS) is None:
         return bolts
-    names = given.replace(",", " ").split() if isinstance(given, str) else given
-    if not isinstance(names, list | tuple):
-        key = keys.AUTOSCALE_COMPONENTS
-        raise TopologyError(f"{key} must be a list of bolts, not {shown(given)}")
+    names: list[str] = keys.value_of(config, keys.AUTOSCALE_COMPONENTS)
     for name in names:
         _check_bolt(name, bolts, keys.AUTOSCALE_COMPONENTS)
-    return [str(each) for each in names]
+    return names
 
 
 def _limits(
@@ -131,15 +128,12 @@ def _limits(
     """component -> its limit: one number for all, or {component: number}."""
     is_least = key == keys.AUTOSCALE_INSTANCES_MIN
     limits = {name: 1 if is_least else _times_more(topology, name) for name in chosen}
-    given = config.get(key)
-    if given is None:
-        return limits
-    if not isinstance(given, Mapping):
-        return dict.fromkeys(chosen, keys.whole_number(config, key, 1))
+    given = {} if config.get(key) is None else keys.value_of(config, key)
+    if FOR_ALL in given:
+        return dict.fromkeys(chosen, given[FOR_ALL])
     for name in given:
         _check_bolt(name, chosen, key)
-        limits[name] = keys.whole_number({key: given[name]}, key, 1)
-    return limits
+    return {**limits, **given}
 
 
 def _times_more(topology: TopologySpec, name: str) -> int:

@@ -5,8 +5,9 @@ import os
 import shutil
 import sys
 
+from heron_core.config.names import SHELL_COMMAND
 from heron_core.errors import ComponentError
-from heron_frontends.adapters.multilang.settings import COMMAND, Settings
+from heron_frontends.adapters.multilang.settings import Settings
 
 _INTERPRETERS = {
     ".py": "python3",
@@ -57,7 +58,9 @@ def _on_path(settings: Settings, name: str) -> str | None:
 
 def _not_executable(path: str, name: str) -> str:
     interpreter = _INTERPRETERS.get(os.path.splitext(name)[1])
-    cure = f", or name its interpreter: {COMMAND}: {[interpreter, name]}" if interpreter else ""
+    cure = (
+        f", or name its interpreter: {SHELL_COMMAND}: {[interpreter, name]}" if interpreter else ""
+    )
     return f"{path} is not executable: run chmod +x {path}{cure}"
 
 

@@ -10,16 +10,11 @@ from heron_core.errors import ComponentError
 from heron_frontends.loading.topology_files import folder_of_programs
 from heronpy_compat.multilang_clients import variables
 
-COMMAND = "heronpy.shell.command"
-ENVIRONMENT = "heronpy.shell.environment"
-SERIALIZER = "topology.multilang.serializer"
-SUBPROCESS_TIMEOUT_SECS = "topology.subprocess.timeout.secs"
 WORKER_TIMEOUT_SECS = "supervisor.worker.timeout.secs"
-PENDING_MAX = "topology.shellbolt.max.pending"
 
 JSON, MSGPACK = "json", "msgpack"
 
-DEFAULTS: Mapping[str, Any] = {WORKER_TIMEOUT_SECS: 30, PENDING_MAX: 100}
+DEFAULTS: Mapping[str, Any] = {WORKER_TIMEOUT_SECS: 30, keys.SHELL_PENDING_MAX: 100}
 """Storm's (conf/defaults.yaml)."""
 
 _SERIALIZERS = {"json": JSON, "msgpack": MSGPACK, "messagepack": MSGPACK}
@@ -49,15 +44,15 @@ class Settings:
         """The settings in `config`; ComponentError or TopologyError naming the key if bad."""
         merged = {**DEFAULTS, **keys.with_defaults(config)}
         component = context.get_component_id()
-        asked = merged.get(SUBPROCESS_TIMEOUT_SECS) is not None
+        asked = merged.get(keys.SHELL_TIMEOUT_SECS) is not None
         return Settings(
             component,
-            _command(component, merged.get(COMMAND)),
+            _command(component, merged.get(keys.SHELL_COMMAND)),
             folder_of_programs(context.get_topology_pex_path()),
             variables(_environment(component, merged)),
-            _serializer(component, merged.get(SERIALIZER)),
-            keys.seconds(merged, SUBPROCESS_TIMEOUT_SECS if asked else WORKER_TIMEOUT_SECS),
-            keys.whole_number(merged, PENDING_MAX, 1),
+            _serializer(component, merged.get(keys.SHELL_SERIALIZER)),
+            keys.seconds(merged, keys.SHELL_TIMEOUT_SECS if asked else WORKER_TIMEOUT_SECS),
+            keys.whole_number(merged, keys.SHELL_PENDING_MAX, 1),
             keys.restart_limit(merged),
             keys.seconds(merged, keys.MESSAGE_TIMEOUT_SECS),
             keys.tick_interval_secs(merged),
@@ -68,7 +63,7 @@ def _command(component: str, command: Any) -> tuple[str, ...]:
     words = command if isinstance(command, (list, tuple)) else ()
     if not words or not all(isinstance(each, str) and each for each in words):
         raise ComponentError(
-            f"{component}: {COMMAND} must be a list of a program and its arguments, as in "
+            f"{component}: {keys.SHELL_COMMAND} must be a list of a program and its arguments, as "
             f"['node', 'split.js'], not {command!r}"
         )
     return tuple(words)
@@ -77,9 +72,11 @@ def _command(component: str, command: Any) -> tuple[str, ...]:
 def _environment(component: str, config: Mapping[str, Any]) -> dict[str, str]:
     """Ours with the topology's and then the component's laid over it; to PATH the component's is
     appended, as Storm does (ShellUtils)."""
-    extra = config.get(ENVIRONMENT) or {}
+    extra = config.get(keys.SHELL_ENVIRONMENT) or {}
     if not isinstance(extra, Mapping):
-        raise ComponentError(f"{component}: {ENVIRONMENT} must be {{NAME: value}}, not {extra!r}")
+        raise ComponentError(
+            f"{component}: {keys.SHELL_ENVIRONMENT} must be {{NAME: value}}, not {extra!r}"
+        )
     below = {**os.environ, **keys.environment(config)}
     merged = {**below, **{str(name): str(value) for name, value in extra.items()}}
     if "PATH" in extra and "PATH" in below:
@@ -93,4 +90,6 @@ def _serializer(component: str, name: Any) -> str:
     for part, serializer in _SERIALIZERS.items():
         if part in last:
             return serializer
-    raise ComponentError(f"{component}: {SERIALIZER} must be json or msgpack, not {name!r}")
+    raise ComponentError(
+        f"{component}: {keys.SHELL_SERIALIZER} must be json or msgpack, not {name!r}"
+    )

@@ -10,14 +10,13 @@ from heron_frontends.adapters.storm.library import overrides
 from heronpy_compat.pystorm.logs import python_level, rotating_file
 
 TOPOLOGY_ID = "storm.id"
-ORIGINAL_NAME = "topology.original_name"
 
 
 def storm_conf_of(config: Mapping[str, Any]) -> dict[str, Any]:
     """The merged config as Storm has it; a topology's id is NAME-NUMBER-TIME there."""
     name = config.get(keys.TOPOLOGY_NAME, "")
     debug = keys.flag(keys.with_defaults(config), keys.DEBUG)
-    return {TOPOLOGY_ID: f"{name}-1-0", ORIGINAL_NAME: name, **config, keys.DEBUG: debug}
+    return {TOPOLOGY_ID: f"{name}-1-0", keys.ORIGINAL_NAME: name, **config, keys.DEBUG: debug}
 
 
 def shake_hands(user: Any, storm_conf: dict[str, Any], context: dict[str, Any]) -> None:

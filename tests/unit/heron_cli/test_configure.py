@@ -12,8 +12,8 @@ from heron_cli.environment import Environment
 from heron_cli.options.topology import TopologyOptions
 from heron_cli.resolve_source import Source
 from heron_core import config as keys
-from heron_core.config_effects import component_config
-from heron_core.config_keys import is_known
+from heron_core.config.effects import component_config
+from heron_core.config.spelling import is_known
 from heron_core.errors import TopologyError, UsageError
 from heron_core.records import replace
 from heron_core.topology import (
@@ -185,14 +185,14 @@ def test_what_checkpoints_cannot_do_is_refused_natively_after_the_options() -> N
 
 
 def test_every_key_that_the_code_names_is_known() -> None:
-    """A key that is read somewhere and missing in config_keys.py would be refused or announced."""
+    """A key that is that is read and missing in the table would be refused or announced."""
     root = Path(heron_core.__file__).parents[1]
     packages = ("heron_*", "heronpy_compat", "scheduler", "stream_manager", "topology_master")
     texts = (
         file.read_text()
         for package in packages
         for file in root.glob(f"{package}/**/*.py")
-        if file.name != "config_keys.py"
+        if file.name != "spelling.py"
     )
     named = {key for text in texts for key in re.findall(r'"((?:topology|heron)\.[a-z._]+)"', text)}
     files = {"topology.py", "topology.json", "heron.json"}

@@ -18,7 +18,7 @@ from heron_cli.run_result import (
 )
 from heron_cli.stats_text import processed
 from heron_connectors.letters.records import record_of
-from heron_core.config_names import DEAD_LETTER
+from heron_core.config.names import DEAD_LETTER
 from heron_core.exit_codes import INCOMPLETE
 from heron_core.records import replace
 from heron_core.topology import TopologySpec

@@ -3,15 +3,8 @@
 import pytest
 
 from heron_core import config as keys
-from heron_core import config_keys
-from heron_core.config_effects import (
+from heron_core.config.effects import (
     ASYNC_KEYS,
-    BOLT_KEYS,
-    COMPONENT_KEYS,
-    MODES,
-    SPARK_IDLE,
-    SPOUT_KEYS,
-    TOPOLOGY_KEYS,
     component_config,
     idle_keys,
 )
@@ -19,7 +12,6 @@ from heron_core.records import replace
 from heron_core.topology import ComponentSpec, Config, StreamSpec, TopologySpec
 
 WORD = (StreamSpec("default", ("word",)),)
-READERS = (TOPOLOGY_KEYS, SPOUT_KEYS, BOLT_KEYS, COMPONENT_KEYS)
 
 
 def idle(
@@ -32,13 +24,6 @@ def idle(
     )
     found = idle_keys(TopologySpec("T", components, config), query)
     return {(each.owner, each.key, each.why) for each in found}
-
-
-def test_each_key_that_is_read_has_one_place_where_it_is_read() -> None:
-    """A new key has to say whose config has it."""
-    assert sum(map(len, READERS)) == len(frozenset().union(*READERS))
-    assert frozenset().union(*READERS) == config_keys.READ_HERE
-    assert SPARK_IDLE | MODES.keys() <= config_keys.READ_HERE
 
 
 @pytest.mark.parametrize(

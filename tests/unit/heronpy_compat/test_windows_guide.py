@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from heron_core import config_keys
+from heron_core.config import spelling
 from heronpy_compat.testing import TopologyTester
 
 PAGE = (Path(__file__).parents[3] / "docs" / "WINDOWS.md").read_text("utf-8")
@@ -65,5 +65,5 @@ def test_ads_that_nobody_clicks_any_more(folder: Path) -> None:
 
 def test_every_key_of_the_page_is_one_that_is_read() -> None:
     named = set(re.findall(r"`(topology\.bolts\.[a-z.]+)`", PAGE))
-    assert named <= config_keys.READ_HERE
+    assert named <= spelling.READ_HERE
     assert len(named) > 10

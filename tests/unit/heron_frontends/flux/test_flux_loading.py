@@ -10,6 +10,7 @@ import pytest
 from flux_texts import WORDS
 
 from heron_api.class_loading import load_grouping
+from heron_core.config.names import FLUX_RECIPE
 from heron_core.errors import UsageError
 from heron_core.topology import (
     GroupingKind,
@@ -20,7 +21,6 @@ from heron_core.topology import (
     topology_to_json,
 )
 from heron_frontends.flux import load_flux
-from heron_frontends.flux.objects import RECIPE
 from heron_io.imports import users_path
 
 Load = Callable[..., Any]
@@ -212,7 +212,7 @@ def test_what_a_component_is_made_of_travels_in_its_config(load: Load) -> None:
           - {from: lines, to: split, grouping: {type: SHUFFLE}}
           - {from: split, to: count, grouping: {type: SHUFFLE}}
         """)
-    recipe = topology.by_name["split"].config[RECIPE]
+    recipe = topology.by_name["split"].config[FLUX_RECIPE]
     assert [each["id"] for each in recipe["objects"]] == ["used", "top"]
     assert recipe["objects"][0]["place"] == "t.yaml:3"
     assert recipe["object"]["args"] == [
@@ -221,10 +221,10 @@ def test_what_a_component_is_made_of_travels_in_its_config(load: Load) -> None:
         {"value": {"ref": "used", "more": 1}},
     ]
     assert recipe["object"]["methods"] == [["withFilter", [{"ref": "top"}]]]
-    assert topology.by_name["lines"].config[RECIPE]["object"]["properties"] == [
+    assert topology.by_name["lines"].config[FLUX_RECIPE]["object"]["properties"] == [
         ["path", {"value": "x"}]
     ]
-    assert RECIPE not in topology.by_name["count"].config
+    assert FLUX_RECIPE not in topology.by_name["count"].config
     assert topology_from_json(topology_to_json(topology)) == topology
 
 
@@ -293,13 +293,13 @@ spouts:
         ("lines", 2),
         ("split", 1),
     ]
-    (made,) = kept.by_name["split"].config[RECIPE]["objects"]
+    (made,) = kept.by_name["split"].config[FLUX_RECIPE]["objects"]
     assert made["args"] == [{"value": ["mine"]}]
     overridden = load(text.format("true"), key="extra")
     assert overridden.name == "base"
     assert overridden.config["both"] == "from base"
     assert overridden.by_name["lines"].parallelism == 5
-    (made,) = overridden.by_name["split"].config[RECIPE]["objects"]
+    (made,) = overridden.by_name["split"].config[FLUX_RECIPE]["objects"]
     assert (made["args"], made["place"]) == ([{"value": ["base"]}], "shared/base.yaml:5")
 
 

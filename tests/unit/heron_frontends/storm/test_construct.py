@@ -6,9 +6,10 @@ from typing import Any
 import pytest
 from storm_support import importable, start
 
+from heron_core.config.names import FLUX_RECIPE
 from heron_core.errors import ComponentError
 from heron_core.topology import ComponentSpec
-from heron_frontends.adapters.construct import RECIPE, construct
+from heron_frontends.adapters.construct import construct
 from heron_frontends.adapters.storm.bolt import StormBolt
 from heron_frontends.adapters.storm.library import overrides
 from heronpy_compat import Bolt
@@ -42,7 +43,7 @@ def recipe(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
         "heron_frontends.flux.objects.construction",
         lambda config: ((5,), lambda component: component.configure(7)),
     )
-    return {RECIPE: {}}
+    return {FLUX_RECIPE: {}}
 
 
 def configure(self: Any, value: int) -> None:

@@ -7,7 +7,7 @@ other keys are the user's own: components find them in their config.
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from heron_core import config
+from heron_core.config.keys import KEYS
 
 ENGINE_PREFIXES = ("topology.", "heron.", "heronpy.")
 """Keys that begin so are the engine's; any other may be a user's own."""
@@ -17,14 +17,6 @@ RESEMBLANCE_MIN = 0.85
 """difflib's ratio from which an unknown key is taken for a misspelt one: two letters that changed
 places in the shortest of ours are 0.93, `topology.workers` and `topology.users` are 0.84."""
 
-_PACKING_AND_SHELLS = """
-    container.cpu
-    container.cpu.padding container.disk container.max.instances
-    container.padding.percentage container.ram container.ram.padding
-    metricsmgr.ram multilang.serializer original_name
-    packing.algorithm packing.ffd.sorting.strategy shellbolt.max.pending
-    stateful.checkpointmanager.ram stmgr.ram subprocess.timeout.secs
-"""
 _IDLE = """
     acking additional.classpath auto-credentials backpressure.enable
     batch.flush.interval.millis blobstore.map builtin.metrics.bucket.size.secs cap.ticket
@@ -53,23 +45,8 @@ _IDLE_FAMILIES = """
     transfer trident worker.gc
 """
 
-READ_HERE = (
-    frozenset(
-        value
-        for name, value in vars(config).items()
-        if name.isupper() and isinstance(value, str) and value.startswith(ENGINE_PREFIXES)
-    )
-    | frozenset(f"topology.{name}" for name in _PACKING_AND_SHELLS.split())
-    | frozenset(
-        (
-            "heron.class.packing.algorithm",
-            "heronpy.flux.recipe",
-            "heronpy.shell.command",
-            "heronpy.shell.environment",
-        )
-    )
-)
-"""Keys that some part of the engine reads: those of config.py, of the packing and of shells."""
+READ_HERE = frozenset(KEYS)
+"""Keys that some part of the engine reads."""
 
 OF_OTHERS = frozenset(f"topology.{name}" for name in _IDLE.split())
 """Keys of Storm and Heron that are accepted and do nothing here."""

@@ -1,10 +1,9 @@
-"""The keys of a topology's configuration, the words that they take, and their defaults.
+"""The names of a topology's configuration keys, and the words that they take.
 
-Heron's keys, and Storm's where they mean the same. heron_core.config reads them.
+Heron's keys, and Storm's where they mean the same. `heron_core.config.keys` has what each means.
 """
 
 from collections.abc import Mapping
-from typing import Any
 
 STMGRS = "topology.stmgrs"
 INSTANCES_MAX = "topology.instances.max"
@@ -110,6 +109,28 @@ RAM_MAP = "topology.component.rammap"
 DISK_MAP = "topology.component.diskmap"
 STORM_ACKERS = "topology.acker.executors"
 
+CONTAINER_CPU = "topology.container.cpu"
+CONTAINER_RAM = "topology.container.ram"
+CONTAINER_DISK = "topology.container.disk"
+CONTAINER_CPU_PADDING = "topology.container.cpu.padding"
+CONTAINER_RAM_PADDING = "topology.container.ram.padding"
+CONTAINER_PADDING_PERCENTAGE = "topology.container.padding.percentage"
+CONTAINER_MAX_INSTANCES = "topology.container.max.instances"
+PACKING_ALGORITHM = "topology.packing.algorithm"
+HERON_PACKING_CLASS = "heron.class.packing.algorithm"
+FFD_SORTING_STRATEGY = "topology.packing.ffd.sorting.strategy"
+STMGR_RAM = "topology.stmgr.ram"
+METRICSMGR_RAM = "topology.metricsmgr.ram"
+CHECKPOINTMGR_RAM = "topology.stateful.checkpointmanager.ram"
+ORIGINAL_NAME = "topology.original_name"
+
+SHELL_COMMAND = "heronpy.shell.command"
+SHELL_ENVIRONMENT = "heronpy.shell.environment"
+SHELL_SERIALIZER = "topology.multilang.serializer"
+SHELL_TIMEOUT_SECS = "topology.subprocess.timeout.secs"
+SHELL_PENDING_MAX = "topology.shellbolt.max.pending"
+FLUX_RECIPE = "heronpy.flux.recipe"
+
 SAME_IN_OTHER_WORDS: Mapping[str, tuple[str, ...]] = {
     STORM_ACKERS: (RELIABILITY_MODE,),
     TICK_TUPLE_FREQ_MS: (TICK_TUPLE_FREQ_SECS,),
@@ -127,6 +148,14 @@ of it would no longer fit into a message."""
 SECONDS_MAX = 1e9
 """31 years: whoever means "never" by so many seconds gets it, and every clock counts so far."""
 PORT_MAX = 65535
+BYTES_MAX = 1 << 50
+"""A pebibyte: far more than a host has, and sums of it still fit into a message."""
+CORES_MAX = 1e6
+"""Of an instance or a container; far more than a host has."""
+CORE_PERCENT_MAX = 1e8
+"""A million cores, as the packing's maps take at most: Storm counts a core as 100."""
+MIB_MAX = 1 << 30
+"""A pebibyte, as the packing's maps take at most."""
 
 ATMOST_ONCE = "ATMOST_ONCE"
 ATLEAST_ONCE = "ATLEAST_ONCE"
@@ -156,6 +185,14 @@ LOG_LEVELS = {
 ADVISE = "advise"
 ON = "on"
 
+RATES = "rates"
+THRESHOLD = "threshold"
+
+ROUND_ROBIN = "round_robin"
+FIRST_FIT_DECREASING = "first_fit_decreasing"
+RAM_FIRST = "RAM_FIRST"
+CPU_FIRST = "CPU_FIRST"
+
 STAGE = "stage"
 SPOUT = "spout"
 DROP = "drop"
@@ -166,102 +203,3 @@ has some ten seconds of work then. A mark of 1,024 costs a word count a third of
 this one a tenth (docs/CHECKPOINTS.md)."""
 WAITING_TUPLES = 65_536
 """A minute's work of the same bolt, and more tuples of the size of a number than 256 KiB has."""
-
-DEFAULTS: Mapping[str, Any] = {
-    DEBUG: False,
-    STREAMLET_FUSION: True,
-    STMGRS: 1,
-    # Far beyond what was ever measured here: a slip of the hand, or a file that somebody made, is
-    # not to fill a machine with processes.
-    INSTANCES_MAX: 10_000,
-    MESSAGE_TIMEOUT_SECS: 30,
-    ENABLE_MESSAGE_TIMEOUTS: True,
-    # Heron's 100 starves a pipeline that moves batches; much more than 1,000 makes the replays of
-    # a slow bolt (10 ms a tuple) outlast the message timeout.
-    MAX_SPOUT_PENDING: 1000,
-    RELIABILITY_MODE: ATMOST_ONCE,
-    # Two milliseconds are below what a person or a downstream service notices; against one they
-    # save 9 % of the CPU of acked tuples at full speed, and 4 % at most once (benchmarks/one_hop).
-    # A spout that has nothing to emit, and a bolt without input, wait for none of it.
-    LINGER_MS: 2,
-    # At full speed two milliseconds bring up to 2,000 tuples, so a batch is ended by the linger
-    # limit or by 256 KiB; messages of 512 tuples cost 10 to 15 % more CPU (benchmarks/one_hop).
-    BATCH_TUPLES: 2048,
-    BATCH_BYTES: 262144,
-    # Heron's stream managers cut connections above 10 MB (heron_internals.yaml).
-    MESSAGE_BYTES_MAX: 10 * 1024 * 1024,
-    RESTART_LIMIT: -1,  # without end (heron_core.algorithms.backoff)
-    # A process that is alive beats every second from a thread of its own; one that is stopped, or
-    # whose C code holds the interpreter this long, helps nobody.
-    LIVENESS_TIMEOUT_SECS: 15,
-    # A second of work is more than a pause and its end take, and what a person accepts to wait.
-    BACKPRESSURE_TARGET_MS: 1000,
-    # A queue of 4 MiB is about 60 full batches: 50 ms of work at full speed.
-    BACKPRESSURE_HIGH_BYTES: 4 * 1024 * 1024,
-    BACKPRESSURE_LOW_BYTES: 1024 * 1024,
-    BACKPRESSURE_MODE: STAGE,
-    BOLT_ON_EXCEPTION: FAIL,
-    # With pauses of 100, 200 and 400 ms: a connection that was refused is there again, and a tuple
-    # that always raises holds the others for less than a second.
-    BOLT_RETRIES: 3,
-    # Flink's, for each instance: what an ordinary service takes from one client.
-    ASYNC_CAPACITY: 100,
-    # Tuples of a task arrive in the order of their emit, and so they leave where they did before a
-    # call became a coroutine. A slow one holds up at most the capacity.
-    ASYNC_ORDERED: True,
-    # Storm's message timeout: at least once a tuple has failed by then in any case.
-    ASYNC_TIMEOUT_MS: 30_000,
-    BOLT_RETRY_BACKOFF_MS: 100,
-    # The first replay comes at once; a tuple that always fails is replayed twice a minute in the
-    # end. Whoever promises at least once gives nothing up unasked.
-    REPLAY_BACKOFF_MS: 100,
-    REPLAY_MAX: 0,
-    METRICS_INTERVAL_MS: 1000,
-    LOG_FORMAT: TEXT,
-    CONSOLE_LOG_LEVEL: WARNING,
-    # Whoever reaches the port reads all numbers, so nobody else does unless somebody says so.
-    METRICS_HOST: "127.0.0.1",
-    # Each sampled tuple costs a report of every instance that executes a part of its tree.
-    TRACE_SAMPLE: 0,
-    # Any Python value travels; without pickle only those of msgpack, tuples and sets do.
-    VALUES_PICKLE: True,
-    # Storm kills a worker whose component is silent for 30 s; here somebody is told where it is.
-    STUCK_REPORT_SECS: 5,
-    # Heron's is 300: that much is processed again after a failure. A checkpoint of a small state
-    # costs milliseconds.
-    CHECKPOINT_INTERVAL_SECS: 10,
-    # A stage has about a second of work in its queues, and a slow disk takes seconds.
-    CHECKPOINT_TIMEOUT_SECS: 60,
-    # Where a checkpoint takes longer than the interval, there is time for work between two.
-    CHECKPOINT_PAUSE_MS: 100,
-    # A queue is a second of work at most; a barrier that waits longer is behind a bolt turned slow.
-    ALIGNED_TIMEOUT_MS: 1000,
-    # One can be damaged, and the one before may be on its way out.
-    CHECKPOINTS_RETAINED: 3,
-    # A get of a dict costs a hundredth of one of a database.
-    STATE_BACKEND: MEMORY,
-    # Heron waits for nothing before it scales; what is in flight is done or has failed after twice
-    # the default message timeout.
-    UPDATE_DEACTIVATE_WAIT_SECS: 60,
-    # Heron's: a cluster may take minutes for new containers.
-    UPDATE_REACTIVATE_WAIT_SECS: 600,
-    # What waits costs as much as what works.
-    WARM_CONTAINERS: 0,
-    # Another number of instances is the user's decision, as is who pays for them.
-    AUTOSCALE_MODE: OFF,
-    AUTOSCALE_POLICY: "rates",
-    AUTOSCALE_INTERVAL_SECS: 5,
-    # Six looks: reports of a second and bursts of a few are levelled out.
-    AUTOSCALE_WINDOW_SECS: 30,
-    # What waited meanwhile is worked off, and instances that came up cold are warm.
-    AUTOSCALE_COOLDOWN_SECS: 60,
-    # Kubernetes' for its pods: a lull of a few minutes takes nothing away.
-    AUTOSCALE_SHRINK_WINDOW_SECS: 300,
-    AUTOSCALE_MOVE_COST_SECS: 1,
-    AUTOSCALE_TARGET_UTILIZATION: 0.75,
-    # SEEP's.
-    AUTOSCALE_THRESHOLD_UTILIZATION: 0.7,
-    AUTOSCALE_THRESHOLD_REPORTS: 2,
-    # At most 200 tuples a second are looked at, for 2 microseconds each.
-    SKEW_SAMPLE: True,
-}

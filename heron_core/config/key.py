@@ -1,0 +1,53 @@
+"""What is known of a key: its reader, its default, whose it is, where it has an effect."""
+
+from collections.abc import Mapping
+from enum import Enum
+from typing import Any
+
+from msgspec import Struct
+
+from heron_core.config.names import ATLEAST_ONCE, EFFECTIVELY_ONCE
+from heron_core.config.readers import Reader
+
+AT_LEAST = (ATLEAST_ONCE,)
+EXACTLY = (EFFECTIVELY_ONCE,)
+TRACKED = (*AT_LEAST, *EXACTLY)
+
+
+class Owner(Enum):
+    """Whose config is read for a key."""
+
+    TOPOLOGY = "topology"
+    """That of the topology alone: a component's own value is ignored, and named."""
+    SPOUT = "spout"
+    BOLT = "bolt"
+    COMPONENT = "component"
+    """Of these a component may have a value of its own."""
+
+
+class Key(Struct, frozen=True):
+    """A row of the table. A new key is one row, and the place that reads it."""
+
+    name: str
+    read: Reader
+    """Checks and returns the value; TopologyError names the key and what it takes."""
+    default: Any
+    """None: the key is optional, and without a value has no effect or the one in `without`."""
+    what: str
+    """What the value does, for the reference and for `heronpy keys`."""
+    owner: Owner = Owner.TOPOLOGY
+    modes: tuple[str, ...] = ()
+    """The only reliability modes in which the key has an effect; empty for each."""
+    on_spark: bool = True
+    """Whether the key has an effect in a query of Spark (`--engine spark`)."""
+    why: str = ""
+    """The reason for the default."""
+    without: str = ""
+    """What holds where the key has no default."""
+    see: str = ""
+    """The page of docs/ that says more."""
+
+    def check(self, config: Mapping[str, Any]) -> None:
+        """TopologyError for a value that means nothing; `config` has the defaults."""
+        if self.default is not None or config.get(self.name) is not None:
+            self.read(config, self.name)

@@ -1,0 +1,39 @@
+"""The table of configuration keys: what checks, defaults, misspellings and the reference read.
+
+A new key is a row in `keys_of_data` or `keys_of_runs`, its name in `names`, and the place that
+reads it. docs/CONFIGURATION.md is made from the table (`python -m heron_core.config.reference`).
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from heron_core.config import keys_of_data, keys_of_runs
+from heron_core.config.key import Key, Owner
+
+SUBJECTS: Mapping[str, tuple[Key, ...]] = {
+    "Delivery": keys_of_data.DELIVERY,
+    "Batches and queues": keys_of_data.BATCHES,
+    "User code": keys_of_data.USER_CODE,
+    "Windows": keys_of_data.WINDOWS,
+    "Checkpoints and state": keys_of_runs.STATE,
+    "Containers and instances": keys_of_runs.CONTAINERS,
+    "Processes": keys_of_runs.PROCESSES,
+    "Updates and autoscaling": keys_of_runs.CHANGES,
+    "Logs, metrics, traces": keys_of_runs.OBSERVATION,
+}
+"""Subject -> its keys, in the order of the reference."""
+KEYS: Mapping[str, Key] = {key.name: key for keys in SUBJECTS.values() for key in keys}
+DEFAULTS: Mapping[str, Any] = {
+    name: key.default for name, key in KEYS.items() if key.default is not None
+}
+"""Of the keys that have one, whatever a component's class says."""
+
+
+def owned_by(owner: Owner) -> frozenset[str]:
+    """The keys that are read of these configs."""
+    return frozenset(name for name, key in KEYS.items() if key.owner is owner)
+
+
+def value_of(config: Mapping[str, Any], name: str) -> Any:
+    """The value of a key in its type; `config` has the defaults. TopologyError as its reader's."""
+    return KEYS[name].read(config, name)

@@ -1,0 +1,212 @@
+"""What a topology's config says, by subject: several keys that mean one setting, and defaults.
+
+Every function takes the merged config (defaults < topology < command line < component) and returns
+a typed value with its unit in the name, or raises TopologyError naming the key and what it takes.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from heron_core.algorithms.retries import RetryPolicy
+from heron_core.config.keys import DEFAULTS, KEYS, value_of
+from heron_core.config.names import *
+from heron_core.config.readers import flag, seconds, share, variables, whole_number
+from heron_core.errors import TopologyError, shown
+
+__all__ = [
+    "DEFAULTS",
+    "KEYS",
+    "autoscale_mode",
+    "autoscale_policy",
+    "backpressure_mode",
+    "backpressure_tuples",
+    "check",
+    "check_instances",
+    "console_log_level",
+    "environment",
+    "exits_on_exception",
+    "flag",
+    "instances_max",
+    "log_format",
+    "metrics_host",
+    "metrics_port",
+    "reliability",
+    "replay_policy",
+    "restart_limit",
+    "retry_policy",
+    "saves_states",
+    "seconds",
+    "share",
+    "state_backend",
+    "stops_on_exception",
+    "takes_checkpoints",
+    "tick_interval_secs",
+    "trace_endpoint",
+    "trace_sample",
+    "value_of",
+    "watermark_sources",
+    "whole_number",
+    "with_defaults",
+]
+
+
+def with_defaults(config: Mapping[str, Any]) -> dict[str, Any]:
+    """`config` over the defaults, Storm's keys translated where Heron's are not set."""
+    merged = {**DEFAULTS, **config}
+    if STORM_WORKERS in config and STMGRS not in config:
+        merged[STMGRS] = config[STORM_WORKERS]
+    if config.get(STORM_ACKERS) is not None and RELIABILITY_MODE not in config:
+        ackers = whole_number(config, STORM_ACKERS, 0)
+        merged[RELIABILITY_MODE] = ATLEAST_ONCE if ackers else ATMOST_ONCE
+    if config.get(HERON_DROP_TUPLES) and BACKPRESSURE_MODE not in config:
+        merged[BACKPRESSURE_MODE] = DROP if flag(config, HERON_DROP_TUPLES) else STAGE
+    return merged
+
+
+def instances_max(config: Mapping[str, Any]) -> int:
+    """How many instances a topology may have."""
+    return whole_number(with_defaults(config), INSTANCES_MAX, 1)
+
+
+def check_instances(config: Mapping[str, Any], instances: int) -> None:
+    """TopologyError for more instances than a topology may have."""
+    most = instances_max(config)
+    if instances > most:
+        raise TopologyError(
+            f"{shown(instances)} instances are more than {INSTANCES_MAX}, which is {most}: use"
+            " fewer, or raise that key"
+        )
+
+
+def reliability(config: Mapping[str, Any]) -> str:
+    """The reliability mode."""
+    return str(value_of(config, RELIABILITY_MODE))
+
+
+def takes_checkpoints(config: Mapping[str, Any]) -> bool:
+    """Whether state is saved, and the topology goes back to it after a failure."""
+    return reliability(config) == EFFECTIVELY_ONCE
+
+
+def saves_states(config: Mapping[str, Any]) -> bool:
+    """Whether each instance saves its own state, for the process that replaces it."""
+    return reliability(config) == ATLEAST_ONCE
+
+
+def backpressure_tuples(config: Mapping[str, Any]) -> int:
+    """How many tuples may wait for an instance, and as many be handed to it: few where checkpoints
+    are taken, for a barrier waits behind them, and a bolt may turn slow at any moment."""
+    if config.get(BACKPRESSURE_HIGH_TUPLES) is not None:
+        return whole_number(config, BACKPRESSURE_HIGH_TUPLES, 1)
+    return CHECKPOINTED_TUPLES if takes_checkpoints(config) else WAITING_TUPLES
+
+
+def exits_on_exception(config: Mapping[str, Any]) -> bool:
+    """Whether an exception in `process` ends the process (Heron, pystorm) or fails the tuple."""
+    return bool(value_of(config, BOLT_ON_EXCEPTION) == EXIT)
+
+
+def stops_on_exception(config: Mapping[str, Any]) -> bool:
+    """Whether an exception in `process` ends the topology, after the retries if there are any."""
+    return bool(config[BOLT_ON_EXCEPTION] == STOP)
+
+
+def retry_policy(config: Mapping[str, Any]) -> RetryPolicy:
+    """When a bolt that raised tries again, in a topology that takes checkpoints."""
+    return RetryPolicy(
+        whole_number(config, BOLT_RETRIES, 0),
+        whole_number(config, BOLT_RETRY_BACKOFF_MS, 1) / 1000,
+        is_endless=config[BOLT_ON_EXCEPTION] == RESTART,
+    )
+
+
+def replay_policy(config: Mapping[str, Any]) -> RetryPolicy:
+    """When a source emits a tuple that failed once more."""
+    most = whole_number(config, REPLAY_MAX, 0)
+    first_secs = whole_number(config, REPLAY_BACKOFF_MS, 1) / 1000
+    return RetryPolicy(most, first_secs, is_endless=not most)
+
+
+def tick_interval_secs(config: Mapping[str, Any]) -> float | None:
+    """Seconds between tick tuples, or None for no ticks; Java Heron's key in ms is accepted."""
+    if config.get(TICK_TUPLE_FREQ_SECS) is not None:
+        return seconds(config, TICK_TUPLE_FREQ_SECS)
+    if config.get(TICK_TUPLE_FREQ_MS) is not None:
+        return seconds(config, TICK_TUPLE_FREQ_MS) / 1000.0
+    return None
+
+
+def restart_limit(config: Mapping[str, Any]) -> int:
+    """How often a process that keeps ending is restarted in a row; -1 for ever."""
+    return int(value_of(config, RESTART_LIMIT))
+
+
+def state_backend(config: Mapping[str, Any]) -> str:
+    """Where keyed state is kept: memory (default), or rocksdb for state larger than memory."""
+    return str(value_of(config, STATE_BACKEND))
+
+
+def backpressure_mode(config: Mapping[str, Any]) -> str:
+    """How a queue that is too full is answered: stage (default), spout (Heron's) or drop."""
+    return str(value_of(config, BACKPRESSURE_MODE))
+
+
+def watermark_sources(config: Mapping[str, Any]) -> str:
+    """What a window bolt takes the least watermark of: its streams (Storm), or their tasks."""
+    return str(value_of(config, WATERMARK_SOURCES))
+
+
+def autoscale_mode(config: Mapping[str, Any]) -> str:
+    """What autoscaling does: off (default), advise or on."""
+    return str(value_of(config, AUTOSCALE_MODE))
+
+
+def autoscale_policy(config: Mapping[str, Any]) -> str:
+    """By which rule autoscaling decides: rates (default) or threshold."""
+    return str(value_of(config, AUTOSCALE_POLICY))
+
+
+def environment(config: Mapping[str, Any]) -> dict[str, str]:
+    """The environment variables that the topology sets for its components."""
+    return variables(config, ENVIRONMENT)
+
+
+def log_format(config: Mapping[str, Any]) -> str:
+    """How the lines of logs look: text (default), or json, an object each."""
+    return str(value_of({LOG_FORMAT: TEXT, **config}, LOG_FORMAT))
+
+
+def console_log_level(config: Mapping[str, Any]) -> int | None:
+    """From which level on a foreground run shows what user code logs, as `logging` numbers them;
+    None for off."""
+    return LOG_LEVELS[value_of({CONSOLE_LOG_LEVEL: WARNING, **config}, CONSOLE_LOG_LEVEL)]
+
+
+def metrics_port(config: Mapping[str, Any]) -> int | None:
+    """Where the topology master serves OpenMetrics, 0 for any free port; None for nowhere."""
+    return None if config.get(METRICS_PORT) is None else int(value_of(config, METRICS_PORT))
+
+
+def metrics_host(config: Mapping[str, Any]) -> str:
+    """The address of that port."""
+    return str(value_of(config, METRICS_HOST))
+
+
+def trace_sample(config: Mapping[str, Any]) -> int:
+    """One in so many tuples of a spout is traced; 0 for none."""
+    return int(value_of(config, TRACE_SAMPLE))
+
+
+def trace_endpoint(config: Mapping[str, Any]) -> str | None:
+    """Where traces go by OTLP over HTTP; None for where OpenTelemetry's variables say."""
+    url = config.get(TRACE_ENDPOINT)
+    return None if url is None else str(value_of(config, TRACE_ENDPOINT))
+
+
+def check(config: Mapping[str, Any]) -> None:
+    """TopologyError for the first value that means nothing, also of a key that has no effect."""
+    merged = with_defaults(config)
+    for key in KEYS.values():
+        key.check(merged)
+    low = whole_number(merged, BACKPRESSURE_LOW_BYTES, 0)
+    whole_number(merged, BACKPRESSURE_HIGH_BYTES, low + 1)
