@@ -18,6 +18,8 @@ ROWS_BEFORE = 4000
 ROWS_PER_TRANSACTION = 20
 TRANSACTIONS_PER_KILL = 10
 PACE_SECS = 0.01
+MESSAGE_SECS = 5
+"""What a killed sink had in work comes again behind it (ATLEAST_ONCE)."""
 pytestmark = pytest.mark.skipif(binaries() is None, reason=MISSING)
 
 
@@ -77,7 +79,8 @@ def run_and_kill(place: Place, table: str, mode: str) -> tuple[list[dict[str, An
         "postgres.publication": table,
         "postgres.snapshot": "initial",
         "file.folder": place.path / "out",
-        "file.roll.secs": 0.5,
+        "file.roll.secs": 0.2,
+        "topology.message.timeout.secs": MESSAGE_SECS,
         "topology.reliability.mode": mode,
     }
     options = [word for pair in more.items() for word in ("-o", f"{pair[0]}={pair[1]}")]
