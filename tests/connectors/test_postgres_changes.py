@@ -23,7 +23,7 @@ from tests.connectors.postgres_shop_support import (
     topology,
     until_there,
 )
-from tests.connectors.runs import SOURCE, Collected, SparkRun, classes, reading
+from tests.connectors.runs import SINK, SOURCE, Collected, SparkRun, classes, reading
 from tests.postgres_support import MISSING, binaries, server
 
 pytestmark = [
@@ -172,6 +172,22 @@ def test_a_session_that_the_server_ends_is_begun_again_without_a_change_twice(sh
                 " WHERE application_name LIKE 'heronpy %'"
             )
         assert [row[2]["id"] for row in rows(tester)] == list(range(4))
+
+
+def test_a_change_that_fails_comes_again_and_holds_the_slot(shop: Shop) -> None:
+    """Its own transaction, and those behind it, are not done before it is acked."""
+    for number in range(3):
+        shop.run(f"INSERT INTO rows VALUES ({number})")
+    with topology(shop, REPLAYED) as tester:
+        before, is_failing = shop.confirmed(), True
+        tester.fail(SINK, lambda tup: is_failing and tup.values[2]["id"] == 1)
+        until_there(tester, lambda: len(tester.acked(SOURCE)) == 2, "the others are acked")
+        (spout,) = tester.component(SOURCE)
+        assert list(spout._values.values()) == [["insert", None, {"id": 1, "value": None}, [], 0]]
+        assert shop.confirmed() == before
+        is_failing = False
+        until_there(tester, lambda: len(tester.acked(SOURCE)) == 3, "it comes again")
+        assert not spout._values
 
 
 def test_more_than_one_instance_is_refused_in_one_line(shop: Shop) -> None:
