@@ -31,7 +31,7 @@ from heron_engine.topology_master.termination import (
     Termination,
 )
 from heron_engine.topology_master.update import MasterView
-from heron_engine.topology_master.visible_states import why_late, why_unseen
+from heron_engine.topology_master.visible_states import why_late, why_not_stored, why_unseen
 
 Out = list[events.Instruction]
 
@@ -248,8 +248,8 @@ class Lifecycle:
             case messages.GivenUp():
                 once.checkpoints.note_given_up(message)
             case messages.CheckpointFailed(task, number, why):
-                named = f"{instance_name(packing, task)}: {why}"
-                self._checkpoint_failed(once, number, named, now)
+                where = why_not_stored(task, why, packing, self.members.hosts)
+                self._checkpoint_failed(once, number, where, now)
 
     def take_states_sought(
         self, once: EffectivelyOnce, sought: events.StatesSought, now: float, out: Out

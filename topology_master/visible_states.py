@@ -7,7 +7,7 @@ a disk of its own, and a process on another host could never read it.
 from collections.abc import Mapping, Set
 
 from heron_core import config as keys
-from heron_core.plans import PackingPlan
+from heron_core.plans import PackingPlan, instance_name
 from heron_core.topology import TopologySpec
 from heron_engine.topology_master.events import StatesSought
 from heron_engine.topology_master.update import listed, names_of
@@ -44,6 +44,14 @@ def _cure(folder: str, is_all: bool, is_named: bool) -> str:
     if is_all:
         return f"the folder {folder} is not the same on its host and theirs: mount the store on all"
     return f"the folder {folder} there is not the store that the topology master sees: mount it"
+
+
+def why_not_stored(task: int, why: str, packing: PackingPlan, hosts: Mapping[int, str]) -> str:
+    """An instance could not store its state; on which host, if there are several: a disk may be
+    full, or not mounted, on one of them."""
+    host = hosts.get(packing.container_of[task], UNKNOWN)
+    where = f" on {host}" if len(set(hosts.values())) > 1 else ""
+    return f"{instance_name(packing, task)}{where}: {why}"
 
 
 def why_late(left: Set[int], packing: PackingPlan) -> str:

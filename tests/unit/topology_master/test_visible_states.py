@@ -13,7 +13,7 @@ from heron_core import config as keys
 from heron_core.wire import messages
 from heron_engine.topology_master import events
 from heron_engine.topology_master.stored_checkpoints import StoredCheckpoints
-from heron_engine.topology_master.visible_states import why_unseen
+from heron_engine.topology_master.visible_states import why_not_stored, why_unseen
 from heron_io.checkpoint_store.local_files import LocalFiles
 
 HOSTS = {1: "one", 2: "two"}
@@ -81,6 +81,19 @@ def test_the_cure_is_for_the_host_the_store_and_the_setting_that_is_missing() ->
     )
     unknown = why_unseen(events.StatesSought(1, "/disk/store", (LAST,)), SHARED, PACKED, {})
     assert "last[0] on an unknown host" in unknown
+
+
+def test_an_instance_that_cannot_store_its_state_is_told_with_its_host() -> None:
+    """Where there are several: a disk is full, or not mounted, on one of them."""
+    full = "No space left on device"
+    assert why_not_stored(LAST, full, PACKED, HOSTS) == f"last[0] on two: {full}"
+    assert why_not_stored(LAST, full, PACKED, {1: "one", 2: "one"}) == f"last[0]: {full}"
+    assert why_not_stored(LAST, full, PACKED, {1: "one", 3: "two"}).startswith("last[0] on an unk")
+    made = running()
+    made.wait(1.1)
+    made.receive(messages.CheckpointFailed(LAST, 1, full))
+    (said,) = (each for each in made.events if each.startswith("checkpoint 1 failed: last[0]"))
+    assert said.endswith(f": {full}")
 
 
 def test_a_store_that_the_master_cannot_look_at_fails_the_checkpoint() -> None:
