@@ -61,6 +61,8 @@ SLEEPING_TESTS: dict[str, str] = {
     "tests/process/aurora_stand_in/__main__.py": "a stand-in for Aurora, which polls its tasks",
     "tests/unit/heron_tester/tested_topologies.py": "the tester patches time.sleep: no time passes",
     "tests/unit/heron_frontends/multilang/puppet.py": "a child process that never answers",
+    "tests/cluster/hanging.py": "components that hang are what the test is about",
+    "tests/cluster/hanging_frames.py": "a bolt and a stage that hang are what the test is about",
     "tests/spark/endless_words.py": "a spout with a pace: batches without a pause slow other tests",
 }
 """Files below tests/ that call time.sleep -> why. A test itself waits for a condition."""
