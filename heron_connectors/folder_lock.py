@@ -101,9 +101,15 @@ class FolderLock:
         return None if found is None else found.run
 
     def check(self) -> None:
-        """Superseded if another process has taken it over."""
-        if self._file is not None and not self._is_at_path(self._file):
+        """Superseded if another process has taken it over, or if it is gone with its folder."""
+        if self._file is None or self._is_at_path(self._file):
+            return
+        if os.path.exists(self._path):
             raise self._superseded()
+        raise Superseded(
+            f"the lock of {self._name} in {os.path.dirname(self._path)} is gone: the folder was"
+            " removed or emptied while this process wrote into it"
+        )
 
     def _superseded(self) -> Superseded:
         return Superseded(
@@ -114,7 +120,7 @@ class FolderLock:
     def _is_at_path(self, file: int) -> bool:
         try:
             return os.path.samestat(os.fstat(file), os.stat(self._path))
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return False
 
     def release(self) -> None:

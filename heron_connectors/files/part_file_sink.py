@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from heron_connectors.files.part_files import PartFiles, PendingFile
@@ -109,6 +110,10 @@ class PartFileSink(TwoPhaseSink):
         self, transaction: PartTransaction, transaction_id: TransactionId
     ) -> list[list[str]]:
         """Write what waits; the names are what `commit` needs."""
+        if absent := self._files.absent(transaction.pending):
+            self.leave(
+                f"{absent} was removed before its checkpoint was complete; they are written again"
+            )
         if transaction.buffer:
             self._flush(transaction)
         return self._files.named(transaction.pending, str(transaction_id))
@@ -120,10 +125,12 @@ class PartFileSink(TwoPhaseSink):
         except Superseded as error:
             self.leave(str(error))
         for each in absent:
-            self.logger.warning(
-                "%s is not in %s: it was there and is gone, or its hidden file was removed",
-                *(each, self._files.folder),
+            text = (
+                f"{self._name}: {each} is not in {self._files.folder}: it was there and is gone, or"
+                " its hidden file was removed, and its rows are lost"
             )
+            # Later, as a commit of a restored state is before errors are counted.
+            self.delegate.call_soon(partial(self.delegate.record_error, "a file is gone", text))
 
     def abort(self, transaction: PartTransaction) -> None:
         """Remove the files."""

@@ -178,6 +178,11 @@ class PartFiles:
             for at, (where, name) in enumerate(pending)
         ]
 
+    def absent(self, pending: Iterable[PendingFile]) -> str:
+        """The name of a pending file that somebody has removed; empty if all are there."""
+        paths = (os.path.join(self.folder, where, name) for where, name in pending)
+        return next((path for path in paths if not os.path.exists(path)), "")
+
     def publish(self, named: Iterable[Sequence[str]]) -> list[str]:
         """Let files be seen, those that are not yet; returns those that are not there at all.
 
