@@ -4,6 +4,7 @@ Around the core stands what stream_manager/server.py does with bytes and with in
 """
 
 from array import array
+from itertools import count
 from random import Random
 from typing import Any
 
@@ -37,7 +38,7 @@ HIGH_BYTES, LOW_BYTES, WINDOW_BYTES, PIPELINED_BYTES = 6000, 2000, 4000, 500
 STEPS_MAX = 30
 LOCAL = (world.SPOUT, world.SPLIT, world.EVERY, world.EVERY + 1)
 INCARNATION = 1 << 60
-"""Of the processes that come at the end: nobody used it before."""
+"""Of the processes that come at the end, or the next one that no process has had before."""
 ROUNDS_MAX = 1000
 
 
@@ -252,45 +253,55 @@ def _still_works(fake: Fake) -> None:
         # All go back, so that nothing is held back any more.
         plan = _plan(fake.mode, max(core.epoch + 1, world.EPOCH))
         fake.handle(events.FromMaster(plan))
+    incarnation = _unused_incarnation(fake)
     for task in LOCAL:
         # Born after whatever has registered before: of two processes the later-born one stays.
         born_ms = (core.state.queues[task].born_ms or 0) + 1
         hello = messages.RegisterInstance(
-            task=task, incarnation=INCARNATION, pid=1, born_ms=born_ms
+            task=task, incarnation=incarnation, pid=1, born_ms=born_ms
         )
-        fake.handle(events.FromInstanceControl(task, INCARNATION, hello))
-        _consume(fake, task)
+        fake.handle(events.FromInstanceControl(task, incarnation, hello))
+        assert core.state.queues[task].incarnation == incarnation, "a new process is refused"
+        _consume(fake, task, incarnation)
     for task in LOCAL:  # a registration may have failed roots, of which a spout was notified
-        _consume(fake, task)
+        _consume(fake, task, incarnation)
     root, edge = (world.SPOUT << 44) + 12345, 99
     ids = array("Q", (root, edge)).tobytes()
     flags = Flag.TRACKED | Flag.BEGINS
     head = header(Kind.DATA, core.epoch, world.SPOUT, world.SPLIT, 1, 0, flags)
-    _arrives(fake, world.SPLIT, world.SPOUT, [head, b"\xdd\0\0\0\1\x92\1\2", ids])
+    _arrives(fake, world.SPLIT, world.SPOUT, incarnation, [head, b"\xdd\0\0\0\1\x92\1\2", ids])
     ack = [header(Kind.ACK, core.epoch, world.SPLIT, world.SPOUT, 1), ids]
-    told = _arrives(fake, world.SPOUT, world.SPLIT, ack)
+    told = _arrives(fake, world.SPOUT, world.SPLIT, incarnation, ack)
     assert told[1] == ids[:8]
     core.validate()
     assert len(core.story().steps) <= story.STEPS_MAX
     str(core.story())
 
 
-def _consume(fake: Fake, task: int) -> None:
+def _unused_incarnation(fake: Fake) -> int:
+    """A number of a process that none of the tasks has had: one that was drawn for an earlier
+    process, which another one has replaced, would be refused, and rightly."""
+    queues = [fake.core.state.queues[task] for task in LOCAL]
+    known = {number for each in queues for number in (*each.superseded, each.incarnation)}
+    return next(number for number in count(INCARNATION) if number not in known)
+
+
+def _consume(fake: Fake, task: int, incarnation: int) -> None:
     """The instance reports what it has, until nothing waits for it."""
     head = with_consumed(header(Kind.CONSUMED, fake.core.epoch, task, 0, 0), 65535)
     queue = fake.core.state.queues[task]
     for _ in range(ROUNDS_MAX):
-        fake.handle(events.FromInstance(task, INCARNATION, [head]))
+        fake.handle(events.FromInstance(task, incarnation, [head]))
         if not queue.waiting and not queue.handed:
             return
     raise AssertionError(f"the queue of task {task} does not empty")
 
 
-def _arrives(fake: Fake, receiver: int, sender: int, frames: Frames) -> Frames:
+def _arrives(fake: Fake, receiver: int, sender: int, incarnation: int, frames: Frames) -> Frames:
     fake.to_locals.clear()
     before = fake.core.state.counters["malformed"]
-    fake.handle(events.FromInstance(sender, INCARNATION, frames))
+    fake.handle(events.FromInstance(sender, incarnation, frames))
     assert fake.core.state.counters["malformed"] == before
     (told,) = fake.to_locals
-    assert (told.task, told.incarnation) == (receiver, INCARNATION)
+    assert (told.task, told.incarnation) == (receiver, incarnation)
     return told.frames

@@ -14,6 +14,7 @@ from heron_core.wire.frames import Kind, header
 from heron_core.wire.values import pack_fields, packer, unpack
 
 from . import world
+from .manager import INCARNATION
 from .targets import TARGETS
 
 
@@ -100,6 +101,12 @@ FOUND: dict[str, tuple[str, list[Any]]] = {
         ("connected",),
         ("control", 2, 102, b"\x93\xa4Beat\x02\x81\xa4user" + b"\x91" * 1022 + b"\x01"),
         ("timer", 2.0),
+    ]),
+    # Not the process was at fault but the check: its new process had a number that was taken.
+    "a process with the number of the check's, which another one replaces": ("manager", [
+        ("mode", "stage"),
+        ("control", 2, INCARNATION, registration(2, INCARNATION, 1)),
+        ("control", 2, 102, registration(2, 102, 1)),
     ]),
     "ids are missing": ("instance", [(2, [header(Kind.DATA, 2, 2, 6, 9, 0, 5), b""])]),
     "body that is a number": ("instance", [(2, [header(Kind.DATA, 3, 1, 2, 1), b"\x07"])]),

@@ -17,7 +17,7 @@ from heron_core.records import replace
 from heron_core.topology import ComponentSpec, GroupingKind, GroupingSpec, TopologySpec
 from heron_io.checkpoint_store.protocol import CheckpointStoreError
 from sim.checkers import require
-from sim.topologies import SimBolt, SimSpout
+from sim.topologies import HABITS, SimBolt, SimSpout
 
 if TYPE_CHECKING:
     from sim.cluster import Cluster
@@ -33,6 +33,8 @@ KEYED_SHARE = 0.5
 
 WINDOWS_SHARE = 0.4
 """Of those in a topology that runs at least once: bolts that hold tuples as open windows do."""
+LONG_WINDOWS = 0.95
+"""How often such a bolt holds a tuple where windows are open for long: in half of the runs."""
 
 
 class OwnStates:
@@ -42,6 +44,7 @@ class OwnStates:
         self._rng = Random(f"own states {seed}")
         self._failing_share = self._rng.choice(FAILING_SHARES)
         self.interval_secs = self._rng.choice((0.002, 0.01, 0.05))
+        self.window_share = Random(f"open windows {seed}").choice((0.0, LONG_WINDOWS))
         self.of: dict[int, dict[int, bytes]] = {}
         """task -> number -> state"""
         self.processes = 0
@@ -113,6 +116,7 @@ def saving(topology: TopologySpec, states: OwnStates | None) -> TopologySpec:
     """The same topology, of components that keep state if there is somewhere to save it."""
     if states is None:
         return topology
+    topology.components[0].config[HABITS].window_share = states.window_share
     kinds = {
         f"{kind.__module__}.{kind.__name__}": f"{__name__}.{saver.__name__}"
         for kind, saver in ((SimSpout, SavingSpout), (SimBolt, SavingBolt))
@@ -146,6 +150,12 @@ def _keyed(component: ComponentSpec, rng: Random, has_windows: bool) -> Componen
     inputs = tuple(replace(each, grouping=grouping) for each in component.inputs)
     kind = WindowBolt if has_windows else KeyedBolt
     return replace(component, class_path=f"{__name__}.{kind.__name__}", inputs=inputs)
+
+
+def with_keys(topology: TopologySpec) -> list[str]:
+    """The components whose state goes with its keys in an update."""
+    kinds = (KeyedBolt.__name__, WindowBolt.__name__)
+    return [each.name for each in topology.components if each.class_path.endswith(kinds)]
 
 
 def check_keyed_counts(cluster: "Cluster") -> None:
@@ -194,6 +204,11 @@ class WindowBolt(SimBolt, StatefulComponent):
 
     saved_at_least_once = False
 
+    @property
+    def holding_share(self) -> float:
+        """See SimBolt."""
+        return self.emitter.habits.window_share or super().holding_share
+
     def init_state(self, stateful_state: Any) -> None:
         """Only how far it is would be there."""
 
@@ -203,6 +218,7 @@ class WindowBolt(SimBolt, StatefulComponent):
 
     def fail_held(self) -> bool:
         """See EventWindowBolt."""
+        self.emitter.habits.has_failed_windows |= bool(self.held)
         for tup in self.held:
             self.emitter.journal.failed(tup.values[4])
             self.fail(tup)

@@ -11,6 +11,7 @@ from random import Random
 
 from heron_core import config as keys
 from heron_core.plans import Phase, UpdateStage
+from sim.at_least_once import with_keys
 from sim.cluster import PATIENCE_SECS, Cluster
 from sim.effectively_once import scalable
 
@@ -40,6 +41,11 @@ SCALED_ROUNDS_MAX = 60
 """Where checkpoints are taken; soon after that most spouts have finished, and nobody may scale."""
 UPDATE_AGAIN_ROUNDS = 3
 """After one that was refused: the topology is not up yet, or another one is under way."""
+
+MOVES_SHARE = 0.5
+MOVES_ROUNDS = (10, 40)
+"""When keys move: there is input left, and windows are open."""
+SWITCHING = (UpdateStage.SAVE, UpdateStage.INSTANCES)
 
 NIGHTS: tuple[tuple[str, ...], ...] = (
     (),
@@ -144,6 +150,28 @@ class Faults:
         self._others = others
         self._store_back_at = 0
         self._begin_unmounted()
+        self._plan_moves()
+
+    def _plan_moves(self) -> None:
+        """Besides, in a topology with keys that move: updates of the components that have them."""
+        cluster, chance = self.cluster, Random(f"moves {self.cluster.seed}")
+        is_tracked = cluster.habits.tracked and not cluster.effectively_once
+        moves = cluster.own_states is not None if is_tracked else not cluster.effectively_once
+        names = with_keys(cluster.topology) if moves else []
+        cluster.habits.amid_switch = lambda: cluster.masters == 1 and cluster.step in SWITCHING
+        if names and chance.random() < MOVES_SHARE:
+            self._planned[chance.randint(*MOVES_ROUNDS)].append("move")
+
+    def _move(self, at: int) -> None:
+        """A component with keys has one instance more or less."""
+        cluster = self.cluster
+        chance = Random(f"move {cluster.seed} {at}")
+        name = chance.choice(with_keys(cluster.topology))
+        known = 0 if cluster.master is None else len(cluster.packing.tasks_of[name])
+        wanted = {name: known + 1 if known < 2 else known - 1}
+        is_running = cluster.phase in (None, Phase.RUNNING)
+        if not cluster.update(wanted, None) and is_running:
+            self._planned[at + UPDATE_AGAIN_ROUNDS].append("move")
 
     def _begin_unmounted(self) -> None:
         """A host begins without the disk of the checkpoint store, and gets it later."""

@@ -67,6 +67,13 @@ class Habits:
     saved_counts: dict[int, Counter[int]] = field(default_factory=dict)
     """task -> what a bolt has got by its newest state that is saved (at_least_once.py)"""
 
+    window_share: float = 0.0
+    """How often a bolt with windows holds a tuple, where windows are open for long; else 0."""
+    has_failed_windows: bool = False
+    """Whether bolts have failed what their windows held, for an update."""
+    amid_switch: Callable[[], bool] = bool
+    """Whether the newest update is at the states or the instances."""
+
     raising: Random | None = None
     """Of a topology whose bolts raise now and then, after all that they do for a tuple."""
     raises_left: int = 0
@@ -200,7 +207,11 @@ class SimSpout(Spout):
         del self.attempts[tup_id]
 
     def fail(self, tup_id: Any) -> None:
-        self.emitter.journal.settled(tup_id, "failed", self.emitter.habits.tracked)
+        habits, journal = self.emitter.habits, self.emitter.journal
+        if habits.has_failed_windows and not journal.undrained:
+            # What it emitted now would go where the keys were before.
+            require(not habits.amid_switch(), f"fail({tup_id}) amid an update of open windows")
+        journal.settled(tup_id, "failed", habits.tracked)
         self.left.append(self.attempts.pop(tup_id))
 
 
@@ -222,12 +233,17 @@ class SimBolt(Bolt):
             if roll < habits.failing_share:
                 self.reject(tup)
                 return
-            if roll > 1 - habits.holding_share:
+            if roll > 1 - self.holding_share:
                 self.held.append(tup)
                 return
         joined = [*self.held, tup]
         self.held.clear()
         self.pass_on(joined)
+
+    @property
+    def holding_share(self) -> float:
+        """How often it holds a tuple back."""
+        return self.emitter.habits.holding_share
 
     def receive(self, tup: Any) -> None:
         """Tell the journal of a delivery."""
