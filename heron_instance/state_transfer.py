@@ -236,6 +236,7 @@ class StateTransfer:
                 Parts(share.key_range, tuple(self._part(each, moved, packing) for each in sources))
             )
         self._stored = None
+        self._host.driver.give_up_unfinished()
         self._host.close_component()
         self._host.make_anew(state)
         return True

@@ -119,6 +119,10 @@ class ComponentDriver:
     def work_on(self, now: float) -> None:
         """Go on with tuples that were taken, as `works_on` says; before others are taken."""
 
+    def give_up_unfinished(self) -> None:
+        """Another object takes the component's place: tuples that it has taken and not finished
+        fail, and are counted."""
+
     def plan_changed(self, epoch: int, fenced: bool = True, has_routes: bool = True) -> None:
         """Frames carry the new epoch from here on; what is buffered was routed by it just as well.
 

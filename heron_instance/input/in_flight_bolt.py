@@ -27,6 +27,12 @@ class InFlightBoltDriver(BoltDriver):
         """See BoltDriver."""
         return [*self.in_flight.unfinished(), *self.again]
 
+    def give_up_unfinished(self) -> None:
+        """See ComponentDriver."""
+        for tup in self.unfinished():
+            self.collector.fail_by(tup, None)
+        self.outbox.flush_acks()
+
     def send_watermark(self) -> None:
         """See ComponentDriver: each is sent when all tuples before it are finished."""
         lowest_ms = self.source_watermarks.lowest_ms

@@ -1,6 +1,7 @@
 """An update where no checkpoints are taken finds an instance amid a call or a message: a call that
 back-pressure holds amid its emits returns, and the rest of the message waits."""
 
+import asyncio
 from array import array
 from collections import Counter
 from functools import reduce
@@ -13,6 +14,7 @@ from instance_support import OTHER, SOURCE, batch
 from test_scaling_with_state import KEYS, Count
 from test_state_transfer import MODES, TWO, Process, mine
 
+from heron_api.state.stateful_component import StatefulComponent
 from heron_core import config as keys
 from heron_core.wire import messages
 from heron_core.wire.frames import Flag, Frames, Kind, header, parse_header, u64_array
@@ -173,3 +175,38 @@ def test_a_message_that_is_cut_is_acked_as_a_whole(is_run: bool, tmp_path: Path)
             assert set(pairs[::2]) == {root}
             value ^= reduce(xor, pairs[1::2])
     assert value == (EDGE if is_run else (1 << MANY) - 1)
+
+
+class Asking(Bolt, StatefulComponent):
+    """Waits for the outside."""
+
+    def init_state(self, stateful_state: Any) -> None:
+        stateful_state.put("who", 1)
+
+    def pre_save(self, checkpoint_id: Any) -> None:
+        """It is there."""
+
+    async def process(self, tup: Any) -> None:
+        await asyncio.sleep(3600)
+
+
+@MODES
+def test_coroutines_under_way_whose_state_moves_fail_and_are_counted(
+    mode: str, tmp_path: Path
+) -> None:
+    bolt = Process(Asking, tmp_path, mode)
+    bolt.plan(1)
+    tracked = mode == keys.ATLEAST_ONCE
+    roots = [(5 << 44 | each, 1) for each in range(1, 4)]
+    bolt.handle(
+        Received(batch(*([each, "x"] for each in range(3)), roots=roots if tracked else ()))
+    )
+    bolt.handle(Turn())
+    bolt.save()
+    assert bolt.plan(2, TWO, (SOURCE,), rescaled=2) == [messages.Restored(SOURCE, 1, 2)]
+    numbers = bolt.core.driver.statistics()
+    assert numbers["failed"] == 3
+    assert numbers["failed_for_good"] == (0 if tracked else 3)
+    failed = [each for each in bolt.sent if parse_header(each[0]).kind == Kind.FAIL]
+    assert bool(failed) == tracked
+    bolt.core.close_component()
