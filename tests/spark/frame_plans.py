@@ -107,9 +107,57 @@ def _sorted(random: Random) -> tuple[str, Step]:
     return "sort", lambda frame: frame.sort("seen", "n")
 
 
+def _of_both(random: Random) -> tuple[str, Step]:
+    kind = random.choice(("exceptAll", "intersect", "intersectAll", "subtract"))
+    first = random.randint(0, 900)
+
+    def step(frame: Frame) -> Frame:
+        other = frame.sparkSession.range(first, first + 90, 1, 2).selectExpr(
+            "id as n", "1L as seen"
+        )
+        return getattr(frame, kind)(other)
+
+    return f"{kind} from {first}", step
+
+
+def _broadcast(random: Random) -> tuple[str, Step]:
+    first, ours = random.randint(0, 800), random.random() < 0.5
+
+    def step(frame: Frame) -> Frame:
+        other = _other(frame, first, first + 150).select("n")
+        small = functions.broadcast(frame) if ours else frame
+        return other.join(small, "n").select("n", "seen")
+
+    return f"broadcast join from {first}, {ours}", step
+
+
+def _over(random: Random) -> tuple[str, Step]:
+    by = random.randint(2, 9)
+    sql = f"sum(seen) over (partition by n % {by} order by n, seen rows unbounded preceding)"
+    return f"sum over n % {by}", lambda frame: frame.selectExpr("n", f"{sql} as seen")
+
+
+def _kept(random: Random) -> tuple[str, Step]:
+    kind = random.choice(("cache", "localCheckpoint"))
+    return kind, lambda frame: getattr(frame, kind)()
+
+
+def _limit_of_all(random: Random) -> tuple[str, Step]:
+    return "limit of more than all", lambda frame: frame.limit(100_000)
+
+
+def _offset(random: Random) -> tuple[str, Step]:
+    number = random.randint(0, 60)
+    return f"sort, offset({number})", lambda frame: frame.sort("n", "seen").offset(number)
+
+
+def _attempts(random: Random) -> tuple[str, Step]:
+    return "the first attempts fail", fails_once
+
+
 _STEPS: list[Callable[[Random], tuple[str, Step]]] = [
     _union, _union_with_itself, _filter, _partitions, _partitions, _join, _join_with_itself, _group,
-    _sorted_limit, _sorted,
+    _sorted_limit, _sorted, _of_both, _broadcast, _over, _kept, _limit_of_all, _offset, _attempts,
 ]  # fmt: skip
 
 
@@ -154,6 +202,14 @@ def _some(frame: Frame, number: int) -> int:
     return found.total()
 
 
+def _by_sql(frame: Frame) -> Any:
+    frame.createOrReplaceTempView("drawn_plan")
+    found = frame.sparkSession.sql(
+        "select n % 10 as n, count(*) as rows from drawn_plan group by 1"
+    )
+    return _rows(found)
+
+
 ACTIONS: dict[str, Callable[[Frame], Any]] = {
     "collect": _rows,
     "count": lambda frame: frame.count(),
@@ -165,11 +221,14 @@ ACTIONS: dict[str, Callable[[Frame], Any]] = {
     "sum": lambda frame: tuple(frame.agg(functions.sum("n"), functions.max("seen")).first()),
     "iterator": lambda frame: sorted(map(tuple, frame.toLocalIterator()), key=repr),
     "arrow": lambda frame: sorted(map(repr, frame.toArrow().to_pylist())),
+    "pandas": lambda frame: sorted(map(tuple, frame.toPandas().itertuples(index=False)), key=repr),
+    "sql": _by_sql,
     "rdd": lambda frame: frame.rdd.count(),
     "cache": lambda frame: (frame.cache().count(), _rows(frame), frame.unpersist() is None),
 }
-BY_THREADS = [name for name in ACTIONS if name not in ("rdd", "cache")]
-"""An RDD's tasks do not know of which query they are, in a thread of its own; a cache is of all."""
+BY_THREADS = [name for name in ACTIONS if name not in ("rdd", "cache", "sql")]
+"""An RDD's tasks do not know of which query they are, in a thread of its own; a cache and a view's
+name are of all."""
 
 
 def draw_actions(random: Random, names: list[str] | None = None) -> list[str]:

@@ -62,6 +62,7 @@ def test_a_drawn_plan_gives_the_rows_of_a_plain_dataframe(spark: Any, seed: int)
         left, right = laid_over(ours, steps), laid_over(theirs, steps)
         for name in names:
             assert ACTIONS[name](left) == ACTIONS[name](right), told
+        spark.catalog.clearCache()
     names = draw_actions(random, BY_THREADS)
     assert by_threads([partial(ACTIONS[name], ours) for name in names]) == [
         ACTIONS[name](theirs) for name in names
@@ -122,6 +123,7 @@ def test_a_function_of_foreach_batch_uses_its_dataframe_as_any_other(
         compared.append(batch)
 
     run_each(a_stream(spark, tmp_path / "in", "each"), compare, tmp_path / "checkpoint")
+    spark.catalog.clearCache()
     assert compared == list(range(BATCHES))
 
 
