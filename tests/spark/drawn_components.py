@@ -4,10 +4,10 @@ What a row is, whether it fits its types and whether a bolt fails it are functio
 that plain Python says what each bolt gets. All that a component knows is state: it may be killed.
 """
 
+import asyncio
 import json
 import os
 import zlib
-from collections import Counter
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 from random import Random
@@ -15,8 +15,15 @@ from typing import Any
 
 from drawn_values import draw_misfit, draw_value, shown
 from heron_api.state.stateful_component import StatefulComponent
-from heronpy_compat import BatchBolt, Bolt, Spout
-from heronpy_compat.windows import KeyedWindowBolt, Sliding, Tumbling
+from heronpy_compat import Bolt, ICustomGrouping, Spout
+from heronpy_compat.windows import (
+    BatchWindowBolt,
+    KeyedWindowBolt,
+    Sliding,
+    Tumbling,
+    WindowedBolt,
+)
+from random_components import Collected
 
 LATE = "late"
 KEYS = 3
@@ -24,15 +31,9 @@ START_MS = 1_700_000_000_000
 STEP_MS = 100
 LATE_EVERY, LATE_MS = 5, 1000
 MISFIT_EVERY = 9
-FAIL_EVERY = 6
 BATCH = 4
-RAISES, FAILS, RAISES_ONCE, NEVER = "raises", "fails", "raises once", "never"
 NUMBER, TUPLES, TIMES = "bigint", "naive", "aware"
 OFFSET = timezone(timedelta(hours=-3, minutes=-30))
-
-
-class Misfortune(ValueError):
-    """What a bolt raises for a row."""
 
 
 def chance(*parts: Any) -> int:
@@ -62,39 +63,42 @@ def row_of(seed: str, types: list[str], number: int) -> list[Any]:
     return [draw_value(random, each) for each in types]
 
 
-def is_misfit(seed: str, number: int) -> bool:
+def is_misfit(config: Any, number: int) -> bool:
     """Whether the spout tries a value that its type does not hold."""
-    return chance(seed, "misfit", number) % MISFIT_EVERY == 0
+    chosen = chance(config["test.seed"], "misfit", number) % MISFIT_EVERY == 0
+    return bool(config["test.typed"]) and chosen
 
 
 def emitted_row(config: Any, number: int) -> list[Any]:
     """What the spout tries to emit."""
     seed, types = config["test.seed"], config["test.types"]
     values = row_of(seed, types, number)
-    if is_misfit(seed, number):
+    if is_misfit(config, number):
         random = Random(f"{seed} misfit {number}")
         at = random.randrange(len(types))
         values[at] = draw_misfit(random, types[at])
     return [number, number % KEYS, time_value(config["test.time"], number), *values]
 
 
-def fails(name: str, number: int) -> bool:
-    """Whether a bolt of that name fails a row."""
-    return chance(name, number) % FAIL_EVERY == 0
+class Placed:
+    """Knows which instance it is."""
+
+    def restore(self, config: Any, context: Any) -> None:
+        """At the start."""
+        self.config, self.name = config, context.get_component_id()
+        own = context.get_component_tasks(self.name)
+        self.index, self.tasks = own.index(context.get_task_id()), len(own)
 
 
-class Stateful(StatefulComponent):
+class Stateful(Placed, StatefulComponent):
     """Keeps `self.kept`, a dict, through kills."""
 
     def init_state(self, stateful_state: Any) -> None:
         self.state = stateful_state
 
     def restore(self, config: Any, context: Any) -> None:
-        """At the start."""
+        super().restore(config, context)
         self.kept: dict[str, Any] = dict(self.state.get("kept") or {})
-        self.config, self.name = config, context.get_component_id()
-        own = context.get_component_tasks(self.name)
-        self.index, self.tasks = own.index(context.get_task_id()), len(own)
 
     def pre_save(self, checkpoint_id: Any) -> None:
         self.state.put("kept", dict(self.kept))
@@ -158,63 +162,19 @@ class RowsByColumns(Rows):
         return dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
 
 
-class Failing(Stateful):
-    """How a bolt fails some of its rows."""
+class RowsAwaited(Rows):
+    """The same by a coroutine."""
 
-    def misfortune(self, number: int) -> bool:
-        """Raises, or whether the tuple is to be failed."""
-        how = self.config["test.how"]
-        if how == NEVER or not fails(self.name, number):
-            return False
-        if how == RAISES or (how == RAISES_ONCE and self.is_first(number)):
-            raise Misfortune(f"row {number}")
-        return bool(how == FAILS)
-
-    def is_first(self, number: int) -> bool:
-        """Whether this is the first time that the row comes here, in whichever process."""
-        path = os.path.join(self.config["test.results"], f"{self.name}-{self.index}-{number}.once")
-        try:
-            Path(path).touch(exist_ok=False)
-        except FileExistsError:
-            return False
-        return True
-
-
-class Passing(Failing, Bolt):
-    """Emits what it gets."""
-
-    auto_anchor = True
-
-    def initialize(self, config: Any, context: Any) -> None:
-        self.restore(config, context)
-
-    def process(self, tup: Any) -> None:
-        if self.config["test.emits.first"]:
-            self.emit(list(tup.values), anchors=[tup])
-        if self.misfortune(tup.values[0]):
-            self.fail(tup)
-            return
-        if not self.config["test.emits.first"]:
-            self.emit(list(tup.values), anchors=[tup])
-        self.ack(tup)
-
-
-class PassingColumns(Failing, BatchBolt):
-    """The same of batches."""
-
-    def initialize(self, config: Any, context: Any) -> None:
-        self.restore(config, context)
-
-    def process_batch(self, batch: Any) -> None:
-        for each in batch["number"].to_pylist():
-            self.misfortune(each)
-        self.emit_batch(batch)
+    async def next_tuple(self) -> None:  # type: ignore[override]
+        await asyncio.sleep(0)
+        super().next_tuple()
 
 
 class Windowed(Stateful, KeyedWindowBolt):
     """The numbers in each window."""
 
     window = Tumbling(STEP_MS)
+    aggregate = Collected()
     timestamp_field = "time"
     key_fields = ["key"]
 
@@ -236,23 +196,34 @@ class Windowed(Stateful, KeyedWindowBolt):
         return [result.key[0], *result.window, sorted(result.value)]
 
 
-class Collected:
-    """An aggregate: the numbers."""
+class Counted(Stateful, WindowedBolt):
+    """The last numbers after each few of them."""
 
-    def create(self) -> list[int]:
-        return []
+    def initialize(self, config: Any, context: Any) -> None:
+        super().initialize(config, context)
 
-    def add(self, numbers: list[int], number: int) -> list[int]:
-        return [*numbers, number]
+    def init_state(self, stateful_state: Any) -> None:
+        WindowedBolt.init_state(self, stateful_state)
 
-    def merge(self, left: list[int], right: list[int]) -> list[int]:
-        return left + right
+    def pre_save(self, checkpoint_id: Any) -> None:
+        WindowedBolt.pre_save(self, checkpoint_id)
 
-    def result(self, numbers: list[int]) -> list[int]:
-        return numbers
+    def execute(self, window: Any) -> None:
+        self.emit([0, 0, 0, [tup.values[0] for tup in window.get()]])
 
 
-Windowed.aggregate = Collected()
+class BatchWindowed(BatchWindowBolt):
+    """How many rows are in each window, and the sum of their numbers."""
+
+    window = Tumbling(STEP_MS)
+    timestamp_field = "time"
+    key_fields = ["key"]
+    aggregates = {"total": ("number", "sum"), "rows": "count"}
+
+    def initialize(self, config: Any, context: Any) -> None:
+        size, slide = config["test.size"], config["test.slide"]
+        self.window = Sliding(size, slide) if slide < size else Tumbling(size)
+        super().initialize(config, context)
 
 
 class Seen(Stateful, Bolt):
@@ -281,8 +252,11 @@ class Letters(Seen):
         self.ack(tup)
 
 
-CLASSES: dict[str, Any] = {
-    "rows": Rows, "rows by columns": RowsByColumns, "pass": Passing, "pass columns": PassingColumns,
-    "windows": Windowed, "seen": Seen, "letters": Letters,
-}  # fmt: skip
-__all__ = ["CLASSES", "Counter"]
+class ByNumber(ICustomGrouping):
+    """A row's task is told by its number."""
+
+    def prepare(self, context: Any, component: str, stream: str, target_tasks: list[int]) -> None:
+        self.tasks = target_tasks
+
+    def choose_tasks(self, values: Any) -> list[int]:
+        return [self.tasks[values[0] % len(self.tasks)]]

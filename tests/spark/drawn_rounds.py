@@ -23,17 +23,15 @@ HERE = str(Path(__file__).parent)
 if HERE not in sys.path:
     sys.path.insert(0, HERE)
 import drawn_topologies  # noqa: E402 (by the name that the engines import it by)
-from drawn_components import NEVER, RAISES_ONCE  # noqa: E402
+from drawn_expected import differences, expected, letters_found  # noqa: E402
+from drawn_passing import NEVER, RAISES, RAISES_ONCE  # noqa: E402
 from drawn_topologies import (  # noqa: E402
     ATLEAST_ONCE,
     EFFECTIVELY_ONCE,
     TO_FILES,
     Drawn,
     Part,
-    differences,
     drawn,
-    expected,
-    letters_found,
     spec_of,
 )
 from drawn_values import shown  # noqa: E402
@@ -176,8 +174,8 @@ class Round:
         folder = Path(tempfile.mkdtemp(prefix=engine, dir=self.path))
         results = folder / "results"
         results.mkdir()
-        if engine in FAST:
-            given = replace(given, parts=tuple(map(_without_exits, given.parts)))
+        if engine != NATIVE:
+            given = replace(given, parts=tuple(_on(engine, each) for each in given.parts))
         with time_zone(given.zone):
             counts = self._run(engine, given, folder)
         if engine not in (HOSTS, SPARK) and given.mode == ATLEAST_ONCE:
@@ -200,9 +198,18 @@ class Round:
             place.close()
 
 
-def _without_exits(part: Part) -> Part:
-    """There is no process that may end, and be started again, where all is in this one."""
-    nodes = (replace(each, how=NEVER) if each.how == RAISES_ONCE else each for each in part.nodes)
+def _on(engine: str, part: Part) -> Part:
+    """The same as an engine can have it. A restart is a new call of the native engine alone: all
+    others give up at once what raises. There is no process that may end, and be started again,
+    where all is in this one."""
+    nodes = []
+    for each in part.nodes:
+        how = each.how
+        if how == RAISES_ONCE and each.on_exception == "restart":
+            how = RAISES
+        elif how == RAISES_ONCE and engine in FAST:
+            how = NEVER
+        nodes.append(replace(each, how=how))
     return replace(part, nodes=tuple(nodes))
 
 

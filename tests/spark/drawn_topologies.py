@@ -1,14 +1,12 @@
-"""Topologies of drawn types, nulls, failing and late rows, time zones, and what they must give.
+"""Topologies of drawn types, nulls, failing and late rows, zones, modes, shapes of user code.
 
 `heronpy run drawn_topologies.py` with DRAWN_SEED and DRAWN_RESULTS in its environment runs those of
 a seed side by side.
 """
 
-import json
 import os
 import sys
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -18,42 +16,57 @@ from heron_core.records import replace
 from heron_core.topology import TopologySpec
 from heronpy_compat import Grouping, Stream, TopologyBuilder
 from heronpy_compat.api.topology import Topology, TopologyType
-from heronpy_compat.windows import Sliding, Trigger, Tumbling
 
 HERE = str(Path(__file__).parent)
 if HERE not in sys.path:
     sys.path.insert(0, HERE)
-from drawn_components import (  # noqa: E402 (by the name that the engines import it by)
-    BATCH,
-    CLASSES,
-    FAILS,
-    KEYS,
-    LATE,
-    NEVER,
-    NUMBER,
-    RAISES,
-    RAISES_ONCE,
-    TIMES,
-    TUPLES,
-    emitted_row,
-    fails,
-    is_misfit,
-    time_of,
-)
-from drawn_values import as_column, as_tuple, draw_type, shown  # noqa: E402
-from tests.property.plain_windows import PlainOperator  # noqa: E402
+import drawn_components as components  # noqa: E402 (by the name that the engines import it by)
+import drawn_passing as passing  # noqa: E402
+from drawn_components import LATE, NUMBER, TIMES, TUPLES, ByNumber  # noqa: E402
+from drawn_passing import FAILS, NEVER, RAISES, RAISES_ONCE  # noqa: E402
+from drawn_values import draw_type  # noqa: E402
 
 ATMOST_ONCE, ATLEAST_ONCE, EFFECTIVELY_ONCE = "ATMOST_ONCE", "ATLEAST_ONCE", "EFFECTIVELY_ONCE"
 MODES = (ATMOST_ONCE, ATLEAST_ONCE, EFFECTIVELY_ONCE)
-PARTS = 4
+PARTS = 3
 ROWS = 24
 COLUMNS_MAX = 3
-KINDS = ("shuffle", "none", "local_or_shuffle", "fields", "partial_key", "all", "global")
+BY_COLUMNS = "rows by columns"
+SPOUTS: dict[str, Any] = {
+    "rows": components.Rows, BY_COLUMNS: components.RowsByColumns,
+    "rows awaited": components.RowsAwaited,
+}  # fmt: skip
+BOLTS: dict[str, Any] = {
+    "pass": passing.Passing, "pass columns": passing.PassingColumns,
+    "pass awaited": passing.PassingAwaited, "pass awaited alone": passing.PassingAwaitedAlone,
+    "pass yields": passing.PassingYields,
+    "pass awaits and yields": passing.PassingAwaitsAndYields,
+    "pass at ticks": passing.PassingAtTicks, "pass later": passing.PassingLater,
+    "pass in threads": passing.PassingInThreads,
+}  # fmt: skip
+WINDOWS: dict[str, Any] = {
+    "windows": components.Windowed, "counts": components.Counted,
+    "batch windows": components.BatchWindowed,
+}  # fmt: skip
+COROUTINES = frozenset({"pass awaited", "pass awaited alone", "pass awaits and yields"})
+"""Of which nothing is sent if they fail their tuple."""
+TICKING = frozenset({"pass at ticks", "pass later"})
+ACKS_LATER = frozenset({"pass later", "pass in threads"})
+"""Which emit once the tuple is known to be right."""
+CAPACITIES = (1, 2, 100)
+INFERRED = (
+    "bigint", "string", "boolean", "binary", "date", "array<bigint>", "array<string>",
+)  # fmt: skip
+"""What values are in a column that no type is declared of, whatever is in the batch beside them."""
+UNTYPED_SHARE = 0.25
+LONG_MS = 10_000
+"""Longer than all events of a part: no order makes one late."""
+KINDS = (
+    "shuffle", "none", "local_or_shuffle", "fields", "partial_key", "all", "global", "custom",
+)  # fmt: skip
 TIME_ZONES = ("UTC", "America/New_York", "Asia/Kolkata", "Pacific/Kiritimati")
 LETTERS = "letters"
 NO_LETTERS, TO_FILES, TO_A_BOLT = "", "file:", LETTERS
-FAILED_BY = "failed by the component"
-"""What a letter says of a tuple that its bolt failed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +75,7 @@ class Node:
 
     name: str
     kind: str
-    """As in CLASSES."""
+    """Of BOLTS or WINDOWS."""
     par: int
     source: str
     """What it reads."""
@@ -75,6 +88,12 @@ class Node:
     lag_ms: int = 0
     lateness_ms: int = 0
     has_late_stream: bool = False
+    length: int = 0
+    slide: int = 0
+    """Of a window by count, in tuples."""
+    capacity: int = 1
+    is_ordered: bool = True
+    """Of coroutines."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +110,8 @@ class Part:
     looks: tuple[tuple[str, int, str], ...]
     """(component, parallelism, grouping) of what looks at it."""
     rows: int = ROWS
+    is_typed: bool = True
+    """Whether the streams of tuples declare the types; those of columns do."""
 
     @property
     def names(self) -> list[str]:
@@ -128,40 +149,56 @@ def drawn(seed: int) -> Drawn:
 
 
 def _part(random: Random, name: str, mode: str) -> Part:
-    types = tuple(draw_type(random) for _ in range(random.randint(1, COLUMNS_MAX)))
-    spout, par = random.choice(("rows", "rows by columns")), random.randint(1, 2)
+    is_typed, columns = random.random() >= UNTYPED_SHARE, range(random.randint(1, COLUMNS_MAX))
+    types = tuple(draw_type(random) if is_typed else random.choice(INFERRED) for _ in columns)
+    # A batch of columns needs their types.
+    spout = random.choice([each for each in SPOUTS if is_typed or each != BY_COLUMNS])
+    par = random.randint(1, 2)
     nodes: list[Node] = []
     for number in range(random.randint(1, 3)):
         source = random.choice([f"{name}-spout", *(each.name for each in nodes)])
         nodes.append(_bolt(random, f"{name}-{number}", source, mode))
-    if spout == "rows" and par == 1:
+    if spout != BY_COLUMNS and par == 1:
         nodes.append(_windows(random, f"{name}-windows", f"{name}-spout"))
+        nodes.append(_counts(random, f"{name}-counts", f"{name}-spout"))
+    read = random.choice([each.name for each in nodes if each.kind not in WINDOWS])
+    nodes.append(_batch_windows(random, f"{name}-batches", read))
     looked = [f"{name}-spout", *(each.name for each in nodes)]
     looks = tuple((each, random.randint(1, 2), _look(random, types)) for each in looked)
-    time = random.choice((NUMBER, TUPLES, TIMES))
-    return Part(name, types, time, spout, par, tuple(nodes), looks)
+    time = random.choice((NUMBER, TUPLES, TIMES)) if is_typed else NUMBER
+    return Part(name, types, time, spout, par, tuple(nodes), looks, is_typed=is_typed)
 
 
 def _look(random: Random, types: Sequence[str]) -> str:
     """How what looks is grouped: by a field of any type that can be a key, now and then."""
     fields = [f"f{at}" for at, each in enumerate(types) if "<" not in each]
-    return random.choice(("shuffle", "global", "number", *fields))
+    return random.choice(("shuffle", "global", "number", "custom", *fields))
 
 
 def _bolt(random: Random, name: str, source: str, mode: str) -> Node:
-    kind = random.choice(("pass", "pass columns"))
-    columnar = kind == "pass columns"
-    how = random.choice((NEVER, RAISES, RAISES) if columnar else (NEVER, RAISES, FAILS))
-    on_exception = "fail"
-    if how != RAISES:
-        on_exception = random.choice(("fail", "restart", "stop", "exit"))
-        if mode == ATLEAST_ONCE and how == FAILS and on_exception == "restart":
-            on_exception = "fail"  # a source may emit it again without end: it is never given up
-    elif mode == EFFECTIVELY_ONCE and random.random() < 0.2:
-        how, on_exception = RAISES_ONCE, "exit"
-    emits_first = not columnar and how == FAILS and random.random() < 0.5
+    kind = random.choice(tuple(BOLTS))
+    how, on_exception = _failure(random, kind, mode)
+    emits_first = how == FAILS and kind not in ACKS_LATER and random.random() < 0.5
     par, grouping = random.randint(1, 3), random.choice(KINDS)
-    return Node(name, kind, par, source, grouping, how, emits_first, on_exception)
+    return Node(
+        name, kind, par, source, grouping, how, emits_first, on_exception,
+        capacity=random.choice(CAPACITIES), is_ordered=random.random() < 0.5,
+    )  # fmt: skip
+
+
+def _failure(random: Random, kind: str, mode: str) -> tuple[str, str]:
+    """How a bolt fails its rows, and what is to be done when it raises."""
+    hows = {"pass columns": (NEVER, RAISES, RAISES), "pass at ticks": (NEVER,)}
+    later = (NEVER, FAILS, FAILS)
+    how = random.choice(hows.get(kind, later if kind in ACKS_LATER else (NEVER, RAISES, FAILS)))
+    if how == RAISES:
+        if mode == EFFECTIVELY_ONCE and random.random() < 0.2:
+            return RAISES_ONCE, random.choice(("exit", "restart"))
+        return RAISES, "fail"
+    on_exception = random.choice(("fail", "restart", "stop", "exit"))
+    if mode == ATLEAST_ONCE and how == FAILS and on_exception == "restart":
+        on_exception = "fail"  # a source may emit it again without end: it is never given up
+    return how, on_exception
 
 
 def _windows(random: Random, name: str, source: str) -> Node:
@@ -175,179 +212,29 @@ def _windows(random: Random, name: str, source: str) -> Node:
     )  # fmt: skip
 
 
-# --- what is to come ------------------------------------------------------------------------------
-
-Found = Counter[tuple[str, ...]]
-"""(component, stream, value, …) -> how often, values as `shown`."""
-
-
-@dataclass(slots=True)
-class Expected:
-    """What a topology must give."""
-
-    seen: Found
-    refused: list[int]
-    letters: Found
-    failed: Counter[str]
-    late: Counter[str]
-    roots: set[tuple[int, ...]]
-    """Of what the spout emits at once, what holds a row that a bolt gave up."""
-    is_coupled: bool = False
-    """Whether more roots may fail: what a bolt makes of a batch has all roots of that batch."""
+def _counts(random: Random, name: str, source: str) -> Node:
+    """Of one task, so that windows depend on the order of the spout alone."""
+    length = random.randint(1, 6)
+    slide = random.choice((length, random.randint(1, length)))
+    grouping = random.choice(("global", "fields"))
+    return Node(name, "counts", 1, source, grouping, length=length, slide=slide)
 
 
-def expected(part: Part, letters: str) -> Expected:
-    """In plain Python."""
-    spout = f"{part.name}-spout"
-    config = config_of(part, "")
-    numbers = [each for each in range(part.rows) if not is_misfit(config["test.seed"], each)]
-    refused = [each for each in range(part.rows) if is_misfit(config["test.seed"], each)]
-    rows = {each: emitted_row(config, each) for each in numbers}
-    as_columns = {number: _columns(part, row) for number, row in rows.items()}
-    found = Expected(Counter(), refused, Counter(), Counter(), Counter(), set())
-    sent: dict[str, tuple[Counter[int], bool]] = {
-        spout: (Counter(numbers), part.spout == "rows by columns")
-    }
-    for node in part.nodes:
-        if node.kind == "windows":
-            _expect_windows(found, part, node, rows)
-            continue
-        got, was_columnar = sent[node.source]
-        got = Counter({n: times * _copies(node) for n, times in got.items()})
-        is_columnar = node.kind == "pass columns"
-        if node.how in (RAISES, FAILS) and _is_behind_batches(part, node):
-            found.is_coupled = True
-        bad = Counter({n: times for n, times in got.items() if _gives_up(node, n)})
-        sent[node.name] = (got if node.emits_first else got - bad, is_columnar or was_columnar)
-        found.failed[node.name] = bad.total()
-        found.roots |= {_root_of(part, config["test.seed"], each) for each in bad}
-        shapes = as_columns if is_columnar or was_columnar else rows
-        for number, times in bad.items() if letters else ():
-            said = f"Misfortune: row {number}" if node.how == RAISES else FAILED_BY
-            text = (
-                node.name,
-                node.source,
-                "default",
-                said,
-                *map(shown, map(as_tuple, shapes[number])),
-            )
-            found.letters[text] += times
-    for name, (got, is_columnar) in sent.items():
-        shapes = as_columns if is_columnar else rows
-        for number, times in got.items():
-            found.seen[name, "default", *map(shown, map(as_tuple, shapes[number]))] += times
-    return found
-
-
-def _is_behind_batches(part: Part, node: Node) -> bool:
-    """Whether a bolt that takes batches is anywhere before a bolt."""
-    source = next((each for each in part.nodes if each.name == node.source), None)
-    return source is not None and (
-        source.kind == "pass columns" or _is_behind_batches(part, source)
-    )
-
-
-def _root_of(part: Part, seed: str, number: int) -> tuple[int, ...]:
-    """The numbers that a spout emits together with this one."""
-    if part.spout == "rows":
-        return (number,)
-    index, tasks = number % part.spout_par, part.spout_par
-    first = index + (number - index) // (BATCH * tasks) * BATCH * tasks
-    together = range(first, part.rows, tasks)[:BATCH]
-    return (number,) if any(is_misfit(seed, each) for each in together) else tuple(together)
-
-
-def _columns(part: Part, row: Sequence[Any]) -> list[Any]:
-    return [as_column(each, kind) for each, kind in zip(row, part.fields.values(), strict=True)]
-
-
-def _copies(node: Node) -> int:
-    return node.par if node.grouping == "all" else 1
-
-
-def _gives_up(node: Node, number: int) -> bool:
-    return node.how in (RAISES, FAILS) and fails(node.name, number)
-
-
-def _expect_windows(found: Expected, part: Part, node: Node, rows: Mapping[int, list[Any]]) -> None:
-    windows = PlainOperator(_assigner(node), Trigger(), node.lateness_ms)
-    made: list[Any] = []
-    latest = 0
-    for number, row in rows.items():
-        results = windows.add(str(number % KEYS), time_of(number), [time_of(number), number], 0)
-        late = [each for each in results if not hasattr(each, "window")]
-        if late and node.has_late_stream:
-            found.seen[node.name, LATE, shown(as_tuple(row))] += 1
-        elif late:
-            found.late[node.name] += 1
-        made += [each for each in results if hasattr(each, "window")]
-        latest = max(latest, time_of(number))
-        made += windows.advance_watermark(latest - node.lag_ms)
-    made += windows.advance_watermark(2**63 - 1)
-    for each in made:
-        values = [int(each.key), *each.window, sorted(number for _, number in each.value)]
-        found.seen[node.name, "default", *map(shown, values)] += 1
-
-
-def _assigner(node: Node) -> Any:
-    if node.slide_ms < node.size_ms:
-        return Sliding(node.size_ms, node.slide_ms)
-    return Tumbling(node.size_ms)
-
-
-def differences(part: Part, results: Path, letters: str) -> Iterator[str]:
-    """What the files of the tasks say against what is expected, a line each."""
-    wanted = expected(part, letters)
-    lefts = [json.loads(each.read_text()) for each in results.glob(f"{part.name}-spout-[0-9].json")]
-    refused = sorted(number for each in lefts for number in each["refused"])
-    if refused != wanted.refused or len(lefts) != part.spout_par:
-        yield f"{part.name}: refused {refused}, not {wanted.refused}, of {len(lefts)} spouts"
-    by_task = [_seen(each) for each in results.glob(f"{part.name}-*-seen-[0-9].json")]
-    total: Found = Counter()
-    for each in by_task:
-        total += each
-    yield from _compared(f"{part.name}: seen", total, wanted.seen)
-    yield from _divided(part, results)
-
-
-def _seen(file: Path) -> Found:
-    return Counter({tuple(key): times for key, times in json.loads(file.read_text())["seen"]})
-
-
-def _compared(what: str, found: Found, wanted: Found) -> Iterator[str]:
-    if found != wanted:
-        lacks, more = list((wanted - found).items()), list((found - wanted).items())
-        yield f"{what}: {len(lacks)} lack, {len(more)} too much: {lacks[:2]}, but {more[:2]}"
-
-
-def _divided(part: Part, results: Path) -> Iterator[str]:
-    """Equal keys that came to two tasks of one bolt."""
-    at = {name: number + 2 for number, name in enumerate(part.fields)}
-    for component, par, grouping in part.looks:
-        if grouping not in at or par == 1 or _is_window(part, component):
-            continue
-        files = [results / f"{component}-seen-{index}.json" for index in range(par)]
-        keys = [
-            {row[at[grouping]] for row in _seen(each) if row[1] == "default"}
-            for each in files if each.exists()
-        ]  # fmt: skip
-        if len(keys) == par and set.intersection(*keys):
-            yield f"{component}: {set.intersection(*keys)} of {grouping} came to all tasks"
-
-
-def _is_window(part: Part, component: str) -> bool:
-    return any(each.name == component and each.kind == "windows" for each in part.nodes)
-
-
-def letters_found(results: Path) -> Found:
-    """What the bolt of letters has got."""
-    total: Found = Counter()
-    for each in results.glob(f"{LETTERS}-[0-9].json"):
-        total += _seen(each)
-    return total
+def _batch_windows(random: Random, name: str, source: str) -> Node:
+    size, par = random.choice((300, 700, 1000)), random.randint(1, 2)
+    slide = random.choice((size, size // 2 if size != 700 else 350))
+    return Node(
+        name, "batch windows", par, source, "fields",
+        size_ms=size, slide_ms=slide, lag_ms=LONG_MS,
+    )  # fmt: skip
 
 
 # --- building -------------------------------------------------------------------------------------
+
+
+def is_window(part: Part, component: str) -> bool:
+    """Whether a component of a part is a window."""
+    return any(each.name == component and each.kind in WINDOWS for each in part.nodes)
 
 
 def config_of(part: Part, results: str) -> dict[str, Any]:
@@ -355,6 +242,7 @@ def config_of(part: Part, results: str) -> dict[str, Any]:
     return {
         "test.results": results, "test.seed": f"{part.name} {part.types}", "test.rows": part.rows,
         "test.types": list(part.types), "test.names": part.names, "test.time": part.time,
+        "test.typed": part.is_typed,
     }  # fmt: skip
 
 
@@ -368,7 +256,7 @@ def builder(given: Drawn, results: str) -> TopologyBuilder:
     elif letters == TO_A_BOLT:
         made.add_bolt(
             LETTERS,
-            CLASSES["letters"],
+            components.Letters,
             1,
             {nodes[0]["errors"]: Grouping.GLOBAL},
             {"test.results": results},
@@ -392,9 +280,9 @@ def _add(made: TopologyBuilder, part: Part, config: dict[str, Any]) -> list[Any]
     """The specs of its nodes."""
     spout = f"{part.name}-spout"
     specs: dict[str, Any] = {}
-    outputs = [Stream(part.fields)]
+    outputs = [Stream(part.fields if part.is_typed else list(part.fields))]
     specs[spout] = made.add_spout(
-        spout, CLASSES[part.spout], part.spout_par, config, optional_outputs=outputs
+        spout, SPOUTS[part.spout], part.spout_par, config, optional_outputs=outputs
     )
     for node in part.nodes:
         inputs = {specs[node.source]: grouping_of(node.grouping)}
@@ -403,27 +291,44 @@ def _add(made: TopologyBuilder, part: Part, config: dict[str, Any]) -> list[Any]
             "test.emits.first": node.emits_first,
             "topology.bolt.on.exception": node.on_exception,
         }
-        outs: list[Any] = outputs
-        if node.kind == "windows":
+        if node.kind in COROUTINES:
+            more["topology.async.capacity"] = node.capacity
+            more["topology.async.ordered"] = node.is_ordered
+        if node.kind in TICKING:
+            more["topology.tick.tuple.freq.secs"] = 1
+        outs: list[Any] = [Stream(part.fields)] if node.kind == "pass columns" else outputs
+        if node.kind in WINDOWS:
             more = _window_config(node)
-            outs = ["key", "start", "end", "numbers", Stream(["late_tuple"], LATE)]
+            outs = _window_outputs(node)
         specs[node.name] = made.add_bolt(
-            node.name, CLASSES[node.kind], node.par, inputs, {**config, **more}, outs
+            node.name, (BOLTS | WINDOWS)[node.kind], node.par, inputs, {**config, **more}, outs
         )
     for component, par, grouping in part.looks:
         by = (
             "key"
-            if _is_window(part, component) and grouping not in ("shuffle", "global")
+            if is_window(part, component) and grouping not in ("shuffle", "global")
             else grouping
         )
         inputs = {specs[component]: grouping_of(by)}
         if any(each.name == component and each.has_late_stream for each in part.nodes):
             inputs[specs[component][LATE]] = Grouping.SHUFFLE
-        made.add_bolt(f"{component}-seen", CLASSES["seen"], par, inputs, config)
+        made.add_bolt(f"{component}-seen", components.Seen, par, inputs, config)
     return [specs[node.name] for node in part.nodes]
 
 
+def _window_outputs(node: Node) -> list[Any]:
+    if node.kind == "batch windows":
+        numbers = dict.fromkeys(("start_ms", "end_ms", "total", "rows"), "bigint")
+        return [Stream({"key": "bigint", **numbers})]
+    return ["key", "start", "end", "numbers", Stream(["late_tuple"], LATE)]
+
+
 def _window_config(node: Node) -> dict[str, Any]:
+    if node.kind == "counts":
+        return {
+            "topology.bolts.window.length.count": node.length,
+            "topology.bolts.window.sliding.interval.count": node.slide,
+        }
     late = {"topology.bolts.late.tuple.stream": LATE} if node.has_late_stream else {}
     return {
         "test.size": node.size_ms,
@@ -438,6 +343,8 @@ def grouping_of(kind: str) -> Any:
     """By its name; a field's name for fields."""
     if kind in ("fields", "partial_key"):
         return getattr(Grouping, kind)("key")
+    if kind == "custom":
+        return Grouping.custom(ByNumber())
     if kind in KINDS:
         return getattr(Grouping, kind.upper())
     return Grouping.fields(kind)

@@ -1,4 +1,4 @@
-"""Drawn types, nulls, failing and late rows, time zones: all engines give what plain Python gives.
+"""Drawn types, nulls, failing and late rows, zones, modes, coroutines, ticks: engines agree.
 
 Values and their types, what is refused, failed, late and a dead letter are compared exactly. By
 default the tester and the Spark engine's hosts run a few seeds, processes and Spark one.
@@ -12,8 +12,9 @@ from typing import Any
 
 import pytest
 
+from drawn_expected import expected
 from drawn_rounds import FAST, NATIVE, SPARK, Round
-from drawn_topologies import TIME_ZONES, drawn, expected
+from drawn_topologies import BOLTS, KINDS, SPOUTS, TIME_ZONES, WINDOWS, drawn
 from drawn_values import draw_misfit, draw_type, draw_value
 from heron_core.field_types import fits_of
 
@@ -53,6 +54,13 @@ def test_each_of_what_may_be_drawn_is_drawn() -> None:
     assert {given.letters for given in givens} == {"", "file:", "letters"}
     assert len({given.zone for given in givens}) == len(TIME_ZONES)
     assert {part.time for _, part in parts} == {"bigint", "naive", "aware"}
+    assert {part.spout for _, part in parts} == set(SPOUTS)
+    assert {node.kind for _, node in nodes} == {*BOLTS, *WINDOWS}
+    assert {node.grouping for _, node in nodes} == set(KINDS)
+    assert {part.is_typed for _, part in parts} == {True, False}
+    assert {(node.capacity == 1, node.is_ordered) for _, node in nodes} == {
+        (True, True), (True, False), (False, True), (False, False)
+    }  # fmt: skip
     assert {node.how for _, node in nodes} == {"raises", "fails", "raises once", "never"}
     assert {node.on_exception for _, node in nodes} == {"fail", "restart", "stop", "exit"}
     assert {each.partition("<")[0] for each in types} >= {"array", "map", "struct", "float", "date"}

@@ -1,0 +1,209 @@
+"""Bolts of drawn topologies that pass rows on, each in another shape of user code.
+
+Which rows a bolt fails is a function of its name and of a row's number.
+"""
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from drawn_components import Placed, Stateful, chance
+from heronpy_compat import BatchBolt, Bolt
+
+FAIL_EVERY = 6
+RAISES, FAILS, RAISES_ONCE, NEVER = "raises", "fails", "raises once", "never"
+POOL_THREADS = 3
+
+
+class Misfortune(ValueError):
+    """What a bolt raises for a row."""
+
+
+def fails(name: str, number: int) -> bool:
+    """Whether a bolt of that name fails a row."""
+    return chance(name, number) % FAIL_EVERY == 0
+
+
+class Failing(Placed):
+    """How a bolt fails some of its rows."""
+
+    def initialize(self, config: Any, context: Any) -> None:
+        self.restore(config, context)
+
+    def misfortune(self, number: int) -> bool:
+        """Raises, or whether the tuple is to be failed."""
+        how = self.config["test.how"]
+        if how == NEVER or not fails(self.name, number):
+            return False
+        if how == RAISES or (how == RAISES_ONCE and self.is_first(number)):
+            raise Misfortune(f"row {number}")
+        return bool(how == FAILS)
+
+    def is_first(self, number: int) -> bool:
+        """Whether this is the first time that the row comes here, in whichever process."""
+        path = os.path.join(self.config["test.results"], f"{self.name}-{self.index}-{number}.once")
+        try:
+            Path(path).touch(exist_ok=False)
+        except FileExistsError:
+            return False
+        return True
+
+
+class Passing(Failing, Stateful, Bolt):
+    """Emits what it gets."""
+
+    auto_anchor = True
+
+    def process(self, tup: Any) -> None:
+        if self.config["test.emits.first"]:
+            self.emit(list(tup.values), anchors=[tup])
+        if self.misfortune(tup.values[0]):
+            self.fail(tup)
+            return
+        if not self.config["test.emits.first"]:
+            self.emit(list(tup.values), anchors=[tup])
+        self.ack(tup)
+
+
+class PassingAwaited(Passing):
+    """The same by a coroutine, of which several are under way."""
+
+    async def process(self, tup: Any) -> None:  # type: ignore[override]
+        await some_time(tup)
+        super().process(tup)
+
+
+class PassingAwaitedAlone(Failing, Bolt):
+    """The same without a state: what is under way is in the checkpoint, and called again."""
+
+    async def process(self, tup: Any) -> None:  # type: ignore[override]
+        """Acked at its end."""
+        if self.config["test.emits.first"]:
+            self.emit(list(tup.values))
+        await some_time(tup)
+        if self.misfortune(tup.values[0]):
+            self.fail(tup)
+        elif not self.config["test.emits.first"]:
+            self.emit(list(tup.values))
+
+
+class PassingYields(Failing, Stateful, Bolt):
+    """The same by a generator."""
+
+    def process(self, tup: Any) -> Iterator[list[Any]]:  # type: ignore[override]
+        """Acked at its end."""
+        if self.config["test.emits.first"]:
+            yield list(tup.values)
+        if self.misfortune(tup.values[0]):
+            self.fail(tup)
+        elif not self.config["test.emits.first"]:
+            yield list(tup.values)
+
+
+class PassingAwaitsAndYields(Failing, Bolt):
+    """The same by a generator that is a coroutine."""
+
+    async def process(self, tup: Any) -> AsyncIterator[list[Any]]:  # type: ignore[override]
+        """Acked at its end."""
+        if self.config["test.emits.first"]:
+            yield list(tup.values)
+        await some_time(tup)
+        if self.misfortune(tup.values[0]):
+            self.fail(tup)
+        elif not self.config["test.emits.first"]:
+            yield list(tup.values)
+
+
+async def some_time(tup: Any) -> None:
+    """Not the same for all rows, so that they end in another order than they came."""
+    await asyncio.sleep(0.001 * (tup.values[0] % 3))
+
+
+class PassingLater(Failing, Bolt):
+    """Keeps its tuples until there is a tick or the end."""
+
+    acks_later = True
+
+    def initialize(self, config: Any, context: Any) -> None:
+        super().initialize(config, context)
+        self.waiting: list[Any] = []
+
+    def process(self, tup: Any) -> None:
+        self.waiting.append(tup)
+
+    def process_tick(self, tup: Any) -> None:
+        self.on_finish()
+
+    def on_finish(self) -> None:
+        waiting, self.waiting = self.waiting, []
+        for tup in waiting:
+            self.pass_on(tup)
+
+    def pass_on(self, tup: Any) -> None:
+        """Or fail."""
+        if self.misfortune(tup.values[0]):
+            self.fail(tup)
+            return
+        self.emit(list(tup.values), anchors=[tup])
+        self.ack(tup)
+
+
+class PassingInThreads(PassingLater):
+    """The same by the threads of a pool, as they come."""
+
+    def initialize(self, config: Any, context: Any) -> None:
+        super().initialize(config, context)
+        self.pool = ThreadPoolExecutor(POOL_THREADS)
+        self.calls: list[Any] = []
+
+    def process(self, tup: Any) -> None:
+        self.calls.append(self.pool.submit(self.pass_on, tup))
+
+    def is_idle(self) -> bool:
+        """Whether all calls have ended: TopologyTester asks."""
+        return all(each.done() for each in self.calls)
+
+    def on_finish(self) -> None:
+        for each in self.calls:
+            each.result()
+
+
+class PassingAtTicks(Stateful, Bolt):
+    """Keeps what it gets until there is a tick or the end."""
+
+    def initialize(self, config: Any, context: Any) -> None:
+        self.restore(config, context)
+        self.waiting: list[Any] = []
+        """Tuples that are not acked; their values are kept as well."""
+
+    def process(self, tup: Any) -> None:
+        self.kept["values"] = [*self.kept.get("values", []), list(tup.values)]
+        self.waiting.append(tup)
+
+    def process_tick(self, tup: Any) -> None:
+        self.let_go()
+
+    def on_finish(self) -> None:
+        self.let_go()
+
+    def let_go(self) -> None:
+        """Of all; what a process before this one has kept has no tuples."""
+        values, tuples = self.kept.pop("values", []), self.waiting
+        self.waiting = []
+        restored = len(values) - len(tuples)
+        for at, each in enumerate(values):
+            self.emit(each, anchors=tuples[at - restored :][:1] if at >= restored else [])
+        for tup in tuples:
+            self.ack(tup)
+
+
+class PassingColumns(Failing, Stateful, BatchBolt):
+    """The same of batches."""
+
+    def process_batch(self, batch: Any) -> None:
+        for each in batch["number"].to_pylist():
+            self.misfortune(each)
+        self.emit_batch(batch)
