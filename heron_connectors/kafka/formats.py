@@ -6,6 +6,7 @@ by the value itself which one), avro and protobuf, by a schema registry, for bot
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +18,7 @@ from heron_connectors.kafka.schema_registry import (
     FORMATS,
     PARTS,
     PROTOBUF,
+    Registry,
     format_key,
     message_key,
     registry_of,
@@ -97,12 +99,12 @@ class Inputs:
 
 def encoder(
     config: Mapping[str, Any], name: str, topic: str, part: str, position: Position | None,
-    inputs: Inputs, left_out: Position | None,
+    inputs: Inputs, left_out: Position | None, opened: ExitStack,
 ) -> Encode:  # fmt: skip
     """Of a part in the format of a registry. Without a position the fields of a tuple are those of
-    the record, but for the one that has the headers."""
+    the record, but for the one that has the headers. The client closes with `opened`."""
     kind = format_of(config, part, name, ())
-    registry = registry_of(config, name, kind)
+    registry = _registry(config, name, kind, opened)
     skipped = None if left_out is None else left_out.field_of(inputs.fields)
     fields = [each for each in inputs.fields if each != skipped]
     if position is not None:
@@ -119,6 +121,12 @@ def encoder(
         return lambda tup: _labelled(encode, *position.of(tup))
     positions = [inputs.fields.index(each) for each in fields]
     return lambda tup: _record(encode, fields, [tup.values[at] for at in positions])
+
+
+def _registry(config: Mapping[str, Any], name: str, kind: str, opened: ExitStack) -> Registry:
+    registry = registry_of(config, name, kind)
+    opened.callback(registry.client.close)
+    return registry
 
 
 def _labelled(encode: Callable[[Any], bytes | None], value: Any, label: str) -> bytes | None:
@@ -149,11 +157,17 @@ class FieldReader:
         types = outputs if isinstance(outputs, Mapping) else {}
         own = [each for each in outputs if each not in OWN_FIELDS]
         self._parts: dict[str, Read] = {}
-        for part in PARTS:
-            if part in outputs or (part == "value" and own):
-                known = {each: types.get(each, "") for each in own if part == "value"}
-                self._parts[part] = _reader(config, name, part, known)
+        with ExitStack() as opened:
+            for part in PARTS:
+                if part in outputs or (part == "value" and own):
+                    known = {each: types.get(each, "") for each in own if part == "value"}
+                    self._parts[part] = _reader(config, name, part, known, opened)
+            self._opened = opened.pop_all()
         self._outputs = list(outputs)
+
+    def close(self) -> None:
+        """Close the clients of registries."""
+        self._opened.close()
 
     def values(self, record: Any) -> list[Any]:
         """Of a tuple, in the order of its fields; ValueError for a record that cannot be decoded,
@@ -177,14 +191,16 @@ class FieldReader:
         return value[field]
 
 
-def _reader(config: Mapping[str, Any], name: str, part: str, types: Mapping[str, str]) -> Read:
+def _reader(
+    config: Mapping[str, Any], name: str, part: str, types: Mapping[str, str], opened: ExitStack
+) -> Read:
     kind = format_of(config, part, name, tuple(PLAIN)) or "text"
     if kind == AVRO:
-        registry = registry_of(config, name, kind)
+        registry = _registry(config, name, kind, opened)
         return avro_reader(registry, part, config.get(schema_key(part)), types)
     if kind == PROTOBUF:
         message = message_class(config.get(message_key(part)), part, name)
-        return protobuf_reader(registry_of(config, name, kind), part, message, types)
+        return protobuf_reader(_registry(config, name, kind, opened), part, message, types)
     if types and kind != "json":
         known = ", ".join(OWN_FIELDS)
         raise ComponentError(f"{name}: a record has no {next(iter(types))!r}, but {known}")

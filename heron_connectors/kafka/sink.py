@@ -120,12 +120,15 @@ class KafkaSink(WriteAheadSink):
         """Whether the brokers have it that our run writes."""
         self._noting = ExitStack()
         self._rights = Rights(self._topic, WRITE, f"{GROUPS}*", self.transactional_id)
-        self._producer = self._made_producer(timeout if not self.is_two_phase else {})
+        one_by_one = {**timeout, "error_cb": self._producer_failed}
+        self._producer = self._made_producer({} if self.is_two_phase else one_by_one)
         partitions_of(self._producer, self._servers, [self._topic])
-        self._encoders = self._made_encoders(config, context)
+        with ExitStack() as opened:
+            self._encoders = self._made_encoders(config, context, opened)
+            self._opened = opened.pop_all()
 
     def _made_encoders(
-        self, config: Mapping[str, Any], context: "TopologyContext"
+        self, config: Mapping[str, Any], context: "TopologyContext", opened: ExitStack
     ) -> dict[str, Encode]:
         """Of the key, if there is one, and the value."""
         key_at, value_at = _position(config, KEY_AT), self._value_at
@@ -139,12 +142,20 @@ class KafkaSink(WriteAheadSink):
             else:
                 inputs = Inputs(self.fields_of_inputs(context), self.types_of_inputs(context))
                 made[part] = encoder(
-                    config, self._name, self._topic, part, position, inputs, self._headers_at
-                )
+                    config, self._name, self._topic, part, position, inputs, self._headers_at,
+                    opened,
+                )  # fmt: skip
         return made
 
     def _made_producer(self, settings: dict[str, Any]) -> Any:
         return kafka().Producer({**settings, **self._settings}, logger=SparingLog(self.logger))
+
+    def _producer_failed(self, error: Any) -> None:
+        """librdkafka calls this inside poll(). After a fatal error the producer refuses each record
+        without a reason; another process may have another fate."""
+        if error.fatal():
+            text = f"Kafka at {self._servers}: {self._topic}: {self._rights.described(error)}"
+            self.delegate.call_soon(partial(self.delegate.leave, text))
 
     # --- whose records there are ----------------------------------------------------------------
 
@@ -333,6 +344,7 @@ class KafkaSink(WriteAheadSink):
         super().close()
         self._producer.flush(CLOSE_SECS)
         self._noting.close()
+        self._opened.close()
 
 
 def _position(config: Mapping[str, Any], key: str) -> Position | None:

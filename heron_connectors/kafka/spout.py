@@ -433,6 +433,7 @@ class KafkaSpout(Spout, TwoPhaseStatefulComponent):
         """Commit what is acked, leave the group."""
         self._commit(wait=True, everything=True)
         self._consumer.close()
+        self._fields.close()
 
     def __getstate__(self) -> dict[str, Any]:
         """Where to read on; an engine that keeps state has what was emitted before."""

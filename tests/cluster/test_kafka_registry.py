@@ -3,7 +3,7 @@
 import uuid
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -23,12 +23,7 @@ from registry_server import RegistryServer
 from servers import START_SECS
 from tests.process.process_support import Place, Running, until
 
-pytestmark = [
-    pytest.mark.timeout(600),
-    # confluent_kafka's client keeps its connection to a registry, and has no way to close it.
-    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
-    pytest.mark.filterwarnings("ignore::ResourceWarning"),
-]
+pytestmark = pytest.mark.timeout(600)
 
 FILE = Path(__file__).with_name("registry_copy.py")
 ROWS = 200
@@ -119,8 +114,9 @@ class Work:
         """What the second topic has now."""
         outputs = {"id": "bigint", "name": "string"}
         reads = {**self.settings, **self.format.reads}
-        reader = FieldReader(outputs, reads, "the test")
-        return Counter(tuple(reader.values(record(each))) for each in self.broker.values(self.copy))
+        with closing(FieldReader(outputs, reads, "the test")) as reader:
+            values = self.broker.values(self.copy)
+            return Counter(tuple(reader.values(record(each))) for each in values)
 
     def start(self, place: Place, *words: object, **more: object) -> Running:
         """The topology that copies."""

@@ -4,6 +4,7 @@ silence."""
 from types import SimpleNamespace
 from typing import Any
 
+import confluent_kafka
 import pytest
 from confluent_kafka import KafkaError
 from registry_support import Client, record
@@ -11,7 +12,7 @@ from registry_support import Client, record
 from heron_connectors.kafka.client import partitions_of
 from heron_connectors.kafka.rights import Rights
 from heron_core.errors import ComponentError
-from heronpy_compat.connectors.kafka import KafkaSpout
+from heronpy_compat.connectors.kafka import KafkaSink, KafkaSpout
 from heronpy_compat.testing import ComponentTester
 
 RIGHTS = Rights("orders", "Write", "heronpy.*", "Shop.copy.0")
@@ -75,3 +76,31 @@ def test_a_source_that_may_not_read_ends_instead_of_waiting_for_records(
         tester.next_tuple()
     (said,) = left
     assert f"needs {lacking}, by an ACL of the brokers" in said
+
+
+def test_a_sink_whose_producer_has_failed_for_good_ends_with_the_reason(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The producer itself would refuse each record with "Fatal error" from then on."""
+    asked: dict[str, Any] = {}
+
+    def producer(settings: dict[str, Any], logger: Any) -> Any:
+        asked.update(settings)
+        told = SimpleNamespace(topics={"rows": SimpleNamespace(error=None, partitions={0: None})})
+        return SimpleNamespace(list_topics=lambda *_, **__: told, flush=lambda secs: 0)
+
+    monkeypatch.setattr(confluent_kafka, "Producer", producer)
+    monkeypatch.setattr(KafkaSink, "output_of_another_run", lambda sink, run: "")
+    config = {"kafka.bootstrap.servers": "fake:9092", "kafka.topic": "rows"}
+    left: list[str] = []
+    with ComponentTester(
+        KafkaSink, inputs={"lines": ["line"]}, config=config, patch_time=False
+    ) as tester:
+        delegate = tester.component.delegate
+        monkeypatch.setattr(delegate, "call_soon", lambda call: call())
+        monkeypatch.setattr(delegate, "leave", left.append)
+        asked["error_cb"](KafkaError(KafkaError._ALL_BROKERS_DOWN))
+        assert left == []
+        asked["error_cb"](KafkaError(KafkaError.CLUSTER_AUTHORIZATION_FAILED, None, True))
+    (said,) = left
+    assert "needs Write on topic rows, or IdempotentWrite on the cluster" in said
