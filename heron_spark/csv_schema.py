@@ -6,17 +6,22 @@ Spark's own inference makes 7 of `007`, and of a time without a zone one of the 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from heron_connectors.spark.frames import LEFT_OUT
 from heron_connectors.tables.text_tables import INFERRED, NOTHING
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql.types import StructType
+
+REPLACED = "\ufffd"
+"""What Spark reads where bytes are not of the encoding."""
 
 
 def csv_schema(spark: "SparkSession", path: str, options: Mapping[str, str]) -> str:
     """The columns of all files of a path as SQL declares them, by all of their values; those that
     folders name are texts. The files are read once for it."""
-    texts = spark.read.format("csv").options(**options).load(path)
-    folders = spark.read.format("text").load(path).schema.names[1:]
+    texts = whole_rows(spark, path, options)
+    folders = folder_columns(spark, path)
     own = [name for name in texts.schema.names if name not in folders]
     checks = [_fits(name, kind).alias(f"c{at}") for name in own for at, kind in enumerate(INFERRED)]
     answers = iter(texts.agg(*checks).first() or ()) if own else iter(())
@@ -25,6 +30,48 @@ def csv_schema(spark: "SparkSession", path: str, options: Mapping[str, str]) -> 
         fits = [kind for kind in INFERRED if next(answers)] if name in own else []
         columns.append(f"{_quoted(name)} {fits[0] if fits else 'string'}")
     return ", ".join(columns)
+
+
+def whole_rows(spark: "SparkSession", path: str, options: Mapping[str, str]) -> "DataFrame":
+    """The rows of CSV files as texts, without those that cannot be read."""
+    from pyspark.sql import functions
+
+    names = spark.read.format("csv").options(**options).load(path).schema
+    texts = spark.read.format("csv").options(**options).schema(with_left_out(names)).load(path)
+    return texts.where(functions.col(LEFT_OUT).isNull()).drop(LEFT_OUT)
+
+
+def with_left_out(schema: "StructType") -> "StructType":
+    """A schema, and the column in which Spark keeps a row that does not fit."""
+    from pyspark.sql.types import StringType, StructField, StructType
+
+    own = [each for each in schema.fields if each.name not in (LEFT_OUT, "_corrupt_record")]
+    return StructType([*own, StructField(LEFT_OUT, StringType())])
+
+
+def with_misread(frame: "DataFrame", last: str) -> "DataFrame":
+    """CSV rows that Spark takes for good and that are not: with characters that are not of the
+    encoding, and one whose `last` value has the rest of the file, as its quote is open. Of that a
+    line end at the end of the value is the sign."""
+    from pyspark.sql import functions
+    from pyspark.sql.types import StringType
+
+    why = functions.col(LEFT_OUT)
+    for each in frame.schema.fields:
+        if each.name == LEFT_OUT or not isinstance(each.dataType, StringType):
+            continue
+        column = functions.col(_quoted(each.name))
+        is_bad = column.contains(REPLACED)
+        if each.name == last:
+            is_bad |= column.endswith("\n")
+        shown = functions.concat(functions.lit(f"{each.name}="), column)
+        why = functions.coalesce(why, functions.when(is_bad, shown))
+    return frame.withColumn(LEFT_OUT, why)
+
+
+def folder_columns(spark: "SparkSession", path: str) -> list[str]:
+    """The columns that the folders of a path name."""
+    return spark.read.format("text").load(path).schema.names[1:]
 
 
 def as_written(frame: "DataFrame") -> "DataFrame":
@@ -38,7 +85,7 @@ def as_written(frame: "DataFrame") -> "DataFrame":
         column = functions.col(_quoted(each.name))
         if isinstance(each.dataType, DoubleType):
             changed[each.name] = functions.when(~functions.isnan(column), column)
-        elif isinstance(each.dataType, StringType):
+        elif isinstance(each.dataType, StringType) and each.name != LEFT_OUT:
             changed[each.name] = functions.coalesce(column, functions.lit(""))
     return frame.withColumns(changed)
 

@@ -230,9 +230,14 @@ class Runner:
         self.driver.deliver(frames)
 
     def take_rows(self, rows: Any) -> None:
-        """Let a spout emit rows that Spark has read for it."""
+        """Let a spout emit rows that Spark has read for it; each that Spark could not read is an
+        error outside of a tuple, as it is where the spout reads."""
         self._printed.lines = self._lines
-        self._instance.component.take_rows(rows)
+        for error in self._instance.component.take_rows(rows):
+            try:
+                raise error
+            except ComponentError:
+                self.driver.user_raised("next_tuple")
         self.driver.outbox.flush_if_full()
 
     @property

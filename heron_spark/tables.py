@@ -34,7 +34,13 @@ from heron_spark.blocks import LevelPartition
 from heron_spark.checkpoint_dir import CheckpointDir, write_whole
 from heron_spark.compile import Plan
 from heron_spark.connector_packages import missing_package
-from heron_spark.csv_schema import as_written, csv_schema
+from heron_spark.csv_schema import (
+    as_written,
+    csv_schema,
+    folder_columns,
+    with_left_out,
+    with_misread,
+)
 from heron_spark.python_worker import BEGIN, SCHEMA, rows_of_blocks
 from heron_spark.row_blocks import pack_rows
 from heron_spark.session import first_line
@@ -47,8 +53,12 @@ if TYPE_CHECKING:
 FILE_FORMATS = frozenset({"parquet", "csv", "json", "text", "orc"})
 """What Spark's file stream reads."""
 USUAL_OPTIONS = {
-    "csv": {"header": "true"},  # as the native engine has it
+    # As the native engine has it.
+    "csv": {"header": "true", "multiLine": "true", "escape": '"'},
 }
+READ_OR_LEFT_OUT = {"columnNameOfCorruptRecord": frames.LEFT_OUT, "mode": "PERMISSIVE"}
+"""Of CSV and JSON, where the user says nothing of it: a row that cannot be read is kept as it is in
+a column, and the spout tells of it. Spark's own default makes null of what it cannot read."""
 BATCH_BYTES = str(64 * 1024 * 1024)
 """Of files, for one batch of a table: some seconds of work; `maxBytesPerTrigger` of the options
 says otherwise."""
@@ -244,12 +254,17 @@ def _live_table(spark: "SparkSession", component: ComponentSpec) -> Table:
     label = f"spout {component.name!r}"
     try:
         made, is_finite = _loaded(spark, config, label)
-        columns = [f"`{each}`" for each in config[tables.COLUMNS]]
-        return Table(component, made.select(*columns), is_finite)
+        return Table(component, _selected(made, config), is_finite)
     except (TopologyError, UsageError):
         raise
     except Exception as error:
         raise _error_of(error, config, label) from None
+
+
+def _selected(made: "DataFrame", config: Mapping[str, Any]) -> "DataFrame":
+    """The columns that are the spout's fields, and that of rows that cannot be read."""
+    names = [*config[tables.COLUMNS], *({frames.LEFT_OUT} & set(made.columns))]
+    return made.select(*(f"`{each}`" for each in names))
 
 
 def _search(paths: Sequence[str]) -> None:
@@ -263,8 +278,7 @@ def _table(spark: "SparkSession", component: ComponentSpec, folder: CheckpointDi
     label = f"spout {component.name!r}"
     try:
         made, is_finite = _loaded(spark, config, label)
-        columns = [f"`{each}`" for each in config[tables.COLUMNS]]
-        made = made.select(*columns)
+        made = _selected(made, config)
         if not made.isStreaming:
             made, is_finite = _frozen(spark, made, folder, component.name), True
         return Table(component, made, is_finite)
@@ -299,16 +313,34 @@ def _loaded(
     path, schema = config.get(tables.PATH), config.get(frames.SCHEMA)
     options = {**USUAL_OPTIONS.get(kind, {}), **config.get(frames.OPTIONS, {})}
     if kind in FILE_FORMATS and path is not None:
-        is_ours = kind == "csv" and not schema and not _is_on(options.get("inferSchema"))
-        with settings(spark, AS_TEXT):
-            if is_ours:
-                schema = csv_schema(spark, path, options)
-            schema = schema or spark.read.format(kind).options(**options).load(path).schema
-        made = _file_stream(spark, kind, path, schema, options)
-        return (as_written(made) if is_ours else made), not follow
+        return _of_files(spark, kind, path, schema, options), not follow
     reader = spark.readStream if follow else spark.read
     reader = reader.format(kind).options(**options)
     return (reader.schema(schema) if schema else reader).load(path), False
+
+
+def _of_files(
+    spark: "SparkSession",
+    kind: str,
+    path: str,
+    schema: str | None,
+    options: Mapping[str, str],
+) -> "DataFrame":
+    """Files as a stream; of CSV and JSON with a column for rows that cannot be read."""
+    given = {each.lower() for each in options}
+    tells = kind in ("csv", "json") and not given & {each.lower() for each in READ_OR_LEFT_OUT}
+    options = {**options, **READ_OR_LEFT_OUT} if tells else options
+    is_ours = kind == "csv" and not schema and not _is_on(options.get("inferSchema"))
+    with settings(spark, AS_TEXT):
+        if is_ours:
+            schema = csv_schema(spark, path, options)
+        reader = spark.read.format(kind).options(**options)
+        found = (reader.schema(schema) if schema else reader).load(path).schema
+        folders = folder_columns(spark, path) if kind == "csv" else []
+    made = _file_stream(spark, kind, path, with_left_out(found) if tells else found, options)
+    if kind == "csv" and tells:
+        made = with_misread(made, [each for each in found.names if each not in folders][-1])
+    return as_written(made) if is_ours else made
 
 
 def _is_on(option: object) -> bool:

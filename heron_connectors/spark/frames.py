@@ -20,6 +20,7 @@ from heron_connectors.tables.source import (
     columns_of_first_file,
 )
 from heron_connectors.tables.table_files import Table, rows_of
+from heron_connectors.tables.text_tables import RowLeftOut
 from heron_core.errors import ComponentError, TopologyError
 from heron_core.topology import TopologySpec
 from heron_core.validation import choices
@@ -46,6 +47,11 @@ FOR_BATCHES = frozenset(
     {"maxfilespertrigger", "maxbytespertrigger", "maxcachedfiles", "maxfileage", "latestfirst"}
 )
 """Options of Spark's that only say how much of a table is one batch."""
+
+LEFT_OUT = "__heronpy_left_out__"
+"""The column in which Spark keeps a row of a file that it cannot read, as it is written there."""
+LEFT_OUT_CHARACTERS = 80
+"""Of such a row in a message."""
 
 BY_COLUMNS = "frame.by.columns"
 """Config key that an engine sets when rows are emitted as record batches; the stream then has
@@ -142,8 +148,16 @@ class FrameSpout(TableSpout):
             raise ComponentError(problem)
         super().initialize(config, context)
 
-    def take_rows(self, batch: Any) -> None:
-        """Emit the rows of a pyarrow.RecordBatch, in its order."""
+    def take_rows(self, batch: Any) -> list[RowLeftOut]:
+        """Emit the rows of a pyarrow.RecordBatch, in its order; an error for each that Spark could
+        not read, which is left out."""
+        left_out: list[RowLeftOut] = []
+        if LEFT_OUT in batch.schema.names:
+            batch, left_out = _readable(batch)
+        self._emit_rows(batch)
+        return left_out
+
+    def _emit_rows(self, batch: Any) -> None:
         if self._by_columns:
             self.emit_batch(batch)
             return
@@ -168,6 +182,14 @@ class FrameSpout(TableSpout):
     def __getstate__(self) -> dict[str, Any]:
         """Where it is; whoever hands rows over knows that itself."""
         return {} if self._is_fed else super().__getstate__()
+
+
+def _readable(batch: Any) -> tuple[Any, list[RowLeftOut]]:
+    """(the rows that Spark could read, an error for each of the others)"""
+    column = batch.column(LEFT_OUT)
+    texts = column.drop_null().to_pylist()
+    errors = [RowLeftOut(f"a row is left out: {each!r:.{LEFT_OUT_CHARACTERS}}") for each in texts]
+    return batch.filter(column.is_null()).drop_columns([LEFT_OUT]), errors
 
 
 def is_frame(config: Mapping[str, Any]) -> bool:

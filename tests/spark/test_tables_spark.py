@@ -69,6 +69,47 @@ def test_csv_files_have_the_same_values_on_both_engines(spark: Any, tmp_path: Pa
     assert sorted(told, key=repr) == sorted(native, key=repr)
 
 
+BAD_ROWS = b"""id,name,price,note
+1,a,1.5,x
+2,short
+3,c,3.5,x,long
+4,"two
+lines",4.5,"y ""q"" z"
+5,bytes\xff,5.5,x
+6,,6.5,
+7,"open,7.5,x
+8,z,8.5,x
+"""
+OPEN_AT_LAST = b'id,name,price,note\n9,n,9.5,x\n10,o,10.5,"open\n11,p,11.5,x\n'
+
+
+@pytest.mark.parametrize("kind", ["csv", "json"])
+def test_a_row_that_cannot_be_read_is_left_out_and_told_on_both_engines(
+    spark: Any, tmp_path: Path, kind: str
+) -> None:
+    """Spark's own reader makes null of what it cannot read."""
+    (tmp_path / kind).mkdir()
+    data = BAD_ROWS if kind == "csv" else b'{"id": 1, "name": "a"}\n{"id": 2, "na\n{"id": 3}\n'
+    (tmp_path / kind / f"some.{kind}").write_bytes(data)
+    if kind == "csv":
+        (tmp_path / kind / "then.csv").write_bytes(OPEN_AT_LAST)
+    columns = ["id", "name", "price", "note"] if kind == "csv" else ["id", "name"]
+    made = csv_topology(FrameSpout.load(str(tmp_path / kind), format=kind, columns=columns))
+    with TopologyTester(made) as tester:
+        for _ in range(2 * len(data.splitlines())):
+            tester.run_spouts(1)
+        native = [each.values for each in tester.emitted("table")]
+        bad = len(tester.errors("table"))
+    assert [row[0] for row in native] == ([1, 4, 6, 9] if kind == "csv" else [1, 3])
+    watched = Watched()
+    spec = replace(topology_of(made, None, None, {}), search_paths=(HERE,))
+    assert run(spark, spec, tmp_path / "checkpoint", watched) == 0
+    told = [each["told"][1:] for each in watched.printed if "told" in each]
+    assert sorted(told, key=repr) == sorted(native, key=repr)
+    assert sum(each["errors"] for done in watched.batches for each in done.facts) == bad
+    assert bad == (5 if kind == "csv" else 1)
+
+
 def killed(folder: Path) -> None:
     """Run the tables until the sink kills the driver."""
     program = (
