@@ -50,7 +50,7 @@ from heron_core.algorithms.clock_state import ClockState
 from heron_core.algorithms.event_windows.aggregates import WholeWindow
 from heron_core.algorithms.event_windows.assigners import Assigner, Sliding, Tumbling
 from heron_core.algorithms.event_windows.operator import WindowOperator
-from heron_core.algorithms.event_windows.values import NO_WATERMARK, Firing, Result
+from heron_core.algorithms.event_windows.values import END_OF_TIME, NO_WATERMARK, Firing, Result
 from heron_core.errors import ComponentError
 
 WindowContext = namedtuple("WindowContext", ("start", "end"))
@@ -221,11 +221,20 @@ class _WindowBolt(Bolt, StatefulComponent):
         while self._next_end_ms <= now_ms:
             self._end_window()
 
+    def on_watermark(self, watermark_ms: int) -> None:
+        """All sources have finished: nothing more comes into the windows of what is held, unless it
+        has failed. Call it if you override it."""
+        if self._runner is None and watermark_ms == END_OF_TIME:
+            self._end_all()
+
     def on_finish(self) -> None:
         """The end of a finite run: the windows of what is held; then nothing is."""
         if self._runner is not None:
             self._runner.finish()
-            return
+        else:
+            self._end_all()
+
+    def _end_all(self) -> None:
         self.process_tick(None)
         while self.current_tuples:
             self._end_window()

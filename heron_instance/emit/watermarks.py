@@ -1,4 +1,8 @@
-"""What the readers of an instance are told of event time, behind what was emitted before."""
+"""What the readers of an instance are told of event time, behind what was emitted before.
+
+Tuples that are emitted behind the last watermark, by a tick or a thread, take it back at their
+reader, which waits for another one: so the last watermark is sent again behind such tuples.
+"""
 
 from heron_core.algorithms.event_windows.values import END_OF_TIME, NO_WATERMARK
 from heron_core.wire.packets import encode_watermark
@@ -11,6 +15,8 @@ class WatermarkOutput:
     def __init__(self, outbox: Outbox) -> None:
         self._outbox = outbox
         self._sent_ms = NO_WATERMARK
+        self._deliveries = 0
+        """Of the outbox, when the newest watermark was sent."""
 
     @property
     def is_ended(self) -> bool:
@@ -19,7 +25,13 @@ class WatermarkOutput:
 
     def is_news(self, watermark_ms: int) -> bool:
         """Whether anybody is to hear of it."""
-        return watermark_ms > self._sent_ms and bool(self._outbox.buffers)
+        is_higher = watermark_ms > self._sent_ms
+        return (is_higher or self._is_void(watermark_ms)) and bool(self._outbox.buffers)
+
+    def _is_void(self, watermark_ms: int) -> bool:
+        """Whether it is the last one, and tuples were emitted behind it."""
+        is_repeated = watermark_ms == self._sent_ms == END_OF_TIME
+        return is_repeated and self._outbox.deliveries != self._deliveries
 
     def send(self, watermark_ms: int) -> None:
         """From here on no tuple is below it, if that is news."""
@@ -28,6 +40,7 @@ class WatermarkOutput:
         outbox = self._outbox
         self._sent_ms = watermark_ms
         outbox.flush()
+        self._deliveries = outbox.deliveries
         outbox.send([encode_watermark(outbox.epoch, outbox.task, 0, watermark_ms)])
 
     def take_back(self, watermark_ms: int) -> None:
@@ -36,7 +49,7 @@ class WatermarkOutput:
 
     def go_on(self, before: "WatermarkOutput") -> None:
         """In place of another one: the readers were told what it has told them."""
-        self._sent_ms = before._sent_ms
+        self._sent_ms, self._deliveries = before._sent_ms, before._deliveries
 
     def send_again(self) -> None:
         """The readers may not know what they were told: a stream manager was replaced, say."""

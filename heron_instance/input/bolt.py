@@ -88,6 +88,10 @@ class BoltDriver(FailedCalls):
         self._keys = count(collector.next_edge() >> 1)
         self._run = self._make_run(hooks)
         """Tuples through user code, taken one by one; raises what that raises."""
+        self._waits_for_acks: bool = options.tracked or component.acks_later
+        """Whether a tuple without an ack is one that it keeps: others may leave their acks out."""
+        self._passes_at = NEVER
+        """When the last watermark is sent, whatever it keeps; NEVER while none waits."""
         self._look_for_acks = 0.0 if options.tracked else NEVER
         """When to look whether it has ever acked; 0 until a tracked tuple is there."""
         self._step = 1
@@ -224,8 +228,18 @@ class BoltDriver(FailedCalls):
     def send_watermark(self) -> None:
         """See ComponentDriver. What a thread or a child process still works on comes first."""
         lowest = self.source_watermarks.lowest_ms
-        if self.watermarks.is_news(lowest) and self._is_idle():
+        if self.watermarks.is_news(lowest) and self._is_idle() and self._may_pass(lowest):
             self.watermarks.send(lowest)
+
+    def _may_pass(self, watermark_ms: int) -> bool:
+        """Whether no tuple that is kept, until a tick say, is to come before the last watermark.
+        It waits for a message timeout at most: whatever is still kept then has failed."""
+        if watermark_ms < END_OF_TIME or not (self._waits_for_acks and self._keeps_tuples):
+            self._passes_at = NEVER
+            return True
+        now = self.clock()
+        self._passes_at = min(self._passes_at, now + self.options.message_timeout_secs)
+        return now >= self._passes_at
 
     def _misrouted(self, head: Header, frames: Frames, first: int) -> None:
         """An update has moved keys while these tuples were on their way: this task's state has no
@@ -436,11 +450,14 @@ class BoltDriver(FailedCalls):
     @property
     def holds(self) -> bool:
         """See ComponentDriver: it has tuples that it has neither acked nor failed."""
-        if not self.options.tracked:
-            return False
+        return self.options.tracked and self.counts()[2] and self._keeps_tuples
+
+    @property
+    def _keeps_tuples(self) -> bool:
+        """Whether there are some that it has taken, and neither acked nor failed."""
         outbox = self.outbox
         settled = outbox.acks_counted + len(outbox.acked) + self.collector.failed
-        return self.counts()[2] and self.metrics.executed > settled
+        return self.metrics.executed > settled
 
     def _clock_state(self) -> ClockState | None:
         """By the component's own clock, or by what its sources have said."""
