@@ -68,30 +68,31 @@ class Keeps(Bolt):
         self.kept.clear()
 
 
-class Numbers:
-    """Emits how many tuples a window has."""
-
+class OfStorm(WindowedBolt):
     outputs = ["number"]
 
-
-class OfStorm(Numbers, WindowedBolt):
     def execute(self, window: Any) -> None:
         self.emit([len(window.get())])
 
 
-class Tumbles(Numbers, TumblingWindowBolt):
+class Tumbles(TumblingWindowBolt):
+    outputs = ["number"]
+
     def processWindow(self, window_info: Any, tuples: list[Any]) -> None:  # noqa: N802
         if tuples:
             self.emit([len(tuples)], anchors=tuples)
 
 
-class Slides(Numbers, SlidingWindowBolt):
+class Slides(SlidingWindowBolt):
+    outputs = ["number"]
+
     def processWindow(self, window_info: Any, tuples: list[Any]) -> None:  # noqa: N802
         if tuples:
             self.emit([len(tuples)], anchors=tuples)
 
 
-class Keyed(Numbers, KeyedWindowBolt):
+class Keyed(KeyedWindowBolt):
+    outputs = ["number"]
     timestamp_field: str | None = "time_ms"
     window: Any = Tumbling(10)
 
@@ -115,9 +116,10 @@ class Batches(BatchWindowBolt):
     aggregates = {"number": "count"}
 
 
-class Timers(Numbers, KeyedProcessBolt):
+class Timers(KeyedProcessBolt):
     """A timer for each ten milliseconds, which counts the tuples of them."""
 
+    outputs = ["number"]
     timestamp_field = "time_ms"
 
     def init_state(self, state: Any) -> None:
