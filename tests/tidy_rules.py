@@ -59,6 +59,7 @@ SLEEPING_TESTS: dict[str, str] = {
     "tests/process/topologies/remembering.py": "a spout with a pace, so that it outlives it",
     "tests/process/topologies/surviving.py": "a spout with a pace, so that it outlives what dies",
     "tests/process/aurora_stand_in/__main__.py": "a stand-in for Aurora, which polls its tasks",
+    "tests/property/test_window_forms.py": "the tester patches time.sleep: no time passes",
     "tests/unit/heron_tester/tested_topologies.py": "the tester patches time.sleep: no time passes",
     "tests/unit/heron_frontends/multilang/puppet.py": "a child process that never answers",
     "tests/cluster/hanging.py": "components that hang are what the test is about",

@@ -8,7 +8,7 @@ expires). One that nobody tracks is acked at once, and nothing but the accumulat
 from collections.abc import Callable, Hashable, Iterable
 from typing import Any, Protocol
 
-from heron_api.method_shapes import checked_call, refuse_methods
+from heron_api.method_shapes import checked_call, has_run, refuse_methods
 from heron_api.windows.event_time import EventClock, EventTimeSettings
 from heron_core.algorithms.clock_state import ClockState
 from heron_core.algorithms.event_windows.aggregates import Aggregate, Reduce
@@ -41,33 +41,39 @@ class BoltCalls(Protocol):
 
 
 class AnchoredAggregate:
-    """An aggregate whose values are (value, tuple or None); accumulators hold the tuples, too."""
+    """An aggregate whose values are (value, tuple or None); accumulators hold the tuples, too.
+    ComponentError for a method that returns a coroutine or a generator: its code has not run."""
 
     def __init__(self, inner: Aggregate) -> None:
+        if isinstance(inner, Reduce):
+            inner = Reduce(checked_call("Reduce", inner.function))
         self._inner = inner
+        self._name = type(inner).__name__
+        self._add = f"{self._name}.add"
         self._pack = getattr(inner, "pack", _same)
         self._unpack = getattr(inner, "unpack", _same)
 
     def create(self) -> list[Any]:
         """[the aggregate's own, tuples]"""
-        return [self._inner.create(), []]
+        return [has_run(f"{self._name}.create", self._inner.create()), []]
 
     def add(self, accumulator: list[Any], value: Any) -> list[Any]:
         """One more value; its tuple is held only if that went well."""
-        accumulator[0] = self._inner.add(accumulator[0], value[0])
+        accumulator[0] = has_run(self._add, self._inner.add(accumulator[0], value[0]))
         if value[1] is not None:
             accumulator[1].append(value[1])
         return accumulator
 
     def merge(self, left: list[Any], right: list[Any]) -> list[Any]:
         """Both."""
-        left[0] = self._inner.merge(left[0], right[0])
+        left[0] = has_run(f"{self._name}.merge", self._inner.merge(left[0], right[0]))
         left[1].extend(right[1])
         return left
 
     def result(self, accumulator: list[Any]) -> tuple[Any, list[Any]]:
         """The aggregate's result, and what it is anchored to."""
-        return self._inner.result(accumulator[0]), list(accumulator[1])
+        result = has_run(f"{self._name}.result", self._inner.result(accumulator[0]))
+        return result, list(accumulator[1])
 
     def pack(self, accumulator: list[Any]) -> Any:
         """Without the tuples: where a checkpoint is restored, sources go back to it."""

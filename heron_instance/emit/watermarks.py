@@ -4,9 +4,12 @@ Tuples that are emitted behind the last watermark, by a tick or a thread, take i
 reader, which waits for another one: so the last watermark is sent again behind such tuples.
 """
 
+from collections.abc import Callable
+
 from heron_core.algorithms.event_windows.values import END_OF_TIME, NO_WATERMARK
 from heron_core.wire.packets import encode_watermark
 from heron_instance.emit.output_buffers import Outbox
+from heron_instance.options import Options
 
 
 class WatermarkOutput:
@@ -54,3 +57,26 @@ class WatermarkOutput:
     def send_again(self) -> None:
         """The readers may not know what they were told: a stream manager was replaced, say."""
         self._sent_ms = NO_WATERMARK
+
+
+class EndOfInput:
+    """When the last watermark of a bolt may pass the tuples that it keeps, until a tick say: behind
+    them, or after a message timeout. What is still kept then has failed."""
+
+    def __init__(self, counts_acks: bool, options: Options, clock: Callable[[], float]) -> None:
+        """`counts_acks`: a tuple without an ack is kept; others may leave their acks out."""
+        self._counts_acks = counts_acks
+        self._timeout_secs = options.message_timeout_secs
+        self._clock = clock
+        self._due: float | None = None
+        """When it passes whatever is kept; None while it does not wait."""
+
+    def may_pass(self, watermark_ms: int, keeps_tuples: bool) -> bool:
+        """Whether a watermark may be sent now."""
+        if watermark_ms < END_OF_TIME or not (self._counts_acks and keeps_tuples):
+            self._due = None
+            return True
+        now = self._clock()
+        if self._due is None:
+            self._due = now + self._timeout_secs
+        return now >= self._due

@@ -18,6 +18,7 @@ from heron_core.wire.frames import Frames, Header, Kind, header_of
 from heron_core.wire.packets import check_watermark, watermark_of
 from heron_instance.emit.collector import BoltCollector
 from heron_instance.emit.output_buffers import Outbox
+from heron_instance.emit.watermarks import EndOfInput
 from heron_instance.input.anchors import AnchorState
 from heron_instance.input.bolt_rows import Decode
 from heron_instance.input.dividing import Run
@@ -88,10 +89,7 @@ class BoltDriver(FailedCalls):
         self._keys = count(collector.next_edge() >> 1)
         self._run = self._make_run(hooks)
         """Tuples through user code, taken one by one; raises what that raises."""
-        self._waits_for_acks: bool = options.tracked or component.acks_later
-        """Whether a tuple without an ack is one that it keeps: others may leave their acks out."""
-        self._passes_at = NEVER
-        """When the last watermark is sent, whatever it keeps; NEVER while none waits."""
+        self._end = EndOfInput(options.tracked or component.acks_later, options, clock)
         self._look_for_acks = 0.0 if options.tracked else NEVER
         """When to look whether it has ever acked; 0 until a tracked tuple is there."""
         self._step = 1
@@ -228,18 +226,9 @@ class BoltDriver(FailedCalls):
     def send_watermark(self) -> None:
         """See ComponentDriver. What a thread or a child process still works on comes first."""
         lowest = self.source_watermarks.lowest_ms
-        if self.watermarks.is_news(lowest) and self._is_idle() and self._may_pass(lowest):
+        is_news = self.watermarks.is_news(lowest) and self._is_idle()
+        if is_news and self._end.may_pass(lowest, self._keeps_tuples):
             self.watermarks.send(lowest)
-
-    def _may_pass(self, watermark_ms: int) -> bool:
-        """Whether no tuple that is kept, until a tick say, is to come before the last watermark.
-        It waits for a message timeout at most: whatever is still kept then has failed."""
-        if watermark_ms < END_OF_TIME or not (self._waits_for_acks and self._keeps_tuples):
-            self._passes_at = NEVER
-            return True
-        now = self.clock()
-        self._passes_at = min(self._passes_at, now + self.options.message_timeout_secs)
-        return now >= self._passes_at
 
     def _misrouted(self, head: Header, frames: Frames, first: int) -> None:
         """An update has moved keys while these tuples were on their way: this task's state has no

@@ -4,6 +4,7 @@ the line of the code that has not run. Those that can be seen run, in whatever f
 import abc
 import asyncio
 import functools
+import re
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -16,8 +17,8 @@ from heron_api.windows.window_runner import checked_aggregate
 from heron_core.errors import ComponentError
 from heronpy_compat import Bolt, Grouping, Spout, Topology, TopologyBuilder, streamparse
 from heronpy_compat.streamlet.builder import Builder
-from heronpy_compat.testing import TopologyTester
-from heronpy_compat.windows import Reduce
+from heronpy_compat.testing import ComponentTester, TopologyTester
+from heronpy_compat.windows import KeyedWindowBolt, Reduce, Sliding
 
 HERE = Path(__file__).name
 CALLS = 4
@@ -228,3 +229,47 @@ def test_functions_of_states_and_aggregates_are_refused() -> None:
         TopologyTester(topology(Numbers, bolt)),
     ):
         pass
+
+
+class Sum:
+    """Of a user."""
+
+    def create(self) -> Any:
+        return 0
+
+    def add(self, accumulator: Any, value: Any) -> Any:
+        return accumulator + 1
+
+    def merge(self, left: Any, right: Any) -> Any:
+        return left + right
+
+    def result(self, accumulator: Any) -> Any:
+        return accumulator
+
+
+def show_windows(tester: ComponentTester) -> None:
+    for number in range(2):
+        tester.process([number])
+        tester.advance(1)
+    tester.advance(3)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("where", ["create", "add", "merge", "result", "Reduce"])
+def test_an_aggregate_whose_decorator_hides_a_coroutine_fails_with_its_line(
+    where: str, form: str
+) -> None:
+    """A window's value would be the coroutine itself."""
+    method = hidden(FORMS[form])
+    made: Any = Reduce(method) if where == "Reduce" else type("Own", (Sum,), {where: method})()
+
+    class Windows(KeyedWindowBolt):
+        outputs = ["start_ms", "end_ms", "value"]
+        window = Sliding(2000, 1000)
+        aggregate = made
+
+    with ComponentTester(Windows, inputs={"numbers": ["number"]}) as tester:
+        with pytest.raises(ComponentError) as raised:
+            show_windows(tester)
+        found = str(raised.value)
+        assert re.match(rf"\S*{HERE}:\d+: the function of \S+ returns {form}", found), found
