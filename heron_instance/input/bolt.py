@@ -89,7 +89,7 @@ class BoltDriver(FailedCalls):
         self._keys = count(collector.next_edge() >> 1)
         self._run = self._make_run(hooks)
         """Tuples through user code, taken one by one; raises what that raises."""
-        self._end = EndOfInput(options.tracked or component.acks_later, options, clock)
+        self._end_of_input = EndOfInput(options.tracked or component.acks_later, options, clock)
         self._look_for_acks = 0.0 if options.tracked else NEVER
         """When to look whether it has ever acked; 0 until a tracked tuple is there."""
         self._step = 1
@@ -227,7 +227,7 @@ class BoltDriver(FailedCalls):
         """See ComponentDriver. What a thread or a child process still works on comes first."""
         lowest = self.source_watermarks.lowest_ms
         is_news = self.watermarks.is_news(lowest) and self._is_idle()
-        if is_news and self._end.may_pass(lowest, self._keeps_tuples):
+        if is_news and self._end_of_input.may_pass(lowest, self._keeps_tuples):
             self.watermarks.send(lowest)
 
     def _misrouted(self, head: Header, frames: Frames, first: int) -> None:
