@@ -20,8 +20,11 @@ _IDENTITY = struct.Struct("<cIQ")
 LOCAL_HWM = 16
 """Messages between an instance and its stream manager, on either side: 4 MiB of full batches."""
 PEER_HWM = 64
-"""Messages in flight to a peer, on either side: 16 MiB of full batches cover a round trip of 100 ms
-at full speed."""
+"""Messages that wait for the connection to a peer: 16 MiB of full batches cover a round trip of
+100 ms at full speed. The receiver has no such mark, since zmq stops to read at one, heartbeats as
+well: a process that stands still for HEARTBEAT_TIMEOUT_MS would lose its connections, or be ended
+by an assertion of libzmq (zeromq/libzmq#4767). The sender's link bounds what the receiver holds:
+LINK_BYTES_MAX of messages without an acknowledgement."""
 
 
 HANDSHAKE_MS = 5_000
@@ -72,7 +75,8 @@ def tcp_router(
 ) -> "tuple[zmq.Socket[bytes], str]":
     """A ROUTER on a free port of `host`, and its address; `bytes_max` limits one frame."""
     router = context.socket(zmq.ROUTER)
-    router.set_hwm(hwm)
+    router.setsockopt(zmq.SNDHWM, hwm)
+    router.setsockopt(zmq.RCVHWM, 0)
     router.setsockopt(zmq.MAXMSGSIZE, bytes_max)
     _find_broken_connections(router)
     authenticator.guard(router)
@@ -99,7 +103,8 @@ def connect_dealer(
 ) -> "zmq.Socket[bytes]":
     """A DEALER to a peer or a master of the same topology, over tcp."""
     dealer = context.socket(zmq.DEALER)
-    dealer.set_hwm(hwm)
+    dealer.setsockopt(zmq.SNDHWM, hwm)
+    dealer.setsockopt(zmq.RCVHWM, 0)
     keys.use_as_client(dealer)
     _find_broken_connections(dealer)
     dealer.setsockopt(zmq.CONNECT_TIMEOUT, CONNECT_MS)
