@@ -9,7 +9,7 @@ NATIVE := $(VENV)/.installed-native
 PACKAGES := heron_core heron_io heron_api heron_connectors heron_frontends heronpy_compat heron_instance stream_manager topology_master scheduler heron_spark heron_graph heron_tester heron_tracker heron_cli
 INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check
 # More of them than cores: half of the time a test waits for processes of its own.
-PYTEST := $(BIN)/python -m pytest --numprocesses 3
+PYTEST := $(BIN)/python -m pytest --numprocesses 3 --durations 20 --durations-min 8
 # A folder that is left out is not searched, though it is named beside the one that it is in.
 ALL_FOLDERS := "norecursedirs=.* __pycache__ extras"
 # Tests stay compiled from one run to the next: to do it again takes each process as long as to import them.

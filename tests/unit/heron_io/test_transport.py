@@ -31,7 +31,7 @@ def test_a_receiver_that_stands_still_keeps_its_connection(monkeypatch: pytest.M
         received = 0
         dealer.send(b"the first")
         while not received:
-            ready = dict(poller.poll(1000 * DEADLINE_SECS))
+            ready = dict(poller.poll(int(1000 * DEADLINE_SECS)))
             authenticator.serve(ready, time.monotonic())
             received = len(list(transport.drain(router, 1)))
         for _ in range(MESSAGES):
