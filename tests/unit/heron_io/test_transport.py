@@ -36,7 +36,10 @@ def test_a_receiver_that_stands_still_keeps_its_connection(monkeypatch: pytest.M
             received = len(list(transport.drain(router, 1)))
         for _ in range(MESSAGES):
             dealer.send(bytes(10_000))
-        time.sleep(STALL_SECS)  # this is the case: nothing is received meanwhile
+        told = zmq.Poller()  # of a connection that has ended; nothing is received meanwhile
+        for each in authenticator.sockets:
+            told.register(each, zmq.POLLIN)
+        assert not told.poll(int(1000 * STALL_SECS))
         end = time.monotonic() + DEADLINE_SECS
         while received <= MESSAGES and time.monotonic() < end:
             ready = dict(poller.poll(100))
