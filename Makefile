@@ -10,12 +10,13 @@ PACKAGES := heron_core heron_io heron_api heron_connectors heron_frontends heron
 INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check
 # More of them than cores: half of the time a test waits for processes of its own.
 PYTEST := $(BIN)/python -m pytest --numprocesses 3 --durations 20 --durations-min 8
+CLUSTER_LONG := $(addprefix tests/cluster/,test_kafka_registry.py test_speculation.py test_spark_scheduler.py)
 # A folder that is left out is not searched, though it is named beside the one that it is in.
 ALL_FOLDERS := "norecursedirs=.* __pycache__ extras"
 # Tests stay compiled from one run to the next: to do it again takes each process as long as to import them.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help run test test-again test-browser test-cluster test-hosts test-hosts-all test-extras lint check fast-tests chaos bench format clean native native-wheel native-off
+.PHONY: help run test test-again test-browser test-cluster test-cluster-long test-hosts test-hosts-all test-extras lint check fast-tests chaos bench format clean native native-wheel native-off
 
 help: ## Show what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
@@ -30,9 +31,13 @@ test-again: $(TESTED) ## The tests that failed last, one after the other
 	$(BIN)/python -m pytest --last-failed --last-failed-no-failures none --override-ini $(ALL_FOLDERS) tests
 
 # A file's tests share their servers: in one process each.
-test-cluster: $(TESTED) ## Against a real YARN, HDFS, Kafka and schema registry, whose jars Maven brings (mvn)
+test-cluster: $(TESTED) ## Against a real YARN, HDFS and Kafka, whose jars Maven brings (mvn)
 	@$(BIN)/python tests/cluster/jars.py
-	$(PYTEST) --dist loadfile tests/cluster
+	$(PYTEST) --dist loadfile tests/cluster $(CLUSTER_LONG:%=--ignore=%)
+
+test-cluster-long: $(TESTED) ## The longest of these: a schema registry, speculation, a lost scheduler
+	@$(BIN)/python tests/cluster/jars.py
+	$(PYTEST) --dist loadfile $(CLUSTER_LONG)
 
 test-browser: $(TESTED) ## The pages of `heronpy ui` in headless Chromium, with trouble caused for real
 	@$(BIN)/python tests/browser/chromium.py
