@@ -39,8 +39,8 @@ def shortfalls(stats: TopologyStats) -> list[str]:
         found.append(f"{names}: still in a call, what it emits is lost")
     for name, each in stats.components.items():
         if each.callback_errors:
-            times = counted(each.callback_errors, "time")
-            found.append(f"{name} raised {times} outside of a tuple")
+            errors = counted(each.callback_errors, "error")
+            found.append(f"{name}: {errors} outside of a tuple")
     return found
 
 

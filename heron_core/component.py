@@ -54,6 +54,8 @@ class Bindings:
     let the component's `handle_exception` decide."""
     record_error: Callable[[str, str], None]
     """Report an error: what happened, and its text."""
+    record_loss: Callable[[str, str], None]
+    """The same of data that is lost: the run ends INCOMPLETE, with exit code 3."""
     leave: Callable[[str], NoReturn]
     """End this process, which is then started again, for a reason."""
     check_thread: Callable[[Any, str], None] = _may

@@ -5,7 +5,7 @@ from enum import IntEnum
 
 INCOMPLETE = 3
 """Of `heronpy run`: the topology ran to its end, but tuples failed for good, were lost or
-discarded, or user code raised outside of a tuple's processing."""
+discarded, or there was an error outside of a tuple: user code raised, or rows are gone."""
 
 ENDED_IN_ORDER = "ended in order"
 """How `describe_end` begins for a process that nobody has to worry about."""

@@ -381,7 +381,7 @@ def _failing(stats: TopologyStats) -> Iterator[Problem]:
     for name, component in stats.components.items():
         if component.callback_errors:
             number = component.callback_errors
-            what = f"{number} calls of `{name}` outside of tuples raised an error"
+            what = f"{number} errors of `{name}` outside of tuples: calls that raised, or lost data"
             yield _failure(name, what, component, float(number))
         done = component.acked + component.failed
         if not component.failed or component.failed < FAILED_SHARE * done:

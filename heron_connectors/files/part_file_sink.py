@@ -130,7 +130,7 @@ class PartFileSink(TwoPhaseSink):
                 " its hidden file was removed, and its rows are lost"
             )
             # Later, as a commit of a restored state is before errors are counted.
-            self.delegate.call_soon(partial(self.delegate.record_error, "a file is gone", text))
+            self.delegate.call_soon(partial(self.delegate.record_loss, "a file is gone", text))
 
     def abort(self, transaction: PartTransaction) -> None:
         """Remove the files."""

@@ -187,7 +187,7 @@ class FileSpout(Spout, StatefulComponent):
         file = self._files[at]
         data = file.next()
         if missed := file.take_missed():
-            self.delegate.record_error("lines are missed", missed)
+            self.delegate.record_loss("lines are missed", missed)
         if notice := file.take_notice():
             self.logger.warning(notice)
         if data is None and not self._follows:

@@ -394,7 +394,7 @@ class PostgresChangesSpout(Spout, TwoPhaseStatefulComponent):
             self._rows.begin()
             for each in self._rows.gone:
                 text = f"{each} is gone (or not published), and the rest of its rows with it"
-                self.delegate.record_error("a table is not read to its end", text)
+                self.delegate.record_loss("a table is not read to its end", text)
         self._buffer.extend(self._rows.read())
 
     def _learn_types(self, session: SlotReader, message: Message) -> None:

@@ -64,6 +64,12 @@ class DriverCalls:
         else:
             self._driver.record_error(what, text)
 
+    def record_loss(self, what: str, text: str) -> None:
+        """See Bindings."""
+        self.record_error(what, text)
+        if self._driver is not None:
+            self._driver.metrics.callback_errors += 1
+
     def leave(self, why: str) -> NoReturn:
         """See Bindings."""
         if self._driver is not None:
@@ -116,6 +122,7 @@ def spout_bindings(
         call_later=environment.later,
         raised=calls.raised,
         record_error=calls.record_error,
+        record_loss=calls.record_loss,
         leave=calls.leave,
     )
 
@@ -138,6 +145,7 @@ def bolt_bindings(
         call_later=environment.later,
         raised=calls.raised,
         record_error=calls.record_error,
+        record_loss=calls.record_loss,
         leave=calls.leave,
     )
 

@@ -169,7 +169,7 @@ def test_a_topic_is_copied_while_its_schema_grows_and_reader_and_writer_are_kill
     both = Counter(FIRST + SECOND)
     running.until(lambda: work.copied() == both, "both versions are there", START_SECS)
     ended = running.end()
-    assert "INCOMPLETE: rows raised 1 time outside of a tuple" in ended.err
+    assert "INCOMPLETE: rows: 1 error outside of a tuple" in ended.err
     assert f"{work.rows}[" in ended.err
     assert "is left out" in ended.err
     assert work.copied() == both

@@ -201,7 +201,7 @@ def test_a_name_that_is_in_use(place: Place) -> None:
 def test_a_value_that_cannot_be_emitted(place: Place, topology: str, expected: str) -> None:
     """One emit of twenty is wrong: it raises in the component and is told; the others go on."""
     finished = place.heronpy("run", FAILING, "-n", topology)
-    finished.incomplete("numbers raised 1 time outside of a tuple")
+    finished.incomplete("numbers: 1 error outside of a tuple")
     (told,) = (line for line in finished.err.splitlines() if line.startswith("numbers: "))
     assert told.startswith("numbers: 1 error, last: ")
     assert re.search(expected, told)

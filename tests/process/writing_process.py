@@ -63,6 +63,8 @@ class Delegate:
     def record_error(self, what: str, text: str) -> None:
         logging.warning("%s: %s", what, text)
 
+    record_loss = record_error
+
     def run_pending(self) -> None:
         while self._soon:
             self._soon.pop(0)()

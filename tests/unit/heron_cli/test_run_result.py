@@ -110,7 +110,7 @@ def test_a_stop_in_the_middle_of_a_long_call_says_so() -> None:
 def test_errors_outside_of_a_tuple_count() -> None:
     """on_finish writes the result, and raises."""
     stats = replace(GOOD, components={"out": component("bolt", errors=1, callback_errors=1)})
-    assert shortfall_line(stats) == "INCOMPLETE: out raised 1 time outside of a tuple"
+    assert shortfall_line(stats) == "INCOMPLETE: out: 1 error outside of a tuple"
 
 
 def test_a_stop_says_whom_it_waits_for() -> None:

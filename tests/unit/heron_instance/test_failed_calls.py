@@ -38,3 +38,20 @@ def test_it_follows_the_policy_of_exceptions(policy: str, raised: type[Exception
         made.core.run_tick(made.now)
     with pytest.raises(raised, match="on_finish raised"):
         made.core.finish()
+
+
+class Losing(Bolt):
+    def process(self, tup: Any) -> None:
+        self.delegate.record_error("it is slow", "nothing is lost")
+
+    def process_tick(self, tup: Any) -> None:
+        self.delegate.record_loss("a file is gone", "its rows are lost")
+
+
+def test_data_that_a_component_has_lost_makes_the_run_incomplete() -> None:
+    """Rows of a removed file were an error in the statistics, and the exit code was 0."""
+    made = make(Losing, reads(SHUFFLE))
+    made.core.run_tick(made.now)
+    metrics = made.core.metrics
+    assert (metrics.errors, metrics.callback_errors) == (1, 1)
+    assert metrics.last_error == "its rows are lost"
