@@ -152,6 +152,7 @@ class _WindowBolt(Bolt, StatefulComponent):
     ) -> None:
         """The rest of `initialize`, by the one time or by the other."""
         self.current_tuples = deque()
+        self._has_ended = False
         self._slide_ms = slide_secs * MILLISECONDS
         if config.get(keys.TIMESTAMP_FIELD) is None:
             self._request_ticks(config, context, slide_secs)
@@ -222,9 +223,11 @@ class _WindowBolt(Bolt, StatefulComponent):
             self._end_window()
 
     def on_watermark(self, watermark_ms: int) -> None:
-        """All sources have finished: nothing more comes into the windows of what is held, unless it
-        has failed. Call it if you override it."""
-        if self._runner is None and watermark_ms == END_OF_TIME:
+        """All sources have finished: nothing more comes into the windows of what is held. What has
+        failed comes again, and is in windows by the clock: a watermark follows each of its tuples,
+        which must not divide them. Call it if you override it."""
+        if self._runner is None and watermark_ms == END_OF_TIME and not self._has_ended:
+            self._has_ended = True
             self._end_all()
 
     def on_finish(self) -> None:

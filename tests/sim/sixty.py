@@ -128,7 +128,7 @@ class Sixty(Cluster):
 
     def _chosen_manners(self) -> Manners:
         mib = 1024 * 1024
-        return Manners(0.0, 64, 0.0, mib // 4, mib, mib // 16, 1024, 3.0, 60.0)
+        return Manners(0.0, 64, 0.0, mib // 4, mib, mib // 16, 1024, 3.0, 60.0, 6.0)
 
     def _slow_some(self, rng: Any) -> None:
         """Nobody but the one."""
