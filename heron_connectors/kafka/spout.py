@@ -17,6 +17,7 @@ from heron_connectors.kafka.client import (
     partitions_of,
     setting,
 )
+from heron_connectors.kafka.committed import committed_offsets, is_cooperative
 from heron_connectors.kafka.formats import FieldReader, described
 from heron_connectors.kafka.offsets import OffsetLedger, PartitionKey
 from heron_connectors.kafka.rights import READ, Rights, error_text
@@ -51,6 +52,8 @@ lower offset would stay. A restart within this time reads these records again.""
 CONSUMER = "kafka.consumer"
 """Config key: further settings of librdkafka's consumer, for example security."""
 
+AT_END = ("latest", "end", "largest")
+"""Values of `auto.offset.reset` by which what has no committed offset begins at its end."""
 STATE_KEY = "heronpy.kafka_spout"
 """Under it the state has the positions."""
 CHECKPOINTS_MAX = 16
@@ -128,7 +131,8 @@ class KafkaSpout(Spout, TwoPhaseStatefulComponent):
         )
         self._all_partitions = partitions_of(self._consumer, self._servers, self._topics)
         self._subscribed = False
-        self._begins_at_end = settings.get("auto.offset.reset") in ("latest", "end", "largest")
+        self._reset = str(settings.get("auto.offset.reset", "earliest"))
+        self._is_cooperative = is_cooperative(settings)
         self._positions: dict[PartitionKey, int] = {}
         """Where to begin if another process stopped there, by a state that it left; under
         EFFECTIVELY_ONCE it goes on with each record."""
@@ -177,21 +181,33 @@ class KafkaSpout(Spout, TwoPhaseStatefulComponent):
         """Where partitions begin that the state does not know: what a restore goes back to must not
         depend on what is committed until then."""
         make = kafka().TopicPartition
-        unknown = [make(*each) for each in self._mine if each not in self._positions]
-        for each in self._consumer.committed(unknown, timeout=METADATA_SECS) if unknown else ():
-            position = each.offset
-            if position < 0:
-                ends = self._consumer.get_watermark_offsets(each, timeout=METADATA_SECS)
-                position = ends[1 if self._begins_at_end else 0]
-            self._positions[_partition_key(each)] = position
+        known: dict[PartitionKey, int] = {}
+        for partition_key, offset in self._committed_offsets(self._mine).items():
+            if offset is None:
+                place = make(*partition_key)
+                ends = self._consumer.get_watermark_offsets(place, timeout=METADATA_SECS)
+                known[partition_key] = ends[1 if self._reset in AT_END else 0]
+            else:
+                known[partition_key] = offset
+        self._positions |= known
+
+    def _committed_offsets(self, partition_keys: Iterable[PartitionKey]) -> dict[Any, int | None]:
+        """Of those partitions without a position."""
+        unknown = [each for each in partition_keys if each not in self._positions]
+        return committed_offsets(self._consumer, unknown, self._rights.lacking)
 
     def _subscribe(self) -> None:
-        """Begin to read; not before the first next_tuple, when a state that was left is there."""
+        """Begin to read; not before the first next_tuple, when a state that was left is there. The
+        next call tries again if the brokers do not tell where."""
         if self._is_fixed:
             self._mine = self._all_partitions[self._index :: self._instances]
-            if self._is_exact:
-                self._learn_positions()
-            self._consumer.assign(self._from_positions(self._mine))
+            try:
+                if self._is_exact:
+                    self._learn_positions()
+                self._consumer.assign(self._beginnings(self._mine))
+            except kafka().KafkaException as error:
+                self._take_error(error.args[0], None)
+                return
         else:
             self._consumer.subscribe(
                 self._topics,
@@ -201,21 +217,31 @@ class KafkaSpout(Spout, TwoPhaseStatefulComponent):
             )
         self._subscribed = True
 
-    def _from_positions(self, partition_keys: Iterable[PartitionKey]) -> list[Any]:
-        """What was committed is where a partition without a position begins."""
+    def _beginnings(self, partition_keys: Sequence[PartitionKey]) -> list[Any]:
+        """Where to begin: at the position, else at what was committed, else where the settings say.
+        KafkaException if the brokers do not tell."""
+        begins = {**self._committed_offsets(partition_keys), **self._positions}
+        unset = kafka().OFFSET_END if self._reset in AT_END else kafka().OFFSET_BEGINNING
+        if self._reset == "error":
+            unset = kafka().OFFSET_STORED  # the client tells that there is none
         make = kafka().TopicPartition
-        known = self._positions
         return [
-            make(*each, known[each]) if each in known else make(*each) for each in partition_keys
+            make(*each, unset if (offset := begins[each]) is None else offset)
+            for each in partition_keys
         ]
 
     # --- rebalances: librdkafka calls these inside poll() ---------------------------------------
 
     def _assigned(self, consumer: Any, partitions: Any) -> None:
         self.logger.info("reads partitions %s", [each.partition for each in partitions])
-        self._mine += [_partition_key(each) for each in partitions]
-        if self._positions:
-            consumer.assign(self._from_positions(map(_partition_key, partitions)))
+        mine = [_partition_key(each) for each in partitions]
+        self._mine += mine
+        try:
+            begins = self._beginnings(mine)
+        except kafka().KafkaException as error:
+            self._take_error(error.args[0], None)
+            begins = partitions  # else the client would read none of them
+        (consumer.incremental_assign if self._is_cooperative else consumer.assign)(begins)
 
     def _revoked(self, _: Any, partitions: Any) -> None:
         self._commit(wait=True, everything=True)
@@ -259,7 +285,7 @@ class KafkaSpout(Spout, TwoPhaseStatefulComponent):
         client is asked in any case, as it has to be to stay in its group."""
         record = self._consumer.poll(0)
         if record is not None and record.error() is not None:
-            self._take_error(record)
+            self._take_record_error(record)
         elif record is not None:
             if not self._waiting:
                 return record
@@ -276,14 +302,17 @@ class KafkaSpout(Spout, TwoPhaseStatefulComponent):
                 return True
         return False
 
-    def _take_error(self, record: Any) -> None:
+    def _take_record_error(self, record: Any) -> None:
+        if record.error().code() == kafka().KafkaError._PARTITION_EOF:
+            self._ended.add(_partition_of(record))
+        else:
+            self._take_error(record.error(), record.topic())
+
+    def _take_error(self, error: Any, topic: str | None) -> None:
         """Brokers that are away come back: librdkafka tries on; what it cannot mend is fatal, and
         so is a right that is lacking: else the topic would look as if it had no more records."""
-        error = record.error()
-        if error.code() == kafka().KafkaError._PARTITION_EOF:
-            self._ended.add(_partition_of(record))
-        elif error.fatal() or self._rights.lacking(error):
-            text = f"Kafka at {self._servers}: {self._rights.described(error, record.topic())}"
+        if error.fatal() or self._rights.lacking(error):
+            text = f"Kafka at {self._servers}: {self._rights.described(error, topic)}"
             self.delegate.call_soon(partial(self.delegate.leave, text))
         elif not error.retriable():
             self.logger.warning("Kafka at %s: %s", self._servers, error_text(error))

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Iterable
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -191,11 +190,14 @@ class KafkaBroker:
         return Counter(each.decode() for each in self.values(topic))
 
     def values(self, topic: str) -> list[bytes]:
-        """Those of its committed records, in no order."""
+        """Those of its committed records, in no order. From the beginning, said as an offset: else
+        the client asks the group's coordinator, once, which refuses where it has just started, and
+        never reads the topic (librdkafka's issue 5586)."""
         consumer = self._consumer("of the test")
-        consumer.assign(_places(topic))
+        consumer.assign(_places(topic, confluent_kafka.OFFSET_BEGINNING))
         found: list[bytes] = []
         ended: set[int] = set()
+        errors: list[str] = []
 
         def all_read() -> bool:
             for each in consumer.consume(500, 0.1):
@@ -203,10 +205,16 @@ class KafkaBroker:
                     found.append(each.value())
                 elif each.error().code() == confluent_kafka.KafkaError._PARTITION_EOF:
                     ended.add(each.partition())
+                else:
+                    errors.append(str(each.error()))
             return len(ended) == PARTITIONS
 
-        until(all_read, "the topic is read", START_SECS)
-        consumer.close()
+        try:
+            until(all_read, "the topic is read", START_SECS)
+        except AssertionError as error:
+            raise AssertionError(f"{error}: ended {sorted(ended)}, {errors[-3:]}") from None
+        finally:
+            consumer.close()
         return found
 
     def _consumer(self, group: str) -> Any:
@@ -222,5 +230,5 @@ class KafkaBroker:
         )
 
 
-def _places(topic: str) -> list[Any]:
-    return list(map(partial(confluent_kafka.TopicPartition, topic), range(PARTITIONS)))
+def _places(topic: str, offset: int = confluent_kafka.OFFSET_INVALID) -> list[Any]:
+    return [confluent_kafka.TopicPartition(topic, each, offset) for each in range(PARTITIONS)]

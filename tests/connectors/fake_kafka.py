@@ -21,7 +21,11 @@ class FakeError(Exception):
     """A KafkaException: its first argument is the error."""
 
     def __init__(self, text: str) -> None:
-        super().__init__(SimpleNamespace(str=lambda: text, code=lambda: -1))
+        super().__init__(
+            SimpleNamespace(
+                str=lambda: text, code=lambda: -1, fatal=lambda: False, retriable=lambda: False
+            )
+        )
 
 
 @dataclass

@@ -11,9 +11,10 @@ from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
 
-from tests.connectors.fake_kafka import FakeError, FakePlace
+from tests.connectors.fake_kafka import NOTHING_COMMITTED, FakeError, FakePlace
 
 TOPIC = "numbers"
+BEGINNING = -2
 
 
 @dataclass
@@ -36,6 +37,14 @@ class FakeGroup:
     generation: int = 0
     members: list["FakeMember"] = field(default_factory=list)
     under_way: list[Request] = field(default_factory=list)
+    refusals: int = 0
+    """So many questions for offsets are refused: the coordinator has just started."""
+
+    def refuse_a_question(self) -> None:
+        """FakeError while there are refusals left."""
+        if self.refusals:
+            self.refusals -= 1
+            raise FakeError("Broker: Not coordinator")
 
     @property
     def is_whole(self) -> bool:
@@ -126,11 +135,20 @@ class FakeMember:
             return None
         if self._assigned is not None:
             numbers, self._assigned = self._assigned, None
-            committed = self._group.committed
             self._on_assign(self, [FakePlace(TOPIC, each) for each in numbers])
-            self._positions = {each: committed.get(each, 0) for each in numbers}
             return None
         return self._record()
+
+    def committed(self, places: list[FakePlace], timeout: float) -> list[FakePlace]:
+        self._group.refuse_a_question()
+        known = self._group.committed
+        return [FakePlace(TOPIC, each.partition, known.get(each.partition, NOTHING_COMMITTED))
+                for each in places]  # fmt: skip
+
+    def assign(self, places: list[FakePlace]) -> None:
+        """A place without an offset is one that the client asks for once: it may never be read."""
+        asked = [each for each in places if each.offset != NOTHING_COMMITTED]
+        self._positions = {each.partition: max(0, each.offset) for each in asked}
 
     def _leave(self) -> None:
         gone = [FakePlace(TOPIC, each) for each in self._positions]
@@ -183,6 +201,7 @@ def client_of(group: FakeGroup) -> Any:
     """What stands for the module confluent_kafka."""
     return SimpleNamespace(
         TopicPartition=FakePlace,
+        OFFSET_BEGINNING=BEGINNING,
         KafkaException=FakeError,
         Consumer=lambda settings, logger: FakeMember(group, settings),
     )

@@ -112,6 +112,17 @@ def test_whatever_a_group_goes_through_all_is_committed_and_nothing_too_early(
     assert trial.group.committed == DONE
 
 
+def test_a_group_is_read_whose_coordinator_has_just_started(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It refuses questions at first, and the client does not repeat its own."""
+    trial = Trial(0, monkeypatch)
+    trial.group.refusals = 2
+    trial.come_to_rest()
+    assert trial.group.refusals == 0
+    assert trial.group.committed == DONE
+
+
 def test_a_commit_that_the_client_repeats_behind_a_later_one_does_not_stay(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

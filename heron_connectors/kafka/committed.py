@@ -1,0 +1,53 @@
+"""What a consumer group has committed, asked for by us: the client asks once, and may hear nothing.
+
+A coordinator that has just started, or has moved, refuses the question for the offsets of a group.
+librdkafka asks again only after some of the refusals, and a partition that was assigned without an
+offset is not read then, for good and without an error (librdkafka's issue 5586).
+"""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from heron_connectors.kafka.client import METADATA_SECS, kafka
+from heron_connectors.kafka.offsets import PartitionKey
+
+ASK_AGAIN_SECS = 0.1
+"""A coordinator reads the offsets of its groups within a second where there are few."""
+
+
+def committed_offsets(
+    consumer: Any,
+    partition_keys: Sequence[PartitionKey],
+    is_final: Callable[[Any], object],
+    clock: Callable[[], float] = time.monotonic,
+    pause: Callable[[float], object] = time.sleep,
+) -> dict[PartitionKey, int | None]:
+    """Of each partition; None where nothing is committed. KafkaException if the brokers have not
+    answered within METADATA_SECS, or with an error that is final, at once."""
+    make = kafka().TopicPartition
+    places = [make(*each) for each in partition_keys]
+    deadline = clock() + METADATA_SECS
+    while places:
+        try:
+            return _offsets(consumer.committed(places, timeout=METADATA_SECS))
+        except kafka().KafkaException as error:
+            if is_final(error.args[0]) or clock() >= deadline:
+                raise
+        pause(ASK_AGAIN_SECS)
+    return {}
+
+
+def _offsets(places: Sequence[Any]) -> dict[PartitionKey, int | None]:
+    for each in places:
+        if each.error is not None:
+            raise kafka().KafkaException(each.error)
+    return {
+        (each.topic, each.partition): None if each.offset < 0 else each.offset for each in places
+    }
+
+
+def is_cooperative(settings: Mapping[str, Any]) -> bool:
+    """Whether a rebalance brings a member only what is new to it."""
+    strategies = str(settings.get("partition.assignment.strategy", ""))
+    return "cooperative" in strategies or settings.get("group.protocol") == "consumer"
