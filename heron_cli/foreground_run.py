@@ -35,7 +35,7 @@ from heron_engine.scheduler.submission import Submission
 from heron_io.console import READ_BYTES, ConsoleReader, Stream, open_pipe
 from heron_io.disk_space import shortage
 from heron_io.master_client import MasterClient
-from heron_io.processes import Child, signal_process
+from heron_io.processes import Child, catch_signals, signal_process
 from heron_io.state_store.opening import open_store
 from heron_io.state_store.protocol import StateStore
 
@@ -262,8 +262,8 @@ class ForegroundRun:
         def interrupt(number: int, frame: FrameType | None) -> None:
             self._interrupts += 1
 
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            self._handlers[number] = signal.signal(number, interrupt)
+        numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+        self._handlers = catch_signals(numbers, interrupt)
 
     def _release_interrupts(self) -> None:
         for number, handler in self._handlers.items():

@@ -15,7 +15,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn
 
 from msgspec import Struct
@@ -179,10 +179,22 @@ def fork_child(title: str, main: Callable[[int], int], *, killed_with_parent: bo
 def _become(title: str) -> None:
     setproctitle(title)
     signal.set_wakeup_fd(-1)
-    for each in (signal.SIGTERM, signal.SIGCHLD, signal.SIGHUP):
+    for each in (signal.SIGTERM, signal.SIGCHLD):
         signal.signal(each, signal.SIG_DFL)
+    catch_signals((signal.SIGHUP,), signal.SIG_DFL)
     # Ctrl-C reaches every process of the terminal; only the command line answers it, in order.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def catch_signals(numbers: Sequence[signal.Signals], handler: Any) -> dict[signal.Signals, Any]:
+    """From now on `handler` gets them; the handlers that had them. A SIGHUP that is ignored stays
+    so: started by nohup, a run and all of its processes outlive the terminal."""
+    before = {each: signal.getsignal(each) for each in numbers}
+    if before.get(signal.SIGHUP) is signal.SIG_IGN:
+        del before[signal.SIGHUP]
+    for each in before:
+        signal.signal(each, handler)
+    return before
 
 
 def _exit_now(code: int) -> NoReturn:

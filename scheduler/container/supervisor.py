@@ -27,7 +27,7 @@ from heron_engine.scheduler.container.process_state import ProcessStatistics
 from heron_engine.scheduler.container.supervisor_core import MEMORY_WARNED_SHARE, SupervisorCore
 from heron_engine.scheduler.container.supervisor_events import Outcome, ProcessSpec
 from heron_io.process_usage import family_bytes
-from heron_io.processes import Child, SupervisorLink, fork_child, signal_process
+from heron_io.processes import Child, SupervisorLink, catch_signals, fork_child, signal_process
 from heron_io.waker import Waker
 
 log = logging.getLogger("supervisor")
@@ -94,8 +94,10 @@ class Supervisor:
     def run(self) -> Outcome:
         """Keep all processes running until SIGTERM, SIGHUP, the parent's death or a final end."""
         signal.signal(signal.SIGCHLD, lambda *_: None)
-        for number in (signal.SIGTERM, signal.SIGHUP):
-            signal.signal(number, lambda which, _: self.end(Outcome(0, signal.Signals(which).name)))
+        catch_signals(
+            (signal.SIGTERM, signal.SIGHUP),
+            lambda which, _: self.end(Outcome(0, signal.Signals(which).name)),
+        )
         signal.set_wakeup_fd(self._waker.signal_fd, warn_on_full_buffer=False)
         self._handle(events.Timer())
         timer_at = 0.0

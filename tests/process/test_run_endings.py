@@ -1,8 +1,11 @@
 """Whatever ends a run, nothing of it is left: no process, socket, node or half-written file."""
 
+import os
 import re
 import signal
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import httpx
 import pytest
@@ -91,6 +94,34 @@ def test_terminal_that_is_closed_ends_the_run(place: Place) -> None:
     running = started(place)
     running.signal(signal.SIGHUP)
     end_without_traceback(running)
+    place.nothing_is_left()
+
+
+@contextmanager
+def ignored(*numbers: signal.Signals) -> Iterator[None]:
+    """What is started meanwhile ignores these signals at its start."""
+    before = {each: signal.signal(each, signal.SIG_IGN) for each in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def test_a_run_that_nohup_has_started_outlives_its_terminal(place: Place) -> None:
+    """In a script, where `&` ignores SIGINT as well. SIGHUP reaches all processes, and each of them
+    goes on; SIGTERM ends the run in order."""
+    with ignored(signal.SIGHUP, signal.SIGINT):
+        running = started(place)
+    before = {each.pid for each in running.processes()}
+    os.killpg(running.pid, signal.SIGHUP)
+    with Master(place.store_url, "Forever") as master:
+        now = master.processed("add")
+        running.until(lambda: master.processed("add") > now, "more tuples are processed")
+    assert {each.pid for each in running.processes()} == before
+    running.signal(signal.SIGTERM)
+    assert "Forever stopped after" in end_without_traceback(running).err
+    assert len(place.results_of("add")) == 2, "bolts were not closed"
     place.nothing_is_left()
 
 

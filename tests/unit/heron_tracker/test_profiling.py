@@ -3,6 +3,7 @@
 import os
 import socket
 import stat
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,11 +17,21 @@ from heron_tracker import profiling
 from heron_tracker.options import Options
 from heron_tracker.snapshot import TopologySnapshot
 
-RECORDS = """#!/bin/sh
-for each; do out="$each"; done
-trap 'echo "main;work 7" > "$out"; exit 0' INT
-echo ready > "$(dirname "$0")/ready"
-while :; do sleep 0.02; done
+# A shell would not do: it cannot trap a signal that was ignored when it began, as SIGINT is of all
+# that a script has started with `&`. py-spy sets its handler.
+RECORDS = f"""#!{sys.executable} -IS
+import os, signal, sys
+
+def end(*_):
+    with open(sys.argv[-1], "w") as out:
+        out.write("main;work 7\\n")
+    os._exit(0)
+
+signal.signal(signal.SIGINT, end)
+with open(os.path.join(os.path.dirname(sys.argv[0]), "ready"), "w") as ready:
+    ready.write("ready\\n")
+while True:
+    signal.pause()
 """
 DENIED = """#!/bin/sh
 echo "Error: Permission Denied: Try running again with elevated permissions" >&2
