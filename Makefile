@@ -16,7 +16,7 @@ ALL_FOLDERS := "norecursedirs=.* __pycache__ extras"
 # Tests stay compiled from one run to the next: to do it again takes each process as long as to import them.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help run test test-again test-browser test-cluster test-cluster-long test-hosts test-hosts-all test-extras lint check fast-tests chaos bench format clean native native-wheel native-off
+.PHONY: help run test test-again test-browser test-cluster test-cluster-long test-hosts test-hosts-all test-extras lint check fast-tests chaos mutants bench format clean native native-wheel native-off
 
 help: ## Show what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
@@ -70,6 +70,9 @@ fast-tests: $(TESTED)
 
 chaos: $(TESTED) ## Five minutes of kill -9 and SIGSTOP in a running word count; nothing may be missing
 	$(BIN)/python -m tests.chaos --seconds 300
+
+mutants: $(TESTED) ## 30 small changes of the cores, each of which a test has to notice (an hour of a core)
+	$(BIN)/python -m tests.mutants $(MUTANTS)
 
 bench: $(TESTED) ## Every benchmark with its peers; see benchmarks/README.md
 	$(BIN)/pip install --quiet --requirement benchmarks/requirements-peers.txt
