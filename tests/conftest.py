@@ -2,12 +2,13 @@
 
 import os
 from collections.abc import Generator
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import settings
-from xdist.scheduler import LoadScopeScheduling
+
+from tests.by_server import ByServer, rank
 
 # Spark's JVMs start in half the time once one has kept its classes; those of tests keep them here.
 CACHE = Path(__file__).parents[1] / ".cache"
@@ -25,11 +26,11 @@ SPARK_SECS = 600
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Those of Spark begin: nothing takes longer."""
+    """Those that take longest begin, in random order among themselves."""
     for item in items:
         if item.path.parent == SPARK and item.get_closest_marker("timeout") is None:
             item.add_marker(pytest.mark.timeout(SPARK_SECS))
-    items.sort(key=lambda item: item.path.parent != SPARK)
+    items.sort(key=lambda item: rank(item.path))
 
 
 @pytest.hookimpl(wrapper=True)
@@ -42,26 +43,7 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
     return report
 
 
-GROUPS = {
-    "spark": ("test_spark", "test_tables"),
-    "cluster": ("test_yarn",),
-}
-"""folder -> beginnings of files that one process takes, since they share a cluster or a session."""
-
-
-class ByGroup(LoadScopeScheduling):  # type: ignore[misc]
-    """A process takes a whole file, or all files that share what takes long to start."""
-
-    def _split_scope(self, nodeid: str) -> str:
-        file = PurePosixPath(nodeid.partition("::")[0])
-        folder = file.parent.name
-        if folder not in GROUPS:
-            return str(file)
-        return f"{folder} {file.name.startswith(GROUPS[folder])}"
-
-
 @pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByGroup:
-    """With `--numprocesses`; files in the order in which they were collected."""
-    config.option.loadscopereorder = False
-    return ByGroup(config, log)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByServer:
+    """With `--numprocesses`."""
+    return ByServer(config, log)

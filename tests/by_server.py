@@ -1,0 +1,58 @@
+"""How pytest-xdist divides the tests: those of a file, or of all files that share a server, run in
+one process, and the longest begin.
+
+A process runs the last test of a file only when it knows the next one, whose fixtures may be the
+same. So it gets its next file then, and not earlier: what waits behind a test of a minute could be
+done by another process meanwhile.
+"""
+
+import re
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from xdist.scheduler import LoadScopeScheduling
+
+REPOSITORY = Path(__file__).parents[1]
+SERVERS = {
+    "tests/spark": ("standalone_cluster", "spark"),
+    "tests/cluster": ("west", "kafka"),
+}
+"""Folder -> fixtures that take seconds to start, and are shared by a process's tests. What a file
+asks for is read from it: `NAME: `, as all parameters have a type."""
+LONG = ("spark", "conformance", "process", "chaos", "connectors", "native", "sim")
+"""Folders below tests, those with the longest tests first; all others come behind them."""
+UNSTARTED_MAX = 1
+"""So many of its tests a process still has when it gets more."""
+
+
+def rank(file: Path) -> int:
+    """Where the tests of a file stand."""
+    folder = file.relative_to(REPOSITORY).parts[1]
+    return LONG.index(folder) if folder in LONG else len(LONG)
+
+
+@cache
+def unit_of(file: str) -> str:
+    """The name of what one process runs, of a file below the repository."""
+    folder = file.rpartition("/")[0]
+    for server in SERVERS.get(folder, ()):
+        if re.search(rf"\b{server}: ", (REPOSITORY / file).read_text("utf-8")):
+            return f"{folder} with {server}"
+    return file
+
+
+class ByServer(LoadScopeScheduling):  # type: ignore[misc]
+    """Units in the order in which they were collected."""
+
+    def __init__(self, config: Any, log: Any) -> None:
+        config.option.loadscopereorder = False
+        super().__init__(config, log)
+
+    def _split_scope(self, nodeid: str) -> str:
+        return unit_of(nodeid.partition("::")[0])
+
+    def _reschedule(self, node: Any) -> None:
+        """Work for a process that has next to none left."""
+        if self._pending_of(self.assigned_work[node]) <= UNSTARTED_MAX or not self.workqueue:
+            super()._reschedule(node)
