@@ -5,6 +5,7 @@ Nothing here sleeps: a wait ends when its condition holds, and fails when its de
 
 import json
 import os
+import resource
 import shutil
 import signal
 import subprocess
@@ -36,6 +37,11 @@ EXAMPLES = REPOSITORY / "examples"
 DEADLINE_SECS = 40.0
 """For what takes a second on an idle machine."""
 LOOK_AGAIN_SECS = 0.02
+LOOKS_SHARE = 0.1
+"""Of a core: a look at all processes of the machine takes as long as the pause above, so that three
+tests that wait would leave half of two cores for what they wait for."""
+LOOK_AGAIN_SECS_MAX = 0.5
+"""However much a look took, a whole command perhaps."""
 GONE_SECS = 15.0
 """An executor gives its processes 5 s, the scheduler its executors 8 s."""
 LOG_CHARACTERS = 3_000
@@ -46,11 +52,24 @@ _never = threading.Event()
 
 def until(condition: Callable[[], Found | None], what: str, secs: float = DEADLINE_SECS) -> Found:
     """The first true value of `condition`; AssertionError naming `what` after `secs`."""
-    deadline = time.monotonic() + secs
+    deadline, before = time.monotonic() + secs, _cpu_secs()
     while not (found := condition()):
         assert time.monotonic() < deadline, f"{what}: not within {secs:g} s"
-        _never.wait(LOOK_AGAIN_SECS)
+        before = _pause_after_look(before)
     return found
+
+
+def _pause_after_look(before: float) -> float:
+    """Leave the cores to others. `before` the look so much was used; returns what is by now."""
+    took = _cpu_secs() - before
+    _never.wait(min(LOOK_AGAIN_SECS_MAX, max(LOOK_AGAIN_SECS, took / LOOKS_SHARE - took)))
+    return _cpu_secs()
+
+
+def _cpu_secs() -> float:
+    """Of this thread, and of the commands that have ended."""
+    commands = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return time.thread_time() + commands.ru_utime + commands.ru_stime
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,10 +303,10 @@ class Place:
 
     def nothing_is_left(self, secs: float = 0.0) -> None:
         """AssertionError with what is left, after waiting for its end for `secs`."""
-        deadline = time.monotonic() + secs
+        deadline, before = time.monotonic() + secs, _cpu_secs()
         while left := self.left_behind():
             assert time.monotonic() < deadline, "\n".join(left)
-            _never.wait(LOOK_AGAIN_SECS)
+            before = _pause_after_look(before)
 
     def close(self) -> None:
         """Kill what still runs."""
