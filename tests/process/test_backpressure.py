@@ -26,7 +26,7 @@ LASTING_SECS = 1.0
 STEADY_SECS = 2.0
 
 MIB = 1024 * 1024
-FLOOD_SECS = 15.0
+FLOOD_SECS = 11.0
 SETTLED_SECS = 6.0
 BOUND_MIB = 40
 """For each process (PSS). At rest it has up to 12 MiB. A stream manager holds a queue of 4 MiB (the
