@@ -13,7 +13,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -166,7 +166,7 @@ class Running:
 
     def processes(self) -> list[psutil.Process]:
         """The command and all that it started."""
-        return [each for each in psutil.process_iter() if _session(each) == self.pid]
+        return [each for each in psutil.process_iter() if _is_of(each, (self.pid,))]
 
     def process_called(self, title: str) -> psutil.Process | None:
         """The process whose title begins so, as ps shows it."""
@@ -177,12 +177,12 @@ class Running:
         return None
 
 
-def _session(process: psutil.Process) -> int:
-    """The session of a process; 0 if the process has ended."""
+def _is_of(process: psutil.Process, sessions: Collection[int]) -> bool:
+    """Whether it is of one of these sessions, and has not ended. The status is a file to read: for
+    all processes of the machine that takes most of a look."""
     with suppress(psutil.Error, ProcessLookupError):
-        if process.status() != psutil.STATUS_ZOMBIE:
-            return os.getsid(process.pid)
-    return 0
+        return os.getsid(process.pid) in sessions and process.status() != psutil.STATUS_ZOMBIE
+    return False
 
 
 class Place:
@@ -265,7 +265,7 @@ class Place:
         return [
             each
             for each in psutil.process_iter()
-            if _session(each) in sessions or self._mentions_us(each)
+            if _is_of(each, sessions) or self._mentions_us(each)
         ]
 
     def _mentions_us(self, process: psutil.Process) -> bool:
@@ -273,8 +273,8 @@ class Place:
         what was submitted has a session of its own."""
         with suppress(psutil.Error):
             words = " ".join(process.cmdline())
-            alive = process.status() != psutil.STATUS_ZOMBIE
-            return alive and any(each in words for each in (str(self.path), self.name))
+            is_ours = any(each in words for each in (str(self.path), self.name))
+            return is_ours and process.status() != psutil.STATUS_ZOMBIE
         return False
 
     def left_behind(self) -> list[str]:

@@ -63,7 +63,8 @@ class SparkPlace(Place):
         found = {each.pid: each for each in super().processes()}
         for each in psutil.process_iter():
             with suppress(psutil.Error, ProcessLookupError):
-                if each.status() != psutil.STATUS_ZOMBIE and os.getsid(each.pid) in self.sessions:
+                of_ours = os.getsid(each.pid) in self.sessions
+                if of_ours and each.status() != psutil.STATUS_ZOMBIE:
                     found[each.pid] = each
         return list(found.values())
 
@@ -100,7 +101,8 @@ class SparkPlace(Place):
 def _has_words(process: psutil.Process, words: tuple[str, ...]) -> bool:
     with suppress(psutil.Error):
         line = " ".join(process.cmdline())
-        return process.status() != psutil.STATUS_ZOMBIE and all(each in line for each in words)
+        is_wanted = all(each in line for each in words)
+        return is_wanted and process.status() != psutil.STATUS_ZOMBIE
     return False
 
 
