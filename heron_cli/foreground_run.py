@@ -77,7 +77,7 @@ class ForegroundRun:
     _status: int = 0
     """What waitpid said of the scheduler, once it has ended."""
     _interrupts: int = 0
-    _handlers: dict[int, Any] = field(default_factory=dict)
+    _handlers: dict[signal.Signals, Any] = field(default_factory=dict)
 
     @staticmethod
     def start(submission: Submission, backend: Backend) -> "ForegroundRun":
