@@ -26,11 +26,11 @@ def committed_offsets(
     """Of each partition; None where nothing is committed. KafkaException if the brokers have not
     answered within METADATA_SECS, or with an error that is final, at once."""
     make = kafka().TopicPartition
-    places = [make(*each) for each in partition_keys]
+    partitions = [make(*each) for each in partition_keys]
     deadline = clock() + METADATA_SECS
-    while places:
+    while partitions:
         try:
-            return _offsets(consumer.committed(places, timeout=METADATA_SECS))
+            return _offsets(consumer.committed(partitions, timeout=METADATA_SECS))
         except kafka().KafkaException as error:
             if is_final(error.args[0]) or clock() >= deadline:
                 raise
@@ -38,12 +38,13 @@ def committed_offsets(
     return {}
 
 
-def _offsets(places: Sequence[Any]) -> dict[PartitionKey, int | None]:
-    for each in places:
+def _offsets(partitions: Sequence[Any]) -> dict[PartitionKey, int | None]:
+    for each in partitions:
         if each.error is not None:
             raise kafka().KafkaException(each.error)
     return {
-        (each.topic, each.partition): None if each.offset < 0 else each.offset for each in places
+        (each.topic, each.partition): None if each.offset < 0 else each.offset
+        for each in partitions
     }
 
 

@@ -184,8 +184,8 @@ class KafkaSpout(Spout, TwoPhaseStatefulComponent):
         known: dict[PartitionKey, int] = {}
         for partition_key, offset in self._committed_offsets(self._mine).items():
             if offset is None:
-                place = make(*partition_key)
-                ends = self._consumer.get_watermark_offsets(place, timeout=METADATA_SECS)
+                partition = make(*partition_key)
+                ends = self._consumer.get_watermark_offsets(partition, timeout=METADATA_SECS)
                 known[partition_key] = ends[1 if self._reset in AT_END else 0]
             else:
                 known[partition_key] = offset
