@@ -13,7 +13,7 @@ def test_files_that_ask_for_a_server_are_one_unit_and_any_other_is_its_own() -> 
     assert unit_of("tests/spark/test_scheduler_conformance.py") == (
         "tests/spark with standalone_cluster"
     )
-    assert unit_of("tests/spark/test_spark_start.py") == "tests/spark/test_spark_start.py"
+    assert unit_of("tests/spark/test_flights_on_spark.py") == "tests/spark/test_flights_on_spark.py"
     assert unit_of("tests/unit/heron_core/test_messages.py").endswith("test_messages.py")
 
 
