@@ -7,6 +7,7 @@ from heron_core.config import names as n
 from heron_core.config import readers as r
 from heron_core.config.key import AT_LEAST, EXACTLY, TRACKED, Key, Owner
 from heron_core.errors import TopologyError, shown
+from heron_core.wire.pickled import Pickled
 
 FOR_ALL = ""
 """In the place of a component's name: a limit for all that may be scaled."""
@@ -50,6 +51,40 @@ def _sorting(config: Mapping[str, Any], key: str) -> str:
     if word not in (n.RAM_FIRST, n.CPU_FIRST):
         raise TopologyError(f"{key} is {shown(value)}: use {n.RAM_FIRST} or {n.CPU_FIRST}")
     return word
+
+
+def _other_memory(config: Mapping[str, Any], key: str) -> float:
+    """MiB; 0 adds nothing."""
+    value = config[key]
+    is_zero = not isinstance(value, bool) and value in (0, "0")
+    return 0.0 if is_zero else r.positive(config, key, n.MIB_MAX)
+
+
+def _packing_class(config: Mapping[str, Any], key: str) -> str:
+    """The algorithm of a class of Heron's, whatever package the name begins with."""
+    value = config[key]
+    for name, algorithm in n.HERON_PACKINGS.items():
+        if isinstance(value, str) and value.rpartition(".")[2] == name:
+            return algorithm
+    raise TopologyError(f"{key} is {shown(value)}: use a {' or '.join(n.HERON_PACKINGS)}")
+
+
+def _serializer(config: Mapping[str, Any], key: str) -> str:
+    """`json` or `msgpack`, also by a Java class (org.apache.storm.multilang.JsonSerializer)."""
+    value = config[key]
+    last = value.rpartition(".")[2].lower() if isinstance(value, str) else ""
+    for part, serializer in n.SERIALIZERS.items():
+        if part in last:
+            return serializer
+    raise TopologyError(f"{key} must be json or msgpack, not {shown(value)}")
+
+
+def _recipe(config: Mapping[str, Any], key: str) -> Any:
+    """A mapping, which travels pickled where JSON cannot say its values."""
+    value = config[key]
+    if not isinstance(value, Mapping | Pickled):
+        raise TopologyError(f"{key} is written by the frontend of Flux, and is not {shown(value)}")
+    return value
 
 
 STATE = (
@@ -122,7 +157,7 @@ PROCESSES = (
         " value}`",
     ),
     Key(
-        n.SHELL_COMMAND, r.anything, None,
+        n.SHELL_COMMAND, r.words, None,
         "the program of a shell component and its arguments, a list (written by the frontends)",
         owner=Owner.COMPONENT,
     ),
@@ -132,7 +167,7 @@ PROCESSES = (
         owner=Owner.COMPONENT,
     ),
     Key(
-        n.SHELL_SERIALIZER, r.text, None,
+        n.SHELL_SERIALIZER, _serializer, None,
         "what a shell component speaks: `json` or `msgpack`",
         owner=Owner.COMPONENT, without="json", see="PORTING.md",
     ),
@@ -147,7 +182,7 @@ PROCESSES = (
         see="PORTING.md",
     ),
     Key(
-        n.FLUX_RECIPE, r.anything, None,
+        n.FLUX_RECIPE, _recipe, None,
         "how a component of a Flux file is made (written by the frontend)", owner=Owner.COMPONENT,
     ),
 )  # fmt: skip
@@ -197,7 +232,7 @@ CONTAINERS = (
         f"Storm's: becomes an entry of `{n.RAM_MAP}`", owner=Owner.COMPONENT, on_spark=False,
     ),
     Key(
-        n.STORM_OTHER_MEMORY_MB, r.anything, None,
+        n.STORM_OTHER_MEMORY_MB, _other_memory, None,
         f"Storm's: added to `{n.STORM_HEAP_MB}`", owner=Owner.COMPONENT, on_spark=False,
     ),
     Key(
@@ -222,7 +257,7 @@ CONTAINERS = (
         on_spark=False, without="`round_robin`",
     ),
     Key(
-        n.HERON_PACKING_CLASS, r.text, None,
+        n.HERON_PACKING_CLASS, _packing_class, None,
         "Heron's: the class of a packing, `RoundRobinPacking` or `FirstFitDecreasingPacking`",
         on_spark=False,
     ),

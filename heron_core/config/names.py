@@ -169,6 +169,9 @@ STOP = "stop"
 TEXT = "text"
 JSON = "json"
 WARNING = "warning"
+MSGPACK = "msgpack"
+SERIALIZERS = {JSON: JSON, MSGPACK: MSGPACK, "messagepack": MSGPACK}
+"""What the last part of a serializer's name contains -> what a shell component speaks."""
 
 MEMORY = "memory"
 ROCKSDB = "rocksdb"
@@ -190,6 +193,11 @@ THRESHOLD = "threshold"
 
 ROUND_ROBIN = "round_robin"
 FIRST_FIT_DECREASING = "first_fit_decreasing"
+HERON_PACKINGS = {
+    "RoundRobinPacking": ROUND_ROBIN,
+    "FirstFitDecreasingPacking": FIRST_FIT_DECREASING,
+}
+"""Heron's class, without its package -> the algorithm."""
 RAM_FIRST = "RAM_FIRST"
 CPU_FIRST = "CPU_FIRST"
 

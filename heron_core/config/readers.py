@@ -159,6 +159,18 @@ def texts(config: Mapping[str, Any], key: str) -> list[str]:
     return list(value)
 
 
+def words(config: Mapping[str, Any], key: str) -> tuple[str, ...]:
+    """The value of `key`, a program and its arguments."""
+    value = config[key]
+    found = tuple(value) if isinstance(value, list | tuple) else ()
+    if not found or not all(isinstance(each, str) and each for each in found):
+        raise TopologyError(
+            f"{key} must be a list of a program and its arguments, as ['node', 'split.js'], "
+            f"not {shown(value)}"
+        )
+    return found
+
+
 def variables(config: Mapping[str, Any], key: str) -> dict[str, str]:
     """The value of `key`, environment variables; empty where it says nothing."""
     found = config.get(key) or {}
@@ -253,8 +265,3 @@ def _cores(value: Any, zero: bool = False) -> float:
     if not 0.0 <= number <= CORES_MAX or (number == 0.0 and not zero):
         raise ValueError
     return number
-
-
-def anything(config: Mapping[str, Any], key: str) -> Any:
-    """The value of `key`, which its own reader checks when it is used."""
-    return config.get(key)

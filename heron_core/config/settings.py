@@ -53,8 +53,8 @@ __all__ = [
 def with_defaults(config: Mapping[str, Any]) -> dict[str, Any]:
     """`config` over the defaults, Storm's keys translated where Heron's are not set."""
     merged = {**DEFAULTS, **config}
-    if STORM_WORKERS in config and STMGRS not in config:
-        merged[STMGRS] = config[STORM_WORKERS]
+    if config.get(STORM_WORKERS) is not None and STMGRS not in config:
+        merged[STMGRS] = value_of(config, STORM_WORKERS)
     if config.get(STORM_ACKERS) is not None and RELIABILITY_MODE not in config:
         ackers = whole_number(config, STORM_ACKERS, 0)
         merged[RELIABILITY_MODE] = ATLEAST_ONCE if ackers else ATMOST_ONCE

@@ -3,13 +3,14 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from heron_core.config import keys as config_keys
 from heron_core.config.names import (
     FIRST_FIT_DECREASING,
     HERON_PACKING_CLASS,
     PACKING_ALGORITHM,
     ROUND_ROBIN,
 )
-from heron_core.errors import TopologyError, shown
+from heron_core.errors import TopologyError
 from heron_core.plans import PackingPlan
 from heron_core.topology import TopologySpec
 from heron_engine.scheduler.packing import first_fit, repacking, round_robin
@@ -24,10 +25,6 @@ _AGAIN: Mapping[
     ROUND_ROBIN: repacking.repack_round_robin,
     FIRST_FIT_DECREASING: repacking.repack_first_fit,
 }
-_HERON_CLASSES = {
-    "RoundRobinPacking": ROUND_ROBIN,
-    "FirstFitDecreasingPacking": FIRST_FIT_DECREASING,
-}
 
 
 def algorithm_name(config: Mapping[str, Any]) -> str:
@@ -36,22 +33,10 @@ def algorithm_name(config: Mapping[str, Any]) -> str:
     Heron's key with the name of a Java class, in any package, is read when ours is not set.
     TopologyError names the key and the choices.
     """
-    value = config.get(PACKING_ALGORITHM)
-    if value is not None:
-        if not isinstance(value, str) or value not in _ALGORITHMS:
-            raise TopologyError(
-                f"{PACKING_ALGORITHM} is {shown(value)}: use {' or '.join(_ALGORITHMS)}"
-            )
-        return str(value)
-    value = config.get(HERON_PACKING_CLASS)
-    if value is None:
-        return ROUND_ROBIN
-    for class_name, name in _HERON_CLASSES.items():
-        if isinstance(value, str) and value.endswith(class_name):
-            return name
-    raise TopologyError(
-        f"{HERON_PACKING_CLASS} is {shown(value)}: use a {' or '.join(_HERON_CLASSES)}"
-    )
+    for key in (PACKING_ALGORITHM, HERON_PACKING_CLASS):
+        if config.get(key) is not None:
+            return str(config_keys.value_of(config, key))
+    return ROUND_ROBIN
 
 
 def pack(topology: TopologySpec) -> PackingPlan:

@@ -141,7 +141,7 @@ class Cluster:
         made = random_topology(self.rng, self.habits, config)
         if self.effectively_once:
             return counting(made, self.habits)
-        return saving(keyed(made, self.seed), self.own_states)
+        return saving(keyed(made, self.seed, self.own_states is not None), self.own_states)
 
     def _chosen_states(self, config: dict[str, Any]) -> OwnStates | None:
         return None if self.effectively_once else own_states_of(self.seed, config)

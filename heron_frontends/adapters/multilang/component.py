@@ -10,12 +10,13 @@ from typing import Any
 from heron_api.component.base_component import BaseComponent
 from heron_api.metrics import IMetric
 from heron_core.algorithms.backoff import RestartPolicy
+from heron_core.config.names import MSGPACK
 from heron_core.errors import ComponentError
 from heron_frontends.adapters.multilang.child import Child, ChildExit
 from heron_frontends.adapters.multilang.json_codec import JsonCodec, json_text
 from heron_frontends.adapters.multilang.protocol import COMMAND, PID, Codec, Message
 from heron_frontends.adapters.multilang.response_timer import ResponseTimer
-from heron_frontends.adapters.multilang.settings import MSGPACK, Settings
+from heron_frontends.adapters.multilang.settings import Settings
 from heron_frontends.adapters.reported_metrics import NAMES_MAX, ReportedMetrics
 
 COUNTS_METRIC = "multilang"

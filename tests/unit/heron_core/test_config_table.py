@@ -48,6 +48,51 @@ def test_a_bad_value_is_refused_where_the_key_has_no_effect() -> None:
             config.check({key: value})
 
 
+OF_EACH_TYPE = ("lots of", 7.5, True, ["lots", "of"], {"lots": "of"}, 1 << 60)
+
+
+@pytest.mark.parametrize("key", ALL, ids=lambda key: key.name)
+def test_a_value_of_another_type_is_refused(key: Key) -> None:
+    """A key takes at most three of these types: an address is a text, a limit a number or a map."""
+    for value in ({1j}, float("nan")):
+        with pytest.raises(TopologyError, match=key.name):
+            config.check({key.name: value})
+    assert sum(_is_taken(key, value) for value in OF_EACH_TYPE) <= 3
+
+
+def _is_taken(key: Key, value: object) -> bool:
+    try:
+        config.check({key.name: value})
+    except TopologyError:
+        return False
+    return True
+
+
+def test_values_of_storm_and_heron_are_refused_where_they_are_said() -> None:
+    for key, value in (
+        (names.STORM_OTHER_MEMORY_MB, "lots"),
+        (names.STORM_OTHER_MEMORY_MB, False),
+        (names.SHELL_SERIALIZER, "xml"),
+        (names.HERON_PACKING_CLASS, "com.x.NoPacking"),
+        (names.SHELL_COMMAND, 7),
+        (names.SHELL_COMMAND, []),
+        (names.FLUX_RECIPE, "recipe"),
+    ):
+        with pytest.raises(TopologyError, match=key):
+            config.check({key: value})
+
+
+def test_values_of_storm_and_heron_are_read() -> None:
+    for key, value, means in (
+        (names.STORM_OTHER_MEMORY_MB, 0, 0.0),
+        (names.STORM_OTHER_MEMORY_MB, "128", 128.0),
+        (names.SHELL_SERIALIZER, "org.apache.storm.multilang.JsonSerializer", names.JSON),
+        (names.HERON_PACKING_CLASS, "x.RoundRobinPacking", names.ROUND_ROBIN),
+        (names.SHELL_COMMAND, ["node", "split.js"], ("node", "split.js")),
+    ):
+        assert keys.value_of({key: value}, key) == means
+
+
 def test_yaml_reads_on_and_off_as_booleans() -> None:
     assert config.autoscale_mode({names.AUTOSCALE_MODE: True}) == names.ON
     assert config.autoscale_mode({names.AUTOSCALE_MODE: False}) == names.OFF

@@ -218,7 +218,7 @@ REFUSALS: list[tuple[dict[str, Any], str]] = [
         "topology.stmgrs is 5 but the topology has only 3 instances: use 1 to 3",
     ),
     ({"topology.stmgrs": 0}, "topology.stmgrs must be a whole number of at least 1, not 0"),
-    ({"topology.packing.algorithm": "best"}, "use round_robin or first_fit_decreasing"),
+    ({"topology.packing.algorithm": "best"}, "must be round_robin or first_fit_decreasing"),
     (
         {"heron.class.packing.algorithm": "a.ResourceCompliantRRPacking"},
         "use a RoundRobinPacking or FirstFitDecreasingPacking",
