@@ -268,6 +268,13 @@ def freeze(trouble: Trouble, host: Host) -> None:
         host.thaw()
 
 
+def frozen_killed(trouble: Trouble) -> None:
+    """The same, and the stream manager dies in the moment in which its host wakes up."""
+    host = trouble.host()
+    freeze(trouble, host)
+    trouble.note(f"{kill_one(host, 'heron: stream manager')} is killed there")
+
+
 def killed(trouble: Trouble) -> None:
     """All processes of a host die, and are started again there."""
     host = trouble.host()
@@ -467,6 +474,7 @@ FAULTS: dict[str, Fault] = {
     "delay": Fault(delay, DELAYED_SECS),
     "delay-long": Fault(delay_long, DELAYED_SECS),
     "frozen": Fault(frozen, FROZEN_SECS[1]),
+    "frozen-killed": Fault(frozen_killed, FROZEN_SECS[1], REPLACED_FLOW_SECS_MAX),
     "killed": Fault(killed, 0.0, REPLACED_FLOW_SECS_MAX),
     "host-lost": Fault(host_lost, 1.0, REPLACED_FLOW_SECS_MAX),
     "host-replaced": Fault(host_replaced, REPLACED_SECS + SUPERSEDED_SECS, REPLACED_FLOW_SECS_MAX),
