@@ -35,6 +35,7 @@ from heron_instance.events import (
 from heron_instance.runtime.watchdog import main_thread_stack
 from heron_io.process_usage import OwnUsage
 from heron_io.processes import SupervisorLink
+from heron_io.transport import close_watched
 from heron_io.waker import Waker
 
 log = logging.getLogger("heron_instance")
@@ -53,8 +54,8 @@ class ControlThread(threading.Thread):
         socket: "zmq.Socket[bytes]",
         wake: Callable[[], None],
     ) -> None:
-        """`context` is that of `socket` alone. `wake`: lets the main thread see that the shared
-        state has changed."""
+        """`socket` is of `watch_local`, and alone in `context`. `wake`: the main thread is to see
+        that the shared state has changed."""
         super().__init__(name="control", daemon=True)
         self._core = core
         self._context = context
@@ -100,7 +101,7 @@ class ControlThread(threading.Thread):
         core, timer = self._core, Timer()
         poller = zmq.Poller()
         # A new stream manager asks who we are when it hears of us, which may be in some seconds.
-        monitor = self._socket.get_monitor_socket(zmq.EVENT_HANDSHAKE_SUCCEEDED)
+        monitor = self._socket.get_monitor_socket()
         lifeline = () if self._link is None else (self._link.lifeline,)
         for source in (self._socket, self._waker.readable, monitor, *lifeline):
             poller.register(source, zmq.POLLIN)
@@ -127,10 +128,7 @@ class ControlThread(threading.Thread):
         snapshot = core.control.snapshot(time.monotonic())
         self.send(messages.InstanceHeartbeat(core.identity.task, snapshot))
         self._send_outgoing()
-        # The monitor's sockets are of the same context, which would wait for them to be closed.
-        self._socket.disable_monitor()
-        monitor.close(linger=0)
-        self._socket.close(linger=CLOSE_LINGER_MS)
+        close_watched(self._socket, CLOSE_LINGER_MS)
         self._context.term()
 
     def _send_outgoing(self) -> None:

@@ -50,7 +50,14 @@ from heron_io.checkpoint_store.local_copies import LocalCopies, copies_of
 from heron_io.checkpoint_store.opening import is_on_this_machine, open_checkpoint_store
 from heron_io.checkpoint_store.run_marker import RunMarker
 from heron_io.processes import SupervisorLink, start_heartbeat_thread
-from heron_io.transport import CONTROL, DATA, connect_local, identity
+from heron_io.transport import (
+    CONTROL,
+    DATA,
+    close_watched,
+    connect_local,
+    identity,
+    watch_local,
+)
 from heron_io.waker import Waker
 
 log = logging.getLogger("heron_instance")
@@ -106,10 +113,11 @@ class Server:
             int(link.next_try_secs * 1000),
         )
         self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
-        self._data = _connect(self._context, DATA, who, arguments.socket_path)
+        path = arguments.socket_path
+        self._data = connect_local(self._context, path, _socket_name(DATA, who))
         # A context of its own: the data's is terminated at the end, while the thread lives on.
         control_context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
-        control = _connect(control_context, CONTROL, who, arguments.socket_path)
+        control = watch_local(control_context, path, _socket_name(CONTROL, who))
         self._waker = Waker()
         self._poller = zmq.Poller()
         self._poller.register(self._data, zmq.POLLIN)
@@ -338,10 +346,8 @@ def _open_store(arguments: InstanceArguments) -> CheckpointFiles:
     return open_checkpoint_store(arguments.checkpoint_store, arguments.states_key)
 
 
-def _connect(
-    context: "zmq.Context[zmq.Socket[bytes]]", channel: bytes, who: Identity, socket_path: str
-) -> "zmq.Socket[bytes]":
-    return connect_local(context, socket_path, identity(channel, who.task, who.incarnation))
+def _socket_name(channel: bytes, who: Identity) -> bytes:
+    return identity(channel, who.task, who.incarnation)
 
 
 def _tell_of_failure(
@@ -351,7 +357,7 @@ def _tell_of_failure(
 ) -> None:
     """The user's class cannot be loaded or initialised: the topology master is to know why."""
     control.send(message_codec.encode(failure))
-    control.close(linger=CLOSE_LINGER_MS)
+    close_watched(control, CLOSE_LINGER_MS)
     context.term()
 
 

@@ -88,7 +88,31 @@ def connect_local(
     context: "zmq.Context[zmq.Socket[bytes]]", path: str, name: bytes
 ) -> "zmq.Socket[bytes]":
     """An instance's DEALER to its stream manager; sending blocks when that is busy."""
+    return _connected_local(context.socket(zmq.DEALER), path, name)
+
+
+def watch_local(
+    context: "zmq.Context[zmq.Socket[bytes]]", path: str, name: bytes
+) -> "zmq.Socket[bytes]":
+    """The same, whose monitor (`get_monitor_socket()`) hears of each connection.
+
+    The monitor is there before the first connection: a later one would take a new stream manager
+    for the first one.
+    """
     dealer = context.socket(zmq.DEALER)
+    dealer.get_monitor_socket(zmq.EVENT_HANDSHAKE_SUCCEEDED)
+    return _connected_local(dealer, path, name)
+
+
+def close_watched(dealer: "zmq.Socket[bytes]", linger_ms: int) -> None:
+    """Close a dealer of `watch_local`: its context would wait for the monitor's sockets."""
+    monitor = dealer.get_monitor_socket()
+    dealer.disable_monitor()
+    monitor.close(linger=0)
+    dealer.close(linger=linger_ms)
+
+
+def _connected_local(dealer: "zmq.Socket[bytes]", path: str, name: bytes) -> "zmq.Socket[bytes]":
     dealer.setsockopt(zmq.IDENTITY, name)
     dealer.setsockopt(zmq.SNDHWM, LOCAL_HWM)
     dealer.setsockopt(zmq.RCVHWM, 0)
