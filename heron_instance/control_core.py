@@ -54,6 +54,7 @@ class MainThreadCalls(Struct, frozen=True):
     fail_pending: Callable[[str], None]
     finish_bolt: Callable[[str], None]
     trigger: Callable[[messages.TriggerCheckpoint], None]
+    prepare_update: Callable[[messages.SaveForUpdate | messages.DeferFails], None]
     checkpoint_completed: Callable[[messages.CheckpointCompleted], None]
     sample: Callable[[messages.SampleTuples], None]
 
@@ -137,6 +138,9 @@ class ControlCore:
             case messages.TriggerCheckpoint() as trigger:
                 self._shared.call_first(partial(self._calls.trigger, trigger))
                 return self._want_barrier(trigger.epoch, trigger.checkpoint)
+            case messages.SaveForUpdate() | messages.DeferFails() as wanted:
+                self._shared.call_first(partial(self._calls.prepare_update, wanted))
+                return [Wake()]
             case messages.OvertakeInput(checkpoint, epoch):
                 return self._want_barrier(epoch, checkpoint)
             case messages.CheckpointCompleted() as completed:

@@ -57,7 +57,7 @@ from heron_instance.runtime.context import UserMetrics
 from heron_instance.runtime.environment import Environment
 from heron_instance.runtime.factory import build, topology_by, waiting
 from heron_instance.shared_state import SharedState
-from heron_instance.state_transfer import made_transfer
+from heron_instance.state_transfer import made_transfer, prepare_update
 
 IDLE_SECS = (0.001, 0.001, 0.001, 0.002, 0.002, 0.004, 0.008, 0.01)
 """How long a spout that emits nothing is left alone (Storm's SleepSpoutWaitStrategy: 1 ms); a
@@ -127,6 +127,7 @@ class InstanceCore:
             self._fail_pending,
             self._finish_bolt,
             self._trigger,
+            lambda wanted: prepare_update(self.transfer, self.shared, wanted),
             self._checkpoint_completed,
             lambda wanted: self.instance.samples.begin(wanted),  # noqa: PLW0108 (of then)
         )
@@ -441,9 +442,6 @@ class InstanceCore:
         if self._checkpointing is not None:
             self._checkpointing.trigger(trigger)
             self.shared.take_barrier(trigger.checkpoint)
-        elif self.transfer is not None and not self.shared.active:
-            # Spouts stand still by then: what comes later is of an update that was given up.
-            self.transfer.asked(trigger)
 
     def _checkpoint_completed(self, completed: messages.CheckpointCompleted) -> None:
         if self._checkpointing is not None:

@@ -17,12 +17,14 @@ from heron_core.state.file_snapshot import StateBytes
 from heron_core.state.parts import KeyRange, Part, Parts, PlainEntries, encode_parts
 from heron_core.state.restore_plan import Source, share_of
 from heron_core.wire.messages import (
-    CheckpointFailed,
-    CheckpointStored,
+    DeferFails,
+    FailsDeferred,
     FromInstance,
+    NotSavedForUpdate,
     Restored,
     RestoreFailed,
-    TriggerCheckpoint,
+    SavedForUpdate,
+    SaveForUpdate,
 )
 from heron_instance.control_core import Identity
 from heron_instance.events import Instruction, SaveState, SendControl
@@ -31,6 +33,7 @@ from heron_instance.input.spout import SpoutDriver
 from heron_instance.periodic_saving import PeriodicSaving
 from heron_instance.runtime.environment import Environment
 from heron_instance.runtime.factory import Instance
+from heron_instance.shared_state import SharedState
 
 NOT_SAVED = "it cannot be serialised (the log of the instance says why)"
 REASON_MAX = 500
@@ -74,7 +77,7 @@ class StateTransfer:
         """Whether nothing is to happen here until there is another plan."""
         self._writing: int | None = None
         """The number of the update for which a state is being written."""
-        self._stored: CheckpointStored | None = None
+        self._stored: SavedForUpdate | None = None
         """What was said when it was written; the component is as it was then."""
         self._asked_epoch = 0
         """Of the plan by which it was asked for: the same may come again, and change nothing."""
@@ -89,23 +92,23 @@ class StateTransfer:
 
     # --- before the plan is switched ------------------------------------------------------------
 
-    def asked(self, wanted: TriggerCheckpoint) -> None:
+    def asked(self, wanted: SaveForUpdate | DeferFails) -> None:
         """The master wants the state for an update, or a spout to defer `fail` until the update is
         over; it asks again until it is told."""
-        if not wanted.defers:
-            self._save(wanted.checkpoint, wanted.epoch)
+        if isinstance(wanted, SaveForUpdate):
+            self._save(wanted.update, wanted.epoch)
             return
         driver = self._host.driver
         if isinstance(driver, SpoutDriver):
             driver.defer_fails()
-        self._tell(CheckpointStored(self._host.identity.task, wanted.checkpoint, 0))
+        self._tell(FailsDeferred(self._host.identity.task, wanted.update))
 
     def _save(self, update: int, epoch: int) -> None:
         task, driver = self._host.identity.task, self._host.driver
-        if self._stored is not None and self._stored.checkpoint == update:
+        if self._stored is not None and self._stored.update == update:
             self._tell(self._stored)
         elif self._writing != update and not self._keeps_state:
-            self._tell(CheckpointStored(task, update, 0))
+            self._tell(SavedForUpdate(task, update, 0))
         elif isinstance(driver, SpoutDriver) and driver.collector.pending:
             pass  # the acks are on the way
         elif self._writing != update:
@@ -134,7 +137,7 @@ class StateTransfer:
         saving = self._host.saving
         state = self._state(update if saving is None else saving.next_number())
         if state is None:
-            self._tell(CheckpointFailed(self._host.identity.task, update, NOT_SAVED))
+            self._tell(NotSavedForUpdate(self._host.identity.task, update, NOT_SAVED))
             return
         self._rest(True)
         self._writing, self._stored, self._asked_epoch = update, None, epoch
@@ -155,9 +158,9 @@ class StateTransfer:
             return
         self._writing, task = None, self._host.identity.task
         if failure:
-            self._tell(CheckpointFailed(task, update, failure))
+            self._tell(NotSavedForUpdate(task, update, failure))
         else:
-            self._stored = CheckpointStored(task, update, max(1, size_bytes))
+            self._stored = SavedForUpdate(task, update, max(1, size_bytes))
             self._tell(self._stored)
 
     # --- after it -------------------------------------------------------------------------------
@@ -265,6 +268,15 @@ class StateTransfer:
 
     def _tell(self, message: FromInstance) -> None:
         self._host.do_first(SendControl(message))
+
+
+def prepare_update(
+    transfer: StateTransfer | None, shared: SharedState, wanted: SaveForUpdate | DeferFails
+) -> None:
+    """What the master wants for an update. Spouts stand still by then: what comes later is of an
+    update that was given up."""
+    if transfer is not None and not shared.active:
+        transfer.asked(wanted)
 
 
 def made_transfer(host: Host, environment: Environment) -> StateTransfer | None:

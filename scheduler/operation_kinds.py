@@ -6,7 +6,6 @@ from typing import Any
 
 from msgspec import Struct
 
-from heron_core.errors import HeronError
 from heron_core.operations import AT, BEGUN, CHANGES, Kind, Operation
 from heron_core.plans import packing_from_json, packing_to_json
 from heron_core.records import replace
@@ -56,7 +55,7 @@ class OperationKinds(Struct, frozen=True):
             case Kind.CHECKPOINT:
                 return steps.checkpoint()
             case Kind.CANCEL:
-                raise HeronError(f"no update of {steps.name} waits for its time")
+                return steps.cancel_update(str(request.requester))
 
     def _at_its_time(self, number: int, request: Operation) -> Steps:
         """What others ask for meanwhile is done meanwhile."""

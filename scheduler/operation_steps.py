@@ -240,6 +240,21 @@ class OperationSteps(Struct, frozen=True):
         self.containers.scale([], removed)
         return {}
 
+    def cancel_update(self, requester: str) -> Steps:
+        """Give the update up that is under way, and wait until all is as before; HeronError if none
+        is, or if tuples are processed by the new plan already."""
+        if not _is_under_way(self.client.stats()):
+            raise HeronError(f"no update of {self.name} is under way, and none waits for its time")
+        self.client.ask("cancel", {"reason": f"cancelled by {requester}"})
+        heard_at = self.clock()
+        while (stats := self.client.try_stats(ANSWER_SECS)) is None or _is_under_way(stats):
+            if stats is not None:
+                heard_at = self.clock()
+            elif self.clock() - heard_at > SILENT_SECS:
+                raise HeronError(f"the topology master of {self.name} does not answer any more")
+            yield Progress("the update is given up" if stats is not None else WAITING_FOR_MASTER)
+        return {"cancelled": [str(Kind.UPDATE)]}
+
     def _make_room(self, target: PackingPlan) -> Generator[Progress, None, None]:
         """Before anything of the topology changes: the containers that run become large enough."""
         if self.stored_plan() == target:
@@ -400,6 +415,10 @@ class GivenUp(HeronError):
 def not_up(name: str, container: int) -> HeronError:
     """The error of a container that nobody serves."""
     return HeronError(f"container {container} of {name} is not up: look at `heronpy tail {name}`")
+
+
+def _is_under_way(stats: TopologyStats) -> bool:
+    return stats.update is not None and stats.update.under_way
 
 
 def _waiting_for(update: UpdateStats) -> str:

@@ -41,7 +41,7 @@ class Requests:
         if kind in CHANGES and AT not in arguments and is_under_way(known, CHANGES):
             raise update_under_way(self._name)
         number = max(known, default=0) + 1
-        request = Operation(kind, arguments, _requester(), time.strftime("%Y-%m-%dT%H:%M:%S%z"))
+        request = Operation(kind, arguments, requester(), time.strftime("%Y-%m-%dT%H:%M:%S%z"))
         while not self._create(number, request):
             number += 1
         if self._store.get(topology_path(self._name)) is None:
@@ -105,5 +105,6 @@ def update_under_way(name: str) -> HeronError:
     return HeronError(f"an update of {name} is under way: wait until it is done")
 
 
-def _requester() -> Requester:
+def requester() -> Requester:
+    """The user, host and process of this command."""
     return Requester(user_name(), socket.gethostname(), os.getpid())

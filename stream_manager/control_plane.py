@@ -22,7 +22,10 @@ from heron_engine.stream_manager.plan_update import PlanUpdate
 from heron_engine.stream_manager.watermarks import Watermarks
 
 Out = list[events.Instruction]
-
+ForSome = (
+    messages.FinishBolts | messages.SampleTuples | messages.SaveForUpdate | messages.DeferFails
+)
+"""Messages of the master that name the instances they are for."""
 
 UNSENT_MAX = 100
 """Replaced instances that are remembered while there is no master; the newest count."""
@@ -123,6 +126,9 @@ class ControlPlane:
                 | messages.InstanceFailed()
                 | messages.GivenUp()
                 | messages.CheckpointFailed()
+                | messages.SavedForUpdate()
+                | messages.NotSavedForUpdate()
+                | messages.FailsDeferred()
                 | messages.TraceReport()
                 | messages.TuplesSampled()
             ):
@@ -225,13 +231,16 @@ class ControlPlane:
                 self._wave = probe
                 self._send_to_all(probe, out)
             case messages.TriggerCheckpoint() as trigger:
-                local = self._state.queues.keys()
-                asked = set(trigger.tasks) & local
-                for task in sorted(asked) if self._gates is None else self._gates.without_sources:
+                for task in () if self._gates is None else self._gates.without_sources:
                     self._state.send_control(task, trigger, out)
             case messages.CheckpointCompleted() as completed:
                 self._send_to_all(completed, out)
-            case messages.FinishBolts() | messages.SampleTuples():
+            case (
+                messages.FinishBolts()
+                | messages.SampleTuples()
+                | messages.SaveForUpdate()
+                | messages.DeferFails()
+            ):
                 self._for_some(message, set(message.tasks) & self._state.queues.keys(), out)
             case messages.Ping():
                 out.append(events.ToMaster(messages.Pong(self._state.container)))
@@ -249,13 +258,11 @@ class ControlPlane:
         code = ExitCode.SUPERSEDED if self._was_accepted else ExitCode.UNSTARTED
         out.append(events.Exit(f"the topology master refused us: {reason}", code))
 
-    def _for_some(
-        self, message: messages.FinishBolts | messages.SampleTuples, tasks: set[int], out: Out
-    ) -> None:
+    def _for_some(self, message: ForSome, tasks: set[int], out: Out) -> None:
         if isinstance(message, messages.FinishBolts):
             self._finish(tasks, out)
             return
-        for task in tasks:
+        for task in sorted(tasks):
             self._state.send_control(task, message, out)
 
     def _finish(self, tasks: set[int], out: Out) -> None:

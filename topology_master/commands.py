@@ -96,7 +96,7 @@ class Commands:
         if not isinstance(number, int):
             raise HeronError("restore: the number of a checkpoint is missing")
         life, name = self._life, self._life.topology.name
-        if life.rescale.update is not None:
+        if life.updates.update is not None:
             raise HeronError(f"an update of {name} is under way: wait until it is done")
         if life.draining or life.termination.phase is Phase.ENDED:
             raise HeronError(f"{name} is ending: no checkpoint can be restored any more")

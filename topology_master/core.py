@@ -138,7 +138,7 @@ class TopologyMaster:
     @property
     def update_stage(self) -> UpdateStage | None:
         """How far an update is; None if none is under way."""
-        return self._life.rescale.stage
+        return self._life.updates.stage
 
     @property
     def timer_secs(self) -> float:
@@ -255,7 +255,7 @@ class TopologyMaster:
                 if life.effectively_once is not None and message.epoch != self.epoch:
                     return  # it counts what is void now
                 life.termination.take(message, now)
-                life.rescale.report(message, self.epoch)
+                life.updates.report(message, self.epoch)
                 life.advance(now, out)
             case messages.SpoutFinished(task, finished):
                 self._spout_finished(task, finished)
@@ -269,14 +269,17 @@ class TopologyMaster:
                 self._check_task(message.task)
                 self._of_instance(message, now, out)
             case (
-                messages.CheckpointStored()
+                messages.SavedForUpdate()
+                | messages.NotSavedForUpdate()
+                | messages.FailsDeferred()
+                | messages.CheckpointStored()
                 | messages.GivenUp()
                 | messages.CheckpointFailed()
                 | messages.Restored()
                 | messages.RestoreFailed()
                 | messages.RestoreWanted()
             ):
-                self._checkpoint_message(message, now, out)
+                self._state_message(message, now, out)
             case messages.Command():
                 out.append(events.Send(sender, self._commands.answer(message, now, out)))
             case _:
@@ -290,7 +293,7 @@ class TopologyMaster:
         if who.container in life.expected:
             life.register(RegisteredStreamManager(sender, who, now), now, out)
             self._repeat_completed(sender, out)
-        elif not life.rescale.number:  # else it was removed, and will be ended
+        elif not life.updates.number:  # else it was removed, and will be ended
             known = ", ".join(map(str, sorted(life.expected)))
             reason = f"container {who.container} is not in the packing plan (containers: {known})"
             out.append(events.Send(sender, messages.RegistrationRejected(reason)))
@@ -308,11 +311,11 @@ class TopologyMaster:
     ) -> None:
         life, container = self._life, heartbeat.container
         if container not in life.members.registered:
-            if life.rescale.number and container not in life.expected:
+            if life.updates.number and container not in life.expected:
                 # Of a container that was removed: nothing is to happen to it until it is ended.
                 # One that is wanted once more, by a plan to which an update goes back before it has
                 # ended, hears nothing and so registers again.
-                life.rescale.removed_heard(container, now)
+                life.updates.removed_heard(container, now)
                 out.append(events.Send(sender, messages.HeartbeatAck()))
             return
         if not life.members.heartbeat(sender, container, now, out):
@@ -371,24 +374,17 @@ class TopologyMaster:
         life.measurements.replaced(message, now)
         life.incidents.instance_replaced(message, life.plan.packing, now)
 
-    def _checkpoint_message(
-        self,
-        message: (
-            messages.CheckpointStored
-            | messages.GivenUp
-            | messages.CheckpointFailed
-            | messages.Restored
-            | messages.RestoreFailed
-            | messages.RestoreWanted
-        ),
-        now: float,
-        out: Out,
-    ) -> None:
+    def _state_message(self, message: messages.StateMessage, now: float, out: Out) -> None:
+        """An instance has saved or restored its state, or could not."""
         once = self._life.effectively_once
-        if once is None and self._life.rescale.heard_of_state(message, self.epoch):
+        if once is None and self._life.updates.take(message, self.epoch):
             self._life.advance_update(now, out)
-        elif once is None or message.task not in self._life.tasks:
-            raise ProtocolError(f"a checkpoint of no task of this topology: {message!r:.100}")
+        elif (
+            once is None
+            or isinstance(message, messages.UpdateAnswer)
+            or message.task not in self._life.tasks
+        ):
+            raise ProtocolError(f"a state of no task of this topology: {message!r:.100}")
         elif message.task in self._life.plan.packing.instances:  # or else it was scaled away
             self._life.take_checkpoint_message(once, message, now, out)
 

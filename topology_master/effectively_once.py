@@ -16,7 +16,7 @@ from heron_core.wire.messages import (
 from heron_engine.topology_master.checkpoints import Checkpoints
 from heron_engine.topology_master.options import Options
 from heron_engine.topology_master.recovery import Recovery
-from heron_engine.topology_master.update import NAMED_MAX, CheckpointView
+from heron_engine.topology_master.update.record import NAMED_MAX, CheckpointView
 
 
 class EffectivelyOnce:

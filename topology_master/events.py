@@ -87,7 +87,7 @@ class StoreState(Struct, frozen=True):
     reason: str
     draining: bool = False
     update: dict[str, Any] = field(default_factory=dict)
-    """What a master that takes over has to know of an update (rescale.py)."""
+    """What a master that takes over has to know of an update (update/machine.py)."""
 
 
 class StoreStatistics(Struct, frozen=True):

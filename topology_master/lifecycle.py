@@ -1,6 +1,6 @@
 """The life of one topology: its state, its plan, its updates and its end.
 
-This joins membership, physical plan, measurements, rescale and termination: whatever changes one of
+This joins membership, physical plan, measurements, updates and termination: whatever changes one of
 them and concerns another one passes here. core.py says which message changes what.
 """
 
@@ -12,7 +12,7 @@ from heron_core.plans import PackingPlan, Phase, PhysicalPlan, TopologyState, in
 from heron_core.topology import TopologySpec
 from heron_core.topology_events import EventKind
 from heron_core.wire import messages
-from heron_engine.topology_master import decisions, events
+from heron_engine.topology_master import events
 from heron_engine.topology_master.checkpoints import Step
 from heron_engine.topology_master.effectively_once import EffectivelyOnce
 from heron_engine.topology_master.ending import end_of
@@ -22,7 +22,6 @@ from heron_engine.topology_master.membership import Membership, RegisteredStream
 from heron_engine.topology_master.options import Options, first_state
 from heron_engine.topology_master.physical_plan import CurrentPlan, changes_between, containers_of
 from heron_engine.topology_master.recovery import Progress
-from heron_engine.topology_master.rescale import Rescale
 from heron_engine.topology_master.termination import (
     Ended,
     Finish,
@@ -30,7 +29,9 @@ from heron_engine.topology_master.termination import (
     StopTicks,
     Termination,
 )
-from heron_engine.topology_master.update import MasterView
+from heron_engine.topology_master.update import decisions
+from heron_engine.topology_master.update.machine import UpdateMachine
+from heron_engine.topology_master.update.record import MasterView
 from heron_engine.topology_master.visible_states import why_late, why_not_stored, why_unseen
 
 Out = list[events.Instruction]
@@ -71,7 +72,8 @@ class Lifecycle:
         self.measurements = Measurements(topology, self.plan.packing)
         uncounted = int(update.get("uncounted", 0))
         self.termination = Termination(topology, self.plan.packing, options, uncounted)
-        self.rescale = Rescale(options, packing, self.plan.packing, update, self.plan.moved)
+        takes_checkpoints = effectively_once is not None
+        self.updates = UpdateMachine(options, packing, self.plan, update, takes_checkpoints)
         self.effectively_once = effectively_once
         self._options = options
         self._withheld = False
@@ -89,7 +91,7 @@ class Lifecycle:
     @property
     def packings(self) -> tuple[PackingPlan, ...]:
         """The packing plans whose instances may send something now."""
-        return self.plan.packing, self.rescale.target or self.plan.packing, self.plan.former
+        return self.plan.packing, self.updates.target or self.plan.packing, self.plan.former
 
     @property
     def tasks(self) -> set[int]:
@@ -99,7 +101,7 @@ class Lifecycle:
     @property
     def expected(self) -> set[int]:
         """The containers of the plan and those that an update adds."""
-        return self.plan.containers | containers_of(self.rescale.target or self.plan.packing)
+        return self.plan.containers | containers_of(self.updates.target or self.plan.packing)
 
     @property
     def is_complete(self) -> bool:
@@ -164,12 +166,12 @@ class Lifecycle:
     def _plan_state(self) -> str:
         # Who comes back to the last checkpoint is to emit nothing more.
         is_over = self.termination.phase is Phase.COMMITTING
-        return TopologyState.PAUSED if self.rescale.spouts_paused or is_over else self.state
+        return TopologyState.PAUSED if self.updates.spouts_paused or is_over else self.state
 
     def _plan_json(self) -> dict[str, Any]:
-        self.plan.moved = self.rescale.moved
+        self.plan.moved = self.updates.moved
         self.plan.has_ticks = self.termination.has_ticks
-        self.plan.is_updated = self.rescale.spouts_paused and not self.draining
+        self.plan.is_updated = self.updates.spouts_paused and not self.draining
         return self.plan.to_json(self.topology.name, self._plan_state)
 
     def _publish(self, out: Out) -> None:
@@ -224,7 +226,7 @@ class Lifecycle:
             self._begin_epoch(once, why, now, out)
 
     def take_checkpoint_message(
-        self, once: EffectivelyOnce, message: messages.FromStreamManager, now: float, out: Out
+        self, once: EffectivelyOnce, message: messages.StateMessage, now: float, out: Out
     ) -> None:
         """An instance has stored or restored its state, or could not."""
         tasks, packing = self.plan.packing.instances.keys(), self.plan.packing
@@ -327,7 +329,7 @@ class Lifecycle:
     def is_probing(self) -> bool:
         """Whether rounds of probes count what is in flight."""
         return self.may_probe and (
-            self.draining or self.rescale.spouts_paused or self.termination.is_near
+            self.draining or self.updates.spouts_paused or self.termination.is_near
         )
 
     @property
@@ -337,7 +339,7 @@ class Lifecycle:
             self.draining
             or self.termination.is_near
             or self.members.has_candidates
-            or self.rescale.stage is not None
+            or self.updates.stage is not None
             or self.effectively_once is not None
         )
 
@@ -358,33 +360,32 @@ class Lifecycle:
         """Pause the spouts for good, and watch what is in flight."""
         if self.draining:
             return
-        if self.rescale.may_cancel:
+        if self.updates.may_cancel:
             self.cancel_update("the topology is being killed", now, out)
         self.draining = True
         self.termination.awaited = None
         if not self.set_state(TopologyState.PAUSED, now, out):
             self._store_execution(out)
-            if self.rescale.spouts_paused:
+            if self.updates.spouts_paused:
                 self._publish(out)  # spouts that defer `fail` for the update do so no longer
         self.termination.detector.restart()
 
     def start_update(self, target: PackingPlan, now: float, out: Out) -> int:
         """Begin an update to another plan; its number, or HeronError if that cannot be."""
-        self._carry_out(self.rescale.start(target, self.view, now), now, out)
-        what = f"update {self.rescale.number} begins"
+        self._carry_out(self.updates.start(target, self.view, now), now, out)
+        what = f"update {self.updates.number} begins"
         why = changes_between(self.plan.packing, target)
         self.incidents.record(now, EventKind.RESCALE, what, why)
-        return self.rescale.number
+        return self.updates.number
 
     def cancel_update(self, reason: str, now: float, out: Out) -> None:
-        """Give the update up that is under way; HeronError if that cannot be."""
-        self._carry_out(self.rescale.cancel(reason, self.view, now), now, out)
-        self._update_is_over(now)
+        """Give the update up, or begin its rollback; HeronError if that cannot be."""
+        self._carry_out(self.updates.cancel(reason, self.view, now), now, out)
+        if self.updates.update is None:
+            self._update_is_over(now)
 
     def _update_is_over(self, now: float) -> None:
-        number, reason = self.rescale.number, self.rescale.reason
-        what = f"update {number} is {'given up' if reason else 'done'}"
-        self.incidents.record(now, EventKind.RESCALE, what, reason or self.rescale.note)
+        self.incidents.record(now, EventKind.RESCALE, *self.updates.outcome)
 
     # --- updates and the end ------------------------------------------------------------------
 
@@ -405,7 +406,7 @@ class Lifecycle:
 
     def advance(self, now: float, out: Out) -> None:
         """One step of the update that is under way, or else towards the end."""
-        if self.rescale.update is not None:
+        if self.updates.update is not None:
             self.advance_update(now, out)
         else:
             match self.termination.advance(self.draining):
@@ -424,14 +425,14 @@ class Lifecycle:
         """A process cannot begin: an update for which all wait comes to nothing."""
         once = self.effectively_once
         if once is None or not once.recovery.is_released:
-            self.rescale.instance_failed(task, error)
+            self.updates.instance_failed(task, error)
             self.advance_update(now, out)
 
     def advance_update(self, now: float, out: Out) -> None:
         """One step of the update that is under way, if there is one."""
-        if self.rescale.update is not None:
-            self._carry_out(self.rescale.advance(self.view, now), now, out)
-            if self.rescale.update is None:
+        if self.updates.update is not None:
+            self._carry_out(self.updates.advance(self.view, now), now, out)
+            if self.updates.update is None:
                 self._update_is_over(now)
 
     def _carry_out(self, decided: Iterable[decisions.Decision], now: float, out: Out) -> None:
@@ -448,8 +449,8 @@ class Lifecycle:
                     self._store_execution(out)
                 case decisions.RestartProbes():
                     self.termination.detector.restart()
-                case decisions.SaveStates():
-                    self.send_all(decision.trigger(self.plan.epoch), out)
+                case messages.SaveForUpdate() | messages.DeferFails():
+                    self.send_all(decision, out)
                 case decisions.RequestCheckpoint():
                     assert self.effectively_once is not None
                     self.effectively_once.checkpoints.request(now)
@@ -478,8 +479,8 @@ class Lifecycle:
 
     def _store_execution(self, out: Out) -> None:
         uncounted = self.termination.detector.uncounted
-        rescale = self.rescale
-        update = rescale.to_json(uncounted) | rescale.way_back if rescale.number else {}
+        updates = self.updates
+        update = updates.to_json(uncounted) | updates.way_back if updates.number else {}
         out.append(events.StoreState(self.state, "", self.draining, update))
 
     def validate(self) -> None:
@@ -488,11 +489,11 @@ class Lifecycle:
         self.members.validate(expected)
         self.plan.validate()
         self.measurements.validate(expected, tasks)
-        self.rescale.validate()
+        self.updates.validate()
         self.termination.validate(tasks)
         assert self.termination.detector.tasks == self.plan.packing.instances.keys()
         assert self.state in (TopologyState.RUNNING, TopologyState.PAUSED)
-        assert not (self.draining and self.rescale.may_cancel), "killed in the middle of an update"
+        assert not (self.draining and self.updates.may_cancel), "killed in the middle of an update"
         if self.effectively_once is not None:
             planned = self.plan.packing.instances.keys()
             self.effectively_once.validate(planned)

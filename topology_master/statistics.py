@@ -88,7 +88,7 @@ def _busy(life: Lifecycle) -> tuple[str, ...]:
 
 
 def _update_stats(life: Lifecycle) -> UpdateStats:
-    update, stage = life.rescale, life.rescale.stage
+    update, stage = life.updates, life.updates.stage
     return UpdateStats(
         **update.to_json(life.termination.detector.uncounted),
         stage=None if stage is None else stage.value,

@@ -10,7 +10,7 @@ from heron_core import config as keys
 from heron_core.plans import PackingPlan, instance_name
 from heron_core.topology import TopologySpec
 from heron_engine.topology_master.events import StatesSought
-from heron_engine.topology_master.update import listed, names_of
+from heron_engine.topology_master.update.record import listed, names_of
 
 URL = "://"
 _FILE = "file://"

@@ -26,6 +26,7 @@ from heron_engine.scheduler.later_updates import code_change, numbers_wanted, wa
 from heron_engine.scheduler.machine_limits import check_this_machine
 from heron_engine.scheduler.operation_kinds import ENGINE, PACKING, WANTED, shown_time
 from heron_engine.scheduler.operation_steps import OperationSteps
+from heron_engine.scheduler.operations import requester
 from heron_engine.scheduler.packaging.stored_code import put_code
 from heron_engine.scheduler.packing import algorithm_name, repack
 from heron_engine.scheduler.packing.render import render_update
@@ -73,7 +74,11 @@ from heron_engine.scheduler.packing.render import render_update
     metavar="TIME",
     help="Schedule the update: 2026-12-01T03:00 or +1h30m. The command returns at once.",
 )
-@click.option("--cancel", is_flag=True, help="Cancel the scheduled update.")
+@click.option(
+    "--cancel",
+    is_flag=True,
+    help="Cancel the scheduled update, or the one under way until its instances go on.",
+)
 @click.option(
     "--runtime-config",
     multiple=True,
@@ -121,8 +126,8 @@ def update_command(
     name = target.name()
     with target.running(name) as topology:
         if cancel:
-            ask(topology, Kind.CANCEL, {})
-            click.echo(f"{name}: the scheduled update is cancelled")
+            _cancel(topology, target.store_options.config_path)
+            click.echo(f"{name}: the update is cancelled")
             return
         spec, current = _known(topology)
         how = How(time, dry_run, target.store_options.config_path)
@@ -295,13 +300,26 @@ def _known(topology: RunningTopology) -> tuple[TopologySpec, PackingPlan]:
     return current.topology_of(topology_from_json(spec)), current
 
 
+def _cancel(topology: RunningTopology, config_path: str | None) -> None:
+    """Cancel what is scheduled or under way; HeronError if nothing is, or if it is too late."""
+    cluster = self_running(topology, config_path)
+    if cluster is None:
+        ask(topology, Kind.CANCEL, {})
+    else:
+        follow(_steps(topology, cluster).cancel_update(str(requester())))
+
+
+def _steps(topology: RunningTopology, cluster: SelfRunning) -> OperationSteps:
+    containers = ClusterContainers(cluster, topology.name, topology.store)
+    return OperationSteps(topology.store, topology.name, topology.client, containers)
+
+
 def _update(topology: RunningTopology, plan: PackingPlan, cluster: SelfRunning | None) -> None:
     """Have it done, and wait until it is; HeronError if it is given up."""
     if cluster is None:
         ask(topology, Kind.UPDATE, {PACKING: packing_to_json(plan)})
         return
-    containers = ClusterContainers(cluster, topology.name, topology.store)
-    follow(OperationSteps(topology.store, topology.name, topology.client, containers).update(plan))
+    follow(_steps(topology, cluster).update(plan))
 
 
 def _numbers(plan: PackingPlan, wanted: Mapping[str, int]) -> str:

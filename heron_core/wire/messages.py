@@ -151,13 +151,8 @@ class TriggerCheckpoint(Struct, frozen=True, array_like=True, tag=True):
 
     checkpoint: Whole
     epoch: Whole
-    tasks: tuple[Whole, ...] = ()
-    """Where no checkpoints are taken: who is to save its state for the update of that number."""
     aligned: tuple[Whole, ...] = ()
     """Tasks whose input no barrier of the checkpoint overtakes: their state is to be divided."""
-    defers: bool = False
-    """Where no checkpoints are taken: the tasks are spouts, and save nothing; they defer `fail`
-    until the update of that number is over."""
 
 
 class OvertakeInput(Struct, frozen=True, array_like=True, tag=True):
@@ -182,6 +177,48 @@ class CheckpointStored(Struct, frozen=True, array_like=True, tag=True):
     input_messages: Whole = 0
     """Input that the barrier has overtaken, and that is saved with the state."""
     input_bytes: Whole = 0
+
+
+class SaveForUpdate(Struct, frozen=True, array_like=True, tag=True):
+    """From the master, on to these instances, in a topology without checkpoints: save the state
+    for the update of this number. Repeated until each has answered."""
+
+    update: Whole
+    epoch: Whole
+    tasks: tuple[Whole, ...]
+
+
+class SavedForUpdate(Struct, frozen=True, array_like=True, tag=True):
+    """An instance's state for an update is stored."""
+
+    task: Whole
+    update: Whole
+    size_bytes: Whole
+    """0 if the instance keeps none."""
+
+
+class NotSavedForUpdate(Struct, frozen=True, array_like=True, tag=True):
+    """An instance's state for an update could not be saved; `reason` says why in one line."""
+
+    task: Whole
+    update: Whole
+    reason: str
+
+
+class DeferFails(Struct, frozen=True, array_like=True, tag=True):
+    """From the master, on to these spouts, in a topology without checkpoints: call `fail` only when
+    the update of this number is over. Repeated until each has answered."""
+
+    update: Whole
+    epoch: Whole
+    tasks: tuple[Whole, ...]
+
+
+class FailsDeferred(Struct, frozen=True, array_like=True, tag=True):
+    """A spout defers `fail` for an update."""
+
+    task: Whole
+    update: Whole
 
 
 class GivenUp(Struct, frozen=True, array_like=True, tag=True):
@@ -354,6 +391,17 @@ class Reply(Struct, frozen=True, array_like=True, tag=True):
     data: Json
 
 
+UpdateAnswer = SavedForUpdate | NotSavedForUpdate | FailsDeferred
+StateMessage = (
+    UpdateAnswer
+    | CheckpointStored
+    | GivenUp
+    | CheckpointFailed
+    | Restored
+    | RestoreFailed
+    | RestoreWanted
+)
+"""An instance on its state: saved, restored, or not."""
 FromInstance = (
     RegisterInstance
     | InstanceHeartbeat
@@ -363,12 +411,7 @@ FromInstance = (
     | SpoutFinished
     | BoltFinished
     | InstanceFailed
-    | CheckpointStored
-    | GivenUp
-    | CheckpointFailed
-    | Restored
-    | RestoreFailed
-    | RestoreWanted
+    | StateMessage
 )
 ToInstance = (
     Plan
@@ -379,6 +422,8 @@ ToInstance = (
     | SampleTuples
     | Superseded
     | TriggerCheckpoint
+    | SaveForUpdate
+    | DeferFails
     | OvertakeInput
     | CheckpointCompleted
 )
@@ -393,12 +438,7 @@ FromStreamManager = (
     | BoltFinished
     | InstanceFailed
     | InstanceReplaced
-    | CheckpointStored
-    | GivenUp
-    | CheckpointFailed
-    | Restored
-    | RestoreFailed
-    | RestoreWanted
+    | StateMessage
 )
 ToStreamManager = (
     Plan
@@ -409,6 +449,8 @@ ToStreamManager = (
     | Ping
     | HeartbeatAck
     | TriggerCheckpoint
+    | SaveForUpdate
+    | DeferFails
     | CheckpointCompleted
 )
 Message = (

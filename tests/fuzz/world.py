@@ -304,6 +304,18 @@ def registrations() -> Iterator[messages.RegisterInstance | messages.RegisterStr
 
 
 @cache
+def _update_messages() -> list[messages.Message]:
+    """What an update without checkpoints says."""
+    tasks = tuple(PACKING.instances)
+    return [
+        messages.SaveForUpdate(1, EPOCH, tasks),
+        messages.DeferFails(1, EPOCH, tasks),
+        *(messages.SavedForUpdate(task, 1, 100) for task in tasks),
+        messages.NotSavedForUpdate(SPLIT, 1, "no space is left"),
+        messages.FailsDeferred(SPLIT, 1),
+    ]
+
+
 def control_messages() -> tuple[messages.Message, ...]:
     """One or two of each class."""
     snapshots = {task: snapshot(task) for task in (SPOUT, SPLIT, EVERY)}
@@ -353,6 +365,7 @@ def control_messages() -> tuple[messages.Message, ...]:
         messages.CheckpointCompleted(1, EPOCH),
         *(messages.CheckpointStored(task, 1, 100) for task in PACKING.instances),
         messages.CheckpointFailed(SPLIT, 1, "no space is left"),
+        *_update_messages(),
         *(messages.Restored(task, 100 + task, 1) for task in PACKING.instances),
         messages.Restored(SPLIT, 7, 0),
         messages.RestoreFailed(SPLIT, 1, "it is damaged"),

@@ -53,12 +53,12 @@ def test_a_second_stream_manager_is_told_though_the_first_was_connected_early(pa
     with local_router(routers, path) as first:
         dealer = watch_local(own, path, NAME)
         dealer.send(b"here I am")
-        assert first.poll(DEADLINE_SECS * 1000), "there is no connection"
+        assert first.poll(int(DEADLINE_SECS * 1000)), "there is no connection"
     thread = ControlThread(core, own, dealer, lambda: None)
     thread.start()
     with local_router(routers, path) as second:
         assert core.resynced.wait(DEADLINE_SECS)
         thread.finish(DEADLINE_SECS)
         assert not thread.is_alive()
-        assert second.poll(DEADLINE_SECS * 1000)
+        assert second.poll(int(DEADLINE_SECS * 1000))
     routers.term()

@@ -112,7 +112,7 @@ def test_what_is_on_its_way_to_keys_that_move_fails_and_is_counted(
     mode: str, tmp_path: Path
 ) -> None:
     sink = slow_count(mode, tmp_path)
-    wanted = messages.TriggerCheckpoint(5, 1, (SOURCE,))
+    wanted = messages.SaveForUpdate(5, 1, (SOURCE,))
     SlowCount.heard = lambda: control(sink, wanted)
     roots = [(5 << 44 | each, 1) for each in range(1, MANY + 1)]
     tracked = mode == keys.ATLEAST_ONCE

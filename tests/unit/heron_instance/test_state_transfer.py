@@ -42,8 +42,9 @@ from heronpy_compat.windows import KeyedWindowBolt, Tumbling
 
 FORMER = {"tested": (SOURCE,)}
 SAID = (
-    messages.CheckpointStored,
-    messages.CheckpointFailed,
+    messages.SavedForUpdate,
+    messages.NotSavedForUpdate,
+    messages.FailsDeferred,
     messages.Restored,
     messages.RestoreFailed,
 )
@@ -148,7 +149,7 @@ class Process:
 
     def save(self) -> list[Any]:
         """What it says when an update wants its state."""
-        return self.hear(messages.TriggerCheckpoint(5, 1, (self.task,)))
+        return self.hear(messages.SaveForUpdate(5, 1, (self.task,)))
 
     def count(self, *values: int) -> None:
         self.handle(Received(batch(*([value, "x"] for value in values))))
@@ -169,7 +170,7 @@ def counted(folder: Path, mode: str = keys.ATLEAST_ONCE) -> Process:
     bolt.plan(1)
     bolt.count(*KEYS)
     (stored,) = bolt.save()
-    assert (stored.task, stored.checkpoint) == (SOURCE, 5)
+    assert (stored.task, stored.update) == (SOURCE, 5)
     assert stored.size_bytes
     return bolt
 
@@ -317,14 +318,14 @@ def test_a_spout_saves_when_all_that_it_has_emitted_is_acked(tmp_path: Path) -> 
     roots = list(spout.core.driver.collector.pending)  # type: ignore[attr-defined]
     spout.handle(Received(encode_roots(Kind.ACKED, 1, OTHER, SOURCE, roots)))
     (stored,) = spout.save()
-    assert stored.checkpoint == 5
+    assert stored.update == 5
 
 
 @pytest.mark.parametrize(
     ("kind", "answer"),
     [
-        (Unsaveable, messages.CheckpointFailed),
-        (Stateless, messages.CheckpointStored),
+        (Unsaveable, messages.NotSavedForUpdate),
+        (Stateless, messages.SavedForUpdate),
     ],
 )
 def test_who_has_no_state_or_cannot_save_it_says_so(
@@ -377,8 +378,8 @@ def test_a_spout_that_defers_fail_is_told_of_it_when_the_update_is_over(tmp_path
     assert isinstance(driver, SpoutDriver)
     pending = list(driver.collector.pending)
     assert len(pending) == 3
-    told = spout.hear(messages.TriggerCheckpoint(5, 1, (SOURCE,), defers=True))
-    assert told == [messages.CheckpointStored(SOURCE, 5, 0)]
+    told = spout.hear(messages.DeferFails(5, 1, (SOURCE,)))
+    assert told == [messages.FailsDeferred(SOURCE, 5)]
     spout.handle(Received(encode_roots(Kind.FAILED, 1, SOURCE, SOURCE, pending[:2])))
     spout.handle(Received(encode_roots(Kind.EXPIRED, 1, SOURCE, SOURCE, pending[2:])))
     assert not driver.counts()[2], "they are to come again"

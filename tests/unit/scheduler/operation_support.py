@@ -74,6 +74,9 @@ class FakeMaster:
         except HeronError:
             return None
 
+    def stats(self) -> TopologyStats:
+        return TopologyStats.from_json(self.ask("stats"))
+
     def try_stats(self, wait_secs: float = 3.0) -> TopologyStats | None:
         stats = self.try_ask("stats")
         return None if stats is None else TopologyStats.from_json(stats)
@@ -96,6 +99,10 @@ class FakeMaster:
             "waiting_for": ["words[0]"],
         }  # fmt: skip
         return {"number": self.update["number"]}
+
+    def on_cancel(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        self.update |= {"step": "instances", "reason": arguments["reason"]}
+        return {}
 
     def on_stats(self, _: Mapping[str, Any]) -> dict[str, Any]:
         return {

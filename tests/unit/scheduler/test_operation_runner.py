@@ -121,6 +121,20 @@ def test_what_has_ended_is_killed_without_a_drain(world: World) -> None:
     assert world.master.commands == []
 
 
+def test_an_update_that_is_under_way_is_cancelled(world: World) -> None:
+    """It was a mistake, and all wait: the command ends when all is as before."""
+    update = world.ask(Kind.UPDATE, packing=packing_to_json(NEW))
+    world.poll()
+    cancel = world.ask(Kind.CANCEL)
+    world.poll(2)
+    assert cancel().state is State.RUNNING
+    world.master.end_update(OLD, world.master.update["reason"])
+    world.poll(3)
+    assert cancel().state is State.DONE
+    assert update().state is State.FAILED
+    assert "t is not updated: cancelled by " in update().reason
+
+
 def test_an_update_says_what_it_waits_for_and_is_done(world: World) -> None:
     update = world.ask(Kind.UPDATE, packing=packing_to_json(NEW))
     world.poll()

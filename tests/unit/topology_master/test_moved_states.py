@@ -22,8 +22,8 @@ from test_rescale import (
 from heron_core.plans import MovedStates, PackingPlan, TopologyState, physical_from_json
 from heron_core.records import replace
 from heron_core.wire import messages
-from heron_engine.topology_master.moved_states import moving
 from heron_engine.topology_master.options import Options
+from heron_engine.topology_master.update.moved_states import moving
 
 SAVING = Options(TopologyState.RUNNING, saves_states=True)
 MOVED = MovedStates(1, (LAST,), {"last": (LAST,)})
@@ -37,13 +37,14 @@ def saved(size_bytes: int = 100) -> tuple[Made, list[Any]]:
     made.register(3)
     answers(made, SPOUT, FIRST, LAST)
     assert step(made) == ("save", ["last[0]"])
-    return made, made.receive(messages.CheckpointStored(LAST, 1, size_bytes))
+    return made, made.receive(messages.SavedForUpdate(LAST, 1, size_bytes))
 
 
 def asked(out: list[Any]) -> list[tuple[bool, set[int]]]:
     """Whether tasks are to defer `fail`, or else to save their states, and which."""
-    found = [each for _, each in sent(messages.TriggerCheckpoint, out)]
-    return [(each.defers, set(each.tasks)) for each in found[:1]]
+    wanted = (messages.DeferFails, messages.SaveForUpdate)
+    found = [each for kind in wanted for _, each in sent(kind, out)]
+    return [(isinstance(each, messages.DeferFails), set(each.tasks)) for each in found[:1]]
 
 
 def test_open_windows_fail_their_tuples_when_the_spouts_defer_fail() -> None:
@@ -55,9 +56,9 @@ def test_open_windows_fail_their_tuples_when_the_spouts_defer_fail() -> None:
     assert asked(out) == [(True, {SPOUT})]
     assert made.stored_plan["is_updated"]
     assert step(made) == ("save", ["spout[0]"])
-    assert asked(made.receive(messages.CheckpointStored(SPOUT, 1, 0))) == [(False, {LAST})]
+    assert asked(made.receive(messages.FailsDeferred(SPOUT, 1))) == [(False, {LAST})]
     assert not plans(made.wait(0.1))
-    assert made.receive(messages.CheckpointStored(LAST, 1, 0))
+    assert made.receive(messages.SavedForUpdate(LAST, 1, 0))
     assert made.core.epoch == 2
     answers(made, SPOUT, FIRST, LAST, NEW)
     assert made.core.update_stage is None
@@ -78,8 +79,8 @@ def test_a_kill_amid_an_update_ends_the_deferral() -> None:
     update(made, MORE)
     made.register(3)
     held_by(made, LAST, may_fail=True)
-    made.receive(messages.CheckpointStored(SPOUT, 1, 0))
-    made.receive(messages.CheckpointStored(LAST, 1, 0))
+    made.receive(messages.FailsDeferred(SPOUT, 1))
+    made.receive(messages.SavedForUpdate(LAST, 1, 0))
     assert made.stored_plan["is_updated"]
     ask(made, "drain")
     assert "is_updated" not in made.stored_plan

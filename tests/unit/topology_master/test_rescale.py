@@ -18,9 +18,10 @@ from heron_core.plans import (
 from heron_core.records import replace
 from heron_core.wire import messages
 from heron_engine.topology_master import events
-from heron_engine.topology_master.drain import STILL_SECS
 from heron_engine.topology_master.options import HELD_UP_SECS, Options
-from heron_engine.topology_master.rescale import ASKED_AGAIN_SECS, ENDED_AFTER_SECS
+from heron_engine.topology_master.update.drain import STILL_SECS
+from heron_engine.topology_master.update.draining import ASKED_AGAIN_SECS
+from heron_engine.topology_master.update.machine import ENDED_AFTER_SECS
 
 NEW = 4
 ONE, TWO = PACKED.containers
@@ -350,17 +351,17 @@ def saving() -> Made:
 def test_who_moves_saves_its_state_before_the_plan_is_switched() -> None:
     made = saving()
     assert made.core.epoch == 1
-    made.receive(messages.CheckpointStored(FIRST, 1, 0))  # it stays
+    made.receive(messages.SavedForUpdate(FIRST, 1, 0))  # it stays
     assert made.core.epoch == 1
-    (again, *_) = sent(messages.TriggerCheckpoint, made.wait(ASKED_AGAIN_SECS + 0.1))
-    assert again[1] == messages.TriggerCheckpoint(1, 1, (LAST,))
-    assert plans(made.receive(messages.CheckpointStored(LAST, 1, 0)))[-1][0] == 2
+    (again, *_) = sent(messages.SaveForUpdate, made.wait(ASKED_AGAIN_SECS + 0.1))
+    assert again[1] == messages.SaveForUpdate(1, 1, (LAST,))
+    assert plans(made.receive(messages.SavedForUpdate(LAST, 1, 0)))[-1][0] == 2
     assert plans(answers(made, SPOUT, FIRST, LAST))[-1][1] == TopologyState.RUNNING
 
 
 def test_a_state_that_cannot_be_saved_leaves_the_old_plan() -> None:
     made = saving()
-    out = made.receive(messages.CheckpointFailed(LAST, 1, "no space is left"))
+    out = made.receive(messages.NotSavedForUpdate(LAST, 1, "no space is left"))
     assert plans(out) == [(1, TopologyState.RUNNING, {SPOUT, FIRST, LAST})]
     reason = ask(made, "stats")[0].data["update"]["reason"]
     assert reason == f"the state of task {LAST} is not saved: no space is left"

@@ -159,6 +159,56 @@ def test_the_way_back_waits_for_a_container_that_was_removed() -> None:
     assert physical_from_json(made.stored_plan).packing == PACKED
 
 
+def cancel(made: Made) -> messages.Reply:
+    """A person takes the update back."""
+    made.receive(messages.Command("cancel", {"reason": "a mistake"}))
+    found: messages.Reply = sent(made.out, messages.Reply)[-1]
+    return found
+
+
+def test_an_update_is_cancelled_while_all_wait_for_their_states() -> None:
+    """After the switch: it is rolled back, with the same checkpoint."""
+    made = saved(MORE)
+    assert cancel(made).ok
+    assert "is being rolled back already: a mistake" in cancel(made).data["error"]
+    made.wait(0.1)
+    assert physical_from_json(made.stored_plan).packing == PACKED
+    made.restored()
+    made.wait(0.1)
+    stats = made.core.stats(None, made.now).update
+    assert stats is not None
+    assert (stats.under_way, stats.reason) == (False, "a mistake")
+
+
+def test_an_update_whose_tuples_flow_is_not_cancelled() -> None:
+    made = saved(MORE)
+    made.restored()
+    assert "can no longer be cancelled" in cancel(made).data["error"]
+
+
+def test_what_was_processed_after_all_is_saved_before_the_way_back() -> None:
+    """The state that was away is there again while a removed container comes back."""
+    made = saved(FEWER)
+    made.receive(messages.RestoreFailed(LAST, made.core.epoch, "the store is away"))
+    made.wait(0.1)
+    made.restored()  # by the new plan
+    register = messages.RegisterStreamManager(
+        container=2, incarnation=5, address="tcp://2b", host="host", pid=9, epoch=0
+    )
+    made.receive(register, sender=b"2")
+    made.wait(0.1)
+    assert made.core.update_stage is UpdateStage.CHECKPOINT
+    assert physical_from_json(made.stored_plan).state == TopologyState.PAUSED
+    made.receive(messages.CheckpointFailed(LAST, 2, "no space is left"))
+    made.wait(70.0)
+    assert made.core.update_stage is UpdateStage.CHECKPOINT
+    checkpoints = made.core.stats(None, made.now).checkpoints
+    assert checkpoints is not None
+    made.complete(checkpoints.latest)
+    made.wait(0.1)
+    assert physical_from_json(made.stored_plan).packing == PACKED
+
+
 def test_a_checkpoint_that_fails_leaves_the_old_plan() -> None:
     made = running()
     ask(made, MORE)

@@ -1,9 +1,9 @@
-"""What an update decides (rescale.py) and the lifecycle carries out (lifecycle.py), in order."""
+"""What an update decides and the lifecycle carries out (lifecycle.py), in order."""
 
 from msgspec import Struct
 
 from heron_core.plans import PackingPlan
-from heron_core.wire.messages import TriggerCheckpoint
+from heron_core.wire.messages import DeferFails, SaveForUpdate
 from heron_engine.topology_master.events import Log, StorePacking
 
 
@@ -35,19 +35,6 @@ class RequestCheckpoint(Struct, frozen=True):
     """Take a checkpoint as soon as one can be taken."""
 
 
-class SaveStates(Struct, frozen=True):
-    """Ask these tasks to save their states, by the update's number."""
-
-    number: int
-    tasks: tuple[int, ...]
-    defers: bool = False
-    """They are spouts, and to defer `fail` until the update is over."""
-
-    def trigger(self, epoch: int) -> TriggerCheckpoint:
-        """The message of it, in the plan of this epoch."""
-        return TriggerCheckpoint(self.number, epoch, self.tasks, defers=self.defers)
-
-
 Decision = (
     PublishPlan
     | SwitchPlan
@@ -55,7 +42,8 @@ Decision = (
     | StoreExecution
     | RestartProbes
     | RequestCheckpoint
-    | SaveStates
+    | SaveForUpdate
+    | DeferFails
     | StorePacking
     | Log
 )

@@ -15,8 +15,8 @@ from collections.abc import Set
 from enum import Enum
 
 from heron_core.plans import leaving
-from heron_engine.topology_master.moved_states import moving
-from heron_engine.topology_master.update import MasterView, Update, listed, names, names_of
+from heron_engine.topology_master.update.moved_states import moving
+from heron_engine.topology_master.update.record import MasterView, Update, listed, names, names_of
 
 STILL_SECS = 1.0
 """Nothing has moved for so long: acks that are on the way arrive within milliseconds."""

@@ -1,0 +1,209 @@
+"""The strategy without checkpoints: nothing is in flight, and what moves is saved."""
+
+from collections.abc import Callable, Mapping
+from typing import assert_never
+
+from heron_core.wire.messages import (
+    DeferFails,
+    FailsDeferred,
+    NotSavedForUpdate,
+    Restored,
+    RestoreFailed,
+    SavedForUpdate,
+    SaveForUpdate,
+    StateMessage,
+    UpdateAnswer,
+)
+from heron_engine.topology_master.events import Log
+from heron_engine.topology_master.update.decisions import Decision, PublishPlan, RestartProbes
+from heron_engine.topology_master.update.drain import (
+    Outcome,
+    outcome,
+    spouts_that_end,
+    spouts_that_wait,
+    undrained,
+    why_undrained,
+)
+from heron_engine.topology_master.update.moved_states import moved_states, moving
+from heron_engine.topology_master.update.record import (
+    GiveUp,
+    Go,
+    MasterView,
+    Stay,
+    Step,
+    Update,
+    Waited,
+    absent,
+    await_containers,
+    code_of_before,
+    container_names,
+    listed,
+    names,
+)
+from heron_engine.topology_master.update.states import State
+
+ASKED_AGAIN_SECS = 1.0
+"""An instance that has not saved its state is asked once more."""
+
+
+class Draining:
+    """What each state of an update waits for, and what follows it."""
+
+    def __init__(self, saves_states: bool, held_up_secs: float) -> None:
+        """`saves_states`: whether instances save what moves; `held_up_secs`: for how long a drain
+        waits for back-pressure."""
+        self.saves_states = saves_states
+        self._held_up_secs = held_up_secs
+        self.steps: Mapping[State, Callable[[Update, MasterView, Waited], Step]] = {
+            State.ADDING: _await_added,
+            State.DRAINING: self._await_drained,
+            State.SAVING: _await_saved,
+            State.STARTING: _await_started,
+            State.RETURNING: _await_returned,
+            State.RESTARTING: _await_restarted,
+        }
+
+    def _await_drained(self, update: Update, view: MasterView, waited: Waited) -> Step:
+        found = outcome(update, view, waited.now, waited.limit_secs, self._held_up_secs)
+        if found is Outcome.WAITS:
+            return Stay()
+        note = ""
+        if found in (Outcome.LATE, Outcome.HELD_UP):
+            # What other spouts have in flight fails and is emitted again; those that end cannot.
+            if who := spouts_that_end(update, view):
+                return GiveUp(f"{who} still had tuples in flight after {waited.limit}")
+            note = why_undrained(found, update, view, waited.now)
+        logged = (Log(f"update: {note}"),) if note else ()
+        if self.saves_states:
+            update.unsaved = moving(view.packing, update.target)
+        if not update.unsaved:
+            return Go(State.STARTING, logged, note)
+        if found in (Outcome.FAILS_HELD, Outcome.HELD_UP):
+            update.deferring = spouts_that_wait(view)
+        if found is Outcome.FAILS_HELD:
+            logged = (Log("update: tuples in open windows fail, and come by the new plan"),)
+        return Go(State.SAVING, (*logged, *_ask_to_save(update, view, waited.now)), note)
+
+    def waiting_for(self, update: Update, view: MasterView) -> list[str]:
+        """The containers or instances that the present state waits for, for people."""
+        match update.state:
+            case State.DRAINING:
+                return undrained(view)
+            case State.SAVING:
+                return names(view.packing, update.deferring or update.unsaved)
+            case State.STARTING | State.RESTARTING:
+                down = view.packing.instances.keys() - update.up
+                return names(view.packing, down | update.unrestored)
+            case _:
+                return container_names(absent(update, view))
+
+    def may_roll_back(self, update: Update, view: MasterView) -> bool:
+        """Whether no tuple has been processed by the new plan."""
+        return update.before is not None and (bool(update.unrestored) or _is_new_code(update))
+
+    def take(self, update: Update, message: StateMessage, epoch: int) -> None:
+        """An instance says what came of its state. An answer to a question that was asked again
+        changes nothing."""
+        if isinstance(message, UpdateAnswer):
+            if message.update == update.number:
+                _prepared(update, message)
+        elif isinstance(message, Restored | RestoreFailed) and message.epoch == epoch:
+            _restored(update, message)
+
+
+def _await_added(update: Update, view: MasterView, waited: Waited) -> Step:
+    if step := await_containers(update, view, waited):
+        return step
+    if update.target.changed != view.packing.changed:
+        update.before = code_of_before(update, view)
+    text = "update: all containers are there, the spouts pause"
+    return Go(State.DRAINING, (Log(text), RestartProbes(), PublishPlan()))
+
+
+def _ask_to_save(update: Update, view: MasterView, now: float) -> list[Decision]:
+    """Spouts defer `fail` first: what it emits is to go where the new plan has it."""
+    update.asked_at = now
+    if update.deferring:
+        return [DeferFails(update.number, view.epoch, tuple(sorted(update.deferring)))]
+    return [SaveForUpdate(update.number, view.epoch, tuple(sorted(update.unsaved)))]
+
+
+def _await_saved(update: Update, view: MasterView, waited: Waited) -> Step:
+    if update.deferring is not None and not update.deferring:
+        update.deferring = None
+        return Stay(tuple(_ask_to_save(update, view, waited.now)))
+    if not update.unsaved:
+        update.moved = moved_states(update.number, update.saved, view.packing)
+        if update.moved is not None:
+            update.before = code_of_before(update, view)
+        return Go(State.STARTING)
+    if update.failure:
+        return GiveUp(update.failure)
+    if waited.is_late:
+        who = listed(names(view.packing, update.deferring or update.unsaved))
+        return GiveUp(f"{who} did not save their states within {waited.limit}")
+    # A process that was replaced in the meantime was not asked.
+    is_overdue = waited.now - update.asked_at > ASKED_AGAIN_SECS
+    return Stay(tuple(_ask_to_save(update, view, waited.now)) if is_overdue else ())
+
+
+def _await_started(update: Update, view: MasterView, waited: Waited) -> Step:
+    may_go_back = update.before is not None
+    if update.failure and may_go_back and (update.unrestored or _is_new_code(update)):
+        return GiveUp(update.failure)
+    if update.unrestored and waited.is_late and may_go_back:
+        down = names(view.packing, _down(update, view))
+        return GiveUp(f"{listed(down)} without state after {waited.limit}")
+    return _await_up(update, view, waited, State.DONE)
+
+
+def _await_returned(update: Update, view: MasterView, waited: Waited) -> Step:
+    """Nothing has happened since the states were saved."""
+    return Stay() if absent(update, view) else Go(State.RESTARTING)
+
+
+def _await_restarted(update: Update, view: MasterView, waited: Waited) -> Step:
+    return _await_up(update, view, waited, State.ROLLED_BACK)
+
+
+def _await_up(update: Update, view: MasterView, waited: Waited, to: State) -> Step:
+    """Until all instances have their state and work by the plan; one that keeps none is not waited
+    for without end."""
+    if update.unrestored and (waited.is_late or update.failure):
+        return Stay()
+    down = _down(update, view)
+    if down and not waited.is_late:
+        # Some answered before they had taken the plan: they are asked again.
+        return Stay((RestartProbes(),) if view.detector.drained else ())
+    text = f"{listed(names(view.packing, down))} not up after {waited.limit}"
+    return Go(to, (Log(text),) if down else ())
+
+
+def _down(update: Update, view: MasterView) -> set[int]:
+    return (view.packing.instances.keys() - update.up) | update.unrestored
+
+
+def _is_new_code(update: Update) -> bool:
+    return update.before is not None and update.before.changed != update.target.changed
+
+
+def _prepared(update: Update, answer: UpdateAnswer) -> None:
+    match answer:
+        case FailsDeferred(task):
+            (update.deferring or set()).discard(task)
+        case SavedForUpdate(task, _, size_bytes):
+            update.saved |= {task} if size_bytes and task in update.unsaved else set()
+            update.unsaved.discard(task)
+        case NotSavedForUpdate(task, _, reason):
+            if task in update.unsaved:
+                update.failure = f"the state of task {task} is not saved: {reason}"
+        case _:
+            assert_never(answer)
+
+
+def _restored(update: Update, message: Restored | RestoreFailed) -> None:
+    """An instance has its part of the moved states, or could not have it."""
+    if isinstance(message, Restored):
+        update.unrestored.discard(message.task)
+    elif message.task in update.unrestored:
+        update.failure = message.reason

@@ -1,0 +1,309 @@
+"""The update that is under way: it follows the table of `states`, by one of the two strategies."""
+
+from collections.abc import Mapping, Set
+from math import inf
+from typing import Any, assert_never
+
+from heron_core.errors import HeronError
+from heron_core.plans import (
+    MovedStates,
+    PackingPlan,
+    UpdateStage,
+    instance_name,
+    leaving,
+    packing_from_json,
+    packing_to_json,
+)
+from heron_core.wire.messages import QuiescenceReport, StateMessage
+from heron_engine.topology_master.events import Log, StorePacking
+from heron_engine.topology_master.options import Options
+from heron_engine.topology_master.physical_plan import CurrentPlan, containers_of
+from heron_engine.topology_master.update.checkpointed import Checkpointed
+from heron_engine.topology_master.update.checks import check_may_start, check_target
+from heron_engine.topology_master.update.decisions import (
+    Decision,
+    Dismiss,
+    PublishPlan,
+    RestartProbes,
+    StoreExecution,
+    SwitchPlan,
+)
+from heron_engine.topology_master.update.draining import Draining
+from heron_engine.topology_master.update.moved_states import waiting_for_states
+from heron_engine.topology_master.update.record import (
+    GiveUp,
+    Go,
+    MasterView,
+    Stay,
+    Step,
+    Update,
+    Waited,
+)
+from heron_engine.topology_master.update.states import (
+    CANCELLABLE,
+    ENDS,
+    GOING_BACK,
+    SWITCHED,
+    TRANSITIONS,
+    State,
+)
+
+ENDED_AFTER_SECS = 3.0
+"""A stream manager beats its heart every second: one that has not for so long is gone."""
+
+
+class UpdateMachine:
+    """The update that is under way, and how the last one ended."""
+
+    def __init__(
+        self,
+        options: Options,
+        wanted: PackingPlan,
+        current: CurrentPlan,
+        stored: Mapping[str, Any],
+        takes_checkpoints: bool,
+    ) -> None:
+        """`wanted` and `stored` are the packing plan and what of an update a master before this one
+        left in the state store; `current`: the physical plan."""
+        self._limits_secs = {
+            UpdateStage.CONTAINERS: options.reactivate_wait_secs,
+            UpdateStage.DRAIN: options.deactivate_wait_secs,
+            UpdateStage.SAVE: options.deactivate_wait_secs,
+            UpdateStage.CHECKPOINT: options.deactivate_wait_secs,
+            UpdateStage.INSTANCES: options.reactivate_wait_secs,
+        }
+        draining = Draining(options.saves_states, options.held_up_secs)
+        self._strategy = Checkpointed() if takes_checkpoints else draining
+        self.number = int(stored.get("number", 0))
+        """Updates so far."""
+        self.reason = str(stored.get("reason", ""))
+        """Why the last one was given up; empty if it was not."""
+        self.note = ""
+        """What the last one went on in spite of; empty for nothing."""
+        self._removed_heard: dict[int, float] = {}
+        """container -> when its stream manager was last heard of, though no plan has it."""
+        self.update: Update | None = None
+        if stored.get("under_way"):
+            self.update = self._resumed(wanted, wanted == current.packing, stored, current.moved)
+        elif wanted != current.packing:
+            self.reason = ""  # of the update before: that this one began is not stored yet
+            self.update = Update(self.number, wanted)
+
+    def _resumed(
+        self,
+        wanted: PackingPlan,
+        is_switched: bool,
+        stored: Mapping[str, Any],
+        moved: MovedStates | None,
+    ) -> Update:
+        """The update of a master before this one. What waits for a drain, states or a checkpoint is
+        done again; states that are named in the plan were saved by this update if it has its
+        number."""
+        moved = moved if moved is not None and moved.number == self.number else None
+        if not is_switched:
+            if moved is not None and not self.reason:
+                self.reason = "a topology master before this one gave it up"
+            state = State.RETURNING if self.reason else State.ADDING
+            return Update(self.number, wanted, state, moved=moved)
+        update = Update(self.number, wanted, State.RESTARTING if self.reason else State.STARTING)
+        before = stored.get("before")
+        update.before = packing_from_json(before) if before else None
+        update.moved, update.unrestored = moved, waiting_for_states(moved, wanted)
+        return update
+
+    @property
+    def stage(self) -> UpdateStage | None:
+        """How far the update is, for people; None if none is under way."""
+        return None if self.update is None else self.update.state.stage
+
+    @property
+    def spouts_paused(self) -> bool:
+        """Whether the update needs the spouts to stand still."""
+        return self.update is not None and self.update.state is not State.ADDING
+
+    @property
+    def may_cancel(self) -> bool:
+        """Whether an update is under way that is not switched yet."""
+        return self.update is not None and self.update.state in CANCELLABLE
+
+    @property
+    def moved(self) -> MovedStates | None:
+        """What the plan says of states that the update moves."""
+        return None if self.update is None else self.update.moved
+
+    @property
+    def target(self) -> PackingPlan | None:
+        """The plan that is to be; None if no update is under way."""
+        return None if self.update is None else self.update.target
+
+    def to_json(self, uncounted: int) -> dict[str, Any]:
+        """For the state store, and for who asks; `uncounted`: see TerminationDetector."""
+        return {
+            "number": self.number,
+            "under_way": self.update is not None,
+            "reason": self.reason,
+            "uncounted": uncounted,
+        }
+
+    @property
+    def outcome(self) -> tuple[str, str]:
+        """What became of the last one, and why, for people."""
+        what = f"update {self.number} is {'given up' if self.reason else 'done'}"
+        return what, self.reason or self.note
+
+    @property
+    def way_back(self) -> dict[str, Any]:
+        """For the state store alone: the plan of a rollback."""
+        before = None if self.update is None else self.update.before
+        return {} if before is None else {"before": packing_to_json(before)}
+
+    def waiting_for(self, view: MasterView) -> list[str]:
+        """The containers or instances that the present state waits for."""
+        return [] if self.update is None else self._strategy.waiting_for(self.update, view)
+
+    # --- commands -----------------------------------------------------------------------------
+
+    def start(self, target: PackingPlan, view: MasterView, now: float) -> list[Decision]:
+        """Begin an update to the packing plan `target`; HeronError if that cannot be."""
+        check_may_start(view, self.update is not None)
+        check_target(view.topology, view.packing, target)
+        self._check_ended(containers_of(target) - view.registered, now)
+        self.number += 1
+        self.reason = self.note = ""
+        self.update = Update(self.number, target, since=now)
+        stored: list[Decision] = [StorePacking(packing_to_json(target)), StoreExecution()]
+        return stored + self.advance(view, now)
+
+    def removed_heard(self, container: int, now: float) -> None:
+        """A stream manager is heard of whose container is in no plan: it has still to be ended."""
+        self._removed_heard[container] = now
+
+    def _check_ended(self, added: Set[int], now: float) -> None:
+        """A container that is left of an update that was given up has that update's instances: it
+        must not be taken for one of the new plan."""
+        for container in sorted(added):
+            if now - self._removed_heard.get(container, -inf) < ENDED_AFTER_SECS:
+                raise HeronError(
+                    f"container {container} of the update before has not ended yet: "
+                    "try again in a few seconds"
+                )
+
+    def cancel(self, reason: str, view: MasterView, now: float) -> list[Decision]:
+        """Give the update up: before its switch nothing has changed; after it the update is rolled
+        back while all wait for their states. HeronError if it is too late for that."""
+        update = self.update
+        if update is None:
+            raise HeronError(f"no update of {view.topology.name} is under way")
+        if update.state in GOING_BACK:
+            raise HeronError(f"the update is being rolled back already: {self.reason}")
+        if update.state is State.STARTING and not self._strategy.may_roll_back(update, view):
+            raise HeronError(
+                "the new plan is already active: the update can no longer be cancelled"
+            )
+        return self._give_up(update, reason, view, now)
+
+    def _give_up(self, update: Update, reason: str, view: MasterView, now: float) -> list[Decision]:
+        self.reason = reason
+        if update.state in CANCELLABLE:
+            return self._cancelled(update, view, now)
+        assert update.before is not None
+        self.update = Update(self.number, update.before, State.RETURNING, moved=update.moved)
+        return [
+            Log(f"update aborted, rolling back: {reason}"),
+            StorePacking(packing_to_json(update.before)),
+            StoreExecution(),
+        ]
+
+    def _cancelled(self, update: Update, view: MasterView, now: float) -> list[Decision]:
+        paused, self.update = self.spouts_paused, None
+        added = containers_of(update.target) - containers_of(view.packing)
+        for container in added & view.registered:
+            self.removed_heard(container, now)
+        decisions: list[Decision] = [
+            Log(f"update cancelled: {self.reason}"),
+            StorePacking(packing_to_json(view.packing)),
+            StoreExecution(),
+            Dismiss(frozenset(added)),
+        ]
+        return [*decisions, PublishPlan()] if paused else decisions
+
+    # --- transitions --------------------------------------------------------------------------
+
+    def advance(self, view: MasterView, now: float) -> list[Decision]:
+        """One state further, if its condition holds or its time is over."""
+        update = self.update
+        if update is None or view.draining:
+            return []
+        first: list[Decision] = []
+        if update.since is None:
+            update.since = now
+            first = [RestartProbes()]
+        assert update.state.stage is not None
+        limit_secs = self._limits_secs[update.state.stage]
+        waited = Waited(now, limit_secs, now - update.since > limit_secs)
+        step = self._strategy.steps[update.state](update, view, waited)
+        return [*first, *self._follow(update, step, view, now)]
+
+    def _follow(self, update: Update, step: Step, view: MasterView, now: float) -> list[Decision]:
+        match step:
+            case Stay(decisions):
+                return list(decisions)
+            case Go(to, decisions, note):
+                self.note = note or self.note
+                return [*decisions, *self._enter(update, to, view, now)]
+            case GiveUp(reason):
+                return self._give_up(update, reason, view, now)
+            case _:
+                assert_never(step)
+
+    def _enter(self, update: Update, to: State, view: MasterView, now: float) -> list[Decision]:
+        assert to in TRANSITIONS[update.state], f"{update.state.name} is not followed by {to.name}"
+        update.state, update.since = to, now
+        if to in ENDS:
+            self.update = None
+            return [Log("update: done"), RestartProbes(), StoreExecution(), PublishPlan()]
+        if to not in SWITCHED:
+            return []
+        update.unrestored = waiting_for_states(update.moved, update.target)
+        return [
+            SwitchPlan(update.target),
+            Log(f"update: switched, the epoch is {view.epoch + 1}"),
+            StoreExecution(),
+        ]
+
+    # --- what instances say -------------------------------------------------------------------
+
+    def take(self, message: StateMessage, epoch: int) -> bool:
+        """An instance says what came of its state; False if no update of this topology asks."""
+        if not isinstance(self._strategy, Draining):
+            return False
+        if self.update is not None:
+            self._strategy.take(self.update, message, epoch)
+        # Perhaps the answer to a question that was asked again.
+        return self._strategy.saves_states
+
+    def report(self, report: QuiescenceReport, epoch: int) -> None:
+        """An instance answers a probe: perhaps it works by the plan of this epoch now."""
+        update = self.update
+        if update is None or update.state not in SWITCHED:
+            return
+        if report.epoch >= epoch and report.task in update.target.instances:
+            update.up.add(report.task)
+
+    def instance_failed(self, task: int, error: str) -> None:
+        """A process cannot begin; by the new plan, if that is switched."""
+        update = self.update
+        if update is None or update.state not in SWITCHED:
+            return
+        starting = leaving(update.target, update.before) if update.before else frozenset({task})
+        if task in starting and task in update.target.instances:
+            update.failure = f"{instance_name(update.target, task)}: {error}"
+
+    def validate(self) -> None:
+        """AssertionError if something holds that never may."""
+        update = self.update
+        if update is not None:
+            assert update.up <= update.target.instances.keys(), "a stranger is up"
+            assert not update.up or update.state in SWITCHED, "up before the plan is switched"
+            assert update.state in self._strategy.steps, f"{update.state} of the other strategy"
+            assert update.state not in GOING_BACK or self.reason, "a rollback without a reason"

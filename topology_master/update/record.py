@@ -1,0 +1,170 @@
+"""What an update consists of, and what it sees of the topology master."""
+
+from collections.abc import Set
+
+from msgspec import Struct, field
+
+from heron_core.algorithms.termination import TerminationDetector
+from heron_core.plans import (
+    MovedStates,
+    PackingPlan,
+    Phase,
+    instance_name,
+)
+from heron_core.records import replace
+from heron_core.topology import TopologySpec
+from heron_engine.topology_master.physical_plan import containers_of
+from heron_engine.topology_master.update.decisions import Decision
+from heron_engine.topology_master.update.states import State
+
+NAMED_MAX = 5
+"""Of what an update waits for, so many are named."""
+
+
+class Update(Struct):
+    """One that is under way."""
+
+    number: int
+    target: PackingPlan
+    """The plan that is to be; of a rollback the former one."""
+    state: State = State.ADDING
+    since: float | None = None
+    """When this state began; None: this master has not looked at it yet."""
+    up: set[int] = field(default_factory=set)
+    """SWITCHED: the instances that work by the target plan."""
+    checkpoint: int = 0
+    """CHECKPOINTING: the number of the one that is waited for, or of an earlier one."""
+    unsaved: set[int] = field(default_factory=set)
+    """SAVING: the tasks whose states are still to be saved."""
+    deferring: set[int] | None = None
+    """SAVING, at first, if bolts are to fail what they hold: the spouts that have not said yet that
+    they defer `fail`. None: nothing is to be deferred, or all have said so."""
+    saved: set[int] = field(default_factory=set)
+    """The tasks whose states are saved, of components that keep any."""
+    moved: MovedStates | None = None
+    """What the plan says of the saved states, once it is switched."""
+    unrestored: set[int] = field(default_factory=set)
+    """SWITCHED: the tasks that are still to take their part of the moved states."""
+    asked_at: float = 0.0
+    """SAVING: when instances were last asked to save."""
+    before: PackingPlan | None = None
+    """STARTING, if states are moved or the code is changed: the plan of a rollback."""
+    failure: str = ""
+    """Why a state is not saved, or an instance cannot begin by the target plan."""
+
+
+class Stay(Struct, frozen=True):
+    """What the state waits for has not come."""
+
+    decisions: tuple[Decision, ...] = ()
+
+
+class Go(Struct, frozen=True):
+    """Another state begins, after these decisions."""
+
+    to: State
+    decisions: tuple[Decision, ...] = ()
+    note: str = ""
+    """What the update goes on in spite of; empty for nothing."""
+
+
+class GiveUp(Struct, frozen=True):
+    """The update is cancelled, or rolled back if it is switched."""
+
+    reason: str
+
+
+Step = Stay | Go | GiveUp
+
+
+class Waited(Struct, frozen=True):
+    """How long the present state has lasted."""
+
+    now: float
+    limit_secs: float
+    is_late: bool
+
+    @property
+    def limit(self) -> str:
+        """For people."""
+        return f"{self.limit_secs:g} s"
+
+
+class CheckpointView(Struct, frozen=True):
+    """What an update has to know of checkpoints."""
+
+    is_held: bool
+    """Whether not all instances have the state with which the plan begins: nothing happens."""
+    restore_failure: str
+    """Why one of them cannot have it; empty as long as it may."""
+    newest: int
+    """The completed checkpoint with the highest number."""
+    latest: int
+    """The highest number that any checkpoint has been given."""
+    is_under_way: bool
+    """Whether one is being taken, or is to be."""
+    failure: str
+    """Why the last one failed; empty if it was completed."""
+    missing: Set[int]
+    """The tasks for whose state all wait."""
+
+
+class MasterView(Struct, frozen=True):
+    """What an update has to know of the topology master; to be read only."""
+
+    topology: TopologySpec
+    packing: PackingPlan
+    epoch: int
+    registered: Set[int]
+    """The containers whose stream managers are registered."""
+    draining: bool
+    """Whether the topology is being killed."""
+    phase: Phase
+    detector: TerminationDetector
+    checkpoints: CheckpointView | None = None
+    """None in a topology that takes none."""
+
+
+def absent(update: Update, view: MasterView) -> set[int]:
+    """The containers of both plans whose stream managers are not registered."""
+    return (containers_of(update.target) | containers_of(view.packing)) - view.registered
+
+
+def await_containers(update: Update, view: MasterView, waited: Waited) -> Step | None:
+    """What ADDING does until all containers are there; None if they are."""
+    missing = absent(update, view)
+    if not missing:
+        return None
+    if not waited.is_late:
+        return Stay()
+    who = listed(container_names(missing))
+    return GiveUp(f"{who} did not come up within {waited.limit}")
+
+
+def container_names(containers: Set[int]) -> list[str]:
+    """For people, by number."""
+    return [f"container {each}" for each in sorted(containers)]
+
+
+def names_of(packing: PackingPlan, tasks: Set[int]) -> str:
+    """The instances by their names, or the first of many."""
+    return listed(names(packing, tasks))
+
+
+def names(packing: PackingPlan, tasks: Set[int]) -> list[str]:
+    """The instances by their names, by task."""
+    return [instance_name(packing, task) for task in sorted(tasks)]
+
+
+def listed(names: list[str]) -> str:
+    """The first of many."""
+    more = len(names) - NAMED_MAX
+    return ", ".join(names[:NAMED_MAX]) + (f" and {more} more" if more > 0 else "")
+
+
+def code_of_before(update: Update, view: MasterView) -> PackingPlan:
+    """The present plan with its code attached: a process that starts between switch and rollback
+    has loaded only the new code."""
+    if update.target.changed is None:
+        return view.packing
+    return replace(view.packing, changed=view.topology)
