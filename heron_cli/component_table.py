@@ -187,7 +187,7 @@ def plain_table(
 def _name_cell(stats: TopologyStats, name: str, component: ComponentStats) -> Cell:
     if any(_component_of(instance) == name for instance in stats.stuck):
         return Cell(name, BAD)
-    if component.up < component.instances or component.failed_for_good:
+    if component.up < component.instances or component.failed_for_good or component.undeclared:
         return Cell(name, BAD)
     is_paused = any(
         pauses.causes and _component_of(pauses.instance) == name for pauses in stats.paused.values()

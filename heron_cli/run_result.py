@@ -18,8 +18,8 @@ EVENTS_SHOWN = 8
 
 
 def shortfalls(stats: TopologyStats) -> list[str]:
-    """What did not go well: tuples that failed for good, were lost or discarded, and errors outside
-    of a tuple. Empty if every tuple was processed."""
+    """What did not go well: tuples that failed for good, were lost, discarded or dropped at their
+    emit, and errors outside of a tuple. Empty if every tuple was processed."""
     components = stats.components.values()
     found = []
     if failed := sum(each.failed_for_good for each in components):
@@ -41,6 +41,9 @@ def shortfalls(stats: TopologyStats) -> list[str]:
         if each.callback_errors:
             errors = counted(each.callback_errors, "error")
             found.append(f"{name}: {errors} outside of a tuple")
+        if each.undeclared:
+            number = counted_whole(each.undeclared, "tuple")
+            found.append(f"{name}: {number} emitted without declared outputs, and dropped")
     return found
 
 

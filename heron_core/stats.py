@@ -92,6 +92,8 @@ class ComponentStats(Struct, frozen=True, kw_only=True):
     """Exceptions of user code."""
     callback_errors: int
     """Of them those that fail no tuple: in next_tuple, ack, fail, on_finish, …"""
+    undeclared: int = 0
+    """Tuples that a bolt has emitted although it declares no outputs: they were dropped."""
     fenced: int
     """Dropped because they were routed by an older physical plan."""
     late: int
@@ -154,6 +156,7 @@ class InstanceStats(Struct, frozen=True, kw_only=True):
     ticks: int
     errors: int
     callback_errors: int
+    undeclared: int = 0
     fenced: int
     late: int
     pending: int

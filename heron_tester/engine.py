@@ -13,7 +13,7 @@ from heron_tester.cluster import Cluster, packed
 from heron_tester.errors import TesterError
 from heron_tester.faults import Faults
 from heron_tester.instance import Instance, SharedContext
-from heron_tester.records import Journal
+from heron_tester.records import Journal, Problem
 from heron_tester.run_settings import RunSettings
 from heron_tester.sources import own_search_path
 
@@ -89,14 +89,25 @@ class Engine:
                 error.add_note(str(problem))
 
     def raise_unseen(self) -> None:
-        """TesterError if user code raised and the test did not look at it."""
-        unseen = self.journal.unseen()
+        """TesterError if user code raised, or data is lost for which a run ends INCOMPLETE, and the
+        test did not look at it."""
+        unseen = self.journal.unseen() or self._losses()
         if unseen:
             more = f"\n(and {len(unseen) - 1} more)" if len(unseen) > 1 else ""
             raise TesterError(
                 f"{unseen[0]}{more}\n(a test that expects this looks at"
                 f" tester.errors({unseen[0].component!r}))"
             )
+
+    def _losses(self) -> list[Problem]:
+        """What was told of lost data by components whose problems the test has not asked for."""
+        instances = self.cluster.instances.values()
+        counts = ((each.name, each.driver.metrics) for each in instances)
+        lost = {name for name, each in counts if each.undeclared or each.callback_errors}
+        unseen = lost - self.journal.seen
+        return [
+            each for each in self.journal.problems if each.component in unseen and not each.provoked
+        ]
 
     def metrics(self, component: str, task: int | None = None) -> dict[str, Any]:
         """Counters summed over the instances, and the user's own metrics since the last look."""
@@ -109,7 +120,9 @@ class Engine:
         return total
 
 
-COUNTERS = ("executed", "emitted", "acked", "failed", "expired", "ticks", "errors", "pending")
+COUNTERS = (
+    "executed", "emitted", "acked", "failed", "expired", "ticks", "errors", "undeclared", "pending",
+)  # fmt: skip
 
 
 def _add(total: dict[str, Any], more: Mapping[str, Any]) -> None:

@@ -383,6 +383,10 @@ def _failing(stats: TopologyStats) -> Iterator[Problem]:
             number = component.callback_errors
             what = f"{number} errors of `{name}` outside of tuples: calls that raised, or lost data"
             yield _failure(name, what, component, float(number))
+        if component.undeclared:
+            number = component.undeclared
+            what = f"`{name}` has emitted {number} tuples that are dropped: it declares no outputs"
+            yield _failure(name, what, component, float(number))
         done = component.acked + component.failed
         if not component.failed or component.failed < FAILED_SHARE * done:
             continue

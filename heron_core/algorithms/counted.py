@@ -12,10 +12,13 @@ Snapshot = Mapping[str, Any]
 
 SUMS = (
     "executed", "acked", "failed", "failed_for_good", "expired", "ticks", "errors",
-    "callback_errors", "fenced", "late",
+    "callback_errors", "fenced", "late", "undeclared",
 )  # fmt: skip
 DELIVERIES = ("sent", "processed")
 """Of an instance; not known of a task of a query."""
+MAY_LACK = (*DELIVERIES, "undeclared")
+"""What some snapshots do not have: those of a query, and of an engine that does not count it yet
+(`heronpy update --engine` mixes both)."""
 KINDS = ("execute", "process", "complete")
 BY_STREAM = ("emitted", "inputs")
 """What a snapshot counts by stream; `inputs` only that of a bolt."""

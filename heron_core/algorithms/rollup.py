@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from heron_core.algorithms.clock_state import is_clock_state
 from heron_core.algorithms.clocks import clock_stats, slowest
-from heron_core.algorithms.counted import DELIVERIES, KINDS, SUMS, Counted, Snapshot
+from heron_core.algorithms.counted import DELIVERIES, KINDS, MAY_LACK, SUMS, Counted, Snapshot
 from heron_core.algorithms.histogram import percentile_secs
 from heron_core.algorithms.hot_keys import are_hot_keys, joined
 from heron_core.algorithms.user_metrics import are_user_metrics, rolled_up
@@ -72,7 +72,11 @@ def _is_histogram(value: Any) -> bool:
 
 
 _CHECKS: dict[str, Callable[[Any], bool]] = {
-    **dict.fromkeys((*SUMS, "pending", "busy_secs", "stuck_secs", "at"), _is_number),
+    **{
+        key: _is_number
+        for key in (*SUMS, "pending", "busy_secs", "stuck_secs", "at")
+        if key not in MAY_LACK
+    },
     **dict.fromkeys(KINDS, _is_latency),
     "emitted": _are_counts,
     "incarnation": lambda value: type(value) is int,
@@ -92,7 +96,7 @@ def check_snapshot(snapshot: Snapshot) -> None:
     for key, is_valid in _CHECKS.items():
         if key not in snapshot or not is_valid(snapshot[key]):
             raise ProtocolError(f"a snapshot whose {key} is {reprlib.repr(snapshot.get(key)):.200}")
-    for key in DELIVERIES:
+    for key in MAY_LACK:
         if not _is_number(snapshot.get(key, 0)):
             raise ProtocolError(f"a snapshot whose {key} is {reprlib.repr(snapshot.get(key)):.200}")
     if not are_hot_keys(snapshot.get("hot_keys")):
@@ -363,7 +367,7 @@ class RollUp:
             queue_bytes=queue.size_bytes,
             queue_tuples=queue.tuples,
             queue_secs=queue.secs,
-            **{key: snapshot[key] if snapshot else 0 for key in keys},
+            **{key: snapshot.get(key, 0) if snapshot else 0 for key in keys},
             emitted=sum(snapshot["emitted"].values()) if snapshot else 0,
             emitted_by_stream=snapshot["emitted"] if snapshot else {},
             executed_by_input=snapshot.get("inputs", {}) if snapshot else {},

@@ -5,12 +5,13 @@ watch), and the task hooks. Without the last two a component has the collector's
 """
 
 import logging
+import threading
 from functools import partial
 from typing import Any, NoReturn
 
 from heron_connectors.replay_queue import REPLAYS_OVER
 from heron_core.algorithms.event_windows.values import NO_WATERMARK
-from heron_core.component import BoltBindings, SpoutBindings
+from heron_core.component import BoltBindings, Emit, SpoutBindings
 from heron_core.dead_letters import is_system
 from heron_core.errors import ComponentError
 from heron_instance.emit.collector import BoltCollector, SpoutCollector
@@ -20,7 +21,7 @@ from heron_instance.input.spout import SpoutDriver
 from heron_instance.runtime.environment import Environment
 from heron_instance.runtime.hooks import TaskHooks
 from heron_instance.runtime.letters import give_up_emitted, give_up_rows
-from heron_instance.runtime.unread import dropping_emit
+from heron_instance.runtime.unread import dropping_emit, undeclared_text
 
 
 class DriverCalls:
@@ -33,10 +34,14 @@ class DriverCalls:
         self._spout: SpoutDriver | None = None
         self._finished_early = False
         self._early_watermark_ms = NO_WATERMARK
+        self._dropping = threading.Lock()
+        self._dropped_early = 0
 
     def attach(self, driver: ComponentDriver) -> None:
         """From here on errors are reported to the master as well."""
-        self._driver = driver
+        with self._dropping:
+            self._driver = driver
+            driver.metrics.undeclared += self._dropped_early
         if isinstance(driver, SpoutDriver):
             self._spout = driver
             driver.advance_watermark(self._early_watermark_ms)
@@ -63,6 +68,18 @@ class DriverCalls:
             self._logger.error("%s:\n%s", what, text)
         else:
             self._driver.record_error(what, text)
+
+    def drop_undeclared(self, component: str) -> None:
+        """A bolt that declares no outputs has emitted a tuple, in any thread: the first one is an
+        error of the component, and each is counted."""
+        with self._dropping:
+            if self._driver is None:
+                is_first, self._dropped_early = not self._dropped_early, self._dropped_early + 1
+            else:
+                metrics = self._driver.metrics
+                is_first, metrics.undeclared = not metrics.undeclared, metrics.undeclared + 1
+        if is_first:
+            self.record_error("tuples are dropped", undeclared_text(component))
 
     def record_loss(self, what: str, text: str) -> None:
         """See Bindings."""
@@ -131,9 +148,7 @@ def bolt_bindings(
     collector: BoltCollector, environment: Environment, calls: DriverCalls
 ) -> BoltBindings:
     """The bindings of a bolt that takes tuples, without task hooks."""
-    emit = collector.emit
-    if all(map(is_system, collector.router.component.outputs)):
-        emit = dropping_emit(emit, collector.component, environment.logger.warning)
+    emit = _emit_of(collector, collector.emit, calls)
     return BoltBindings(
         emit=environment.wrap("emit", emit),
         emit_batch=environment.wrap("emit_batch", collector.emit_batch),
@@ -150,16 +165,24 @@ def bolt_bindings(
     )
 
 
+def _emit_of(collector: BoltCollector, emit: Emit, calls: DriverCalls) -> Emit:
+    """`emit`, or what drops the tuples of a bolt that declares no outputs."""
+    if not all(map(is_system, collector.router.component.outputs)):
+        return emit
+    return dropping_emit(emit, partial(calls.drop_undeclared, collector.component))
+
+
 def lead_to(
-    bindings: BoltBindings, calls: Any, collector: BoltCollector, environment: Environment
+    bindings: BoltBindings,
+    withheld: Any,
+    collector: BoltCollector,
+    environment: Environment,
+    calls: DriverCalls,
 ) -> None:
-    """emit, ack and fail of a bolt are those of `calls` from here on."""
+    """emit, ack and fail of a bolt are those of `withheld` from here on."""
     for name in ("emit_batch", "ack", "fail"):
-        setattr(bindings, name, environment.wrap(name, getattr(calls, name)))
-    emit = calls.emit
-    if all(map(is_system, collector.router.component.outputs)):
-        emit = dropping_emit(emit, collector.component, environment.logger.warning)
-    bindings.emit = environment.wrap("emit", emit)
+        setattr(bindings, name, environment.wrap(name, getattr(withheld, name)))
+    bindings.emit = environment.wrap("emit", _emit_of(collector, withheld.emit, calls))
 
 
 def take_batches(

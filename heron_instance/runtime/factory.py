@@ -250,7 +250,7 @@ def _bolt(setting: _Setting) -> Instance:
         withheld = LaterAcks(collector, foreign)
         bindings.check_thread = withheld.check_thread
     if withheld is not None:
-        lead_to(bindings, withheld, collector, environment)
+        lead_to(bindings, withheld, collector, environment, calls)
         component.bind(bindings)
     hooks = _initialize(component, setting)
     if hooks is not None:

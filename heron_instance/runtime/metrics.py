@@ -53,6 +53,8 @@ class Metrics:
         self.errors = 0
         self.callback_errors = 0
         """Of the errors: those outside of a tuple's processing, which fail no tuple."""
+        self.undeclared = 0
+        """Tuples that a bolt without declared outputs has emitted: they were dropped."""
         self.fenced = 0
         """Batches of an older plan that were dropped."""
         self.busy_secs = 0.0
@@ -72,6 +74,7 @@ class Metrics:
             "ticks": self.ticks,
             "errors": self.errors,
             "callback_errors": self.callback_errors,
+            "undeclared": self.undeclared,
             "fenced": self.fenced,
             "busy_secs": self.busy_secs,
             "last_error": self.last_error,

@@ -1,4 +1,9 @@
-"""The emit of a bolt that declares no outputs: nobody can read it, so it is dropped."""
+"""The emit of a bolt that declares no outputs: the tuples have no reader, and are dropped.
+
+Storm ends the worker at such an emit if the topology came by Thrift. By Flux `sparse run` writes a
+pseudo field for these bolts, so the same topology runs there (streamparse's own example kafka-jvm
+does). Here it runs as well; what it drops is counted, named once, and makes the run INCOMPLETE.
+"""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -6,27 +11,29 @@ from typing import Any
 from heron_core.topology import DEFAULT_STREAM
 
 
-def dropping_emit(
-    emit: Callable[..., Any], component: str, warn: Callable[[str], None]
-) -> Callable[..., Any]:
-    """`emit` for the streams that the component names; the default stream is dropped, and the log
-    says so once."""
-    warned = False
+def undeclared_text(component: str) -> str:
+    """What is wrong with a bolt that emits without outputs, and the cure."""
+    return (
+        f"{component} emits, but declares no outputs, so its tuples are dropped:"
+        " declare them, as in outputs = ['word'], or remove the emit"
+    )
 
-    def drop(
+
+def dropping_emit(emit: Callable[..., Any], drop: Callable[[], None]) -> Callable[..., Any]:
+    """`emit` for the streams that the component names; of the default stream each tuple is dropped,
+    and `drop` is called."""
+
+    def dropping(
         tup: Sequence[Any],
         stream: str = DEFAULT_STREAM,
         anchors: Any = None,
         direct_task: int | None = None,
         need_task_ids: bool = False,
     ) -> list[int] | None:
-        nonlocal warned
         if stream != DEFAULT_STREAM or direct_task is not None:
             found: list[int] | None = emit(tup, stream, anchors, direct_task, need_task_ids)
             return found
-        if not warned:
-            warned = True
-            warn(f"{component} emits, but declares no outputs: its tuples are dropped")
+        drop()
         return [] if need_task_ids else None
 
-    return drop
+    return dropping

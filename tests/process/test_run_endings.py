@@ -158,11 +158,14 @@ def test_seconds_end_an_endless_topology(place: Place) -> None:
 
 
 def test_an_exception_in_process_fails_its_tuple_alone(place: Place) -> None:
-    """Two of twenty tuples raise in a bolt: the others are processed, the summary tells of it."""
+    """Two of twenty tuples raise in a bolt: the others are processed, the summary tells of it; and
+    of what the bolt emits although it declares no outputs."""
     finished = place.heronpy("run", FAILING, "-n", "RaisesInProcess")
-    finished.incomplete("2 tuples failed for good")
+    finished.incomplete(
+        "2 tuples failed for good; picky: 2 tuples emitted without declared outputs, and dropped"
+    )
     assert "18 tuples processed" in finished.err
-    assert "picky: 2 errors, last: ValueError: cannot stand 13 (" in finished.err
+    assert "picky: 3 errors, last: ValueError: cannot stand 13 (" in finished.err
     assert "failing.py:32)" in finished.err
     log = place.log("RaisesInProcess", "picky-2")
     assert "Traceback" in log

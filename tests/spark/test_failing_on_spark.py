@@ -21,6 +21,8 @@ def native() -> dict[str, list[Any]]:
     with TopologyTester(Failing) as tester:
         tester.run_spouts()
         tester.finish()
+        assert len(tester.errors("seen")) == 1
+        assert tester.metrics("seen")["undeclared"] == COUNT
         return {each: sorted(map(list, tester.values(each))) for each in BOLTS}
 
 
@@ -50,7 +52,10 @@ def test_a_tuple_that_a_bolt_fails_is_counted_and_told_at_the_end(watched: Watch
         metrics.record_batch(each, time.monotonic())
     stats = metrics.stats(None, time.monotonic())
     failed = COUNT // EVERY
-    assert shortfall_line(stats) == f"INCOMPLETE: {failed} tuples failed for good"
+    assert shortfall_line(stats) == (
+        f"INCOMPLETE: {failed} tuples failed for good; seen: {COUNT} tuples emitted without declared"
+        " outputs, and dropped"
+    )
     late = COUNT // EVERY // 2
     assert late_lines(stats)[0].startswith(f"by_events: {late} tuples came too late for a window")
 

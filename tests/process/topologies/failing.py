@@ -30,6 +30,8 @@ class Raises(Bolt):
     def process(self, tup):
         if tup.values[0] % 10 == 3:
             raise ValueError(f"cannot stand {tup.values[0]}")
+        if tup.values[0] % 10 == 7:
+            self.emit([tup.values[0]])  # it declares no outputs
         self.ack(tup)
 
 

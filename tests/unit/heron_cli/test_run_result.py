@@ -113,6 +113,15 @@ def test_errors_outside_of_a_tuple_count() -> None:
     assert shortfall_line(stats) == "INCOMPLETE: out: 1 error outside of a tuple"
 
 
+def test_what_a_bolt_without_outputs_emits_makes_a_run_incomplete() -> None:
+    """It was a warning in a log, with exit code 0."""
+    stats = replace(GOOD, components={"out": component("bolt", executed=5, undeclared=1200)})
+    assert shortfall_line(stats) == (
+        "INCOMPLETE: out: 1,200 tuples emitted without declared outputs, and dropped"
+    )
+    assert ending_code(0, stats) == INCOMPLETE
+
+
 def test_a_stop_says_whom_it_waits_for() -> None:
     assert waiting_text(STATS) == (
         "waiting for count[0] (in one call for 6 s), 2.40M deliveries in flight"

@@ -77,7 +77,7 @@ LATENCY: dict[str, Any] = {"mean_ms": None, "p50_ms": None, "p99_ms": None, "buc
 COUNTERS = dict.fromkeys(
     (
         "executed", "acked", "failed", "failed_for_good", "expired", "ticks", "errors",
-        "callback_errors", "fenced", "late", "pending",
+        "callback_errors", "undeclared", "fenced", "late", "pending",
     ), 0,
 )  # fmt: skip
 JSON: dict[str, Any] = {
@@ -100,7 +100,7 @@ JSON: dict[str, Any] = {
         "count": {
             "type": "bolt", "instances": 2, "up": 1, "emitted": 1, "executed": 2, "acked": 3,
             "failed": 4, "failed_for_good": 1, "expired": 5, "ticks": 6, "errors": 7,
-            "callback_errors": 2, "fenced": 8, "late": 9,
+            "callback_errors": 2, "undeclared": 0, "fenced": 8, "late": 9,
             "pending": 0, "queue_bytes": 10, "queue_tuples": 3, "queue_secs": 0.25,
             "emitted_per_sec": 0.5, "executed_per_sec": 1,
             "capacity": 0.25,

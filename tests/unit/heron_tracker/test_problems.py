@@ -57,6 +57,15 @@ def test_between_two_pauses_the_cause_is_still_named_first() -> None:
     assert [each.component for each in problems(found)] == ["count", "split"]
 
 
+def test_a_bolt_that_emits_without_declared_outputs_is_named() -> None:
+    text = "count emits, but declares no outputs"
+    found = stats({"count": {"undeclared": 1200, "errors": 1, "last_error": text}})
+    assert headline(found) == (
+        "`count` has emitted 1200 tuples that are dropped: it declares no outputs; the last error"
+        " is count emits, but declares no outputs"
+    )
+
+
 @pytest.mark.parametrize(
     ("busy", "share", "expected"),
     [

@@ -144,6 +144,18 @@ def test_rows_of_instances_name_place_and_process() -> None:
     assert (there.queue_bytes, there.queue_tuples, there.queue_secs) == (8, 2, 0.5)
 
 
+def test_a_counter_that_an_older_engine_does_not_report_is_zero_there() -> None:
+    rollup = RollUp(TOPOLOGY, PACKED)
+    rollup.update(2, snapshot(1.0, undeclared=3), 1.0)
+    rollup.update(3, snapshot(1.0), 1.0)
+    assert [each.undeclared for each in rollup.instances("bolt", {})] == [3, 0]
+    rollup.update(2, snapshot(2.0, incarnation=2, undeclared=1), 2.0)
+    assert bolt_of(rollup).undeclared == 4
+    check_snapshot(snapshot(1.0))
+    with pytest.raises(ProtocolError, match="a snapshot whose undeclared is -1"):
+        check_snapshot(snapshot(1.0, undeclared=-1))
+
+
 def test_frequent_keys_of_all_instances_are_the_components() -> None:
     rollup = RollUp(TOPOLOGY, PACKED)
     hot = {"total": 100.0, "keys": [["'x'", 86.0]]}
