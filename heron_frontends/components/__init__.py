@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from heron_frontends.components.groupings import NGrouping
     from heron_frontends.components.random_sources import RandomIntegers, RandomWords
     from heron_frontends.components.sinks import Discard, Log, Print
+    from heron_frontends.components.windows import WindowCount, WindowDuration, WindowSizes
     from heron_frontends.components.words import CountTuples, CountWords, SplitWords, TotalOfCounts
 
 __all__ = [
@@ -31,6 +32,9 @@ __all__ = [
     "RandomWords",
     "SplitWords",
     "TotalOfCounts",
+    "WindowCount",
+    "WindowDuration",
+    "WindowSizes",
 ]
 
 _MODULES = {
@@ -47,6 +51,9 @@ _MODULES = {
     "RandomWords": ".random_sources",
     "SplitWords": ".words",
     "TotalOfCounts": ".words",
+    "WindowCount": ".windows",
+    "WindowDuration": ".windows",
+    "WindowSizes": ".windows",
 }
 
 

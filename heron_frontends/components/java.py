@@ -24,6 +24,10 @@ PARTIAL_KEY_GROUPING = "org.apache.storm.grouping.PartialKeyGrouping"
 _VALUES = {
     "org.apache.storm.tuple.Fields": "Fields",
     "java.time.Duration": "Duration",
+    "org.apache.storm.topology.base.BaseWindowedBolt$Count": "WindowCount",
+    "org.apache.storm.topology.base.BaseWindowedBolt$Duration": "WindowDuration",
+    "org.apache.heron.api.bolt.BaseWindowedBolt$Count": "WindowCount",
+    "com.twitter.heron.api.bolt.BaseWindowedBolt$Count": "WindowCount",
 }
 """Java class of plain values -> the Python class that stands for it"""
 _GROUPINGS = {"org.apache.storm.testing.NGrouping": "NGrouping"}
@@ -100,6 +104,8 @@ _EQUIVALENTS: Mapping[str, Equivalent] = {
     "testing.TestGlobalCount": Equivalent("CountTuples"),
     "testing.TestAggregatesCounter": Equivalent("TotalOfCounts"),
     "flux.wrappers.bolts.LogInfoBolt": Equivalent("Log"),
+    "flux.examples.TestWindowBolt": Equivalent("WindowSizes"),
+    "flux.examples.TestPrintBolt": Equivalent("Print"),
     "starter.bolt.PrinterBolt": Equivalent("Print"),
     "starter.bolt.WordCountBolt": Equivalent("CountWords"),
     "starter.WordCountTopology$WordCount": Equivalent("CountWords"),

@@ -10,7 +10,12 @@ from heron_core.errors import TopologyError
 from heron_core.records import replace
 from heron_core.topology import DEFAULT_STREAM, ComponentSpec, StreamSpec
 from heron_frontends.components import java
-from heron_frontends.flux import object_definitions, shell_components, signature_check
+from heron_frontends.flux import (
+    object_definitions,
+    shell_components,
+    signature_check,
+    window_methods,
+)
 from heron_frontends.flux.definitions import ObjectDefinition, VertexDefinition
 
 _DECLARES = "declare_output_fields"
@@ -69,10 +74,12 @@ def _python(
             f"{definition.id!r}: {definition.class_name} is not a {kind}, it has no method"
             f" {_HOOK[vertex.is_spout]}; does it belong to {other}?"
         )
+    definition, windows = window_methods.as_config(definition, found, components)
     signature_check.check_component(definition, found)
     own = getattr(found, "config", None)
     # streamparse's classes bring config of their own, of which ticks are the usual part.
     config = dict(own) if isinstance(own, dict) and not issubclass(found, BaseComponent) else {}
+    config |= windows
     if object_definitions.needs_recipe(definition):
         config[FLUX_RECIPE] = object_definitions.recipe(
             definition, definition.class_name, components
