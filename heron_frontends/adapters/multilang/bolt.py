@@ -75,14 +75,17 @@ class ShellBolt(ChildChannel, Bolt):
         """Give a tick to the child; one that is due while no child runs is left out."""
         every_secs = self.settings.tick_secs
         if self.child is not None and every_secs is not None:
-            self.put(self.child.codec.encode(tick(self._flight.own_number(), every_secs)))
+            self._given_at = time.monotonic()
+            self.put(self.child.codec.encode(tick(self._flight.add_tick(), every_secs)))
 
     def is_idle(self) -> bool:
-        """Whether the child has no tuple; one that it keeps beyond the message timeout is lost."""
+        """Whether the child has no tuple and no tick; what it keeps beyond the message timeout is
+        lost."""
         if self.child is not None and self.reader.inbox:
             return False
         kept_secs = time.monotonic() - self._given_at
-        return not self._flight or kept_secs > self.settings.message_timeout_secs
+        has_work = bool(self._flight) or self._flight.has_tick
+        return not has_work or kept_secs > self.settings.message_timeout_secs
 
     def close(self) -> None:
         """End the child; the tuples that are in it fail."""
@@ -136,7 +139,10 @@ class ShellBolt(ChildChannel, Bolt):
         try:
             tup = self._flight.settle(key)
         except KeyError:
-            self._unknown([] if key.startswith(OWN_ID) else [key])
+            if key.startswith(OWN_ID):
+                self._flight.settle_own(key)
+            else:
+                self._unknown([key])
             return
         if tup is not None:
             settle(tup)

@@ -2,7 +2,8 @@
 
 A tuple is answered when the child acked or failed it, or when it has answered a heartbeat that was
 written behind it, for it reads in order. So a child that collects a large batch before it acks any
-is not mistaken for one that does not keep up. Pure.
+is not mistaken for one that does not keep up. The same holds for a tick, which a child may leave
+without an ack: what it emits for the tick comes before its answer. Pure.
 """
 
 from itertools import count, takewhile
@@ -18,6 +19,9 @@ class InFlight:
         self.unanswered = 0
         self._held: dict[str, Any] = {}
         """None for one that was failed here while the child still has it."""
+        self._ticks: list[int] = []
+        """The numbers of those that are not answered, oldest first; never changed in place, so any
+        thread may look."""
         self._numbers = count(1)
         self._last = 0
         self._asked_behind = 0
@@ -26,9 +30,24 @@ class InFlight:
     def __len__(self) -> int:
         return len(self._held)
 
+    @property
+    def has_tick(self) -> bool:
+        """Whether the child may be at work on a tick."""
+        return bool(self._ticks)
+
     def own_number(self) -> int:
-        """A number for a heartbeat or a tick."""
+        """A number for a heartbeat."""
         return next(self._numbers)
+
+    def add_tick(self) -> int:
+        """A number for a tick, which is written behind all tuples so far."""
+        self._last = next(self._numbers)
+        self._ticks = [*self._ticks, self._last]
+        return self._last
+
+    def settle_own(self, key: str) -> None:
+        """The child acked or failed a tick, or a heartbeat, which needs neither."""
+        self._ticks = [each for each in self._ticks if key != f"{OWN_ID}{each}"]
 
     def add(self, tup: Any) -> str:
         """Take a tuple in; returns its id, which no other tuple ever has."""
@@ -67,7 +86,7 @@ class InFlight:
         return self.settle(next(iter(self._held)))
 
     def ask(self) -> None:
-        """A heartbeat is written behind all tuples so far."""
+        """A heartbeat is written behind all tuples and ticks so far."""
         self._asked_behind = self._last
 
     def answer(self) -> None:
@@ -75,10 +94,12 @@ class InFlight:
         edge = self._answered_up_to = self._asked_behind
         newer = takewhile(lambda key: int(key) > edge, reversed(self._held))
         self.unanswered = sum(1 for _ in newer)
+        self._ticks = [each for each in self._ticks if each > edge]
 
     def clear(self) -> list[Any]:
         """The child is gone: the tuples that went with it."""
         lost = [tup for tup in self._held.values() if tup is not None]
         self._held.clear()
+        self._ticks = []
         self.unanswered = 0
         return lost

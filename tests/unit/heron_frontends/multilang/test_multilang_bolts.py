@@ -202,6 +202,15 @@ def test_ticks_are_storms_and_their_acks_mean_nothing(bolt: Make) -> None:
     assert shell.counts == {}
 
 
+def test_a_child_is_at_work_on_a_tick_until_it_has_answered(bolt: Make) -> None:
+    """What it emits for the last tick before the end of a run was lost: the bolt was idle."""
+    shell = bolt(topology__tick__tuple__freq__secs=5).start()
+    shell.component.process_tick(None)
+    assert not shell.component.is_idle()
+    shell.engine.until(shell.component.is_idle)
+    assert len(shell.engine.logged) == 1
+
+
 def test_an_emit_that_fails_fails_what_it_is_anchored_to(bolt: Make) -> None:
     """A stream that is not declared, a wrong number of values: reported, no process dies; and the
     child that waits for task ids gets an answer."""

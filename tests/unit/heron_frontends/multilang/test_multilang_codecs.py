@@ -228,6 +228,27 @@ def test_a_tuple_is_answered_by_its_ack_or_by_a_heartbeat_written_behind_it() ->
         flight.settle(third)
 
 
+def test_a_tick_is_answered_by_its_ack_or_by_a_heartbeat_written_behind_it() -> None:
+    """Programs that look at the protocol alone leave ticks without an ack."""
+    flight = InFlight()
+    flight.ask()
+    acked, left = flight.add_tick(), flight.add_tick()
+    flight.answer()
+    assert flight.has_tick, "that heartbeat was written before them"
+    flight.settle_own(f"-{acked}")
+    flight.ask()
+    newer = flight.add_tick()
+    flight.answer()
+    assert flight.has_tick
+    flight.settle_own(f"-{left}")  # late, and nothing comes of it
+    flight.settle_own(f"-{newer}")
+    assert not flight.has_tick
+    flight.add_tick()
+    assert flight.clear() == []
+    assert not flight.has_tick, "it went with its child"
+    assert (len(flight), flight.unanswered) == (0, 0)
+
+
 def test_a_tuple_that_failed_here_is_in_the_child_until_that_settles_it() -> None:
     flight = InFlight()
     key, other = flight.add("a"), flight.add("b")
