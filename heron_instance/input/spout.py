@@ -20,42 +20,11 @@ from heron_instance.input.driver import (
     Report,
 )
 from heron_instance.input.emitted_ids import EmittedIds
+from heron_instance.input.failed_ids import FailedIds
 from heron_instance.options import Options
 
 WATERMARK_SECS = 0.02
 """A busy spout tells its readers of event time so often: each of them has to wake up for it."""
-FAILED_IDS_MAX = 100_000
-"""Tuple ids that are remembered until they are acked; failures beyond that count as for good."""
-
-
-class FailedIds:
-    """The ids of tuples that failed and were not acked since: what a spout emits again and what is
-    acked then has not failed for good."""
-
-    def __init__(self) -> None:
-        self._ids: set[Any] = set()
-        self._others = 0
-        """Failures whose ids cannot be remembered."""
-
-    def __len__(self) -> int:
-        return len(self._ids) + self._others
-
-    def add(self, tup_id: Any) -> None:
-        """A tuple has failed."""
-        try:
-            if len(self._ids) < FAILED_IDS_MAX or tup_id in self._ids:
-                self._ids.add(tup_id)
-                return
-        except TypeError:  # a list, say: it cannot be told from another one
-            pass
-        self._others += 1
-
-    def acked(self, tup_id: Any) -> None:
-        """A tuple is acked."""
-        try:
-            self._ids.discard(tup_id)
-        except TypeError:
-            pass
 
 
 class SpoutDriver(ComponentDriver):
@@ -307,7 +276,7 @@ class SpoutDriver(ComponentDriver):
                 continue
             settled += 1
             if replayed is not None:
-                replayed(tup_id)
+                replayed(tup_id, root)
             if ack is not None:
                 try:
                     ack(tup_id)
@@ -345,7 +314,7 @@ class SpoutDriver(ComponentDriver):
             tup_id = pending.pop(root)
             begun = self.collector.started.pop(root, None)
             self.metrics.failed += 1
-            self.failed_ids.add(tup_id)
+            self.failed_ids.add(tup_id, root, next(reversed(pending), root))
             self.metrics.expired += expired
             self.finished = False
             self._settle(fail, tup_id)

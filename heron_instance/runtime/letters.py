@@ -75,5 +75,5 @@ def give_up_emitted(driver: SpoutDriver, tup_id: Any, values: list[Any], fault: 
     origin = Origin(component, DEFAULT_STREAM, driver.outbox.task, route.spec.fields)
     if not letters.takes_values(origin, values, fault):
         return False
-    driver.failed_ids.acked(tup_id)
+    driver.failed_ids.given_up(tup_id)
     return True

@@ -288,6 +288,24 @@ def test_each_tuple_id_is_heard_of_once(first: Kind, again: Kind) -> None:
     assert (made.component.acked == [0]) == (first is Kind.ACKED)
 
 
+def test_of_two_pending_tuples_with_one_id_a_failed_one_counts_until_it_is_replayed() -> None:
+    """The ack of the other one was taken for that of its replay: the run ended with code 0."""
+    made = spout()
+
+    def emit() -> int:
+        made.component.emit([1, 1], tup_id="same")
+        return next(reversed(made.core.collector.pending))
+
+    first, second, third = emit(), emit(), emit()
+    made.core.deliver(told(Kind.FAILED, first, second))
+    assert made.core.statistics()["failed_for_good"] == 2
+    made.core.deliver(told(Kind.ACKED, third))
+    assert made.core.statistics()["failed_for_good"] == 2
+    made.core.deliver(told(Kind.ACKED, emit(), emit()))
+    assert made.core.statistics()["failed_for_good"] == 0
+    assert (len(made.component.acked), len(made.component.failed)) == (3, 2)
+
+
 def test_unknown_roots_are_not_the_spouts() -> None:
     # Its predecessor's, for example.
     made = spout()
