@@ -35,6 +35,16 @@ EXTRAS = {
     "pyspark": "spark",
 }
 """Module -> our extra that installs it."""
+OF_STORMS_COLLECTOR = {
+    "collector": "a component emits, acks and fails by its own methods, as in self.emit(values)",
+    "emitdirect": "emit with the task, as in self.emit(values, direct_task=task)",
+    "resettimeout": (
+        "raise topology.message.timeout.secs, or ack the tuple and keep the rest of its work as"
+        " state"
+    ),
+}
+"""Names of Storm's collector that components do not have, in small letters -> what does the same;
+docs/PORTING.md has them."""
 
 
 def format_error(error: BaseException) -> str:
@@ -84,17 +94,24 @@ def users_traceback(error: BaseException, debug: bool = False) -> str:
     found.__notes__ = [each for each in found.__notes__ or () if each not in notes]
     operator = getattr(error, _OPERATOR, "")
     hints = "; ".join(["", *([operator] if operator else []), *notes])
-    hints = _fields_hint(error) + hints
+    hints = _attribute_hint(error) + hints
     text = "".join(found.format()).rstrip("\n") + hints
     where = location(error)
     return f"{text} ({where})\n" if where else f"{text}\n"
 
 
-def _fields_hint(error: BaseException) -> str:
-    """What fields there are, if user code asked a tuple for one that it has not."""
-    if not isinstance(error, AttributeError) or not isinstance(error.obj, Tuple):
+def _attribute_hint(error: BaseException) -> str:
+    """What fields there are, if user code asked a tuple for one that it has not; what there is
+    here, if it asked a component for what Storm's collector has."""
+    if not isinstance(error, AttributeError):
         return ""
-    hint = error.obj.no_field(error.name or "")
+    name = error.name or ""
+    if isinstance(error.obj, Tuple):
+        hint = error.obj.no_field(name)
+    elif hasattr(error.obj, "emit"):
+        hint = OF_STORMS_COLLECTOR.get(name.replace("_", "").lower(), "")
+    else:
+        hint = ""
     return "" if hint in str(error) else f"; {hint}"
 
 

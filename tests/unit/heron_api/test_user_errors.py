@@ -8,7 +8,8 @@ import pytest
 
 from heron_api.user_errors import users_traceback
 from heronpy_compat import Bolt, Grouping, Spout, Topology
-from heronpy_compat.testing import TopologyTester
+from heronpy_compat.streamparse import Bolt as StormBolt
+from heronpy_compat.testing import ComponentTester, TopologyTester
 
 Write = Callable[[str, str], str]
 
@@ -72,6 +73,85 @@ class Fails(Bolt):
 
     def process_tick(self, tup: Any) -> None:
         raise LookupError("in a tick")
+
+
+class OfJava(Bolt):
+    """As its author knows it from Storm's OutputCollector."""
+
+    outputs = ["word"]
+
+    def process(self, tup: Any) -> None:
+        getattr(self, tup.values[0])
+
+
+class StormOfJava(StormBolt):
+    outputs = ["word"]
+
+    def process(self, tup: Any) -> None:
+        getattr(self, tup.values[0])
+
+
+@pytest.mark.parametrize(
+    ("name", "cure"),
+    [
+        ("reset_timeout", "raise topology.message.timeout.secs, or ack the tuple and keep"),
+        ("resetTimeout", "raise topology.message.timeout.secs, or ack the tuple and keep"),
+        ("collector", "as in self.emit(values)"),
+        ("emitDirect", "as in self.emit(values, direct_task=task)"),
+        ("emmit", ""),
+    ],
+)
+@pytest.mark.parametrize("kind", [OfJava, StormOfJava])
+def test_what_only_storms_collector_has_is_told_with_what_does_the_same(
+    kind: Any, name: str, cure: str
+) -> None:
+    with ComponentTester(kind, inputs={"words": ["word"]}) as tester:
+        with pytest.raises(AttributeError, match=name):
+            tester.process([name])
+        (problem,) = tester.errors
+        last = problem.text.splitlines()[-1]
+        assert cure in last
+        assert (";" in last.partition("attribute")[2]) == bool(cure)
+        assert tester.failed == [1]
+
+
+class HoldsLong(Bolt):
+    """Keeps a tuple for a minute, as a batch of the outside world takes."""
+
+    auto_ack = False
+
+    def initialize(self, config: Any, context: Any) -> None:
+        self.held: list[Any] = []
+
+    def process(self, tup: Any) -> None:
+        self.held.append(tup)
+
+    def process_tick(self, tup: Any) -> None:
+        for each in self.held:
+            self.ack(each)
+        self.held.clear()
+
+
+@pytest.mark.parametrize(("timeout_secs", "acked", "failed"), [(30, [], [1]), (90, [1], [])])
+def test_a_tuple_that_is_held_for_a_minute_needs_a_longer_message_timeout(
+    timeout_secs: int, acked: list[int], failed: list[int]
+) -> None:
+    """What PORTING.md says in place of collector.resetTimeout(tuple)."""
+    config = {
+        "topology.reliability.mode": "ATLEAST_ONCE",
+        "topology.message.timeout.secs": timeout_secs,
+        "topology.tick.tuple.freq.secs": 60,
+    }
+
+    class Holding(Topology):
+        words = Words.spec()
+        holds = HoldsLong.spec(inputs={words: Grouping.SHUFFLE})
+
+    with TopologyTester(Holding, config=config) as tester:
+        tester.run_spouts(1)
+        tester.advance(61)
+        tester.errors("holds")
+        assert (tester.acked("words"), tester.failed("words")) == (acked, failed)
 
 
 class Careless(Topology):
