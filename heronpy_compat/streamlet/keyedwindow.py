@@ -17,5 +17,15 @@ class KeyedWindow:
         self._key = key
         self._window = window
 
+    @property
+    def key(self) -> Any:
+        """What the elements have in common."""
+        return self._key
+
+    @property
+    def window(self) -> Window:
+        """When they happened."""
+        return self._window
+
     def __repr__(self) -> str:
         return f"KeyedWindow {{key: {self._key}, window: {self._window}}}"
