@@ -11,7 +11,7 @@ import pyarrow as pa
 from heron_api.bolt.batch_bolt import BatchBolt
 from heron_api.bolt.bolt import Bolt
 from heron_core.errors import ComponentError
-from heron_core.wire.columns import REFUSALS, column_of
+from heron_core.wire.columns import REFUSALS, column_of, field_left_out
 from heron_spark.blocks import Block
 
 NAME = "__dataframe"
@@ -122,6 +122,8 @@ class BatchSink(FrameSink, BatchBolt):
         return found.combine_chunks().to_batches()[0]
 
     def _cast(self, field: pa.Field, column: pa.ChunkedArray) -> pa.ChunkedArray:
+        if more := field_left_out(column.type, field.type):
+            raise misfit(self._stream, field, ValueError(f"{more!r} is not a field of it"))
         try:
             return column.cast(field.type)
         except (pa.ArrowException, ValueError) as error:

@@ -103,6 +103,27 @@ def rows_of(record_batch: pa.RecordBatch) -> list[list[Any]]:
     return list(map(list, zip(*columns, strict=True)))
 
 
+def field_left_out(given: pa.DataType, wanted: pa.DataType) -> str:
+    """A field of a struct, however deep, that a type has and the wanted one has not: a cast leaves
+    it out. Empty if there is none."""
+    if pa.types.is_dictionary(given):
+        return field_left_out(given.value_type, wanted)
+    if pa.types.is_struct(given) and pa.types.is_struct(wanted):
+        kinds = {each.name: each.type for each in wanted}
+        left_out = (
+            field_left_out(each.type, kinds[each.name]) if each.name in kinds else each.name
+            for each in given
+        )
+        return next(filter(None, left_out), "")
+    if pa.types.is_map(given) and pa.types.is_map(wanted):
+        return field_left_out(given.key_type, wanted.key_type) or field_left_out(
+            given.item_type, wanted.item_type
+        )
+    if hasattr(given, "value_type") and hasattr(wanted, "value_type"):
+        return field_left_out(given.value_type, wanted.value_type)
+    return ""
+
+
 def in_utc(record_batch: pa.RecordBatch) -> pa.RecordBatch:
     """The same instants as times of UTC, in whichever time zone the columns show them."""
     schema = pa.schema([pa.field(each.name, _in_utc(each.type)) for each in record_batch.schema])
@@ -178,10 +199,9 @@ def _as_arrow_takes_it(value: Any, kind: pa.DataType) -> Any:
     if pa.types.is_struct(kind) and (is_sequence or isinstance(value, Mapping)):
         known = {each.name: each.type for each in kind}
         given = value if isinstance(value, Mapping) else dict(zip(known, value, strict=True))
-        return {
-            name: _as_arrow_takes_it(each, known[name]) if name in known else each
-            for name, each in given.items()
-        }
+        if more := next((name for name in given if name not in known), None):
+            raise ValueError(f"{more!r} is not a field of {kind}")  # Arrow leaves it out
+        return {name: _as_arrow_takes_it(each, known[name]) for name, each in given.items()}
     if pa.types.is_list(kind) and is_sequence:
         return [_as_arrow_takes_it(each, kind.value_type) for each in value]
     return value

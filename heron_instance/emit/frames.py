@@ -2,6 +2,7 @@
 
 A RecordBatch or Table of pyarrow, a DataFrame of pandas or polars or anything else that speaks
 Arrow's C interface, and a dict of columns. Columns are found by their names; others are left out.
+Fields of a struct are part of a value: one that is not declared is refused.
 A column of another type is cast only if each value keeps what it is, as the check of tuples has it.
 """
 
@@ -15,7 +16,7 @@ from pyarrow import types
 from heron_core.field_types import SHOWN_CHARACTERS, fits_of
 from heron_core.topology import StreamSpec
 from heron_core.validation import choices
-from heron_core.wire.columns import column_of, first_line, schema_of
+from heron_core.wire.columns import column_of, field_left_out, first_line, schema_of
 
 _KINDS = (
     (types.is_boolean, "boolean"),
@@ -124,6 +125,8 @@ def _column(table: pa.Table, at: int, stream: StreamSpec, where: str) -> pa.Chun
     given, kind = _kind(column.type), _kind(wanted)
     if given not in ("null", kind) and given not in _FROM.get(kind, ()):
         raise TypeError(f"{label} {column.type}")
+    if more := field_left_out(column.type, wanted):
+        raise TypeError(f"{label} {column.type}: {more!r} is not a field of the declared type")
     try:
         return column.cast(wanted)
     except (pa.ArrowException, ValueError) as error:

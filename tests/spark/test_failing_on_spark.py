@@ -53,8 +53,8 @@ def test_a_tuple_that_a_bolt_fails_is_counted_and_told_at_the_end(watched: Watch
     stats = metrics.stats(None, time.monotonic())
     failed = COUNT // EVERY
     assert shortfall_line(stats) == (
-        f"INCOMPLETE: {failed} tuples failed for good; seen: {COUNT} tuples emitted without declared"
-        " outputs, and dropped"
+        f"INCOMPLETE: {failed} tuples failed for good;"
+        f" seen: {COUNT} tuples emitted without declared outputs, and dropped"
     )
     late = COUNT // EVERY // 2
     assert late_lines(stats)[0].startswith(f"by_events: {late} tuples came too late for a window")

@@ -144,6 +144,9 @@ def test_infinity_in_a_config_arrives(value: object) -> None:
         ("org.apache.storm.hdfs.bolt.HdfsBolt", "heronpy_compat.connectors.files.FileSink"),
         ("org.apache.storm.jdbc.bolt.JdbcInsertBolt", "database.DatabaseSink"),
         ("org.apache.storm.bolt.JoinBolt", "window_join and interval_join"),
+        ("org.apache.storm.topology.base.BaseWindowedBolt", "WindowedBolt (docs/WINDOWS.md"),
+        ("org.apache.storm.streams.StreamBuilder", "streamlets (docs/GUIDE.md, Streamlets)"),
+        ("storm.trident.TridentTopology", "streamlets with EFFECTIVELY_ONCE"),
     ],
 )
 def test_a_java_class_whose_work_ours_do_names_ours(

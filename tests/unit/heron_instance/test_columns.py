@@ -449,3 +449,40 @@ def test_a_list_in_a_frame_is_a_column_of_the_declared_type_whatever_is_in_it() 
     ]
     with pytest.raises(TypeError, match=r"field 's' is declared as .*, but the frame has a list"):
         made.component.emit_batch({**frame, "s": [[{"unknown": 1}]] * 3})
+
+
+STRUCT = {"a": 1, "more": 2}
+
+
+@pytest.mark.parametrize(
+    ("declared", "value"),
+    [
+        ("struct<a:int>", STRUCT),
+        ("array<struct<a:int>>", [STRUCT]),
+        ("struct<s:struct<a:int>>", {"s": STRUCT}),
+    ],
+)
+@pytest.mark.parametrize("library", ["pyarrow", "polars", "pandas"])
+def test_a_frame_whose_structs_have_a_field_more_is_refused(
+    declared: str, value: Any, library: str
+) -> None:
+    """Arrow's cast leaves it out: the value was cut in silence."""
+    typed = StreamSpec("default", ("v",), types=(declared,))
+    made = make(Source, reads(SHUFFLE), outputs=[typed])
+    frame: Any = pa.table({"v": [value]})
+    if library == "polars":
+        frame = pytest.importorskip("polars").from_arrow(frame)
+    elif library == "pandas":
+        frame = pytest.importorskip("pandas").DataFrame({"v": [value]})
+    with pytest.raises(TypeError, match="'more' is not a field of the declared type"):
+        made.component.emit_batch(frame)
+    assert sent(made) == []
+
+
+def test_a_map_whose_structs_have_a_field_more_is_refused() -> None:
+    typed = StreamSpec("default", ("v",), types=("map<string,struct<a:int>>",))
+    made = make(Source, reads(SHUFFLE), outputs=[typed])
+    item = pa.struct([("a", pa.int32()), ("more", pa.int32())])
+    column = pa.array([[("k", STRUCT)]], pa.map_(pa.string(), item))
+    with pytest.raises(TypeError, match="'more' is not a field of the declared type"):
+        made.component.emit_batch(pa.table({"v": column}))

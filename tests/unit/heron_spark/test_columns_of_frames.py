@@ -109,6 +109,22 @@ def test_what_a_dataframe_cannot_hold_is_told_with_its_stream_and_field(kind: An
         sink.take_blocks()
 
 
+@pytest.mark.parametrize("kind", [BatchSink, TupleSink])
+def test_a_struct_with_a_field_that_the_dataframe_has_not_is_told(kind: Any) -> None:
+    """Its value was left out in silence."""
+    schema = pa.schema([("s", pa.struct([("a", pa.int64())]))])
+    sink = kind(delegate=SimpleNamespace(logger=None))
+    sink.initialize({SCHEMA: bytes(schema.serialize()), STREAM: "bolt.default"}, CONTEXT)
+    if kind is BatchSink:
+        sink.process_batch(pa.record_batch({"s": [{"a": 1, "more": 2}]}))
+    else:
+        sink.process(SimpleNamespace(values=[{"a": 1, "more": 2}]))
+    with pytest.raises(
+        ComponentError, match=r"^bolt.default: field 's' .*'more' is not a field of"
+    ):
+        sink.take_blocks()
+
+
 def test_each_task_of_a_stream_has_a_reader_of_its_own() -> None:
     grouping = SameIndex()
     grouping.prepare(CONTEXT, "bolt", "default", [12, 11])

@@ -232,3 +232,38 @@ def test_what_is_printed_does_not_get_between_the_messages(tmp_path: Path) -> No
     assert log["command"] == "log"
     assert said[-1] == {"command": "ack", "id": "1"}
     assert done.returncode == 2
+
+
+class Told:
+    """A log in place of pystorm.component's own, as tests of components replace it."""
+
+    def __init__(self) -> None:
+        self.lines: list[tuple[str, str]] = []
+
+    def __getattr__(self, level: str) -> Callable[..., None]:
+        return lambda text, *values, **_: self.lines.append((level, text % values))
+
+
+def test_a_test_may_replace_the_log_of_pystorms_module(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As pystorm's own tests do: `patch("pystorm.component.log")`."""
+    from heronpy_compat.pystorm import Bolt
+
+    class Broken(Bolt):
+        def process(self, tup: Any) -> None:
+            raise ValueError("mine")
+
+        def raise_exception(self, exception: BaseException, tup: Any = None) -> None:
+            raise LookupError("while it is told")
+
+    told = Told()
+    monkeypatch.setattr("heronpy_compat.pystorm.component.log", told)
+    Pipe(tmp_path, "json").run(Broken, tuple_of("a", "1"))
+    assert told.lines == [
+        ("error", "Exception in Broken.run()"),
+        ("error", "While trying to handle previous exception..."),
+    ]
+    told.lines.clear()
+    Pipe(tmp_path, "json").run(Bolt)
+    assert told.lines == [("info", "Exiting because parent Storm process went away.")]
