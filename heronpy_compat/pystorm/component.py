@@ -217,7 +217,7 @@ class Component:
             try:
                 self._run()
             except StormWentAwayError:
-                self._exit(EXIT_WENT_AWAY)
+                self._went_away()
             except Exception as error:
                 self._tell(error)
                 if self.exit_on_exception:
