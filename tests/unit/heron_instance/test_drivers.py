@@ -294,7 +294,8 @@ def test_of_two_pending_tuples_with_one_id_a_failed_one_counts_until_it_is_repla
 
     def emit() -> int:
         made.component.emit([1, 1], tup_id="same")
-        return next(reversed(made.core.collector.pending))
+        root: int = next(reversed(made.core.collector.pending))
+        return root
 
     first, second, third = emit(), emit(), emit()
     made.core.deliver(told(Kind.FAILED, first, second))

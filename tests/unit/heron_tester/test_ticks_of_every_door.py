@@ -4,6 +4,7 @@ import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -76,7 +77,7 @@ SHELL = """    className: org.apache.storm.flux.wrappers.bolts.FluxShellBolt
     constructorArgs: [{command}, [component, stream, task, values]]
     configMethods: [{{name: addComponentConfig, args: [topology.tick.tuple.freq.secs, 2]}}]"""
 STORMS = ["__system", "__tick", -1, [2]]
-HERONS = ["__system", "__tick", None, []]
+HERONS: list[Any] = ["__system", "__tick", None, []]
 """As heronpy makes them: without a task and without values."""
 
 

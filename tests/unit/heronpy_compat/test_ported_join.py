@@ -40,7 +40,7 @@ def test_a_left_join_has_the_rows_without_a_match(tmp_path: Path) -> None:
     with TopologyTester(str(tmp_path / "ported_join.py")) as tester:
         tester.run_spouts()
         tester.finish()
-        assert sorted(tester.values("joiner")) == sorted([*INNER, [2, "female", None]])
+        assert sorted(tester.values("joiner")) == [*INNER[:2], [2, "female", None], INNER[2]]
 
 
 def at_the_same_time(rows: list[Any]) -> Any:
