@@ -1,0 +1,84 @@
+"""What reports of instances come to: stats, OpenMetrics, Heron's and Storm's answers, as recorded.
+
+`golden/reports.json` has the reports as they travel, `golden/numbers.json` what is made of them:
+what other programs read. `python tests/unit/heron_tracker/test_recorded_reports.py` writes the
+second file again; each difference is one for these programs.
+"""
+
+import json
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from tracker_support import NOW, PACKING, SPEC, snapshot, stats
+
+from heron_core.algorithms.rollup import Queue, RollUp
+from heron_core.records import replace
+from heron_core.stats import EVERY_COMPONENT
+from heron_io.open_metrics import exposition
+from heron_tracker import storm_views
+from heron_tracker.heron_metrics import Wanted, component_metrics
+from heron_tracker.open_metrics import service_families
+from heron_tracker.snapshot import TopologySnapshot
+
+GOLDEN = Path(__file__).parent / "golden"
+ACCEPT = "application/openmetrics-text; version=1.0.0"
+QUEUES = {
+    task: Queue(1000 * task, 10 * task, 0.25 * task, 2000 * task, 3000 * task) for task in (1, 2, 4)
+}
+LIVE = {1, 2, 4, 5}
+"""Task 3 is silent."""
+URL = "http://here"
+
+
+def looked_at() -> TopologySnapshot:
+    """The topology after all reports."""
+    rollup = RollUp(SPEC, PACKING)
+    for at, each in enumerate(json.loads((GOLDEN / "reports.json").read_text())):
+        report = each["report"]
+        for kind in ("execute", "process", "complete"):  # keys of JSON are text
+            buckets = report[kind]["histogram"]
+            report[kind]["histogram"] = {int(bucket): n for bucket, n in buckets.items()}
+        rollup.update(each["task"], report, float(at))
+    rows = rollup.wanted_instances(EVERY_COMPONENT, QUEUES, LIVE)
+    assert rows is not None
+    found = stats(instances_given=rows, in_flight=rollup.in_flight())
+    return snapshot(replace(found, components=rollup.components(QUEUES, LIVE)))
+
+
+def added(component: str, series: str, secs: int) -> float:
+    """A history in which each series has another number."""
+    return float(sum(map(ord, component + series)) + secs)
+
+
+def answers() -> dict[str, Any]:
+    """What each door says."""
+    found = looked_at()
+    assert found.stats is not None
+    text = exposition(partial(service_families, [found], {}), ACCEPT)[0].decode()
+    families = sorted(f"# HELP {each}" for each in text.split("# HELP ")[1:])
+    heron = {name: component_metrics(found, Wanted(name), 0, (), NOW) for name in found.components}
+    storm = {
+        name: storm_views.component(found, name, added, storm_views.ALL_TIME, URL)
+        for name in found.components
+    }
+    whole = storm_views.topology(found, added, "600", NOW, URL)
+    return {
+        "stats": found.stats.to_json(),
+        "open_metrics": [family.splitlines() for family in families],
+        "heron": heron,
+        "storm": {**storm, "topology": whole},
+    }
+
+
+def written() -> str:
+    """The file: keys and families of metrics in order, which has no meaning."""
+    return json.dumps(answers(), indent=1, sort_keys=True) + "\n"
+
+
+def test_all_doors_answer_what_they_answered_before() -> None:
+    assert written() == (GOLDEN / "numbers.json").read_text()
+
+
+if __name__ == "__main__":
+    (GOLDEN / "numbers.json").write_text(written())
