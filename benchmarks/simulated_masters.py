@@ -12,9 +12,15 @@ from typing import Any
 import msgpack
 import zmq
 
-from heron_core.algorithms.counted import KINDS
 from heron_core.algorithms.rollup import Queue, RollUp
+from heron_core.instance_report import (
+    DISTRIBUTIONS,
+    NOTHING_REPORTED,
+    Distribution,
+    InstanceReport,
+)
 from heron_core.plans import packing_to_json
+from heron_core.records import replace
 from heron_core.state_tree import (
     execution_path,
     keys_path,
@@ -126,19 +132,16 @@ class SimulatedMaster:
         )  # fmt: skip
 
 
-def _report(task: int, secs: float) -> dict[str, Any]:
+def _report(task: int, secs: float) -> InstanceReport:
     """What an instance says that does a thousand tuples a second."""
     done = int(secs * 1000) + task
-    latency = {"total_secs": done / 1e4, "number": done,
-               "histogram": dict.fromkeys(BUCKETS, done // 20 + 1)}  # fmt: skip
-    return {
-        "executed": done, "acked": done, "failed": 0, "failed_for_good": 0, "expired": 0,
-        "ticks": 0, "errors": 0, "callback_errors": 0, "fenced": 0, "late": 0,
-        "emitted": {"default": done}, "pending": 0, "busy_secs": secs / 4, "last_error": None,
-        "finished": False, **dict.fromkeys(KINDS, latency), "at": secs, "incarnation": 1,
-        "pid": 1000 + task, "user": {"words": done}, "user_totals": {"words": done},
-        "stuck_secs": 0.0, "cpu_share": 0.25, "memory_bytes": 40_000_000 + done % 1000,
-    }  # fmt: skip
+    latency = Distribution(done / 1e4, done, dict.fromkeys(BUCKETS, done // 20 + 1))
+    return replace(
+        NOTHING_REPORTED, **dict.fromkeys(DISTRIBUTIONS, latency),
+        executed=done, acked=done, emitted_by_stream={"default": done}, busy_secs=secs / 4,
+        at=secs, incarnation=1, pid=1000 + task, user={"words": done}, user_totals={"words": done},
+        cpu_share=0.25, memory_bytes=40_000_000 + done % 1000,
+    )  # fmt: skip
 
 
 class MasterSockets:

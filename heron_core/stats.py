@@ -4,10 +4,17 @@ Names are those of the JSON (`heronpy stats --json`), except where a field says 
 """
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Protocol
+from typing import Annotated, Any, ClassVar, Protocol
 
 from msgspec import Struct, field
 
+from heron_core.instance_report import (
+    InstanceNumbers,
+    Summed,
+    SummedNumbers,
+    counter,
+    level,
+)
 from heron_core.topology_events import TopologyEvent
 from heron_core.typed_json import from_json, to_json
 
@@ -67,39 +74,17 @@ class HotKeyStats(Struct, frozen=True, kw_only=True):
     """Of the component's input, 0 to 1, as far as a sample shows."""
 
 
-class ComponentStats(Struct, frozen=True, kw_only=True):
+class ComponentStats(SummedNumbers, frozen=True, kw_only=True):
     """One component: the sum over its instances, those included that an update or a crash ended."""
 
+    inherits_last: ClassVar[bool] = True
     type: str
     """"spout" or "bolt"."""
     instances: int
     """How many there are by plan."""
     up: int
     """How many of them have reported lately."""
-    emitted: int
-    """Tuples, as all counters are."""
-    executed: int
-    acked: int
-    failed: int
-    failed_for_good: int
-    """Of the failed, as things stand: those that nobody has replayed with success. A bolt's had no
-    tuple id; a spout's have not been acked since."""
-    expired: int
-    """Of the failed: those that were not acked in time."""
-    ticks: int
-    """Tick tuples executed."""
-    errors: int
-    """Exceptions of user code."""
-    callback_errors: int
-    """Of them those that fail no tuple: in next_tuple, ack, fail, on_finish, …"""
-    undeclared: int = 0
-    """Tuples that a bolt has emitted although it declares no outputs: they were dropped."""
-    fenced: int
-    """Dropped because they were routed by an older physical plan."""
-    late: int
-    """Acks or fails of a tuple that was acked or failed already."""
-    pending: int
-    """Tuples of a spout that are neither acked nor failed yet."""
+    emitted: Annotated[int, counter("Tuples emitted", metric="emitted_tuples")]
     queue_bytes: int
     """What waits for the component in stream managers, or was handed to it and is not processed."""
     queue_tuples: int = 0
@@ -128,64 +113,62 @@ class ComponentStats(Struct, frozen=True, kw_only=True):
     """Of its input that is grouped by fields, the most frequent first; by a sample of it."""
 
 
-class InstanceStats(Struct, frozen=True, kw_only=True):
+class InstanceStats(InstanceNumbers, frozen=True, kw_only=True):
     """One instance; its counters are those of its present process."""
 
+    inherits_last: ClassVar[bool] = True
     instance: str
     """component[index]"""
     task: int
-    up: bool
-    """Whether it has reported lately."""
+    up: Annotated[bool, level(
+        "1 if the instance has reported lately", summed=Summed.NOW, heron="__up", metric="up"
+    )]  # fmt: skip
     container: int
     pid: int | None
     """None if it has not reported yet."""
-    restarts: int
-    emitted_per_sec: float
-    executed_per_sec: float
-    capacity: float
-    """Share of its time that it works, 0 to 1."""
-    queue_bytes: int
-    queue_tuples: int = 0
-    queue_secs: float = 0.0
-    """How long it needs for them, as far as one can see."""
-    executed: int
-    acked: int
-    failed: int
-    failed_for_good: int
-    expired: int
-    ticks: int
-    errors: int
-    callback_errors: int
-    undeclared: int = 0
-    fenced: int
-    late: int
-    pending: int
-    stuck_secs: float
-    """For how long it has been in one call of user code, if that is too long; else 0."""
-    user: Mapping[str, Any]
-    user_totals: Mapping[str, Any] = field(default_factory=dict)
-    emitted: int = 0
-    cpu_share: float = 0.0
-    """Of one core, by all its threads."""
-    memory_bytes: int = 0
-    """In RAM, what it shares with other processes included."""
+    restarts: Annotated[int, level(
+        "Processes that it had before the present one", heron="__restarts", metric="restarts"
+    )]  # fmt: skip
+    emitted: Annotated[int, counter(
+        "Tuples emitted by the present process", heron="__emit-count", metric="emitted_tuples",
+        more="a tuple for three tasks counts once",
+    )] = 0  # fmt: skip
+    emitted_per_sec: Annotated[float, level(
+        "Tuples emitted per second, between its last two reports", summed=Summed.NOW
+    )]  # fmt: skip
+    executed_per_sec: Annotated[float, level(
+        "Tuples executed per second, between its last two reports", summed=Summed.NOW
+    )]  # fmt: skip
+    capacity: Annotated[float, level(
+        "Share of its time that the instance works", summed=Summed.MOST, heron="__capacity",
+        metric="busy_ratio",
+    )]  # fmt: skip
+    queue_tuples: Annotated[int, level(
+        "Tuples that wait for the instance", summed=Summed.NOW, heron="__queue-tuples",
+        metric="queue_tuples", more="in its stream manager, or handed to it and not processed",
+    )] = 0  # fmt: skip
+    queue_bytes: Annotated[int, level(
+        "Bytes that wait for the instance", summed=Summed.NOW, heron="__queue-bytes",
+        metric="queue_bytes",
+    )]  # fmt: skip
+    queue_secs: Annotated[float, level(
+        "How long the instance needs for them", summed=Summed.MOST, heron="__queue-secs",
+        metric="queue_seconds", more="by its reports so far",
+    )] = 0.0  # fmt: skip
+    received_bytes: Annotated[int, counter(
+        "From its stream manager", summed=Summed.ALONE, heron="__received-bytes",
+        metric="received_bytes", more="in messages of the data plane, by that one's process",
+    )] = 0  # fmt: skip
+    sent_bytes: Annotated[int, counter(
+        "To its stream manager", summed=Summed.ALONE, heron="__sent-bytes", metric="sent_bytes"
+    )] = 0  # fmt: skip
     emitted_by_stream: Mapping[str, int] = field(default_factory=dict)
     executed_by_input: Mapping[str, int] = field(default_factory=dict)
     clock: ClockStats | None = None
-    busy_secs: float = 0.0
-    """How long its present process has worked."""
-    waited_secs: float = 0.0
-    """For so long of that it was held by back-pressure, in the middle of a batch."""
-    received_bytes: int = 0
-    """From its stream manager, in messages of the data plane; counted by that one's process."""
-    sent_bytes: int = 0
-    """To its stream manager."""
     latency_secs: Mapping[str, float] = field(default_factory=dict)
     """execute, process or complete -> the sum of those that were measured, by its process."""
     latency_samples: Mapping[str, int] = field(default_factory=dict)
     """How many that were."""
-    fixed_state: bool = False
-    """Whether it keeps state that belongs to this instance and cannot be divided: Heron's put()."""
     next_try_secs: float = 0.0
     """Until its next process starts, if it has none and has ended several times in a row; else
     0."""

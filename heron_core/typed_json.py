@@ -3,7 +3,7 @@
 A field's key is its name, or the one that `msgspec.field(name=…)` gives it. A field with a
 default may be absent, and is left out when it is None. The field that a class names in `rest` gets
 the keys of no other field; where a class has none, such keys are ignored, so that an older reader
-understands a newer writer.
+understands a newer writer. A class with `inherits_last` is written with its own fields first.
 """
 
 import reprlib
@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from enum import Enum
 from functools import cache, partial
 from types import NoneType, UnionType
-from typing import Any, TypeVar, Union, get_args, get_origin
+from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
 
 from msgspec import Struct
 from msgspec.structs import FieldInfo, fields
@@ -20,6 +20,9 @@ from heron_core.errors import ProtocolError
 
 REST = "rest"
 """The class variable that names the field for all other keys."""
+
+INHERITS_LAST = "inherits_last"
+"""The class variable that says so."""
 
 T = TypeVar("T")
 Reader = Callable[[Any, str], Any]
@@ -39,7 +42,11 @@ def to_json(value: Any) -> Any:
 
 @cache
 def _fields(kind: type[Struct]) -> tuple[FieldInfo, ...]:
-    return fields(kind)
+    found = fields(kind)
+    if getattr(kind, INHERITS_LAST, False):
+        own = kind.__annotations__
+        return tuple(sorted(found, key=lambda each: each.name not in own))
+    return found
 
 
 def _rest(kind: type[Struct]) -> str | None:
@@ -72,6 +79,8 @@ def _reader(hint: Any) -> Reader:
     if hint is Any:
         return lambda value, where: value
     origin, arguments = get_origin(hint), get_args(hint)
+    if origin is Annotated:
+        return _reader(arguments[0])
     if origin in (Union, UnionType):
         (only,) = [each for each in arguments if each is not NoneType]
         return partial(_read_optional, _reader(only))

@@ -11,7 +11,9 @@ from typing import Any
 
 from msgspec import Struct
 
+from heron_core.instance_report import InstanceReport, to_wire
 from heron_core.plans import TopologyState
+from heron_core.records import replace
 from heron_core.traces import report_of
 from heron_core.wire import messages
 from heron_instance.events import (
@@ -220,31 +222,30 @@ class ControlCore:
         return [SendControl(report)]
 
     def _heartbeat(self, now: float) -> Out:
-        snapshot = self.snapshot(now)
-        self.pace.reported(snapshot, now)
-        calls = snapshot["executed"] + snapshot["ticks"]
-        is_held, held_secs = not self._shared.may_send, snapshot["waited_secs"]
-        secs = self.watchdog.check(calls, is_held, now, held_secs)
+        report = self.report(now)
+        self.pace.reported(report, now)
+        calls, is_held = report.executed + report.ticks, not self._shared.may_send
+        secs = self.watchdog.check(calls, is_held, now, report.waited_secs)
         out = self.traces()
-        snapshot["stuck_secs"] = self.watchdog.stuck_secs
+        report = replace(report, stuck_secs=self.watchdog.stuck_secs)
         if secs is not None:
             out.append(ReportLongCall(secs))
-        out.append(SendControl(messages.InstanceHeartbeat(self.identity.task, snapshot)))
+        out.append(SendControl(messages.InstanceHeartbeat(self.identity.task, to_wire(report))))
         return out
 
-    def snapshot(self, now: float) -> dict[str, Any]:
-        """The instance's newest metrics, as the master gets them."""
+    def report(self, now: float) -> InstanceReport:
+        """What the driver counts, and what is known of the process."""
         sent, processed, _ = self._driver.counts()
-        return {
-            **self._driver.statistics(),
-            "sent": sent,
-            "processed": processed,
-            "user": self._user_metrics.read(now),
-            "user_totals": dict(self._user_metrics.totals),
-            "at": now,
-            "incarnation": self.identity.incarnation,
-            "pid": self.identity.pid,
-        }
+        return replace(
+            self._driver.statistics(),
+            sent=sent,
+            processed=processed,
+            user=self._user_metrics.read(now),
+            user_totals=dict(self._user_metrics.totals),
+            at=now,
+            incarnation=self.identity.incarnation,
+            pid=self.identity.pid,
+        )
 
     def validate(self) -> None:
         """AssertionError if what was heard of the plan does not fit."""

@@ -18,6 +18,7 @@ import zmq
 
 from heron_core.errors import ProtocolError
 from heron_core.exit_codes import ExitCode
+from heron_core.instance_report import to_wire
 from heron_core.records import replace
 from heron_core.traces import dated
 from heron_core.wire import message_codec, messages
@@ -125,8 +126,8 @@ class ControlThread(threading.Thread):
             if self._socket in ready:
                 self._receive(self._socket.recv())
         self._perform(core.control.traces())
-        snapshot = core.control.snapshot(time.monotonic())
-        self.send(messages.InstanceHeartbeat(core.identity.task, snapshot))
+        report = core.control.report(time.monotonic())
+        self.send(messages.InstanceHeartbeat(core.identity.task, to_wire(report)))
         self._send_outgoing()
         close_watched(self._socket, CLOSE_LINGER_MS)
         self._context.term()

@@ -14,7 +14,7 @@ from msgspec import Struct
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
 
-from heron_core.instance_series import SERIES
+from heron_core.instance_report import DISTRIBUTIONS, Kind, Summed, measures_of
 from heron_core.stats import ComponentStats, InstanceStats, TopologyStats
 from heron_io.duration_histograms import durations
 from heron_io.metrics_text import encoder
@@ -70,7 +70,7 @@ def topology_families(topologies: Topologies, native: bool) -> Iterator[Metric]:
             for each in topologies
             if each.stats is not None
             for component, stats in each.stats.components.items()
-            for kind in ("execute", "process", "complete")
+            for kind in DISTRIBUTIONS
         ),
         native,
     )
@@ -121,17 +121,11 @@ def _topologies(topologies: Topologies) -> Iterator[Metric]:
 def _components(topologies: Topologies) -> Iterator[Metric]:
     counters = {
         name: CounterMetricFamily(
-            f"{PREFIX}component_{metric}", f"{text}, ended processes included.",
+            f"{PREFIX}component_{measure.metric}", f"{measure.what}, ended processes included.",
             labels=COMPONENT_LABELS,
         )
-        for name, metric, text in (
-            ("emitted", "emitted_tuples", "Tuples emitted"),
-            ("executed", "executed_tuples", "Tuples executed, or calls of next_tuple"),
-            ("acked", "acked_tuples", "Tuples acked"),
-            ("failed", "failed_tuples", "Tuples failed"),
-            ("expired", "expired_tuples", "Tuples of a spout not acked in time"),
-            ("errors", "errors", "Exceptions of user code"),
-        )
+        for name, measure in measures_of(ComponentStats).items()
+        if measure.summed is Summed.EVER and measure.metric
     }  # fmt: skip
     latency = GaugeMetricFamily(
         f"{PREFIX}component_latency_seconds",
@@ -142,7 +136,7 @@ def _components(topologies: Topologies) -> Iterator[Metric]:
         for component, stats in _components_of(each):
             for name, family in counters.items():
                 family.add_metric((each.name, component), getattr(stats, name))
-            for kind in ("execute", "process", "complete"):
+            for kind in DISTRIBUTIONS:
                 found = getattr(stats.latency, kind)
                 for quantile, key in QUANTILES:
                     value = getattr(found, key)
@@ -225,13 +219,15 @@ def _instances(topologies: Topologies) -> Iterator[Metric]:
         for each in topologies
         for instance in each.instances
     ]
-    for series in SERIES.values():
-        if not series.metric:
+    for name, measure in measures_of(InstanceStats).items():
+        if not measure.metric:
             continue
-        kind = CounterMetricFamily if series.counts else GaugeMetricFamily
-        family = kind(f"{PREFIX}instance_{series.metric}", series.help, labels=INSTANCE_LABELS)
+        kind = CounterMetricFamily if measure.kind is Kind.COUNTER else GaugeMetricFamily
+        family = kind(
+            f"{PREFIX}instance_{measure.metric}", f"{measure.what}.", labels=INSTANCE_LABELS
+        )
         for labels, instance in labelled:
-            family.add_metric(labels, float(series.read(instance)))
+            family.add_metric(labels, float(getattr(instance, name)))
         yield family
     paused = CounterMetricFamily(
         f"{PREFIX}instance_paused_seconds", "Held back by back-pressure.", labels=INSTANCE_LABELS

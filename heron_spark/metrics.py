@@ -1,11 +1,10 @@
 """The numbers of a run, as `heronpy stats` shows those of any topology. Pure."""
 
 from collections.abc import Mapping
-from typing import Any
 
 from heron_core.algorithms.clocks import slowest
-from heron_core.algorithms.counted import KINDS
 from heron_core.algorithms.rollup import Queue, RollUp
+from heron_core.instance_report import report_of_json
 from heron_core.plans import PackingPlan, TopologyState
 from heron_core.stats import QueryStats, StreamManagerStats
 from heron_core.topology import TopologySpec
@@ -31,7 +30,7 @@ class QueryMetrics:
         """A batch is done at `now`, in seconds of any monotonic clock."""
         self._batch, self._batch_secs = progress.batch, progress.secs
         for each in progress.facts:
-            self._rollup.update(each["task"], _with_whole_buckets(each["statistics"]), now)
+            self._rollup.update(each["task"], report_of_json(each["statistics"]), now)
 
     def stats(self, component: str | None, now: float) -> QueryStats:
         """All that batches tell; the command server knows state, drained and ready."""
@@ -58,15 +57,3 @@ class QueryMetrics:
             errors={},
             instances=self._rollup.wanted_instances(component, NO_QUEUES),
         )
-
-
-def _with_whole_buckets(statistics: Mapping[str, Any]) -> dict[str, Any]:
-    """A snapshot that was JSON, whose keys are text, as an instance makes it."""
-    latencies = {
-        kind: {
-            **statistics[kind],
-            "histogram": {int(key): n for key, n in statistics[kind]["histogram"].items()},
-        }
-        for kind in KINDS
-    }
-    return {**statistics, **latencies}

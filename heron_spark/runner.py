@@ -16,6 +16,7 @@ from heron_api.incarnation import Incarnation
 from heron_api.state.component_state import ComponentState
 from heron_api.user_errors import format_error
 from heron_core.errors import ComponentError
+from heron_core.instance_report import to_wire
 from heron_core.wire.frames import Frames
 from heron_frontends.adapters.construct import construct
 from heron_instance.control_core import Identity
@@ -315,7 +316,7 @@ class Runner:
             "secs": round(time.monotonic() - marks.began, 6),
             "state_bytes": state_bytes,
             "finished": finished,
-            "statistics": self._core.control.snapshot(time.monotonic()),
+            "statistics": to_wire(self._core.control.report(time.monotonic())),
             "printed": [f"{self.label} | {line}" for line in self._lines.take()],
         }
 

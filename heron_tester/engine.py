@@ -113,16 +113,24 @@ class Engine:
         """Counters summed over the instances, and the user's own metrics since the last look."""
         total: dict[str, Any] = {}
         for instance in self.instances(component, task):
-            _add(total, {name: instance.driver.statistics()[name] for name in COUNTERS})
+            report = instance.driver.statistics()
+            _add(total, {name: getattr(report, field) for name, field in COUNTERS.items()})
             registered = instance.context.metrics.items()
             user = {name: metric.get_value_and_reset() for name, (metric, _) in registered}
             _add(total, {"user": user})
         return total
 
 
-COUNTERS = (
-    "executed", "emitted", "acked", "failed", "expired", "ticks", "errors", "undeclared", "pending",
-)  # fmt: skip
+COUNTERS: Mapping[str, str] = {
+    "emitted": "emitted_by_stream",
+    **{
+        name: name
+        for name in (
+            "executed", "acked", "failed", "expired", "ticks", "errors", "undeclared", "pending",
+        )
+    },
+}  # fmt: skip
+"""What a test may look at -> the field of a report."""
 
 
 def _add(total: dict[str, Any], more: Mapping[str, Any]) -> None:

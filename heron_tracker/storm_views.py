@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import quote
 
 from heron_core.config import MESSAGE_TIMEOUT_SECS
+from heron_core.instance_report import measures_of
 from heron_core.plans import ContainerPlan, TopologyState
 from heron_core.stats import ComponentStats, InstanceStats, LatencyStats
 from heron_core.topology import ComponentSpec
@@ -38,9 +39,11 @@ STATUS: Mapping[str, str] = {
     TopologyState.KILLED: "KILLED",
 }
 """Storm's words for states; others are told as they are."""
-NUMBERS = {"emitted": "__emit-count", "executed": "__execute-count", "acked": "__ack-count",
-           "failed": "__fail-count"}  # fmt: skip
-"""Storm's name -> the series in the history."""
+NUMBERS = {
+    name: measures_of(InstanceStats)[name].heron
+    for name in ("emitted", "executed", "acked", "failed")
+}
+"""Storm's name, which is ours -> the series in the history."""
 
 Added = Callable[[str, str, int], float]
 """(component, series, seconds) -> what was added in so many seconds, by the history."""

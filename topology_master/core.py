@@ -323,22 +323,20 @@ class TopologyMaster:
         if container not in life.plan.containers:
             return
         life.measurements.take_stream_manager(heartbeat, life.packings)
-        for task, snapshot in heartbeat.instances.items():
+        for task, report in heartbeat.instances.items():
             try:
-                self._take_snapshot(container, task, snapshot, now)
+                self._take_report(container, task, report, now)
             except ProtocolError as error:
                 self._malformed(str(error), now, out)
         life.advance(now, out)
 
-    def _take_snapshot(
-        self, container: int, task: int, snapshot: messages.Json, now: float
-    ) -> None:
+    def _take_report(self, container: int, task: int, data: messages.Json, now: float) -> None:
         life = self._life
-        taken = life.measurements.take_snapshot(container, task, snapshot, life.plan, now)
-        if taken:
-            stuck_secs = float(snapshot["stuck_secs"])
-            life.incidents.heard_of_call(task, stuck_secs, life.plan.packing, now)
-        if taken and snapshot["finished"]:
+        report = life.measurements.take_report(container, task, data, life.plan, now)
+        if report is None:
+            return
+        life.incidents.heard_of_call(task, report.stuck_secs, life.plan.packing, now)
+        if report.finished:
             # A master that took over was not told when it happened.
             life.termination.spout_finished(task, True)
 

@@ -1,4 +1,4 @@
-"""What heartbeats tell: the instances' snapshots, the stream managers' counters, pauses, errors."""
+"""What heartbeats tell: the instances' reports, the stream managers' counters, pauses, errors."""
 
 import reprlib
 from collections.abc import Iterable, Mapping, Set
@@ -6,8 +6,9 @@ from typing import Any
 
 from msgspec import Struct
 
-from heron_core.algorithms.rollup import Queue, RollUp, are_numbers, check_snapshot
+from heron_core.algorithms.rollup import Queue, RollUp, are_numbers
 from heron_core.errors import ProtocolError
+from heron_core.instance_report import InstanceReport, report_of
 from heron_core.plans import PackingPlan, instance_name
 from heron_core.records import replace
 from heron_core.stats import ComponentStats, InstanceStats, PauseStats, StreamManagerStats
@@ -95,20 +96,20 @@ class Measurements:
         self._paused[heartbeat.container] = paused
         self._stream_managers[heartbeat.container] = counters
 
-    def take_snapshot(
-        self, container: int, task: int, snapshot: Json, plan: CurrentPlan, now: float
-    ) -> bool:
-        """What an instance says of itself; False for a late one of before the last update.
+    def take_report(
+        self, container: int, task: int, data: Json, plan: CurrentPlan, now: float
+    ) -> InstanceReport | None:
+        """What an instance says of itself; None for a late report of before the last update.
         ProtocolError if it is malformed or of an instance that is not in the container."""
         if plan.packing.container_of.get(task) != container:
             if plan.former.container_of.get(task) == container:
-                return False
-            raise ProtocolError(f"a snapshot of task {task}, which is not in {container}")
-        check_snapshot(snapshot)
-        self._rollup.update(task, snapshot, now)
+                return None
+            raise ProtocolError(f"a report of task {task}, which is not in {container}")
+        report = report_of(data)
+        self._rollup.update(task, report, now)
         self._errors.pop(task, None)
         self._next_tries.heard_of(task, now)
-        return True
+        return report
 
     def fresh(self, since: float, silent: Set[int]) -> set[int]:
         """The tasks that were heard of since then, and are in none of the `silent` containers."""
@@ -201,7 +202,7 @@ class Measurements:
         assert self._paused.keys() <= containers, "pauses of no container"
         assert self._errors.keys() <= tasks, "an error of no task"
         assert {task for task, _ in self._pauses()} <= tasks, "a pause of no task"
-        assert self._rollup.tasks <= tasks, "a snapshot of no task"
+        assert self._rollup.tasks <= tasks, "a report of no task"
 
 
 def stream_manager_stats(metrics: Mapping[str, Any]) -> StreamManagerStats:

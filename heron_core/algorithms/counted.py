@@ -5,27 +5,27 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from heron_core.algorithms.histogram import merged
 from heron_core.algorithms.user_metrics import summed
+from heron_core.instance_report import (
+    DISTRIBUTIONS,
+    Distribution,
+    InstanceReport,
+    Summed,
+    SummedNumbers,
+    measures_of,
+)
 
-Snapshot = Mapping[str, Any]
-
-SUMS = (
-    "executed", "acked", "failed", "failed_for_good", "expired", "ticks", "errors",
-    "callback_errors", "fenced", "late", "undeclared",
-)  # fmt: skip
+SUMS: tuple[str, ...] = tuple(
+    name for name, measure in measures_of(SummedNumbers).items() if measure.summed is Summed.EVER
+)
 DELIVERIES = ("sent", "processed")
 """Of an instance; not known of a task of a query."""
-MAY_LACK = (*DELIVERIES, "undeclared")
-"""What some snapshots do not have: those of a query, and of an engine that does not count it yet
-(`heronpy update --engine` mixes both)."""
-KINDS = ("execute", "process", "complete")
-BY_STREAM = ("emitted", "inputs")
-"""What a snapshot counts by stream; `inputs` only that of a bolt."""
+BY_STREAM: Mapping[str, str] = {"emitted": "emitted_by_stream", "inputs": "executed_by_input"}
+"""What a report counts by stream: its name in the statistics that a master keeps -> its field."""
 
 
 class Counted(Struct):
-    """The sum of the snapshots of some processes."""
+    """The sum of the reports of some processes."""
 
     processes: int = 0
     emitted: float = 0
@@ -34,24 +34,24 @@ class Counted(Struct):
     streams: dict[str, dict[str, float]] = field(default_factory=dict)
     """By names of BY_STREAM: stream -> how many."""
     user_totals: dict[str, Any] = field(default_factory=dict)
-    latencies: dict[str, dict[str, Any]] = field(default_factory=dict)
-    """By names of KINDS: total_secs, number, histogram."""
+    latencies: dict[str, Distribution] = field(default_factory=dict)
+    """By names of DISTRIBUTIONS."""
 
     @staticmethod
-    def of(snapshots: Iterable[Snapshot]) -> "Counted":
+    def of(reports: Iterable[InstanceReport]) -> "Counted":
         """The sum of these."""
         counted = Counted()
-        for each in snapshots:
+        for each in reports:
             counted.add(each)
         return counted
 
-    def add(self, snapshot: Snapshot) -> None:
+    def add(self, report: InstanceReport) -> None:
         """One process more."""
-        sums = {key: snapshot.get(key, 0) for key in (*SUMS, *DELIVERIES)}
-        latencies = {kind: snapshot[kind] for kind in KINDS}
-        streams = {key: dict(snapshot.get(key, {})) for key in BY_STREAM}
-        emitted = sum(snapshot["emitted"].values())
-        self.join(Counted(1, emitted, sums, streams, dict(snapshot["user_totals"]), latencies))
+        sums = {key: getattr(report, key) for key in (*SUMS, *DELIVERIES)}
+        latencies = {kind: getattr(report, kind) for kind in DISTRIBUTIONS}
+        streams = {key: dict(getattr(report, name)) for key, name in BY_STREAM.items()}
+        emitted = sum(report.emitted_by_stream.values())
+        self.join(Counted(1, emitted, sums, streams, dict(report.user_totals), latencies))
 
     def join(self, other: "Counted") -> None:
         """Some processes more."""
@@ -67,10 +67,10 @@ class Counted(Struct):
             self.user_totals = summed((self.user_totals, other.user_totals))
         for kind, latency in other.latencies.items():
             before = self.latencies.get(kind)
-            if before is None or not before["number"]:
+            if before is None or not before.number:
                 self.latencies[kind] = latency
-            elif latency["number"]:
-                self.latencies[kind] = _joined(before, latency)
+            elif latency.number:
+                self.latencies[kind] = before.joined(latency)
 
     def to_json(self) -> dict[str, Any]:
         """As a master keeps it for its successor: all but the latencies, which are large."""
@@ -93,11 +93,3 @@ class Counted(Struct):
         }
         totals = dict(data["user_totals"])
         return Counted(int(data["processes"]), data["emitted"] + 0, sums, streams, totals)
-
-
-def _joined(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        "total_secs": one["total_secs"] + other["total_secs"],
-        "number": one["number"] + other["number"],
-        "histogram": merged((one["histogram"], other["histogram"])),
-    }

@@ -1,21 +1,28 @@
-"""Roll-up of the instances' snapshots to components: sums, merged histograms, rates, capacity.
+"""Roll-up of the instances' reports to components: sums, merged histograms, rates, capacity.
 
 An instance that was restarted counts from zero again: what its predecessor had counted is kept as
 a base, so a component's numbers never fall.
 """
 
-import reprlib
 from collections.abc import Callable, Iterable, Mapping, Set
-from itertools import chain
 from typing import Any, NamedTuple
 
-from heron_core.algorithms.clock_state import is_clock_state
 from heron_core.algorithms.clocks import clock_stats, slowest
-from heron_core.algorithms.counted import DELIVERIES, KINDS, MAY_LACK, SUMS, Counted, Snapshot
+from heron_core.algorithms.counted import DELIVERIES, SUMS, Counted
 from heron_core.algorithms.histogram import percentile_secs
-from heron_core.algorithms.hot_keys import are_hot_keys, joined
-from heron_core.algorithms.user_metrics import are_user_metrics, rolled_up
-from heron_core.errors import ProtocolError
+from heron_core.algorithms.hot_keys import joined
+from heron_core.algorithms.user_metrics import rolled_up
+from heron_core.instance_report import (
+    DISTRIBUTIONS,
+    NOTHING_REPORTED,
+    NUMBER_MAX,
+    Distribution,
+    InstanceNumbers,
+    InstanceReport,
+    Summed,
+    SummedNumbers,
+    measures_of,
+)
 from heron_core.plans import PackingPlan, instance_name, leaving
 from heron_core.stats import (
     EVERY_COMPONENT,
@@ -28,86 +35,25 @@ from heron_core.stats import (
 )
 from heron_core.topology import TopologySpec
 
-NUMBER_MAX = float(1 << 50)
-"""Nothing is counted so far in 35 years at a million a second, and sums of thousands of such
-numbers still fit into the 64 bits of a message."""
-BUCKET_MAX = 400
-"""10^23 seconds."""
-
-
-def _is_number(value: object) -> bool:
-    return type(value) in (int, float) and 0 <= value <= NUMBER_MAX  # type: ignore[operator]
+_OF_PRESENT: Mapping[Summed, Callable[[Iterable[float]], float]] = {
+    Summed.NOW: sum,
+    Summed.MOST: lambda numbers: max(numbers, default=0),
+}
+LEVELS = {
+    name: _OF_PRESENT[measure.summed]
+    for name, measure in measures_of(SummedNumbers).items()
+    if measure.summed in _OF_PRESENT
+}
+"""What a component has of the present processes of its instances -> how it is made of theirs."""
+OF_INSTANCE: tuple[str, ...] = InstanceNumbers.__struct_fields__
+"""What stands in an instance's row as it was reported."""
 
 
 def are_numbers(value: object) -> bool:
     """Whether it is a mapping whose values can be rolled up."""
-    return type(value) is dict and all(map(_is_number, value.values()))
-
-
-def _are_counts(value: Any) -> bool:
-    """Whether it is how many by stream."""
-    return are_numbers(value) and all(type(each) is str for each in value)
-
-
-def _is_latency(value: Any) -> bool:
-    """What heron_instance.runtime.metrics.Latencies.snapshot makes."""
-    if type(value) is not dict or not value.keys() >= {"total_secs", "number", "histogram"}:
-        return False
-    return (
-        _is_number(value["total_secs"])
-        and _is_number(value["number"])
-        and _is_histogram(value["histogram"])
+    return type(value) is dict and all(
+        type(each) in (int, float) and 0 <= each <= NUMBER_MAX for each in value.values()
     )
-
-
-def _is_histogram(value: Any) -> bool:
-    # As a whole, not bucket by bucket: of a thousand instances there are a hundred thousand.
-    if type(value) is not dict or not set(map(type, chain(value, value.values()))) <= {int}:
-        return False
-    counts = value.values()
-    return not value or (
-        0 <= min(value) <= max(value) <= BUCKET_MAX
-        and 0 <= min(counts) <= max(counts) <= NUMBER_MAX
-    )
-
-
-_CHECKS: dict[str, Callable[[Any], bool]] = {
-    **{
-        key: _is_number
-        for key in (*SUMS, "pending", "busy_secs", "stuck_secs", "at")
-        if key not in MAY_LACK
-    },
-    **dict.fromkeys(KINDS, _is_latency),
-    "emitted": _are_counts,
-    "incarnation": lambda value: type(value) is int,
-    "pid": lambda value: type(value) is int,
-    "finished": lambda value: type(value) is bool,
-    "last_error": lambda value: value is None or type(value) is str,
-    "user": are_user_metrics,
-    "user_totals": are_user_metrics,
-}
-USAGE = ("cpu_share", "memory_bytes", "waited_secs")
-"""What a process uses, and how long it waits; it is absent where nobody measures it."""
-
-
-def check_snapshot(snapshot: Snapshot) -> None:
-    """ProtocolError if an instance's snapshot lacks something that is rolled up, or holds nonsense
-    there: a number that is none, or so large that sums would not fit into a message."""
-    for key, is_valid in _CHECKS.items():
-        if key not in snapshot or not is_valid(snapshot[key]):
-            raise ProtocolError(f"a snapshot whose {key} is {reprlib.repr(snapshot.get(key)):.200}")
-    for key in MAY_LACK:
-        if not _is_number(snapshot.get(key, 0)):
-            raise ProtocolError(f"a snapshot whose {key} is {reprlib.repr(snapshot.get(key)):.200}")
-    if not are_hot_keys(snapshot.get("hot_keys")):
-        found = reprlib.repr(snapshot["hot_keys"])
-        raise ProtocolError(f"a snapshot whose hot_keys are {found:.200}")
-    if not _are_counts(snapshot.get("inputs", {})):
-        raise ProtocolError(f"a snapshot whose inputs are {reprlib.repr(snapshot['inputs']):.200}")
-    if not is_clock_state(snapshot.get("clock")):
-        raise ProtocolError(f"a snapshot whose clock is {reprlib.repr(snapshot['clock']):.200}")
-    if not all(_is_number(snapshot.get(key, 0)) for key in USAGE):
-        raise ProtocolError(f"a snapshot without sense in {' or '.join(USAGE)}")
 
 
 class Queue(NamedTuple):
@@ -152,14 +98,14 @@ class Rates:
 
 
 class RollUp:
-    """The newest snapshot of each task, and what its earlier processes had counted."""
+    """The newest report of each task, and what its earlier processes had counted."""
 
     def __init__(self, topology: TopologySpec, packing: PackingPlan) -> None:
         self._submitted = topology
         self._packing = packing
-        self._newest: dict[int, Snapshot] = {}
+        self._newest: dict[int, InstanceReport] = {}
         self._heard_at: dict[int, float] = {}
-        """task id -> when it sent its newest snapshot, on our clock"""
+        """task id -> when it sent its newest report, on our clock"""
         self._bases: dict[int, Counted] = {}
         """task id -> what its processes had counted that have ended"""
         self._remembered: dict[int, tuple[int, Counted]] = {}
@@ -172,7 +118,7 @@ class RollUp:
 
     @property
     def tasks(self) -> set[int]:
-        """The tasks of which there is a snapshot."""
+        """The tasks of which there is a report."""
         return set(self._newest)
 
     def apply_packing(self, packing: PackingPlan) -> None:
@@ -195,30 +141,28 @@ class RollUp:
                 self._gone.setdefault(component, Counted()).join(counted)
         self._packing = packing
 
-    def update(self, task: int, snapshot: Snapshot, now: float) -> None:
-        """Take a task's snapshot."""
+    def update(self, task: int, report: InstanceReport, now: float) -> None:
+        """Take a task's report."""
         self._counts.pop(task, None)
         before = self._newest.get(task)
         remembered = self._remembered.pop(task, None)
-        if remembered is not None and remembered[0] != snapshot["incarnation"]:
+        if remembered is not None and remembered[0] != report.incarnation:
             self._bases.setdefault(task, Counted()).join(remembered[1])
-        if before is not None and before["incarnation"] != snapshot["incarnation"]:
+        if before is not None and before.incarnation != report.incarnation:
             self._bases.setdefault(task, Counted()).add(before)
-        elif before is not None and before["at"] >= snapshot["at"]:
+        elif before is not None and before.at >= report.at:
             return
-        self._newest[task] = snapshot
+        self._newest[task] = report
         self._heard_at[task] = now
-        emitted = sum(snapshot["emitted"].values())
-        self._rates.update(
-            task, snapshot["at"], emitted, snapshot["executed"], snapshot["busy_secs"]
-        )
+        emitted = sum(report.emitted_by_stream.values())
+        self._rates.update(task, report.at, emitted, report.executed, report.busy_secs)
 
     # --- what a successor has to know -----------------------------------------------------------
 
     def to_json(self) -> dict[str, Any]:
         """The counts of all processes, those included that have ended."""
         newest = {
-            str(task): {"incarnation": each["incarnation"], **Counted.of((each,)).to_json()}
+            str(task): {"incarnation": each.incarnation, **Counted.of((each,)).to_json()}
             for task, each in self._newest.items()
         }
         for task, (incarnation, counted) in self._remembered.items():
@@ -274,10 +218,12 @@ class RollUp:
             counted.join(each)
         newest = [self._newest[task] for task in tasks if task in self._newest]
         rates = [self._rates.of(task) for task in tasks if task in alive]
-        errors = [each["last_error"] for each in newest if each["last_error"]]
-        sums = {key: counted.sums.get(key, 0) for key in SUMS}
+        errors = [each.last_error for each in newest if each.last_error]
+        numbers = {key: counted.sums.get(key, 0) for key in SUMS}
+        for key, total in LEVELS.items():
+            numbers[key] = total(getattr(each, key) for each in newest)
         if is_spout:  # what a process that is gone would have replayed is for its source to know
-            sums["failed_for_good"] = sum(each["failed_for_good"] for each in newest)
+            numbers["failed_for_good"] = sum(each.failed_for_good for each in newest)
         return ComponentStats(
             type="spout" if is_spout else "bolt",
             instances=len(tasks),
@@ -285,8 +231,7 @@ class RollUp:
             emitted=counted.emitted,  # type: ignore[arg-type]
             emitted_by_stream=counted.streams.get("emitted", {}),  # type: ignore[arg-type]
             executed_by_input=counted.streams.get("inputs", {}),  # type: ignore[arg-type]
-            **sums,  # type: ignore[arg-type]
-            pending=sum(each["pending"] for each in newest),
+            **numbers,  # type: ignore[arg-type]
             queue_bytes=sum(each.size_bytes for each in waiting),
             queue_tuples=sum(each.tuples for each in waiting),
             queue_secs=max((each.secs for each in waiting), default=0.0),
@@ -294,17 +239,17 @@ class RollUp:
             executed_per_sec=sum(each[1] for each in rates),
             capacity=max((each[2] for each in rates), default=0.0),
             latency=ComponentLatencies(
-                **{kind: _latency(counted.latencies.get(kind)) for kind in KINDS}
+                **{kind: _latency(counted.latencies.get(kind)) for kind in DISTRIBUTIONS}
             ),
             last_error=errors[-1] if errors else None,
-            user=rolled_up(each["user"] for each in newest),
+            user=rolled_up(each.user for each in newest),
             user_totals=counted.user_totals,
             clock=slowest(self._clock(task) for task in tasks),
             hot_keys=_hot_keys(newest),
         )
 
     def _clock(self, task: int) -> ClockStats | None:
-        state = self._newest.get(task, {}).get("clock")
+        state = self._newest.get(task, NOTHING_REPORTED).clock
         return None if state is None else clock_stats(self._packing, task, state)
 
     def _counted(self, task: int) -> Counted:
@@ -325,9 +270,12 @@ class RollUp:
         were; None if some of them did not say."""
         if len(self._newest) < len(self._packing.instances):
             return None
-        ended = (each.sums for each in (*self._bases.values(), *self._gone.values()))
-        everyone: list[Mapping[str, Any]] = [*self._newest.values(), *ended]
-        sent, processed = (sum(int(each.get(key, 0)) for each in everyone) for key in DELIVERIES)
+        ended = [each.sums for each in (*self._bases.values(), *self._gone.values())]
+        sent, processed = (
+            sum(getattr(each, key) for each in self._newest.values())
+            + sum(int(each.get(key, 0)) for each in ended)
+            for key in DELIVERIES
+        )
         return max(0, sent - processed)
 
     def wanted_instances(
@@ -350,16 +298,16 @@ class RollUp:
         )
 
     def _instance(self, task: int, queue: Queue, is_up: bool) -> InstanceStats:
-        snapshot = self._newest.get(task)
+        found = self._newest.get(task)
+        report = found or NOTHING_REPORTED
         emitted, executed, busy = self._rates.of(task) if is_up else (0.0, 0.0, 0.0)
         base = self._bases.get(task)
-        keys = (*SUMS, "pending", "stuck_secs")
         return InstanceStats(
             instance=instance_name(self._packing, task),
             task=task,
             up=is_up,
             container=self._packing.container_of[task],
-            pid=snapshot["pid"] if snapshot else None,
+            pid=found.pid if found else None,
             restarts=base.processes if base else 0,
             emitted_per_sec=emitted,
             executed_per_sec=executed,
@@ -367,45 +315,37 @@ class RollUp:
             queue_bytes=queue.size_bytes,
             queue_tuples=queue.tuples,
             queue_secs=queue.secs,
-            **{key: snapshot.get(key, 0) if snapshot else 0 for key in keys},
-            emitted=sum(snapshot["emitted"].values()) if snapshot else 0,
-            emitted_by_stream=snapshot["emitted"] if snapshot else {},
-            executed_by_input=snapshot.get("inputs", {}) if snapshot else {},
-            user=snapshot["user"] if snapshot else {},
-            user_totals=snapshot["user_totals"] if snapshot else {},
-            cpu_share=float(snapshot.get("cpu_share", 0.0)) if snapshot else 0.0,
-            memory_bytes=int(snapshot.get("memory_bytes", 0)) if snapshot else 0,
+            **{key: getattr(report, key) for key in OF_INSTANCE},
+            emitted=sum(report.emitted_by_stream.values()),
+            emitted_by_stream=report.emitted_by_stream,
+            executed_by_input=report.executed_by_input,
             clock=self._clock(task),
-            busy_secs=float(snapshot["busy_secs"]) if snapshot else 0.0,
-            waited_secs=float(snapshot.get("waited_secs", 0.0)) if snapshot else 0.0,
             received_bytes=queue.received_bytes,
             sent_bytes=queue.sent_bytes,
-            latency_secs=_by_kind(snapshot, "total_secs"),
-            latency_samples=_by_kind(snapshot, "number"),
-            fixed_state=bool(snapshot.get("fixed_state")) if snapshot else False,
+            latency_secs=_by_kind(report, "total_secs"),
+            latency_samples=_by_kind(report, "number"),
         )
 
 
-def _by_kind(snapshot: Snapshot | None, what: str) -> dict[str, Any]:
+def _by_kind(report: InstanceReport, what: str) -> dict[str, Any]:
     """Kind of latency -> a number of it, where any was measured."""
-    if snapshot is None:
-        return {}
-    return {kind: snapshot[kind][what] for kind in KINDS if snapshot[kind]["number"]}
+    found = ((kind, getattr(report, kind)) for kind in DISTRIBUTIONS)
+    return {kind: getattr(each, what) for kind, each in found if each.number}
 
 
-def _hot_keys(newest: Iterable[Snapshot]) -> tuple[HotKeyStats, ...]:
-    samples = (found for each in newest if (found := each.get("hot_keys")) is not None)
+def _hot_keys(newest: Iterable[InstanceReport]) -> tuple[HotKeyStats, ...]:
+    samples = (each.hot_keys for each in newest if each.hot_keys is not None)
     return tuple(HotKeyStats(key=text, share=share) for text, share in joined(samples))
 
 
-def _latency(found: Mapping[str, Any] | None) -> LatencyStats:
+def _latency(found: Distribution | None) -> LatencyStats:
     """Mean and percentiles in milliseconds; None without samples."""
     if found is None:
         return LatencyStats(mean_ms=None, p50_ms=None, p99_ms=None)
-    number, histogram = found["number"], found["histogram"]
+    number, histogram = found.number, found.histogram
     p50, p99 = percentile_secs(histogram, 0.5), percentile_secs(histogram, 0.99)
     return LatencyStats(
-        mean_ms=found["total_secs"] / number * 1000 if number else None,
+        mean_ms=found.total_secs / number * 1000 if number else None,
         p50_ms=None if p50 is None else p50 * 1000,
         p99_ms=None if p99 is None else p99 * 1000,
         buckets=histogram,

@@ -57,7 +57,7 @@ class RegisterInstance(Registration, frozen=True, array_like=True, tag=True, kw_
 
 
 class InstanceHeartbeat(Struct, frozen=True, array_like=True, tag=True):
-    """An instance lives; `metrics` is its cumulative snapshot (heron_instance.runtime.metrics)."""
+    """An instance lives; `metrics` is its report (heron_core.instance_report)."""
 
     task: Whole
     metrics: Json
@@ -354,7 +354,7 @@ class PauseStatistics(NamedTuple):
 
 
 class Heartbeat(Struct, frozen=True, array_like=True, tag=True):
-    """A stream manager lives: its own counters and the newest snapshot of its instances."""
+    """A stream manager lives: its own counters and the newest reports of its instances."""
 
     container: Whole
     metrics: Json

@@ -10,6 +10,7 @@ from heron_core.algorithms.event_windows.values import END_OF_TIME
 from heron_core.algorithms.source_watermarks import SourceWatermarks
 from heron_core.dead_letters import REPLAYED
 from heron_core.errors import ProtocolError
+from heron_core.instance_report import InstanceReport
 from heron_core.plans import PackingPlan
 from heron_core.state.in_flight_table import Item
 from heron_core.topology import TopologySpec
@@ -465,25 +466,21 @@ class BoltDriver(FailedCalls):
         has_ticks = self._ticks.interval_secs is not None
         assert self._ticks.next_at == NEVER or has_ticks, "a tick that nobody wants"
 
-    def statistics(self) -> dict[str, Any]:
-        """The snapshot for the master; the batch under way counts as busy up to now."""
-        collector = self.collector
-        self.metrics.acked = self.outbox.acks_counted + len(self.outbox.acked)
-        self.metrics.failed = collector.failed
-        self.metrics.failed_for_good = collector.failed_for_good
+    def statistics(self) -> InstanceReport:
+        """See ComponentDriver; the batch under way counts as busy up to now."""
+        collector, outbox, metrics = self.collector, self.outbox, self.metrics
+        metrics.acked = outbox.acks_counted + len(outbox.acked)
+        metrics.failed, metrics.failed_for_good = collector.failed, collector.failed_for_good
+        metrics.late = outbox.late
         routes = collector.router.routes
         under_way = self.clock() - self._busy_since if self._busy else 0.0
-        return self.metrics.snapshot(
-            {
-                "busy_secs": self.metrics.busy_secs + under_way,
-                "emitted": {name: route.emits[0] for name, route in routes.items()},
-                "inputs": self._inputs.by_name(),
-                "pending": 0,
-                "finished": self._finished,
-                "waited_secs": self.outbox.waited_secs,
-                "fixed_state": self.has_fixed_state(),
-                "hot_keys": self._key_samples.snapshot,
-                "late": self.outbox.late,
-                "clock": self._clock_state(),
-            }
+        return metrics.report(
+            busy_secs=metrics.busy_secs + under_way,
+            emitted_by_stream={name: route.emits[0] for name, route in routes.items()},
+            executed_by_input=self._inputs.by_name(),
+            finished=self._finished,
+            waited_secs=outbox.waited_secs,
+            fixed_state=self.has_fixed_state(),
+            hot_keys=self._key_samples.snapshot,
+            clock=self._clock_state(),
         )

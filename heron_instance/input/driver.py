@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 
 from heron_api.user_errors import users_traceback
 from heron_core.errors import ComponentError, ProtocolError, TopologyStopped
+from heron_core.instance_report import InstanceReport
 from heron_core.plans import PackingPlan
 from heron_core.traces import Execution
 from heron_core.wire.frames import Frames, Header, Kind
@@ -217,8 +218,8 @@ class ComponentDriver:
         """What was executed of traced trees since the last call; from the control thread."""
         return []
 
-    def statistics(self) -> dict[str, Any]:
-        """The snapshot for the master; may be called from another thread."""
+    def statistics(self) -> InstanceReport:
+        """What the driver knows of the instance report; may be called from another thread."""
         raise NotImplementedError
 
     def validate(self) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 from heron_core.algorithms.clock_state import ClockState, clock_state
 from heron_core.algorithms.event_windows.values import END_OF_TIME, NO_WATERMARK
 from heron_core.errors import ProtocolError
+from heron_core.instance_report import InstanceReport
 from heron_core.plans import PackingPlan
 from heron_core.wire.frames import Frames, Kind, header_of
 from heron_core.wire.packets import decode_roots
@@ -354,19 +355,16 @@ class SpoutDriver(ComponentDriver):
         assert not strangers, f"timed, but not pending: roots {strangers}"
         assert not self.active or self._planned, "active without a plan"
 
-    def statistics(self) -> dict[str, Any]:
-        """The snapshot for the master."""
+    def statistics(self) -> InstanceReport:
+        """See ComponentDriver."""
         routes = self.collector.router.routes
         self.metrics.failed_for_good = len(self.failed_ids)
-        return self.metrics.snapshot(
-            {
-                "emitted": {name: route.emits[0] for name, route in routes.items()},
-                "pending": len(self.collector.pending),
-                "finished": self.finished,
-                "late": 0,
-                "waited_secs": self.outbox.waited_secs,
-                "clock": self._clock_state(),
-            }
+        self.metrics.pending = len(self.collector.pending)
+        return self.metrics.report(
+            emitted_by_stream={name: route.emits[0] for name, route in routes.items()},
+            finished=self.finished,
+            waited_secs=self.outbox.waited_secs,
+            clock=self._clock_state(),
         )
 
     def _clock_state(self) -> ClockState | None:

@@ -1,14 +1,21 @@
-"""What one instance counts, cumulative since its start, and its snapshot for the master.
+"""What one instance counts since its start, for its reports (heron_core.instance_report).
 
 Execute latency: time in `process` (or `next_tuple`); process latency: from receipt to ack; complete
 latency: from a spout's emit to its ack. Sums and counts are of all tuples for execute latency, of
 a sample of 1 in 16 for the others; histograms are of samples (heron_core.algorithms.histogram).
 """
 
-from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from heron_core.algorithms.histogram import bucket_of
+from heron_core.instance_report import (
+    DISTRIBUTIONS,
+    NOTHING_REPORTED,
+    NUMBERS,
+    Distribution,
+    InstanceReport,
+)
+from heron_core.records import replace
 
 
 class Latencies:
@@ -30,59 +37,41 @@ class Latencies:
         bucket = bucket_of(duration_secs)
         self.histogram[bucket] = self.histogram.get(bucket, 0) + 1
 
-    def snapshot(self) -> dict[str, Any]:
-        """Plain values for a message."""
-        return {
-            "total_secs": self.total_secs,
-            "number": self.number,
-            "histogram": dict(self.histogram),
-        }
+    def snapshot(self) -> Distribution:
+        """As they are now; from any thread."""
+        return Distribution(self.total_secs, self.number, dict(self.histogram))
 
 
 class Metrics:
-    """The counters of one instance; the collector and the outbox hold those of their own."""
+    """The numbers of a report that a driver counts itself: `metrics.NAME += 1`, for each field of
+    SummedNumbers. A name that is none raises AttributeError. The collector and the outbox have
+    numbers of their own, which the driver's `statistics` fetches."""
+
+    __slots__ = (*NUMBERS, *DISTRIBUTIONS, "busy_secs", "last_error")
+
+    busy_secs: float
+    last_error: str | None
+    execute: Latencies
+    process: Latencies
+    complete: Latencies
 
     def __init__(self) -> None:
-        self.executed = 0
-        self.acked = 0
-        self.failed = 0
-        self.failed_for_good = 0
-        """Of the failed, as things stand: those that nobody has replayed with success."""
-        self.expired = 0
-        self.ticks = 0
-        self.errors = 0
-        self.callback_errors = 0
-        """Of the errors: those outside of a tuple's processing, which fail no tuple."""
-        self.undeclared = 0
-        """Tuples that a bolt without declared outputs has emitted: they were dropped."""
-        self.fenced = 0
-        """Batches of an older plan that were dropped."""
+        for name in NUMBERS:
+            setattr(self, name, 0)
+        for name in DISTRIBUTIONS:
+            setattr(self, name, Latencies())
         self.busy_secs = 0.0
-        self.last_error: str | None = None
-        self.execute = Latencies()
-        self.process = Latencies()
-        self.complete = Latencies()
+        self.last_error = None
 
-    def snapshot(self, more: Mapping[str, Any]) -> dict[str, Any]:
-        """All counters as plain values, with what the core adds (emitted, pending, …)."""
-        return {
-            "executed": self.executed,
-            "acked": self.acked,
-            "failed": self.failed,
-            "failed_for_good": self.failed_for_good,
-            "expired": self.expired,
-            "ticks": self.ticks,
-            "errors": self.errors,
-            "callback_errors": self.callback_errors,
-            "undeclared": self.undeclared,
-            "fenced": self.fenced,
-            "busy_secs": self.busy_secs,
-            "last_error": self.last_error,
-            "execute": self.execute.snapshot(),
-            "process": self.process.snapshot(),
-            "complete": self.complete.snapshot(),
-            "user": {},
-            "user_totals": {},
-            "stuck_secs": 0.0,
-            **more,
-        }
+    if TYPE_CHECKING:  # the slots, which mypy cannot see
+
+        def __getattr__(self, name: str) -> int: ...
+
+        def __setattr__(self, name: str, value: int) -> None: ...
+
+    def report(self, **more: Any) -> InstanceReport:
+        """All of them, with `more` fields of a report; what is the process' own is added later."""
+        numbers = {name: getattr(self, name) for name in NUMBERS}
+        latencies = {name: getattr(self, name).snapshot() for name in DISTRIBUTIONS}
+        own = {"busy_secs": self.busy_secs, "last_error": self.last_error}
+        return replace(NOTHING_REPORTED, **{**numbers, **latencies, **own, **more})

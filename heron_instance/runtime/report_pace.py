@@ -1,8 +1,7 @@
 """When an instance reports its numbers: heron_core.report_interval says how often."""
 
-from collections.abc import Mapping
-from typing import Any
-
+from heron_core.instance_report import InstanceReport
+from heron_core.records import replace
 from heron_core.report_interval import idle_report_secs, report_secs
 
 
@@ -14,7 +13,7 @@ class ReportPace:
         self._interval_secs = interval_secs
         self._tasks = 1
         self._may_rest = may_rest
-        self._last: Mapping[str, Any] = {}
+        self._last: InstanceReport | None = None
         self._reported_at = 0.0
         self.due_at = 0.0
         """Time of the next report."""
@@ -25,11 +24,12 @@ class ReportPace:
         """So many instances share the master."""
         self._tasks = tasks
 
-    def reported(self, snapshot: Mapping[str, Any], now: float) -> None:
-        """A report was made, of these numbers."""
-        numbers = {**snapshot, "at": None}
-        if clock := snapshot.get("clock"):
-            numbers["clock"] = {**clock, "silent_secs": None}  # which grows while nothing happens
+    def reported(self, report: InstanceReport, now: float) -> None:
+        """A report was made."""
+        clock = report.clock
+        if clock is not None:
+            clock = {**clock, "silent_secs": None}  # which grows while nothing happens
+        numbers = replace(report, at=0.0, clock=clock)
         self.is_resting = self._may_rest and numbers == self._last
         self._last, self._reported_at = numbers, now
         secs = idle_report_secs if self.is_resting else report_secs

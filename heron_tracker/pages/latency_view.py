@@ -3,7 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from heron_core.instance_series import LATENCIES, latency_series
+from heron_core.instance_report import DISTRIBUTIONS
+from heron_core.instance_series import latency_series
 from heron_tracker.history import Point
 from heron_tracker.pages.component_view import heat_map
 from heron_tracker.pages.texts import milliseconds
@@ -15,7 +16,8 @@ MEAN = "mean_ms"
 def measured_kinds(points: Sequence[Point]) -> list[str]:
     """The kinds of latency that there is anything of."""
     every = [values for point in points for values in point.values.values()]
-    return [kind for kind in LATENCIES if any(latency_series(kind)[1] in each for each in every)]
+    samples = {kind: latency_series(kind)[1] for kind in DISTRIBUTIONS}
+    return [kind for kind, name in samples.items() if any(name in each for each in every)]
 
 
 def means(points: Sequence[Point], kind: str) -> list[Point]:

@@ -12,6 +12,7 @@ from typing import Any
 
 from heron_core import config as keys
 from heron_core.algorithms.event_windows.values import END_OF_TIME
+from heron_core.instance_report import to_wire
 from heron_core.plans import (
     ContainerPlan,
     InstancePlan,
@@ -22,6 +23,7 @@ from heron_core.plans import (
     packing_to_json,
     physical_to_json,
 )
+from heron_core.records import replace
 from heron_core.topology import (
     ComponentSpec,
     GroupingKind,
@@ -279,12 +281,12 @@ def frames_to_spouts() -> tuple[Frames, ...]:
 
 @cache
 def snapshot(task: int) -> dict[str, Any]:
-    """An instance's metrics as it tells them."""
+    """An instance's report as it travels."""
     process = Process(task)
     if task in (SPOUT, SPOUT + SIBLING):
         process = _of_spout(task)
-    found = process.core.statistics()
-    return {**found, "user": {}, "at": process.now, "incarnation": 100 + task, "pid": task}
+    report = process.core.statistics()
+    return to_wire(replace(report, at=process.now, incarnation=100 + task, pid=task))
 
 
 def registrations() -> Iterator[messages.RegisterInstance | messages.RegisterStreamManager]:

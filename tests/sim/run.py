@@ -68,7 +68,7 @@ def _run(cluster: Cluster) -> None:
 def _fenced(cluster: Cluster) -> int:
     managers = [each.core.statistics()["fenced"] for each in cluster.managers.values()]
     return sum(managers) + sum(
-        each.driver.statistics()["fenced"] for each in cluster.instances.values()
+        each.driver.statistics().fenced for each in cluster.instances.values()
     )
 
 

@@ -159,9 +159,7 @@ class Sixty(Cluster):
         """Whether each tuple is emitted and acked."""
         spouts = [*self.of("source"), *self.of("ticker")]
         statistics = (each.driver.statistics() for each in spouts)
-        return self.all_done and all(
-            each["finished"] and not each["pending"] for each in statistics
-        )
+        return self.all_done and all(each.finished and not each.pending for each in statistics)
 
     def speed_up(self) -> None:
         """The slow sink is as fast as the others from now on."""

@@ -60,7 +60,7 @@ def _nothing_is_lost_and_nothing_is_left(cluster: Sixty) -> None:
     for each in spouts:
         component = each.component
         journal.check_idents({component.emitter.name: component.all_idents})
-        assert not each.driver.statistics()["failed"]
+        assert not each.driver.statistics().failed
     for manager in cluster.managers.values():
         numbers = manager.core.statistics()
         assert not numbers["causes"]

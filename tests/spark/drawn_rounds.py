@@ -91,11 +91,11 @@ def by_the_tester(given: Drawn, folder: Path) -> Counts:
         counts = Counts(Counter(), Counter())
         for part in given.parts:
             for each in tester._engine.instances(f"{part.name}-spout"):
-                counts.failed["spouts"] += each.driver.statistics()["failed_for_good"]
+                counts.failed["spouts"] += each.driver.statistics().failed_for_good
             for node in part.nodes:
                 counts.late[node.name] = tester.metrics(node.name)["user"].get(LATE, 0)
                 for each in tester._engine.instances(node.name):
-                    counts.failed[node.name] += each.driver.statistics()["failed_for_good"]
+                    counts.failed[node.name] += each.driver.statistics().failed_for_good
         for name in tester._engine.topology.by_name:
             tester.errors(name)
     return counts

@@ -215,7 +215,7 @@ def test_the_end_of_a_finite_run_is_the_end_of_the_window(
     run.cluster.finish()
     assert [found for _, found in run.windows] == [[1, 2]] * (2 if bolt is Sliding else 1)
     assert not run.bolt.current_tuples
-    assert run.core.statistics()["acked"] == 2
+    assert run.core.statistics().acked == 2
 
 
 def test_at_the_end_each_tuple_has_been_in_all_of_its_sliding_windows() -> None:

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from heron_core.instance_report import NUMBERS
 from heron_core.stats import (
     ComponentLatencies,
     ComponentStats,
@@ -21,13 +22,8 @@ def latency(p50_ms: float, p99_ms: float) -> LatencyStats:
 
 def component(kind: str, **numbers: Any) -> ComponentStats:
     """All zero but for `numbers`; one instance, which is up."""
-    zero = dict.fromkeys(
-        (
-            "emitted", "executed", "acked", "failed", "failed_for_good", "expired", "ticks",
-            "errors", "callback_errors", "fenced", "late", "pending", "queue_bytes",
-            "queue_tuples", "queue_secs",
-        ), 0,
-    )  # fmt: skip
+    queue = ("queue_bytes", "queue_tuples", "queue_secs")
+    zero = dict.fromkeys((*NUMBERS, "emitted", *queue), 0)
     rates = {"emitted_per_sec": 0.0, "executed_per_sec": 0.0, "capacity": 0.0}
     given = {"instances": 1, "up": 1, "last_error": None, "user": {}, **numbers}
     latencies = ComponentLatencies(

@@ -7,6 +7,7 @@ import pytest
 from msgspec.structs import fields
 
 from heron_core.errors import ProtocolError
+from heron_core.instance_report import NUMBERS
 from heron_core.records import replace
 from heron_core.stats import (
     ComponentLatencies,
@@ -74,12 +75,7 @@ QUERY = QueryStats(
 )  # fmt: skip
 
 LATENCY: dict[str, Any] = {"mean_ms": None, "p50_ms": None, "p99_ms": None, "buckets": {}}
-COUNTERS = dict.fromkeys(
-    (
-        "executed", "acked", "failed", "failed_for_good", "expired", "ticks", "errors",
-        "callback_errors", "undeclared", "fenced", "late", "pending",
-    ), 0,
-)  # fmt: skip
+ZEROS = dict.fromkeys(NUMBERS, 0)
 JSON: dict[str, Any] = {
     "topology": "t", "state": "RUNNING", "epoch": 3, "phase": "running", "quiet": False, "lost": 0,
     "lost_uncounted": False, "in_flight": 12, "waiting_for": ["count[0]"],
@@ -98,9 +94,10 @@ JSON: dict[str, Any] = {
     "registered": {1: {"host": "here", "pid": 70, "secs": 1.5, "version": "0.1.0"}},
     "components": {
         "count": {
-            "type": "bolt", "instances": 2, "up": 1, "emitted": 1, "executed": 2, "acked": 3,
-            "failed": 4, "failed_for_good": 1, "expired": 5, "ticks": 6, "errors": 7,
-            "callback_errors": 2, "undeclared": 0, "fenced": 8, "late": 9,
+            **ZEROS, "type": "bolt", "instances": 2, "up": 1,
+            "emitted": 1, "executed": 2, "acked": 3, "failed": 4, "failed_for_good": 1,
+            "expired": 5, "ticks": 6, "errors": 7,
+            "callback_errors": 2, "fenced": 8, "late": 9,
             "pending": 0, "queue_bytes": 10, "queue_tuples": 3, "queue_secs": 0.25,
             "emitted_per_sec": 0.5, "executed_per_sec": 1,
             "capacity": 0.25,
@@ -131,7 +128,7 @@ JSON: dict[str, Any] = {
             "executed_per_sec": 0.0, "capacity": 0.0,
             "queue_bytes": 0, "queue_tuples": 0, "queue_secs": 0.0,
             "stuck_secs": 0.0,
-            **COUNTERS, "user": {}, "user_totals": {}, "emitted": 0,
+            **ZEROS, "user": {}, "user_totals": {}, "emitted": 0,
             "cpu_share": 0.0, "memory_bytes": 0,
             "busy_secs": 0.0, "waited_secs": 0.0, "fixed_state": False, "next_try_secs": 0.0,
             "received_bytes": 0, "sent_bytes": 0, "latency_secs": {}, "latency_samples": {},

@@ -175,7 +175,7 @@ class Cluster(Process):
     def numbers(self) -> tuple[int, int]:
         """Processed, and failed for good."""
         found = self.core.driver.statistics()
-        return self.core.driver.counts()[1], found["failed_for_good"]
+        return self.core.driver.counts()[1], found.failed_for_good
 
 
 def values_batch(values: Any, epoch: int) -> Frames:

@@ -120,7 +120,7 @@ def test_tuples_of_several_streams_and_roots_are_so_too() -> None:
     assert (first.values, first.roots) == (("other", "more", "x"), [ROOT, 7, ROOT + 1, 7])
     assert (second.values, second.roots) == (("other", "default", "y"), None)
     made.core.deliver(batch(["x"], ["y"], ["z"]))
-    inputs = made.core.statistics()["inputs"]
+    inputs = made.core.statistics().executed_by_input
     assert inputs == {"other/more": 1, "other/default": 4}
 
 
@@ -187,4 +187,4 @@ def test_emits_anchored_to_a_tuple_that_nobody_tracks_take_the_fast_way(
     assert [word for each in made.batches() for word in each.ids] == [0] * 4
     assert general == []
     assert made.words_of(Kind.ACK) == []
-    assert made.core.statistics()["acked"] == 2
+    assert made.core.statistics().acked == 2

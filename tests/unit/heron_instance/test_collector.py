@@ -54,8 +54,8 @@ def test_spouts_fast_and_careful_emits_are_the_same_bytes(
     assert fast.sent == general.sent
     assert fast.core.collector.pending == general.core.collector.pending
     assert fast.core.collector.done_at_once == general.core.collector.done_at_once
-    assert fast.core.statistics()["emitted"] == {"default": len(tuples)}
-    assert general.core.statistics()["emitted"] == {"default": len(tuples)}
+    assert fast.core.statistics().emitted_by_stream == {"default": len(tuples)}
+    assert general.core.statistics().emitted_by_stream == {"default": len(tuples)}
 
 
 @pytest.mark.parametrize("grouping", [SHUFFLE, FIELDS], ids=["shuffle", "fields"])
@@ -279,7 +279,7 @@ def test_the_first_of_ack_and_fail_counts() -> None:
     assert acks_of(made) == {ROOT: 1000, ROOT + 2: 1002}
     assert made.words_of(Kind.FAIL) == [ROOT + 1]
     numbers = made.core.statistics()
-    assert (numbers["acked"], numbers["failed"], numbers["late"]) == (2, 1, 3)
+    assert (numbers.acked, numbers.failed, numbers.late) == (2, 1, 3)
 
 
 def test_a_failed_tuple_fails_all_of_its_roots() -> None:

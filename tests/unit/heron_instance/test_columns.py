@@ -142,7 +142,7 @@ def test_a_batch_goes_where_its_tuples_would(
         expected.setdefault(task, []).append(row)
     assert by_task == expected
     statistics = [made.core.statistics() for made in (one_by_one, at_once)]
-    assert [each["emitted"] for each in statistics] == [{"default": 200}] * 2
+    assert [each.emitted_by_stream for each in statistics] == [{"default": 200}] * 2
     assert one_by_one.core.outbox.deliveries == at_once.core.outbox.deliveries
 
 
@@ -263,7 +263,7 @@ def test_a_batch_is_acked_for_all_roots_of_its_rows() -> None:
     edge = out.ids[1]
     assert told == {ROOT + 1: 10 ^ 40 ^ edge, ROOT + 2: 20 ^ edge, ROOT + 3: 20 ^ edge}
     found = made.core.statistics()
-    assert (found["executed"], found["acked"], found["execute"]["number"]) == (5, 5, 5)
+    assert (found.executed, found.acked, found.execute.number) == (5, 5, 5)
     made.core.validate()
 
 
@@ -276,7 +276,7 @@ def test_a_batch_fails_as_a_whole_and_is_acked_when_the_user_says_so() -> None:
     made.core.deliver(columns_message(range(3), [(ROOT + 1, 10, 2), (ROOT + 2, 20, 1)]))
     made.core.flush()
     assert made.words_of(Kind.FAIL) == [ROOT + 1, ROOT + 2]
-    assert (made.core.statistics()["failed"], made.core.statistics()["acked"]) == (3, 0)
+    assert (made.core.statistics().failed, made.core.statistics().acked) == (3, 0)
     assert "boom" in made.errors[0]
 
     held = make(HeldColumns, reads(SHUFFLE), types=FED.types)
@@ -284,7 +284,7 @@ def test_a_batch_fails_as_a_whole_and_is_acked_when_the_user_says_so() -> None:
     assert acks(held) == {}
     held.component.ack(held.component.held)
     assert acks(held) == {ROOT + 1: 10}
-    assert held.core.statistics()["acked"] == 3
+    assert held.core.statistics().acked == 3
 
 
 # --- who reads what -------------------------------------------------------------------------------
@@ -306,7 +306,7 @@ def test_a_bolt_of_tuples_reads_columns_by_rows() -> None:
         assert not told or acks(made) == told
     made.core.deliver(columns_message([5, 6]))
     assert [tup["value"] for tup in received[5:]] == [5, 6]
-    assert made.core.statistics()["executed"] == 7
+    assert made.core.statistics().executed == 7
 
 
 def test_rows_of_a_run_with_several_roots_may_be_acked_all_at_once() -> None:
@@ -324,7 +324,7 @@ def test_a_bolt_of_batches_reads_tuples_as_columns(types: tuple[str, ...]) -> No
     made.core.deliver(batch([1], [2], [3], roots=[(ROOT, 1), None, (ROOT, 4)]))
     assert made.component.received == [("default", [1, 2, 3])]
     assert acks(made) == {ROOT: 5}
-    assert made.core.statistics()["executed"] == 3
+    assert made.core.statistics().executed == 3
 
 
 def test_a_value_that_is_not_of_the_declared_type_fails_its_message() -> None:

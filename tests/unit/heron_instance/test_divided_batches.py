@@ -56,7 +56,7 @@ class RaisesForMany(Picky):
 
 def numbers(made: Made) -> tuple[int, int, int]:
     found = made.core.statistics()
-    return found["executed"], found["acked"], found["failed"]
+    return found.executed, found.acked, found.failed
 
 
 def made_of(kind: type, tracked: bool = True, **more: Any) -> Made:
@@ -91,7 +91,7 @@ def test_one_bad_row_among_tuples_fails_alone_and_all_others_are_acked() -> None
     edges = {root: value ^ (root - ROOT + 1) for root, value in told.items()}
     assert all(edges[root] == out[root] for root in edges)
     assert numbers(made) == (20, 17, 3)
-    assert made.core.statistics()["errors"] == 3
+    assert made.core.statistics().errors == 3
     made.core.validate()
 
 
@@ -162,11 +162,11 @@ def test_where_nothing_is_tracked_a_row_counts_once_at_most() -> None:
     made.core.deliver(batch(*([at] for at in range(20))))
     assert made.component.taken == GOOD
     assert [row[1] for _, row in sent(made)] == GOOD
-    assert made.core.statistics()["failed_for_good"] == 3
+    assert made.core.statistics().failed_for_good == 3
     made = made_of(EmitsBeforeItRaises, tracked=False)
     made.core.deliver(batch(*([at] for at in range(20))))
     assert (made.component.taken, len(sent(made))) == ([], 20)
-    assert made.core.statistics()["failed_for_good"] == 20
+    assert made.core.statistics().failed_for_good == 20
 
 
 def test_values_of_several_types_that_no_stream_declares_arrive_as_batches_of_one_type() -> None:

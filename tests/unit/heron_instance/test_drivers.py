@@ -100,7 +100,7 @@ def test_leftovers_of_an_older_plan_fail_at_once() -> None:
     made.core.flush()
     assert made.component.received == []
     assert made.words_of(Kind.FAIL) == [ROOT]
-    assert made.core.statistics()["fenced"] == 1
+    assert made.core.statistics().fenced == 1
 
 
 def test_values_that_cannot_be_unpacked_fail_and_the_process_lives() -> None:
@@ -299,11 +299,11 @@ def test_of_two_pending_tuples_with_one_id_a_failed_one_counts_until_it_is_repla
 
     first, second, third = emit(), emit(), emit()
     made.core.deliver(told(Kind.FAILED, first, second))
-    assert made.core.statistics()["failed_for_good"] == 2
+    assert made.core.statistics().failed_for_good == 2
     made.core.deliver(told(Kind.ACKED, third))
-    assert made.core.statistics()["failed_for_good"] == 2
+    assert made.core.statistics().failed_for_good == 2
     made.core.deliver(told(Kind.ACKED, emit(), emit()))
-    assert made.core.statistics()["failed_for_good"] == 0
+    assert made.core.statistics().failed_for_good == 0
     assert (len(made.component.acked), len(made.component.failed)) == (3, 2)
 
 

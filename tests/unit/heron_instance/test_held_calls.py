@@ -129,18 +129,18 @@ def test_what_is_on_its_way_to_keys_that_move_fails_and_is_counted(
     sink.core.report_consumed()
     assert set(sink.counts) <= set(mine(0)), "what it has no key for was not processed"
     numbers = sink.core.driver.statistics()
-    assert (numbers["failed"], numbers["executed"]) == (MANY - before, MANY)
-    assert numbers["failed_for_good"] == (0 if tracked else MANY - before)
+    assert (numbers.failed, numbers.executed) == (MANY - before, MANY)
+    assert numbers.failed_for_good == (0 if tracked else MANY - before)
     failed = [each for each in sink.sent if parse_header(each[0]).kind == Kind.FAIL]
     assert bool(failed) == tracked
     # What comes by the new plan is processed; of a process that comes later the same holds.
     sink.handle(Received(batch([min(mine(0)), "x"], epoch=2)))
-    assert sink.core.driver.statistics()["executed"] == MANY + 1
+    assert sink.core.driver.statistics().executed == MANY + 1
     later = Process(Count, tmp_path, mode, plan=TWO)
     later.plan(2, TWO, rescaled=2)
     later.handle(Received(batch([min(mine(0)), "x"], roots=roots[:1] if tracked else (), epoch=1)))
     later.handle(Turn())
-    assert later.core.driver.statistics()["fenced"] == 1
+    assert later.core.driver.statistics().fenced == 1
 
 
 def run_of(size: int) -> Frames:
@@ -205,8 +205,8 @@ def test_coroutines_under_way_whose_state_moves_fail_and_are_counted(
     bolt.save()
     assert bolt.plan(2, TWO, (SOURCE,), rescaled=2) == [messages.Restored(SOURCE, 1, 2)]
     numbers = bolt.core.driver.statistics()
-    assert numbers["failed"] == 3
-    assert numbers["failed_for_good"] == (0 if tracked else 3)
+    assert numbers.failed == 3
+    assert numbers.failed_for_good == (0 if tracked else 3)
     failed = [each for each in bolt.sent if parse_header(each[0]).kind == Kind.FAIL]
     assert bool(failed) == tracked
     bolt.core.close_component()

@@ -56,14 +56,14 @@ def test_at_most_once_what_raises_is_a_letter_at_once() -> None:
     assert (letter["source"], letter["stream"], letter["task"]) == ("other", "default", OTHER)
     assert (letter["fields"], letter["attempt"], letter["instance"]) == (["value"], 1, "tested[0]")
     statistics = bolt.core.statistics()
-    assert (statistics["failed"], statistics["failed_for_good"]) == (1, 0)
+    assert (statistics.failed, statistics.failed_for_good) == (1, 0)
 
 
 def test_without_a_reader_it_has_failed_for_good() -> None:
     bolt = make(Comfortable, tracked=False)
     bolt.component.script = refuse
     bolt.core.deliver(batch(["bad"]))
-    assert bolt.core.statistics()["failed_for_good"] == 1
+    assert bolt.core.statistics().failed_for_good == 1
 
 
 def test_at_least_once_a_tuple_comes_again_before_it_is_a_letter_and_acked() -> None:
@@ -146,7 +146,7 @@ def test_a_letter_that_is_too_long_goes_without_traceback_or_counts(
     bolt.core.deliver(batch(["v" * 2_000]))
     found = letters_of(bolt)
     assert len(found) == letters
-    assert bolt.core.statistics()["failed_for_good"] == 1 - letters
+    assert bolt.core.statistics().failed_for_good == 1 - letters
     assert all(each["traceback"] == "" for each in found)
     if not letters:
         assert "a tuple that is given up makes no dead letter" in bolt.errors[-1]

@@ -135,20 +135,20 @@ def test_the_last_ack_of_a_run_tells_its_edge() -> None:
     assert acked(made) == [ROOT + 1, 5]
     made.component.ack(tups[1])
     assert acked(made)[2:] == [ROOT, EDGE]
-    assert made.core.statistics()["acked"] == 4
+    assert made.core.statistics().acked == 4
 
 
 def test_a_batch_acked_as_it_comes_is_one_ack_for_each_run() -> None:
     made = make(Comfortable, reads(SHUFFLE))
     made.core.deliver(run_batch((ROOT, EDGE, 3), (0, 0, 2), (ROOT + 1, 5, 1)))
     assert acked(made) == [ROOT, EDGE, ROOT + 1, 5]
-    assert made.core.statistics()["acked"] == 6
+    assert made.core.statistics().acked == 6
     late = made.component.received[1]
     made.component.ack(late)
     made.component.fail(late)
     made.component.emit([1, 2], anchors=[late])
     assert len(acked(made)) == 4
-    assert made.core.statistics()["late"] == 2
+    assert made.core.statistics().late == 2
     assert made.words_of(Kind.FAIL) == []
     assert made.batches()[0].ids == [0, 0]
 
@@ -207,7 +207,7 @@ def test_a_second_ack_is_not_taken_for_a_neighbours() -> None:
     made.component.ack(tups[0])
     made.component.ack(tups[0])
     assert acked(made) == []
-    assert made.core.statistics()["late"] == 1
+    assert made.core.statistics().late == 1
     made.component.fail(tups[1])
     made.core.flush()
     assert made.words_of(Kind.FAIL) == [ROOT]
@@ -225,7 +225,7 @@ def test_a_poison_tuple_fails_the_root_of_its_run_once() -> None:
     assert acked(made) == [ROOT + 1, 5]
     assert made.words_of(Kind.FAIL) == [ROOT]
     found = made.core.statistics()
-    assert (found["acked"], found["failed"], found["late"]) == (4, 2, 0)
+    assert (found.acked, found.failed, found.late) == (4, 2, 0)
 
 
 def test_failed_first_and_acked_then_is_failed() -> None:
@@ -241,7 +241,7 @@ def test_failed_first_and_acked_then_is_failed() -> None:
     made.core.deliver(run_batch((ROOT, EDGE, 2)))
     assert acked(made) == []
     assert made.words_of(Kind.FAIL) == [ROOT]
-    assert made.core.statistics()["late"] == 1
+    assert made.core.statistics().late == 1
 
 
 def test_ids_tell_the_tuples_of_a_run_apart() -> None:
@@ -278,8 +278,8 @@ def test_a_root_is_told_as_its_tuples_were_settled(
         ROOT + at for at, found in enumerate(of_run) if False in found
     ]
     found = made.core.statistics()
-    assert found["late"] == len(steps) - len(outcome)
-    assert found["acked"] + found["failed"] == len(outcome)
+    assert found.late == len(steps) - len(outcome)
+    assert found.acked + found.failed == len(outcome)
 
 
 # --- malformed ------------------------------------------------------------------------------------

@@ -284,8 +284,8 @@ def test_numbers_go_on_over_going_back(kind: type) -> None:
     before = process.core.driver.statistics()
     process.begin(2)
     after = process.core.driver.statistics()
-    assert after["emitted"] == before["emitted"] == {"default": 3}
-    assert after["executed"] == before["executed"]
+    assert after.emitted_by_stream == before.emitted_by_stream == {"default": 3}
+    assert after.executed == before.executed
     assert process.core.driver.counts()[:2] == (0, 0)
 
 

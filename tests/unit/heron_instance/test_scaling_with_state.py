@@ -144,7 +144,7 @@ def test_what_came_of_a_source_that_has_gone_is_still_counted() -> None:
     bolt.core.driver.deliver(batch([1, "x"], epoch=2, source=NEW))
     bolt.scaled(packing(), 3, other=(OTHER, NEW))
     assert bolt.component is not before
-    assert bolt.core.control.snapshot(bolt.now)["inputs"] == {"other/default": len(KEYS) + 1}
+    assert bolt.core.control.report(bolt.now).executed_by_input == {"other/default": len(KEYS) + 1}
 
 
 def test_a_component_with_more_instances_keeps_the_keys_that_are_its_own() -> None:

@@ -361,7 +361,7 @@ def test_open_windows_fail_what_they_hold_and_the_watermark_goes_with_the_keys(
     bolt.component.advance_watermark(2500)
     (stored,) = bolt.save()
     assert stored.size_bytes
-    assert bolt.core.driver.statistics()["failed"] == 1
+    assert bolt.core.driver.statistics().failed == 1
     assert bolt.save() == [stored], "asked once more"
     new = Process(Windows, tmp_path, task=NEW, plan=TWO, fed_by=BY_VALUE)
     assert new.plan(2, TWO, (SOURCE,)) == [messages.Restored(NEW, 1, 2)]

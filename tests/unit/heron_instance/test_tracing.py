@@ -54,8 +54,8 @@ def test_a_tuple_that_raises_fails_alone_and_its_span_says_so() -> None:
     process.receive(["x"], ["y"], ["z"])
     process.handle(InputEmpty())
     assert [each.outcome for each in executions(process)] == [EXECUTED, RAISED, EXECUTED]
-    assert process.core.control.snapshot(0.0)["failed"] == 1
-    assert process.core.control.snapshot(0.0)["acked"] == 2
+    assert process.core.control.report(0.0).failed == 1
+    assert process.core.control.report(0.0).acked == 2
 
 
 def test_a_spout_reports_the_tree_when_it_hears_of_its_end() -> None:

@@ -134,4 +134,4 @@ class TalksAtItsStart(Bolt):
 
 def test_what_it_emits_before_the_first_tuple_and_from_threads_counts_as_well() -> None:
     made = make(TalksAtItsStart, outputs=[])
-    assert made.core.statistics()["undeclared"] == 201
+    assert made.core.statistics().undeclared == 201

@@ -7,7 +7,14 @@ from typing import Any
 
 import pytest
 
+from heron_core.instance_report import (
+    DISTRIBUTIONS,
+    NOTHING_REPORTED,
+    Distribution,
+    to_wire,
+)
 from heron_core.plans import TopologyState
+from heron_core.records import replace
 from heron_core.state_tree import execution_path, master_path
 from heron_core.topology import ComponentSpec, GroupingKind, GroupingSpec, InputSpec, TopologySpec
 from heron_core.wire import messages
@@ -51,35 +58,30 @@ def store(tmp_path: Path) -> Iterator[StateStore]:
     made.close()
 
 
-def latency(number: int) -> dict[str, Any]:
-    return {"total_secs": number * 0.001, "number": number, "histogram": {5: number}}
+def latency(number: int) -> Distribution:
+    return Distribution(number * 0.001, number, {5: number})
 
 
 def progress(batch: int, executed: int) -> Progress:
     """A batch as it is told by the workers: through JSON, so keys are text."""
-    sums = dict.fromkeys(("acked", "failed", "expired", "ticks", "errors", "fenced", "late"), 0)
     facts = [
         {
             "task": task,
             "label": f"{each.component}[{each.index}]",
             "printed": [f"{each.component}[{each.index}] | batch {batch}"],
-            "statistics": {
-                **sums,
-                "executed": executed,
-                "emitted": {"default": executed},
-                "pending": 0,
-                "busy_secs": 0.5,
-                "at": float(batch),
-                "incarnation": 7,
-                "pid": 99,
-                "last_error": None,
-                "user": {"seen": batch},
-                "user_totals": {},
-                "stuck_secs": 0.0,
-                "failed_for_good": 0,
-                "callback_errors": 0,
-                **{kind: latency(executed) for kind in ("execute", "process", "complete")},
-            },
+            "statistics": to_wire(
+                replace(
+                    NOTHING_REPORTED,
+                    executed=executed,
+                    emitted_by_stream={"default": executed},
+                    busy_secs=0.5,
+                    at=float(batch),
+                    incarnation=7,
+                    pid=99,
+                    user={"seen": batch},
+                    **dict.fromkeys(DISTRIBUTIONS, latency(executed)),
+                )
+            ),
         }
         for task, each in PACKING.instances.items()
     ]

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from heron_core.instance_report import NUMBERS
 from heron_core.plans import (
     ContainerPlan,
     InstancePlan,
@@ -83,12 +84,7 @@ NODES = Nodes(
 
 def component(kind: str, **given: Any) -> ComponentStats:
     """All zero but for what is given."""
-    zero: dict[str, Any] = dict.fromkeys(
-        (
-            "emitted", "executed", "acked", "failed", "failed_for_good", "expired", "ticks",
-            "errors", "callback_errors", "fenced", "late", "pending", "queue_bytes",
-        ), 0,
-    )  # fmt: skip
+    zero: dict[str, Any] = dict.fromkeys((*NUMBERS, "emitted", "queue_bytes"), 0)
     number = given.get("instances", 1)
     latency = ComponentLatencies(execute=NOTHING, process=NOTHING, complete=NOTHING)
     rest = {"emitted_per_sec": 0.0, "executed_per_sec": 0.0, "capacity": 0.0, "last_error": None}
@@ -99,12 +95,7 @@ def component(kind: str, **given: Any) -> ComponentStats:
 def instance(task: int, **given: Any) -> InstanceStats:
     """The instance of a task; all zero but for what is given."""
     name, index = TASKS[task]
-    zero: dict[str, Any] = dict.fromkeys(
-        (
-            "restarts", "queue_bytes", "executed", "acked", "failed", "failed_for_good", "expired",
-            "ticks", "errors", "callback_errors", "fenced", "late", "pending",
-        ), 0,
-    )  # fmt: skip
+    zero: dict[str, Any] = dict.fromkeys((*NUMBERS, "restarts", "queue_bytes"), 0)
     rest = {"emitted_per_sec": 0.0, "executed_per_sec": 0.0, "capacity": 0.0, "stuck_secs": 0.0}
     where = {"instance": f"{name}[{index}]", "task": task, "container": PACKING.container_of[task]}
     usual = {"up": True, "pid": 100 + task, "user": {}}

@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from heron_core.algorithms.counted import KINDS
+from heron_core.instance_report import NOTHING_REPORTED, to_wire
 from heron_core.plans import (
     ContainerPlan,
     InstancePlan,
@@ -35,22 +35,12 @@ PACKED = PackingPlan(
 )
 MORNING = 1_000_000.0
 """Seconds since 1970 when the core's clock stood at zero."""
-LATENCY = {"total_secs": 0.0, "number": 0, "histogram": {}}
 
 
 def snapshot(at: float, incarnation: int = 1, **numbers: Any) -> dict[str, Any]:
-    """What an instance reports."""
-    counters = dict.fromkeys(
-        (
-            "executed", "acked", "failed", "failed_for_good", "expired", "ticks", "errors",
-            "callback_errors", "fenced", "late", "pending", "busy_secs", "stuck_secs",
-        ), 0,
-    )  # fmt: skip
-    return {
-        **counters, **dict.fromkeys(KINDS, LATENCY), "emitted": {}, "user": {}, "user_totals": {},
-        "last_error": None, "finished": False, "at": at, "incarnation": incarnation, "pid": 7,
-        **numbers,
-    }  # fmt: skip
+    """What an instance reports, as it travels."""
+    who = {"at": at, "incarnation": incarnation, "pid": 7}
+    return {**to_wire(NOTHING_REPORTED), **who, **numbers}
 
 
 class Made:

@@ -38,7 +38,7 @@ def test_batches_are_processed_on_the_second_tick(storm: Any) -> None:
     made.tick()
     assert sorted(made.values()) == [["a", 2], ["b", 1]]
     assert sorted(made.acked()) == [0, 1, 2]
-    assert made.core.statistics()["acked"] == 3
+    assert made.core.statistics().acked == 3
 
 
 def test_the_first_tick_after_a_long_rest_processes_at_once(storm: Any) -> None:

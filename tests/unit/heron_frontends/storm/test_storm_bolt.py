@@ -366,7 +366,7 @@ def test_a_tick_is_storms_and_its_anchors_and_acks_do_no_harm(storm: Any) -> Non
     assert tick.values == (2.0,)
     assert sorted(made.values()) == [["tick", 1], ["tick", 2], ["tick", 3]]
     assert (made.acked(), made.failed(), made.errors) == ([], [], [])
-    assert made.core.statistics()["acked"] == 0
+    assert made.core.statistics().acked == 0
     assert made.component.live.by_id == {}
 
 

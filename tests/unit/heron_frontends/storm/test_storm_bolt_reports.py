@@ -24,7 +24,7 @@ def test_a_poison_tuple_fails_alone(storm: Any, own: dict[str, Any]) -> None:
     made.feed(["a", 1], ["b", 2], ["c", 3])
     assert (made.failed(), made.acked()) == ([0, 2], [1])
     assert "ValueError: odd: 1" in made.errors[0]
-    assert made.core.statistics()["errors"] == 2
+    assert made.core.statistics().errors == 2
     assert made.user._current_tups == []
 
 
@@ -67,7 +67,7 @@ def test_a_user_may_report_what_he_survived(storm: Any) -> None:
     made = start(keeping(storm, script=script))
     made.feed(["a", 1])
     assert made.errors[0].startswith("Python KeyError raised while processing Tuple Tuple(id='7'")
-    assert "KeyError: 'gone'" in made.core.statistics()["last_error"]
+    assert "KeyError: 'gone'" in made.core.statistics().last_error
     assert made.acked() == [0]
 
 

@@ -71,7 +71,7 @@ def test_a_spout_that_wants_no_acks_is_not_called(storm: Any) -> None:
     assert made.core._ack is None
     emits(made, (["a", 1], 1))
     told(made, Kind.ACKED)
-    assert made.core.statistics()["acked"] == 1
+    assert made.core.statistics().acked == 1
 
 
 def test_task_ids_and_direct_emits(storm: Any) -> None:

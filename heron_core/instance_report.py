@@ -1,0 +1,279 @@
+"""The instance report: each number of an instance, what it means, and how a component sums it.
+
+An instance makes a report about every second, its stream manager passes it on as it came, and the
+topology master checks it (`report_of`) and rolls it up. A field here is the only place that says
+what a number is: its limits, whether it is a counter or a level, its sum, its names in Heron's
+tracker and in OpenMetrics, its help. The counters of a process, the checks, the roll-up, the rows
+of `heronpy stats`, the history, OpenMetrics and docs/METRICS.md derive from it.
+
+    SummedNumbers ─┬─ InstanceNumbers ─┬─ InstanceReport    what travels
+                   │                   └─ InstanceStats     an instance's row (heron_core.stats)
+                   └─ ComponentStats                        a component's row
+
+A new number is one field: of SummedNumbers if its component has it, too, else of InstanceNumbers.
+It has a default, because an engine of the same protocol that does not know it leaves it out.
+"""
+
+import reprlib
+from collections.abc import Callable, Mapping
+from enum import Enum
+from functools import cache
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta, Struct, field
+from msgspec.structs import asdict, fields
+
+from heron_core.algorithms.clock_state import ClockState, is_clock_state
+from heron_core.algorithms.histogram import merged
+from heron_core.algorithms.hot_keys import are_hot_keys
+from heron_core.algorithms.user_metrics import are_user_metrics
+from heron_core.errors import ProtocolError
+
+NUMBER_MAX = 1 << 50
+"""Nothing is counted so far in 35 years at a million a second, and sums of thousands of such
+numbers still fit into the 64 bits of a message."""
+BUCKET_MAX = 400
+"""10^23 seconds."""
+
+Count = Annotated[int, Meta(ge=0, le=NUMBER_MAX)]
+Amount = Annotated[float, Meta(ge=0, le=NUMBER_MAX)]
+"""Not a number is refused: it is neither above nor below a limit."""
+Bucket = Annotated[int, Meta(ge=0, le=BUCKET_MAX)]
+
+
+class Kind(Enum):
+    """How a number moves."""
+
+    COUNTER = "counter"
+    """It only grows while its process lives."""
+    LEVEL = "level"
+
+
+class Summed(Enum):
+    """What a component's number is, of those of its instances."""
+
+    EVER = "sum, ended processes included"
+    NOW = "sum"
+    MOST = "highest"
+    ALONE = "none"
+    """Only instances have it."""
+
+
+class Measure(Struct, frozen=True):
+    """What a number is; it stands in the annotation of the number's field."""
+
+    what: str
+    """One line, the help of its series, without the full stop."""
+    kind: Kind
+    summed: Summed
+    heron: str = ""
+    """Its name in Heron's tracker and in the history; empty: it is in neither."""
+    metric: str = ""
+    """Its name in OpenMetrics behind `heron_instance_`, and behind `heron_component_` if it is a
+    counter that a component sums; without the suffix of counters. Empty: it has no series there."""
+    more: str = ""
+    """What docs/METRICS.md says besides."""
+
+
+def counter(what: str, *, summed: Summed = Summed.EVER, **names: str) -> Measure:
+    """A number that only grows while its process lives; `names`: heron, metric, more."""
+    return Measure(what, Kind.COUNTER, summed, **names)
+
+
+def level(what: str, *, summed: Summed = Summed.ALONE, **names: str) -> Measure:
+    """A number of the moment."""
+    return Measure(what, Kind.LEVEL, summed, **names)
+
+
+class SummedNumbers(Struct, frozen=True, kw_only=True):
+    """Numbers of an instance that its component has, too."""
+
+    executed: Annotated[Count, counter(
+        "Tuples executed, or calls of next_tuple", heron="__execute-count",
+        metric="executed_tuples", more="those that failed included",
+    )]  # fmt: skip
+    acked: Annotated[Count, counter(
+        "Tuples acked", heron="__ack-count", metric="acked_tuples",
+        more="of a spout: complete trees; in `ATMOST_ONCE` tuples with an id are acked at their"
+        " emit",
+    )]  # fmt: skip
+    failed: Annotated[Count, counter(
+        "Tuples failed", heron="__fail-count", metric="failed_tuples", more="of a spout: trees",
+    )]  # fmt: skip
+    failed_for_good: Annotated[Count, counter(
+        "Failed tuples without a successful replay",
+        more="of a bolt: tuples without an id; of a spout: tuples not acked since, so that a tuple"
+        " that is being replayed still counts, and only the present processes count",
+    )]  # fmt: skip
+    expired: Annotated[Count, counter(
+        "Tuples of a spout not acked in time", heron="__timeout-count", metric="expired_tuples",
+        more="within `topology.message.timeout.secs`; they are among the failed",
+    )]  # fmt: skip
+    ticks: Annotated[Count, counter("Tick tuples executed")]
+    errors: Annotated[Count, counter(
+        "Exceptions of user code", heron="__error-count", metric="errors",
+    )]  # fmt: skip
+    callback_errors: Annotated[Count, counter(
+        "Errors that fail no tuple",
+        more="in `next_tuple`, `ack`, `fail`, `activate`, `deactivate`, `on_finish`; they are among"
+        " the errors",
+    )]  # fmt: skip
+    undeclared: Annotated[Count, counter(
+        "Tuples that a bolt emitted although it declares no outputs",
+        more="they are dropped, and the run is INCOMPLETE",
+    )] = 0  # fmt: skip
+    fenced: Annotated[Count, counter(
+        "Batches dropped because they were routed by an older physical plan",
+        more="before a stream manager was replaced or state was moved; their tracked tuples failed",
+    )]  # fmt: skip
+    late: Annotated[Count, counter(
+        "Acks and fails of a tuple that was acked or failed before",
+        more="only the first one has an effect",
+    )]  # fmt: skip
+    pending: Annotated[Count, level(
+        "Tuples of a spout that wait for their acks", summed=Summed.NOW,
+        heron="__pending-acked-count", metric="pending_tuples", more="0 in `ATMOST_ONCE`",
+    )]  # fmt: skip
+
+
+class InstanceNumbers(SummedNumbers, frozen=True, kw_only=True):
+    """Numbers of an instance alone, and what user code has registered."""
+
+    stuck_secs: Annotated[Amount, level(
+        "Seconds in one call of user code, if that is too long; else 0",
+        more="longer than `topology.stuck.report.secs`",
+    )]  # fmt: skip
+    busy_secs: Annotated[Amount, counter(
+        "Seconds that its process has worked", summed=Summed.ALONE
+    )] = 0.0  # fmt: skip
+    waited_secs: Annotated[Amount, counter(
+        "Seconds of these under back-pressure, in the middle of a batch", summed=Summed.ALONE
+    )] = 0.0  # fmt: skip
+    cpu_share: Annotated[Amount, level(
+        "Cores that all its threads use", heron="__cpu-share", metric="cpu_cores"
+    )] = 0.0  # fmt: skip
+    memory_bytes: Annotated[Count, level(
+        "RAM, what it shares with others included", heron="__memory-bytes", metric="memory_bytes"
+    )] = 0  # fmt: skip
+    fixed_state: bool = False
+    """Whether it keeps state that belongs to this instance and cannot be divided: Heron's put()."""
+    user: Mapping[str, Any]
+    """Metrics that user code registered, in their last time bucket: name -> value, or key ->
+    value."""
+    user_totals: Mapping[str, Any] = field(default_factory=dict)
+    """Those of them that count, since the start."""
+
+
+class Distribution(Struct, frozen=True):
+    """One kind of duration: the sum in seconds, of how many, and the histogram of a sample."""
+
+    total_secs: Amount = 0.0
+    number: Count = 0
+    histogram: dict[Bucket, Count] = field(default_factory=dict)
+    """heron_core.algorithms.histogram: bucket -> durations in it."""
+
+    def joined(self, other: "Distribution") -> "Distribution":
+        """Both together."""
+        return Distribution(
+            self.total_secs + other.total_secs,
+            self.number + other.number,
+            merged((self.histogram, other.histogram)),
+        )
+
+
+class InstanceReport(InstanceNumbers, frozen=True, kw_only=True):
+    """All that an instance says of itself, since its process began."""
+
+    emitted_by_stream: Mapping[str, Count] = field(name="emitted")
+    """Stream -> tuples emitted."""
+    executed_by_input: Mapping[str, Count] = field(name="inputs", default_factory=dict)
+    """Of a bolt: COMPONENT/STREAM -> its part of `executed`."""
+    sent: Count = 0
+    """Deliveries to other instances."""
+    processed: Count = 0
+    """Deliveries of other instances."""
+    execute: Distribution
+    process: Distribution
+    complete: Distribution
+    busy_secs: Amount
+    user_totals: Mapping[str, Any]
+    last_error: str | None
+    """The newest traceback of user code."""
+    finished: bool
+    clock: ClockState | None = None
+    """None without event time."""
+    hot_keys: Mapping[str, Any] | None = None
+    """A sample of frequent keys of its input (heron_core.algorithms.hot_keys)."""
+    at: Amount
+    """When it was made, by the instance's clock."""
+    incarnation: int
+    pid: int
+
+
+NUMBERS: tuple[str, ...] = SummedNumbers.__struct_fields__
+"""What a process keeps a counter of (heron_instance.runtime.metrics)."""
+DISTRIBUTIONS: Mapping[str, str] = {
+    "execute": "One call of the component",
+    "process": "From a tuple's arrival at a bolt until the bolt acks it",
+    "complete": "From a spout's emit until the tuple's tree is acked",
+}
+"""Fields of a report: what is measured of an instance's tuples."""
+
+EMPTY = Distribution()
+_ZEROS: dict[str, Any] = {**dict.fromkeys(NUMBERS, 0), **dict.fromkeys(DISTRIBUTIONS, EMPTY)}
+NOTHING_REPORTED = InstanceReport(
+    **_ZEROS, stuck_secs=0.0, emitted_by_stream={}, busy_secs=0.0, user={}, user_totals={},
+    last_error=None, finished=False, at=0.0, incarnation=0, pid=0,
+)  # fmt: skip
+"""The numbers of an instance that has made no report yet."""
+
+_ON_THE_WIRE = tuple(
+    zip(InstanceReport.__struct_fields__, InstanceReport.__struct_encode_fields__, strict=True)
+)
+_CHECKS: Mapping[str, Callable[[Any], bool]] = {
+    "user": are_user_metrics,
+    "user_totals": are_user_metrics,
+    "clock": is_clock_state,
+    "hot_keys": are_hot_keys,
+}
+"""Fields whose type does not say all."""
+
+
+def to_wire(report: InstanceReport) -> dict[str, Any]:
+    """A report as it travels: plain values, under the names of the protocol."""
+    values = ((key, getattr(report, name)) for name, key in _ON_THE_WIRE)
+    return {key: asdict(value) if type(value) is Distribution else value for key, value in values}
+
+
+def report_of(data: Mapping[str, Any]) -> InstanceReport:
+    """The inverse. ProtocolError names the field that is missing, or holds nonsense: a number that
+    is none, or so large that sums would not fit into a message."""
+    report = _converted(data, keys_are_text=False)
+    for name, is_valid in _CHECKS.items():
+        if not is_valid(value := getattr(report, name)):
+            raise ProtocolError(f"a report whose {name} is {reprlib.repr(value):.200}")
+    return report
+
+
+def report_of_json(data: Mapping[str, Any]) -> InstanceReport:
+    """As `report_of`, of a report that was written as JSON by our own process (a query's task)."""
+    return _converted(data, keys_are_text=True)
+
+
+def _converted(data: Mapping[str, Any], keys_are_text: bool) -> InstanceReport:
+    try:
+        return msgspec.convert(data, InstanceReport, str_keys=keys_are_text)
+    except msgspec.ValidationError as error:
+        raise ProtocolError(f"a report of an instance is malformed: {error}") from None
+
+
+@cache
+def measures_of(kind: type[Struct]) -> Mapping[str, Measure]:
+    """Field -> what it is, for those fields of a report or a row that are numbers."""
+    return {
+        each.name: measure
+        for each in fields(kind)
+        for measure in getattr(each.type, "__metadata__", ())
+        if isinstance(measure, Measure)
+    }

@@ -1,0 +1,78 @@
+"""The reference of numbers, docs/METRICS.md, made from the fields of the instance report.
+
+`python -m heron_core.metrics_reference > docs/METRICS.md` writes it again.
+"""
+
+from collections.abc import Iterable, Iterator
+
+from heron_core.instance_report import DISTRIBUTIONS, Kind, Measure, Summed, measures_of
+from heron_core.instance_series import latency_series
+from heron_core.stats import ComponentStats, InstanceStats
+
+_HEAD = """# Numbers
+
+The numbers of each instance, made from the fields of `heron_core/instance_report.py` and
+`heron_core/stats.py`. [CLI.md](CLI.md#numbers) has the columns of `heronpy stats`, and what else
+its JSON has.
+
+- *Name*: the key in `stats --json`, of an instance and, where it has the number, of a component.
+- *Kind*: a counter of an instance counts since its process began; a level is that of the moment.
+- *Component*: how a component's number is made of its instances'. The sum of a counter includes
+  processes that have ended, so that it never falls.
+- *Heron*: the name in Heron's tracker and in the history of `heronpy ui`; counters by stream are
+  `__emit-count/STREAM` and `__execute-count/COMPONENT/STREAM`.
+- *OpenMetrics*: the name behind `heron_instance_`; with a * behind `heron_component_`, too.
+
+| name | kind | component | Heron | OpenMetrics | |
+|---|---|---|---|---|---|
+"""
+
+
+_TAIL = """
+Durations are distributions: the sum, the number, and a histogram whose buckets are 19 % apart.
+Those of a component join its instances', ended processes included: `latency` in JSON (`mean_ms`,
+`p50_ms`, `p99_ms`, `buckets`), in OpenMetrics `heron_component_duration_seconds` and
+`heron_component_latency_seconds`.
+
+| duration | history | |
+|---|---|---|
+"""
+
+
+def markdown() -> str:
+    """The page."""
+    rows = [_row(*each) for each in measures_of(InstanceStats).items()]
+    durations = [_duration(*each) for each in DISTRIBUTIONS.items()]
+    return f"{_HEAD}{_table(rows)}{_TAIL}{_table(durations)}"
+
+
+def _table(rows: Iterable[Iterable[str]]) -> str:
+    return "".join(f"| {' | '.join(cells)} |\n" for cells in rows)
+
+
+def _duration(name: str, what: str) -> Iterator[str]:
+    yield f"`{name}`"
+    yield ", ".join(f"`{each}`" for each in latency_series(name))
+    yield what
+
+
+def _row(name: str, measure: Measure) -> Iterator[str]:
+    yield f"`{name}`"
+    yield measure.kind.value
+    yield measure.summed.value
+    yield f"`{measure.heron}`" if measure.heron else ""
+    yield _in_open_metrics(name, measure)
+    yield f"{measure.what}{'; ' if measure.more else ''}{measure.more}"
+
+
+def _in_open_metrics(name: str, measure: Measure) -> str:
+    if not measure.metric:
+        return ""
+    of_component = measures_of(ComponentStats).get(name)
+    is_in_both = of_component is not None and of_component.summed is Summed.EVER
+    suffix = "_total" if measure.kind is Kind.COUNTER else ""
+    return f"`{measure.metric}{suffix}`{' *' if is_in_both else ''}"
+
+
+if __name__ == "__main__":
+    print(markdown(), end="")
