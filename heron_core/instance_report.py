@@ -228,9 +228,14 @@ NOTHING_REPORTED = InstanceReport(
 )  # fmt: skip
 """The numbers of an instance that has made no report yet."""
 
-_ON_THE_WIRE = tuple(
-    zip(InstanceReport.__struct_fields__, InstanceReport.__struct_encode_fields__, strict=True)
+_RENAMED = tuple(
+    (name, key)
+    for name, key in zip(
+        InstanceReport.__struct_fields__, InstanceReport.__struct_encode_fields__, strict=True
+    )
+    if name != key
 )
+"""Fields whose names on the wire are others."""
 _CHECKS: Mapping[str, Callable[[Any], bool]] = {
     "user": are_user_metrics,
     "user_totals": are_user_metrics,
@@ -242,8 +247,12 @@ _CHECKS: Mapping[str, Callable[[Any], bool]] = {
 
 def to_wire(report: InstanceReport) -> dict[str, Any]:
     """A report as it travels: plain values, under the names of the protocol."""
-    values = ((key, getattr(report, name)) for name, key in _ON_THE_WIRE)
-    return {key: asdict(value) if type(value) is Distribution else value for key, value in values}
+    data = asdict(report)
+    for name, key in _RENAMED:
+        data[key] = data.pop(name)
+    for name in DISTRIBUTIONS:
+        data[name] = asdict(data[name])
+    return data
 
 
 def report_of(data: Mapping[str, Any]) -> InstanceReport:

@@ -272,7 +272,7 @@ class RollUp:
             return None
         ended = [each.sums for each in (*self._bases.values(), *self._gone.values())]
         sent, processed = (
-            sum(getattr(each, key) for each in self._newest.values())
+            sum(int(getattr(each, key)) for each in self._newest.values())
             + sum(int(each.get(key, 0)) for each in ended)
             for key in DELIVERIES
         )

@@ -5,6 +5,7 @@ latency: from a spout's emit to its ack. Sums and counts are of all tuples for e
 a sample of 1 in 16 for the others; histograms are of samples (heron_core.algorithms.histogram).
 """
 
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from heron_core.algorithms.histogram import bucket_of
@@ -16,6 +17,8 @@ from heron_core.instance_report import (
     InstanceReport,
 )
 from heron_core.records import replace
+
+_NUMBERS_OF = attrgetter(*NUMBERS)
 
 
 class Latencies:
@@ -71,7 +74,8 @@ class Metrics:
 
     def report(self, **more: Any) -> InstanceReport:
         """All of them, with `more` fields of a report; what is the process' own is added later."""
-        numbers = {name: getattr(self, name) for name in NUMBERS}
-        latencies = {name: getattr(self, name).snapshot() for name in DISTRIBUTIONS}
-        own = {"busy_secs": self.busy_secs, "last_error": self.last_error}
-        return replace(NOTHING_REPORTED, **{**numbers, **latencies, **own, **more})
+        found: dict[str, Any] = dict(zip(NUMBERS, _NUMBERS_OF(self), strict=True))
+        for name in DISTRIBUTIONS:
+            found[name] = getattr(self, name).snapshot()
+        found["busy_secs"], found["last_error"] = self.busy_secs, self.last_error
+        return replace(NOTHING_REPORTED, **{**found, **more})

@@ -57,7 +57,7 @@ def test_a_poison_tuple_is_given_up_and_nothing_of_it_counts() -> None:
     assert bolt.component.state.get(7) is None
     assert bolt.numbers() == (10, 1)
     statistics = bolt.core.driver.statistics()
-    assert "ConnectionRefusedError" in statistics.last_error
+    assert "ConnectionRefusedError" in str(statistics.last_error)
     assert said_of_given_up(bolt) == []
     bolt.checkpoint()
     assert said_of_given_up(bolt) == [messages.GivenUp(ME, 1, bolt.name)]
