@@ -10,6 +10,7 @@ from heron_api.metrics import AssignableMetrics
 from heron_api.spout.spout import Spout
 from heron_api.state.state import State
 from heron_api.state.stateful_component import TwoPhaseStatefulComponent
+from heron_connectors.emitted_rows import EmitsRows
 from heron_connectors.postgres.catalog import type_facts
 from heron_connectors.postgres.changes import Change, ChangeReader, Done, Position
 from heron_connectors.postgres.client import (
@@ -25,7 +26,6 @@ from heron_connectors.postgres.pgoutput import Message, Relation, decoded
 from heron_connectors.postgres.slot import SlotReader, advanced_by_another
 from heron_connectors.postgres.snapshot import Remainder, SnapshotState
 from heron_connectors.postgres.values import Types
-from heron_connectors.replay_queue import ReplayQueue, give_up
 from heron_core import config as keys
 from heron_core.errors import ComponentError
 from heron_core.records import replace
@@ -70,11 +70,7 @@ _FIELDS: dict[str, Callable[[Change], Any]] = {
 """What a field of `outputs` is of a change."""
 
 
-class ChangeLeftOut(ComponentError):
-    """A change has a value that Python does not have; the spout goes on behind it."""
-
-
-class PostgresChangesSpout(Spout, TwoPhaseStatefulComponent):
+class PostgresChangesSpout(EmitsRows[ChangeId], Spout, TwoPhaseStatefulComponent):
     """Emits each change of the tables of a publication, in the order of the transactions' commits.
 
     orders = PostgresChangesSpout.spec(
@@ -120,7 +116,7 @@ class PostgresChangesSpout(Spout, TwoPhaseStatefulComponent):
         self._is_tracked = mode == keys.ATLEAST_ONCE
         self._is_saved = mode != keys.ATMOST_ONCE
         self._has_snapshot = self._wants_snapshot(config)
-        self._failed: ReplayQueue[ChangeId] = ReplayQueue.of(config)
+        self._has_emitted_none(config)
         self._lag = AssignableMetrics(0)
         context.register_metric(LAG_METRIC, self._lag, int(BOOKS_SECS))
         self._begin()
@@ -143,7 +139,6 @@ class PostgresChangesSpout(Spout, TwoPhaseStatefulComponent):
         self._session: SlotReader | None = None
         self._types = Types()
         self._buffer: deque[Change | Done | RowRead] = deque()
-        self._values: dict[ChangeId, list[Any]] = {}
         self._of_checkpoint: dict[int, int] = {}
         """LSNs up to which the slot may be advanced when a checkpoint is complete."""
         self._to_advance = 0
@@ -237,9 +232,7 @@ class PostgresChangesSpout(Spout, TwoPhaseStatefulComponent):
         if now >= self._next_books and self._session is not None:
             self._next_books = now + BOOKS_SECS
             self._patience.ask(now, self._keep_books)
-        if self._failed and self._emit_failed(now):
-            return
-        if len(self._values) >= self._pending_max:
+        if self._emit_failed() or len(self._pending) >= self._pending_max:
             return
         if not self._buffer and now >= self._patience.not_before:
             self._patience.not_before = now + self._poll_secs
@@ -253,13 +246,6 @@ class PostgresChangesSpout(Spout, TwoPhaseStatefulComponent):
                     return
             elif self._take(found):
                 return
-
-    def _emit_failed(self, now: float) -> bool:
-        change_id = self._failed.take(now)
-        if change_id is None:
-            return False
-        self.emit(self._values[change_id], tup_id=change_id)
-        return True
 
     def _done(self, position: Position) -> None:
         assert self._position is not None, "a transaction before the slot is known"
@@ -292,28 +278,14 @@ class PostgresChangesSpout(Spout, TwoPhaseStatefulComponent):
         values = [read(change) for read in self._readers]
         change_id = (change.commit_lsn, change.index)
         if change.problem:
-            self._leave_out(change, change_id, values)
+            why = f"a change is left out: {change.schema}.{change.table}: {change.problem}"
+            place = f" (LSN {change.commit_lsn}, change {change.index})"
+            self._leave_out(change_id, values, why, place)
         elif self._is_tracked:
-            self._values[change_id] = values
+            self._pending[change_id] = values
             self.emit(values, tup_id=change_id)
         else:
             self.emit(values)
-
-    def _leave_out(self, change: Change, change_id: ChangeId, values: list[Any]) -> None:
-        why = f"a change is left out: {change.schema}.{change.table}: {change.problem}"
-        if not self.delegate.give_up_emitted(change_id, values, 0, why):
-            raise ChangeLeftOut(f"{why} (LSN {change.commit_lsn}, change {change.index})")
-        self.delegate.record_error("a change is left out", why)
-
-    def ack(self, tup_id: ChangeId) -> None:
-        """The change is done."""
-        self._values.pop(tup_id, None)
-        self._failed.acked(tup_id)
-
-    def fail(self, tup_id: ChangeId) -> None:
-        """Emit the change again, unless it is given up."""
-        if tup_id in self._values and (failures := self._failed.failed(tup_id, time.monotonic())):
-            give_up(self.delegate, tup_id, self._values.pop(tup_id), failures)
 
     # --- the server -------------------------------------------------------------------------------
 

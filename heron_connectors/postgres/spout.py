@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from heron_api.spout.spout import Spout
 from heron_api.state.state import State
 from heron_api.state.stateful_component import StatefulComponent
+from heron_connectors.emitted_rows import EmitsRows
 from heron_connectors.postgres.catalog import (
     columns_of,
     primary_key,
@@ -21,7 +22,6 @@ from heron_connectors.postgres.keyset import Key, KeyColumn, Selection, Share
 from heron_connectors.postgres.patience import Patience
 from heron_connectors.postgres.rows import Row, RowReader
 from heron_connectors.postgres.values import NotHeld, Types
-from heron_connectors.replay_queue import ReplayQueue, give_up
 from heron_core import config as keys
 from heron_core.errors import ComponentError
 
@@ -42,11 +42,7 @@ STATE_KEY = "heronpy.postgres_spout"
 """Under it the state has the position."""
 
 
-class RowLeftOut(ComponentError):
-    """A row has a value that Python does not have; the spout goes on behind it."""
-
-
-class PostgresSpout(Spout, StatefulComponent):
+class PostgresSpout(EmitsRows[Key], Spout, StatefulComponent):
     """Emits the rows of a table or a query, in the order of the key, and finishes.
 
     class Orders(PostgresSpout):
@@ -90,8 +86,7 @@ class PostgresSpout(Spout, StatefulComponent):
         mode = keys.reliability(keys.with_defaults(config))
         self._is_tracked = mode == keys.ATLEAST_ONCE
         self._is_saved = mode != keys.ATMOST_ONCE
-        self._failed: ReplayQueue[Key] = ReplayQueue.of(config)
-        self._values: dict[Key, list[Any]] = {}
+        self._has_emitted_none(config)
         self._patience = Patience(name, self.delegate, self.logger, self._disconnect)
         self._types = Types()
         self._reader: RowReader | None = None
@@ -153,12 +148,9 @@ class PostgresSpout(Spout, StatefulComponent):
 
     def next_tuple(self) -> None:
         """Emit what failed, or else the next row."""
+        if self._emit_failed() or len(self._pending) >= self._pending_max:
+            return
         now = time.monotonic()
-        if self._failed and (key := self._failed.take(now)) is not None:
-            self.emit(self._values[key], tup_id=key)
-            return
-        if len(self._values) >= self._pending_max:
-            return
         if not self._rows and not self._is_at_end and now >= self._patience.not_before:
             self._patience.ask(now, self._read)
         if self._rows:
@@ -170,10 +162,12 @@ class PostgresSpout(Spout, StatefulComponent):
         self._after = row.key
         values, problems = self._parsed(row)
         if problems:
-            self._leave_out(row.key, values, "; ".join(problems))
+            source, key = self._table or "the query", ", ".join(row.key)
+            why = f"a row is left out: {source}, key {key}: {'; '.join(problems)}"
+            self._leave_out(row.key, values, why)
         elif self._is_tracked:
             self.emit(values, tup_id=row.key)
-            self._values[row.key] = values
+            self._pending[row.key] = values
         else:
             self.emit(values)
 
@@ -186,22 +180,6 @@ class PostgresSpout(Spout, StatefulComponent):
             except NotHeld as error:
                 problems.append(f"{name}: {error}")
         return values, problems
-
-    def _leave_out(self, key: Key, values: list[Any], problem: str) -> None:
-        why = f"a row is left out: {self._table or 'the query'}, key {', '.join(key)}: {problem}"
-        if not self.delegate.give_up_emitted(key, values, 0, why):
-            raise RowLeftOut(why)
-        self.delegate.record_error("a row is left out", why)
-
-    def ack(self, tup_id: Key) -> None:
-        """The row is done."""
-        self._values.pop(tup_id, None)
-        self._failed.acked(tup_id)
-
-    def fail(self, tup_id: Key) -> None:
-        """Emit the row again, unless it is given up."""
-        if tup_id in self._values and (failures := self._failed.failed(tup_id, time.monotonic())):
-            give_up(self.delegate, tup_id, self._values.pop(tup_id), failures)
 
     # --- the server -----------------------------------------------------------------------------
 

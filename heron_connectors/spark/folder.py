@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from heron_api.spout.spout import Spout
 from heron_api.state.state import State
 from heron_api.state.stateful_component import TwoPhaseStatefulComponent
-from heron_connectors.replay_queue import ReplayQueue, give_up
+from heron_connectors.emitted_rows import EmitsRows
 from heron_connectors.spark.segments import MissingSegment, SegmentLog, unwritable, writers_of
 from heron_connectors.transactions import TransactionId
 from heron_connectors.two_phase import WriteAheadSink
@@ -106,7 +106,7 @@ class SparkSink(WriteAheadSink):
         self._log.append(self._fields, prepared, str(transaction_id), self._run)
 
 
-class SparkSpout(Spout, TwoPhaseStatefulComponent):
+class SparkSpout(EmitsRows[RowId], Spout, TwoPhaseStatefulComponent):
     """Emits the rows that queries of Spark write by `writeStream.format("heronpy")`.
 
     class Orders(SparkSpout):
@@ -138,8 +138,7 @@ class SparkSpout(Spout, TwoPhaseStatefulComponent):
         self._of_checkpoint: dict[int, dict[str, Position]] = {}
         self._restore()
         self._rows: Iterator[tuple[RowId, list[Any]]] = iter(())
-        self._pending: dict[RowId, list[Any]] = {}
-        self._failed: ReplayQueue[RowId] = ReplayQueue.of(config)
+        self._has_emitted_none(config)
         self._not_before = 0.0
 
     def _restore(self) -> None:
@@ -155,8 +154,7 @@ class SparkSpout(Spout, TwoPhaseStatefulComponent):
 
     def next_tuple(self) -> None:
         """Emit what failed, or else the next row."""
-        if self._failed and (row_id := self._failed.take(time.monotonic())) is not None:
-            self.emit(self._pending[row_id], tup_id=row_id)
+        if self._emit_failed():
             return
         found = next(self._rows, None)
         if found is None:
@@ -233,11 +231,6 @@ class SparkSpout(Spout, TwoPhaseStatefulComponent):
 
     # --- acks, in the modes without checkpoints ---------------------------------------------------
 
-    def ack(self, tup_id: RowId) -> None:
-        """The row is done."""
-        self._pending.pop(tup_id, None)
-        self._failed.acked(tup_id)
-
     def _remove_acked(self) -> None:
         """Remove the segments before the first one with a row that is not done."""
         before = {writer: segment for writer, (segment, _) in self._positions.items()}
@@ -245,11 +238,6 @@ class SparkSpout(Spout, TwoPhaseStatefulComponent):
             before[writer] = min(segment, before[writer])
         for writer, segment in before.items():
             self._remove(writer, segment)
-
-    def fail(self, tup_id: RowId) -> None:
-        """Emit the row again, unless it is given up."""
-        if tup_id in self._pending and (failures := self._failed.failed(tup_id, time.monotonic())):
-            give_up(self.delegate, tup_id, self._pending.pop(tup_id), failures)
 
     # --- checkpoints ------------------------------------------------------------------------------
 

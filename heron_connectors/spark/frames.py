@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from heron_api.errors import WrongArgumentError
+from heron_connectors.emitted_rows import RowLeftOut
 from heron_connectors.tables.source import (
     COLUMNS,
     FOLLOW,
@@ -20,7 +21,6 @@ from heron_connectors.tables.source import (
     columns_of_first_file,
 )
 from heron_connectors.tables.table_files import Table, rows_of
-from heron_connectors.tables.text_tables import RowLeftOut
 from heron_core.errors import ComponentError, TopologyError
 from heron_core.topology import TopologySpec
 from heron_core.validation import choices

@@ -11,7 +11,7 @@ from heron_api.component.component_spec import HeronComponentSpec
 from heron_api.spout.spout import Spout
 from heron_api.state.state import State
 from heron_api.state.stateful_component import StatefulComponent
-from heron_connectors.replay_queue import ReplayQueue, give_up
+from heron_connectors.emitted_rows import EmitsRows, RowLeftOut
 from heron_connectors.tables.split_watermarks import ROWS_BETWEEN, SplitWatermarks, event_ms
 from heron_connectors.tables.table_files import (
     Piece,
@@ -19,7 +19,7 @@ from heron_connectors.tables.table_files import (
     lasting_share,
     share,
 )
-from heron_connectors.tables.text_tables import BadRow, CsvOptions, Row, RowLeftOut
+from heron_connectors.tables.text_tables import BadRow, CsvOptions, Row
 from heron_core import config as keys
 from heron_core.errors import ComponentError, TopologyError
 from heron_core.field_types import UnknownType, fits_of
@@ -80,7 +80,7 @@ class TableSource:
         return HeronComponentSpec(name, self.class_path, True, par, None, outputs, merged)
 
 
-class TableSpout(Spout, StatefulComponent):
+class TableSpout(EmitsRows[Any], Spout, StatefulComponent):
     """Emits the rows of a table, in order of files and rows, and finishes.
 
     class Flights(TableSpout):
@@ -175,7 +175,7 @@ class TableSpout(Spout, StatefulComponent):
         # Under EFFECTIVELY_ONCE the position says it all: what fails then comes from there.
         mode = config.get(keys.RELIABILITY_MODE)
         self._tracked = mode not in (keys.ATMOST_ONCE, keys.EFFECTIVELY_ONCE)
-        self._failed: ReplayQueue[Any] = ReplayQueue.of(config)
+        self._has_emitted_none(config)
         self._timestamp_field = config.get(TIMESTAMP_FIELD)
         self._marks = SplitWatermarks(int(config.get(LAG_MS, 0)))
         self._timestamp_at, self._rows_unsent = self._column_of_times(name), 0
@@ -217,8 +217,6 @@ class TableSpout(Spout, StatefulComponent):
         """Where it is: rows emitted of the piece with this position in `_pieces`."""
         self._reading: Iterator[Emission] | None = None
         self._look_again = 0.0
-        self._pending: dict[Any, list[Any]] = {}
-        self._failed.retain(lambda tup_id: False)
 
     def _restore(self, saved: dict[str, Any]) -> None:
         self._pieces = [Piece(*each) for each in saved["pieces"]]
@@ -242,8 +240,7 @@ class TableSpout(Spout, StatefulComponent):
 
     def next_tuple(self) -> None:
         """Emit what failed, or else what comes next."""
-        if self._failed and (tup_id := self._failed.take(time.monotonic())) is not None:
-            self.emit(self._pending[tup_id], tup_id=tup_id)
+        if self._emit_failed():
             return
         if self._reading is None:
             self._reading = self._emissions()
@@ -335,16 +332,6 @@ class TableSpout(Spout, StatefulComponent):
         self._pieces += lasting_share(self._table.pieces(new), self._index, self._instances)
         self._known.update(new)
         self._reading = None
-
-    def ack(self, tup_id: Any) -> None:
-        """The row is done."""
-        self._pending.pop(tup_id, None)
-        self._failed.acked(tup_id)
-
-    def fail(self, tup_id: Any) -> None:
-        """Emit the row again, unless it is given up."""
-        if tup_id in self._pending and (failures := self._failed.failed(tup_id, time.monotonic())):
-            give_up(self.delegate, tup_id, self._pending.pop(tup_id), failures)
 
     def handle_exception(self, error: BaseException) -> None:
         """A file that cannot be read ends the process: going on would leave rows out."""

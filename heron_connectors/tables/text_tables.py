@@ -63,10 +63,6 @@ class BadRow:
     """Whether it has a number among the rows: one with another number of columns has none."""
 
 
-class RowLeftOut(ComponentError):
-    """A row is not emitted; those behind it are."""
-
-
 Row = list[Any] | BadRow
 Parse = Callable[[str], Any]
 

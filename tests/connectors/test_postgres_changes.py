@@ -182,10 +182,10 @@ def test_a_change_that_fails_comes_again_until_it_is_acked(shop: Shop) -> None:
         tester.fail(SINK, lambda tup: is_failing and tup.values[2]["id"] == 1, times=None)
         until_there(tester, lambda: len(tester.acked(SOURCE)) == 2, "the others are acked")
         (spout,) = tester.component(SOURCE)
-        assert list(spout._values.values()) == [["insert", None, {"id": 1, "value": None}, [], 0]]
+        assert list(spout._pending.values()) == [["insert", None, {"id": 1, "value": None}, [], 0]]
         is_failing = False
         until_there(tester, lambda: len(tester.acked(SOURCE)) == 3, "it comes again")
-        assert not spout._values
+        assert not spout._pending
 
 
 def test_more_than_one_instance_is_refused_in_one_line(shop: Shop) -> None:

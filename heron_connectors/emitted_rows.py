@@ -1,0 +1,51 @@
+"""Rows that a source has emitted: one that fails comes again, one that does not fit is left out,
+told and counted; the others go on."""
+
+import time
+from collections.abc import Mapping
+from typing import Any, Generic
+
+from heron_connectors.replay_queue import Id, ReplayQueue, give_up
+from heron_core.errors import ComponentError
+
+
+class RowLeftOut(ComponentError):
+    """A row is not emitted; those behind it are."""
+
+
+class EmitsRows(Generic[Id]):
+    """What sources do with rows that are not acked yet, and with rows that do not fit."""
+
+    delegate: Any
+    emit: Any
+    """The spout's."""
+
+    def _has_emitted_none(self, config: Mapping[str, Any]) -> None:
+        self._pending: dict[Id, list[Any]] = {}
+        """Of the rows that are not acked, if they are tracked: their values."""
+        self._failed: ReplayQueue[Id] = ReplayQueue.of(config)
+
+    def _emit_failed(self) -> bool:
+        """Whether a row that failed was due, and is emitted again."""
+        tup_id = self._failed.take(time.monotonic()) if self._failed else None
+        if tup_id is None:
+            return False
+        self.emit(self._pending[tup_id], tup_id=tup_id)
+        return True
+
+    def ack(self, tup_id: Id) -> None:
+        """The row is done."""
+        self._pending.pop(tup_id, None)
+        self._failed.acked(tup_id)
+
+    def fail(self, tup_id: Id) -> None:
+        """Emit the row again, unless it is given up."""
+        if tup_id in self._pending and (failures := self._failed.failed(tup_id, time.monotonic())):
+            give_up(self.delegate, tup_id, self._pending.pop(tup_id), failures)
+
+    def _leave_out(self, tup_id: Id, values: list[Any], why: str, place: str = "") -> None:
+        """A row, by its values as far as it has them, is a dead letter, or RowLeftOut, which the
+        engine counts; `place` says where the row is, for those who look for it."""
+        if not self.delegate.give_up_emitted(tup_id, values, 0, why):
+            raise RowLeftOut(f"{why}{place}")
+        self.delegate.record_error("a row is left out", why)
