@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import psycopg
+import pytest
 
 from tests.leftovers import leftovers
 
@@ -37,6 +38,15 @@ def binaries() -> Path | None:
     on_path = shutil.which("initdb")
     found += [Path(on_path).resolve()] if on_path else []
     return found[-1].parent if found else None
+
+
+WHERE_POSTGRES_IS = [
+    pytest.mark.skipif(binaries() is None, reason=MISSING),
+    # What is killed closes nothing.
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+]
+"""Marks of tests that kill readers and writers of Postgres."""
 
 
 class Server:

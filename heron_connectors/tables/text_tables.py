@@ -19,7 +19,6 @@ from typing import Any
 
 from heron_connectors.files.compressed import opened
 from heron_connectors.tables.csv_facts import UTF8, CsvFacts, csv_facts
-from heron_core.errors import ComponentError
 from heron_core.field_types import fits_of
 from heron_core.optional_packages import needed
 

@@ -14,14 +14,9 @@ from heron_connectors.database.sink import DatabaseSink
 from heron_core import config as keys
 from heron_core.errors import ComponentError
 from tests.connectors.runs import classes, given, natively, sinking
-from tests.postgres_support import MISSING, binaries, server
+from tests.postgres_support import WHERE_POSTGRES_IS, server
 
-pytestmark = [
-    pytest.mark.skipif(binaries() is None, reason=MISSING),
-    # What is killed closes nothing.
-    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
-    pytest.mark.filterwarnings("ignore::ResourceWarning"),
-]
+pytestmark = WHERE_POSTGRES_IS
 KINDS = (
     "smallint", "integer", "bigint", "real", "double precision", "numeric", "numeric(5,2)",
     "numeric(3,-2)", "text", "varchar(3)", "char(3)", "bytea", "boolean", "date", "timestamp",

@@ -1,6 +1,5 @@
 """Changes of a real Postgres: what is read, from where on, and what is refused in one line."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -24,22 +23,9 @@ from tests.connectors.postgres_shop_support import (
     until_there,
 )
 from tests.connectors.runs import SINK, SOURCE, Collected, SparkRun, classes, reading
-from tests.postgres_support import MISSING, binaries, server
+from tests.postgres_support import WHERE_POSTGRES_IS, server
 
-pytestmark = [
-    pytest.mark.skipif(binaries() is None, reason=MISSING),
-    # What is killed closes nothing.
-    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
-    pytest.mark.filterwarnings("ignore::ResourceWarning"),
-]
-
-
-@pytest.fixture
-def shop() -> Iterator[Shop]:
-    made = Shop()
-    yield made
-    made.drop_slot()
-    made.connection.close()
+pytestmark = WHERE_POSTGRES_IS
 
 
 @pytest.mark.parametrize("mode", [EXACT, REPLAYED, keys.ATMOST_ONCE])

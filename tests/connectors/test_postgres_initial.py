@@ -1,7 +1,6 @@
 """Rows that tables of a real Postgres had before the slot, and then their changes: none is missing,
 none comes twice."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,29 +23,21 @@ from tests.connectors.postgres_shop_support import (
     until_there,
 )
 from tests.connectors.runs import Collected, SparkRun, classes, reading
-from tests.postgres_support import MISSING, binaries, server
+from tests.postgres_support import WHERE_POSTGRES_IS, server
 
-pytestmark = [
-    pytest.mark.skipif(binaries() is None, reason=MISSING),
-    # What is killed closes nothing.
-    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
-    pytest.mark.filterwarnings("ignore::ResourceWarning"),
-]
+pytestmark = WHERE_POSTGRES_IS
 ROWS = 20
 INITIAL = {"postgres.snapshot": "initial"}
 
 
 @pytest.fixture
-def shop() -> Iterator[Shop]:
+def shop(shop: Shop) -> Shop:
     """With twenty rows, of which half were there before the slot."""
-    made = Shop()
-    made.drop_slot()
-    made.run(f"INSERT INTO rows SELECT n, 'a' FROM generate_series(1, {ROWS // 2}) n")
-    made.make_slot()
-    made.run(f"INSERT INTO rows SELECT n, 'b' FROM generate_series({ROWS // 2 + 1}, {ROWS}) n")
-    yield made
-    made.drop_slot()
-    made.connection.close()
+    shop.drop_slot()
+    shop.run(f"INSERT INTO rows SELECT n, 'a' FROM generate_series(1, {ROWS // 2}) n")
+    shop.make_slot()
+    shop.run(f"INSERT INTO rows SELECT n, 'b' FROM generate_series({ROWS // 2 + 1}, {ROWS}) n")
+    return shop
 
 
 def applied(changes: list[list[Any]]) -> dict[int, Any]:

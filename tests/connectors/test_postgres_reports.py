@@ -10,31 +10,17 @@ was saved): test_postgres_changes.py::
 test_the_slot_is_advanced_when_a_checkpoint_is_complete_and_not_before.
 """
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from tests.connectors.postgres_shop_support import Shop, crash, errors, read, rows, topology
-from tests.postgres_support import MISSING, binaries
+from tests.postgres_support import WHERE_POSTGRES_IS
 from tests.process.process_support import until
 
-pytestmark = [
-    pytest.mark.skipif(binaries() is None, reason=MISSING),
-    # What is killed closes nothing.
-    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
-    pytest.mark.filterwarnings("ignore::ResourceWarning"),
-]
+pytestmark = WHERE_POSTGRES_IS
 INITIAL = {"postgres.snapshot": "initial"}
 LARGE = "x" * 10_000
-
-
-@pytest.fixture
-def shop() -> Iterator[Shop]:
-    made = Shop()
-    yield made
-    made.drop_slot()
-    made.connection.close()
 
 
 def keyed_by(shop: Shop, columns: str, key: str) -> None:

@@ -14,15 +14,10 @@ from heron_core import config as keys
 from heron_core.records import replace
 from heronpy_compat.testing import TopologyTester
 from tests.connectors.runs import SINK, SOURCE, Collected, classes, reading
-from tests.postgres_support import MISSING, binaries, server
+from tests.postgres_support import WHERE_POSTGRES_IS, server
 from tests.process.process_support import until
 
-pytestmark = [
-    pytest.mark.skipif(binaries() is None, reason=MISSING),
-    # What is killed closes nothing.
-    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
-    pytest.mark.filterwarnings("ignore::ResourceWarning"),
-]
+pytestmark = WHERE_POSTGRES_IS
 EXACT, REPLAYED = keys.EFFECTIVELY_ONCE, keys.ATLEAST_ONCE
 ROWS = 50
 _names = count()
