@@ -25,7 +25,7 @@ from heron_connectors.iceberg.partitions import (
     term_of,
     unwritable,
 )
-from heron_connectors.iceberg.types import PURPOSE, first_required_inside, iceberg_form
+from heron_connectors.iceberg.types import PURPOSE, iceberg_form
 from heron_connectors.tables.row_tables import MERGE
 from heron_connectors.tables.table_sink import REFUSED, TableKeys, TableSink, note_of
 from heron_connectors.transactions import LAST, TransactionId
@@ -98,7 +98,6 @@ class IcebergSink(TableSink):
         self._types = {name: self._declared(name, kind) for name, kind in self._types.items()}
         self._catalog_name = str(config.get(CATALOG, self.catalog))
         self._properties = dict(config.get(CATALOG_PROPERTIES, self.catalog_properties))
-        self._required_inside = ""
         self._divisions: list[Division] = []
         self._seen = AWAY
         """The snapshot that the table was at when it was seen last."""
@@ -136,8 +135,6 @@ class IcebergSink(TableSink):
 
     def problem_of_table(self) -> str:
         """What of the table that was seen keeps rows out, in words; empty if nothing does."""
-        if self._required_inside:
-            return f"requires {self._required_inside}, and only whole columns can be required"
         for name in self._columns:
             if name in self._known and (why := self.unknown_type(self._known[name])):
                 return f"has a column {name!r} that cannot be written: {why}"
@@ -151,13 +148,12 @@ class IcebergSink(TableSink):
         try:
             found = self._loaded_catalog().load_table(self._table)
         except (self._errors.NoSuchTableError, self._errors.NoSuchNamespaceError):
-            self._known, self._required, self._required_inside = {}, frozenset(), ""
+            self._known, self._required = {}, frozenset()
             self._divisions, self._seen = [], EMPTY
             return None
         schema = found.schema()
         self._known = {each.name: _form_or_itself(each.type) for each in schema.as_arrow()}
         self._required = frozenset(each.name for each in schema.fields if each.required)
-        self._required_inside = first_required_inside(schema.as_arrow())
         self._divisions = divisions_of(found)
         self._note_seen(found)
         return found

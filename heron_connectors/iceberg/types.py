@@ -15,14 +15,18 @@ def iceberg_form(kind: Any) -> Any:
     arrow = needed("pyarrow", PURPOSE)
     is_kind = arrow.types
     if is_kind.is_struct(kind):
-        return arrow.struct(
-            [arrow.field(each.name, iceberg_form(each.type), each.nullable) for each in kind]
-        )
+        return arrow.struct([_form_of(each) for each in kind])
     if is_kind.is_map(kind):
-        return arrow.map_(iceberg_form(kind.key_type), iceberg_form(kind.item_type))
-    if is_kind.is_nested(kind) and hasattr(kind, "value_type"):
-        return arrow.list_(iceberg_form(kind.value_type))
+        return arrow.map_(iceberg_form(kind.key_type), _form_of(kind.item_field))
+    if is_kind.is_nested(kind) and hasattr(kind, "value_field"):
+        return arrow.list_(_form_of(kind.value_field))
     return _plain_form(arrow, kind)
+
+
+def _form_of(field: Any) -> Any:
+    """A field inside of a type, which may be null where it may be now."""
+    arrow = needed("pyarrow", PURPOSE)
+    return arrow.field(field.name, iceberg_form(field.type), field.nullable)
 
 
 def _plain_form(arrow: Any, kind: Any) -> Any:
@@ -50,25 +54,3 @@ def _plain_form(arrow: Any, kind: Any) -> Any:
     if any(each(kind) for each in known) or kind in (arrow.time64("us"), arrow.uuid()):
         return kind
     raise ValueError(f"Iceberg has no {kind}")
-
-
-def first_required_inside(schema: Any) -> str:
-    """The first field inside of a column that may not be empty; an empty text if none is."""
-    return next((found for each in schema if (found := _required_in(each.type, each.name))), "")
-
-
-def _required_in(kind: Any, name: str) -> str:
-    arrow = needed("pyarrow", PURPOSE)
-    is_kind = arrow.types
-    if is_kind.is_struct(kind):
-        parts = [(each, f"{name}.{each.name}") for each in kind]
-    elif is_kind.is_map(kind):
-        parts = [(kind.item_field, f"the values of {name}")]
-    elif is_kind.is_nested(kind) and hasattr(kind, "value_field"):
-        parts = [(kind.value_field, f"the elements of {name}")]
-    else:
-        return ""
-    for field, inside in parts:
-        if found := _required_in(field.type, inside) if field.nullable else inside:
-            return found
-    return ""

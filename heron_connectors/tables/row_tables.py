@@ -241,16 +241,22 @@ def _inferred(arrow: Any, rows: Sequence[Row], at: int) -> list[Any]:
 
 
 def widened(arrow: Any, known: Any, other: Any) -> Any:
-    """A type, with the fields that structs of another one have besides, however deep."""
+    """A type, with the fields that structs of another one have besides, however deep; what of it
+    may not be null stays so."""
     is_kind = arrow.types
     if is_kind.is_struct(known) and is_kind.is_struct(other):
         more = {each.name: each.type for each in other}
         fields = [
-            (each.name, widened(arrow, each.type, more.pop(each.name, each.type))) for each in known
+            each.with_type(widened(arrow, each.type, more.pop(each.name, each.type)))
+            for each in known
         ]
-        return arrow.struct([*fields, *more.items()])
+        return arrow.struct([*fields, *map(arrow.field, more.keys(), more.values())])
     if is_kind.is_list(known) and is_kind.is_list(other):
-        return arrow.list_(widened(arrow, known.value_type, other.value_type))
+        inner = known.value_field
+        return arrow.list_(inner.with_type(widened(arrow, inner.type, other.value_type)))
     if is_kind.is_map(known) and is_kind.is_map(other):
-        return arrow.map_(known.key_type, widened(arrow, known.item_type, other.item_type))
+        inner = known.item_field
+        return arrow.map_(
+            known.key_type, inner.with_type(widened(arrow, inner.type, other.item_type))
+        )
     return known

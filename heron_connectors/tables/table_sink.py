@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from heron_connectors.tables.required_values import absent_field, absent_value, requires_inside
 from heron_connectors.tables.row_tables import (
     MERGE,
     schema_problem,
@@ -113,7 +114,15 @@ class TableSink(WriteAheadSink):
         """A column that the table requires and rows do not have, in words; empty if there is none.
         `given`: columns that get their values from the table itself."""
         absent = sorted(self._required - set(self._columns) - set(given))
-        return f"requires column {absent[0]!r}, which the input does not have" if absent else ""
+        if absent:
+            return f"requires column {absent[0]!r}, which the input does not have"
+        declared = [name for name in self._columns if name in self._known and name in self._types]
+        inside = (
+            absent_field(self._arrow, self._types[name], self._known[name], name)
+            for name in declared
+        )
+        field = next(filter(None, inside), "")
+        return f"requires {field}, which the input does not have" if field else ""
 
     # --- rows -------------------------------------------------------------------------------------
 
@@ -140,10 +149,17 @@ class TableSink(WriteAheadSink):
         """Rows without a value that the table requires, by their positions; `given`: as above."""
         wanted = self._required.difference(given)
         required = [at for at, name in enumerate(self._columns) if name in wanted]
+        inside = [
+            (at, name, self._known[name])
+            for at, name in enumerate(self._columns)
+            if name in self._known and requires_inside(self._arrow, self._known[name])
+        ]
         found = {}
-        for position, row in enumerate(rows) if required else ():
-            if empty := next((self._columns[at] for at in required if row[at] is None), ""):
-                found[position] = f"{empty}=None: the table requires a value"
+        for position, row in enumerate(rows) if required or inside else ():
+            empty = (self._columns[at] for at in required if row[at] is None)
+            parts = (absent_value(self._arrow, row[at], kind, name) for at, name, kind in inside)
+            if absent := next(empty, "") or next(filter(None, parts), ""):
+                found[position] = f"{absent}=None: the table requires a value"
         return found
 
     def no_table_of(self, rows: Sequence[Any], divided_by: Collection[str]) -> str:

@@ -18,8 +18,10 @@ from pyiceberg.types import (
     IntegerType,
     ListType,
     LongType,
+    MapType,
     NestedField,
     StringType,
+    StructType,
     TimestamptzType,
 )
 
@@ -189,8 +191,10 @@ def test_a_column_that_a_table_requires_has_a_value_in_each_row(
     [
         (NestedField(9, "other", LongType(), required=True), "requires column 'other'"),
         (
-            NestedField(9, "name", ListType(10, StringType(), element_required=True)),
-            "requires the elements of name",
+            NestedField(
+                9, "name", StructType(NestedField(10, "last", StringType(), required=True))
+            ),
+            "requires name.last, which the input does not have",
         ),
     ],
 )
@@ -198,8 +202,52 @@ def test_a_table_that_requires_what_does_not_come_is_refused(
     field: Any, said: str, settings: Any, catalog: Any
 ) -> None:
     catalog.create_table(TABLE, Schema(NestedField(1, "id", LongType()), field))
-    with pytest.raises(ComponentError, match=said), running(topology(settings)):
+    types = {} if "other" in said else {"types": {"name": "struct<first: string>"}}
+    with pytest.raises(ComponentError, match=said), running(topology(settings, **types)):
         pass
+
+
+REQUIRED_INSIDE: Any = [
+    (
+        StructType(
+            NestedField(3, "last", StringType(), required=True),
+            NestedField(4, "first", StringType()),
+        ),
+        [{"last": "a", "first": None}, {"last": None, "first": "b"}, None, {"first": "c"}],
+        "name.last=None: the table requires a value",
+    ),
+    (
+        ListType(3, StringType(), element_required=True),
+        [["a"], ["b", None], None, [None]],
+        "the elements of name=None: the table requires a value",
+    ),
+    (
+        MapType(3, StringType(), 4, LongType(), value_required=True),
+        [{"a": 1}, {"a": None}, None, {"a": 1, "b": None}],
+        "the values of name=None: the table requires a value",
+    ),
+]
+"""(a column, values of which the second and the last lack what it requires, what is told)"""
+
+
+@pytest.mark.parametrize("mode", ["EFFECTIVELY_ONCE", "ATLEAST_ONCE"])
+@pytest.mark.parametrize(("kind", "values", "said"), REQUIRED_INSIDE)
+def test_what_a_table_requires_inside_of_a_column_costs_the_rows_without_it(
+    kind: Any, values: list[Any], said: str, mode: str, settings: Any, catalog: Any
+) -> None:
+    schema = Schema(NestedField(1, "id", LongType()), NestedField(2, "name", kind))
+    catalog.create_table(TABLE, schema)
+    with running(topology(settings, mode=mode)) as tester:
+        sell(tester, *([number, 2.5, AT, each] for number, each in enumerate(values)))
+        committed(tester, mode)
+        told = [each for each in texts(tester) if said in each]
+        assert len(told) == 2, texts(tester)
+    assert ids_in(catalog) == [0, 2]
+    found = catalog.load_table(TABLE).scan().to_arrow().sort_by("id").to_pylist()
+    assert [dict(row["name"]) if isinstance(kind, MapType) and row["name"] else row["name"]
+            for row in found] == [values[0], None]  # fmt: skip
+    field = catalog.load_table(TABLE).schema().find_field("name")
+    assert str(field.field_type) == str(kind)
 
 
 @pytest.mark.parametrize(

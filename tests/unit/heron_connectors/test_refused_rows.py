@@ -135,6 +135,56 @@ def test_a_column_that_requires_values_since_the_checkpoint_costs_only_rows_with
     assert [values for values, _ in letters_in(tmp_path)] == [[2, None]]
 
 
+class AnyRows(Spout):
+    outputs = ["id", "value"]
+
+
+_NEEDED = arrow.field("last", arrow.string(), False)
+REQUIRED_INSIDE: Any = [
+    (
+        arrow.struct([_NEEDED, arrow.field("first", arrow.string())]),
+        [{"last": "a", "first": None}, {"last": None, "first": "b"}, None, {"first": "c"}],
+        "value.last=None",
+    ),
+    (
+        arrow.list_(arrow.field("element", arrow.struct([_NEEDED]), False)),
+        [[{"last": "a"}], [{"last": None}], None, [None]],
+        "the elements of value",
+    ),
+    (
+        arrow.map_(arrow.string(), arrow.field("value", arrow.int64(), False)),
+        [{"a": 1}, {"a": None}, None, {"a": 1, "b": None}],
+        "the values of value=None",
+    ),
+]
+"""(a column, values of which the second and the last lack what it requires, what is told)"""
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize(("kind", "values", "said"), REQUIRED_INSIDE)
+def test_what_a_table_requires_inside_of_a_column_costs_the_rows_without_it(
+    tmp_path: Path, kind: Any, values: list[Any], said: str, mode: str
+) -> None:
+    fields = [arrow.field("id", arrow.int64()), arrow.field("value", kind)]
+    DeltaTable.create(str(tmp_path / "table"), arrow.schema(fields))
+
+    class Keeping(Topology):
+        config = topology(tmp_path, mode).config
+        rows = AnyRows.spec()
+        sink = DeltaSink.spec(inputs=[rows])
+
+    with TopologyTester(Keeping) as tester:
+        feed(tester, [[number, each] for number, each in enumerate(values)])
+        end(tester, mode)
+    table = DeltaTable(str(tmp_path / "table")).to_pyarrow_table().sort_by("id")
+    assert table.to_pylist(maps_as_pydicts="strict") == [
+        {"id": 0, "value": values[0]}, {"id": 2, "value": None},
+    ]  # fmt: skip
+    found = {row[0]: why for row, why in letters_in(tmp_path)}
+    assert found.keys() == {1, 3}
+    assert all(said in each for each in found.values()), str(found)
+
+
 @pytest.mark.parametrize(
     ("columns", "problem"),
     [

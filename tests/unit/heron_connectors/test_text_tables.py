@@ -15,10 +15,10 @@ import pytest
 from pyarrow import parquet
 from test_tables import alone, drained
 
+from heron_connectors.emitted_rows import RowLeftOut
 from heron_connectors.tables.source import TableSpout
 from heron_connectors.tables.split_watermarks import SplitWatermarks, event_ms
 from heron_connectors.tables.table_files import Table
-from heron_connectors.emitted_rows import RowLeftOut
 from heron_core.errors import ComponentError
 from heronpy_compat import Grouping, Topology
 from heronpy_compat.testing import TopologyTester

@@ -1,0 +1,69 @@
+"""Values that a column requires inside of itself: fields of structs, elements of lists, values of
+maps that may not be null."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+Part = tuple[Any, str]
+"""(a field of Arrow inside of a type, its place in words)"""
+
+
+def parts_of(arrow: Any, kind: Any, name: str) -> list[Part]:
+    """What a type of Arrow is made of; nothing for a plain one. `name`: the place of the value."""
+    is_kind = arrow.types
+    if is_kind.is_struct(kind):
+        return [(each, f"{name}.{each.name}") for each in kind]
+    if is_kind.is_map(kind):
+        return [(kind.item_field, f"the values of {name}")]
+    if is_kind.is_nested(kind) and hasattr(kind, "value_field"):
+        return [(kind.value_field, f"the elements of {name}")]
+    return []
+
+
+def requires_inside(arrow: Any, kind: Any) -> bool:
+    """Whether something inside of values of a type may not be null."""
+    return any(
+        not field.nullable or requires_inside(arrow, field.type)
+        for field, _ in parts_of(arrow, kind, "")
+    )
+
+
+def absent_value(arrow: Any, value: Any, kind: Any, name: str) -> str:
+    """The place of the first value that a column of a type requires and a value of it lacks;
+    empty if none is missing. A value that is none of the type lacks nothing here."""
+    for field, place in parts_of(arrow, kind, name):
+        for inner in _values_of(arrow, value, kind, field.name):
+            found = place if inner is None and not field.nullable else ""
+            if found or (found := absent_value(arrow, inner, field.type, place)):
+                return found
+    return ""
+
+
+def _values_of(arrow: Any, value: Any, kind: Any, field: str) -> Iterator[Any]:
+    is_sequence = isinstance(value, (list, tuple))
+    if arrow.types.is_struct(kind):
+        if isinstance(value, Mapping):
+            yield value.get(field)
+        elif is_sequence:  # the fields in order
+            yield dict(zip((each.name for each in kind), value, strict=False)).get(field)
+    elif arrow.types.is_map(kind):
+        if isinstance(value, Mapping):
+            yield from value.values()
+        elif is_sequence:
+            yield from (each[1] for each in value)
+    elif isinstance(value, (list, tuple, set, frozenset)):
+        yield from value
+
+
+def absent_field(arrow: Any, declared: Any, kind: Any, name: str) -> str:
+    """The place of the first field of a struct that a column of a type requires and a declared
+    type, of which all values are, does not have; empty if it has all."""
+    there = {place: field for field, place in parts_of(arrow, declared, name)}
+    for field, place in parts_of(arrow, kind, name) if there else ():
+        if place not in there:
+            found = "" if field.nullable else place
+        else:
+            found = absent_field(arrow, there[place].type, field.type, place)
+        if found:
+            return found
+    return ""
