@@ -21,6 +21,7 @@ from heron_connectors.tables.table_sink import (
     noted_in,
 )
 from heron_connectors.transactions import TransactionId
+from heron_connectors.writable_folders import check_folder, local_path
 from heron_core.optional_packages import needed
 
 if TYPE_CHECKING:
@@ -62,6 +63,11 @@ class DeltaSink(TableSink):
         super().open(config, context)
         self._storage: dict[str, str] | None = config.get(STORAGE)
         self.check_columns()
+
+    def check_target(self) -> None:
+        """ComponentError if the table's folder is on this machine, and takes no file."""
+        if path := local_path(self._table):
+            check_folder(self._name, path, TABLE)
 
     def unknown_output(self) -> str:
         """Rows that are there; the first instance looks."""

@@ -99,6 +99,11 @@ class TwoPhaseSink(LeavesRowsOut, Bolt, TwoPhaseStatefulComponent):
         """Remove what former lives of this instance have left, except what is `prepared` for a
         commit. Called once, before the first `begin`."""
 
+    def check_target(self) -> None:
+        """ComponentError, in one line with the cure, if nothing can be written there. Called once,
+        after `open`, when a process begins: it is started again until that is mended. One that runs
+        waits for its target."""
+
     def unknown_output(self) -> str:
         """What is in the target that is not of this run, in words, for a sink that begins without
         state; empty if that is nothing, or cannot be seen. Called once, after `open`."""
@@ -183,8 +188,10 @@ class TwoPhaseSink(LeavesRowsOut, Bolt, TwoPhaseStatefulComponent):
         index = context.get_component_tasks(self._name).index(context.get_task_id())
         self._batch_writer = writer_of_batches(incarnation.run, self._name, index)
         self.open(config, context)
+        saved = self._two_phase_state.get(STATE_KEY) if self._is_two_phase else None
+        if saved is None:
+            self.check_target()
         if self._is_two_phase:
-            saved = self._two_phase_state.get(STATE_KEY)
             if saved is None:
                 self._keep_prepared()  # from now on it is known that this state cannot be divided
                 self._tell_of(self.unknown_output())

@@ -24,10 +24,11 @@ from heron_connectors.database.refusals import (
     NotedRefusals,
     cause_of,
 )
-from heron_connectors.database.sqlite_columns import Sqlite, problem_of_value
+from heron_connectors.database.sqlite_columns import Sqlite, file_of, problem_of_value
 from heron_connectors.tables.row_tables import MERGE, REFUSE
 from heron_connectors.transactions import TransactionId, number_of_run
 from heron_connectors.two_phase import WriteAheadSink
+from heron_connectors.writable_folders import check_file
 from heron_core.errors import ComponentError
 
 if TYPE_CHECKING:
@@ -165,6 +166,11 @@ class DatabaseSink(WriteAheadSink):
     def _column(self, name: str) -> Column | None:
         assert self._dialect is not None, "columns of an unknown database"
         return (self._known or {}).get(self._dialect.key(name))
+
+    def check_target(self) -> None:
+        """ComponentError if the database is a file that may not be written."""
+        if self._module is sqlite3 and (path := file_of(self._arguments)):
+            check_file(self._name, path, CONNECT)
 
     def unknown_output(self) -> str:
         """Rows of another run of this topology; whose others are the database does not say."""

@@ -1,6 +1,7 @@
 """Columns of sqlite, which converts a value to its column's type where that looks alike: such a
 value is refused, as it would come back as another one."""
 
+import os
 import re
 import sqlite3
 from collections.abc import Mapping, Sequence
@@ -24,6 +25,19 @@ _STRICT: Mapping[str, Any] = {
     "any": object,
 }  # fmt: skip
 """What a STRICT table takes as it is."""
+
+
+def file_of(arguments: Any) -> str:
+    """The path of the database that is connected to by these arguments; empty if it is in memory,
+    or said in another form."""
+    if isinstance(arguments, dict):
+        first = "" if arguments.get("uri") else arguments.get("database", "")
+    elif isinstance(arguments, (list, tuple)):
+        first = arguments[0] if len(arguments) == 1 else ""
+    else:
+        first = arguments
+    path = os.fsdecode(first) if isinstance(first, (str, bytes, os.PathLike)) else ""
+    return "" if path.startswith(":") else path
 
 
 class Sqlite:

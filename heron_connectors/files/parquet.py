@@ -88,6 +88,7 @@ class ParquetSink(PartFileSink):
     """
 
     folder: str | None = None
+    folder_key = FOLDER
     partition_by: Sequence[str] = ()
     id_field: str | None = None
     types: Mapping[str, str] = {}

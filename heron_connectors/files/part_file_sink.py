@@ -9,6 +9,7 @@ from heron_connectors.files.part_files import PartFiles, PendingFile
 from heron_connectors.folder_lock import Superseded
 from heron_connectors.transactions import TransactionId
 from heron_connectors.two_phase import RETRY_SECS, TwoPhaseSink, described
+from heron_connectors.writable_folders import check_folder
 from heron_core.errors import ComponentError
 
 BUFFERS_MAX = 4
@@ -38,6 +39,12 @@ class PartFileSink(TwoPhaseSink):
     _files: PartFiles
     _buffer_size: int
     """A file is written when what waits has this size."""
+    folder_key: str
+    """The config key that a user has named the folder by."""
+
+    def check_target(self) -> None:
+        """Make the folder; ComponentError if it cannot be made or takes no file."""
+        check_folder(self._name, self._files.folder, self.folder_key)
 
     def contents(self, buffer: dict[Any, list[Any]]) -> Mapping[str, Any]:
         """What waits, as the bytes of a file for each folder."""

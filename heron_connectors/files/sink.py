@@ -40,13 +40,14 @@ class FileSink(PartFileSink):
     """
 
     folder: str | None = None
+    folder_key = FOLDER
     format: str | None = None
     bytes_per_file = 16 * 1024 * 1024
     commit_tuples = 100_000
 
     def open(self, config: dict[str, Any], context: "TopologyContext") -> None:
-        """Read the settings; ComponentError if they are wrong. The folder is made when a file is
-        written."""
+        """Read the settings; ComponentError if they are wrong. The folder is made when it
+        begins."""
         folder = config.get(FOLDER, self.folder)
         if folder is None:
             raise ComponentError(

@@ -30,6 +30,7 @@ from heron_connectors.tables.row_tables import MERGE
 from heron_connectors.tables.table_sink import REFUSED, TableKeys, TableSink, note_of
 from heron_connectors.transactions import LAST, TransactionId
 from heron_connectors.two_phase import described
+from heron_connectors.writable_folders import check_file, check_folder, local_path
 from heron_core.errors import ComponentError
 from heron_core.optional_packages import needed
 
@@ -61,6 +62,8 @@ NO_RETRIES = {"commit.retry.num-retries": "0"}
 """In this process alone: pyiceberg's own attempts do not look for our transaction, and so would
 repeat one that the replacement of a frozen process has committed."""
 ADDED = "added-records"
+SQLITE = "sqlite:///"
+"""Before the path of a catalog that is a file."""
 
 
 class IcebergSink(TableSink):
@@ -99,6 +102,8 @@ class IcebergSink(TableSink):
         self._catalog_name = str(config.get(CATALOG, self.catalog))
         self._properties = dict(config.get(CATALOG_PROPERTIES, self.catalog_properties))
         self._divisions: list[Division] = []
+        self._location = ""
+        """Where the table is."""
         self._seen = AWAY
         """The snapshot that the table was at when it was seen last."""
         self._saved: int | None = None
@@ -127,6 +132,18 @@ class IcebergSink(TableSink):
         except Exception as error:
             self.logger.warning("the Iceberg catalog is away: %s", described(error))
 
+    def check_target(self) -> None:
+        """ComponentError if the catalog is a file that may not be written, or if the table, or the
+        warehouse for a new one, is in a folder of this machine that takes no file."""
+        uri = str(self._properties.get("uri", ""))
+        if uri.startswith(SQLITE):
+            check_file(self._name, uri.removeprefix(SQLITE), CATALOG_PROPERTIES)
+        if self._seen == AWAY:
+            return  # a catalog that is away is told of when it is to be written
+        location = self._location or str(self._loaded_catalog().properties.get("warehouse", ""))
+        if path := local_path(location):
+            check_folder(self._name, path, CATALOG_PROPERTIES)
+
     def _loaded_catalog(self) -> Any:
         if self._catalog is None:
             made = needed("pyiceberg.catalog", PURPOSE).load_catalog
@@ -149,12 +166,12 @@ class IcebergSink(TableSink):
             found = self._loaded_catalog().load_table(self._table)
         except (self._errors.NoSuchTableError, self._errors.NoSuchNamespaceError):
             self._known, self._required = {}, frozenset()
-            self._divisions, self._seen = [], EMPTY
+            self._divisions, self._seen, self._location = [], EMPTY, ""
             return None
         schema = found.schema()
         self._known = {each.name: _form_or_itself(each.type) for each in schema.as_arrow()}
         self._required = frozenset(each.name for each in schema.fields if each.required)
-        self._divisions = divisions_of(found)
+        self._divisions, self._location = divisions_of(found), found.location()
         self._note_seen(found)
         return found
 

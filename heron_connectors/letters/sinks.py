@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 from heron_connectors.files.sink import FileSink
 from heron_connectors.kafka.sink import KafkaSink
 from heron_connectors.letters.records import record_of
+from heron_core import config as keys
 
 if TYPE_CHECKING:
     from heron_api.tuple import Tuple
@@ -14,6 +15,7 @@ class DeadLetterFiles(FileSink):
     """Files of JSON lines, exactly once where checkpoints are taken."""
 
     format = "json"
+    folder_key = keys.DEAD_LETTER
     commit_secs = 1.0
     """Who looks for a letter looks soon."""
 

@@ -19,6 +19,7 @@ from heron_connectors.emitted_rows import EmitsRows
 from heron_connectors.spark.segments import MissingSegment, SegmentLog, unwritable, writers_of
 from heron_connectors.transactions import TransactionId
 from heron_connectors.two_phase import WriteAheadSink
+from heron_connectors.writable_folders import check_folder
 from heron_core import config as keys
 from heron_core.errors import ComponentError
 
@@ -76,8 +77,13 @@ class SparkSink(WriteAheadSink):
         self._fields = self.fields_of_inputs(context)
         tasks = context.get_component_tasks(self._name)
         index = tasks.index(context.get_task_id())
-        self._log = SegmentLog(folder_of(config, self.folder, self._name), f"{index:05d}")
+        folder = folder_of(config, self.folder, self._name)
+        self._folder, self._log = folder, SegmentLog(folder, f"{index:05d}")
         self._run = context.get_incarnation().run
+
+    def check_target(self) -> None:
+        """Make the folder; ComponentError if it cannot be made or takes no file."""
+        check_folder(self._name, self._folder, FOLDER)
 
     def unknown_output(self) -> str:
         """Segments that are there."""

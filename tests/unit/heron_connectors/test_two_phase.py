@@ -200,19 +200,17 @@ def test_a_full_disk_fails_the_checkpoint_and_nothing_is_lost(tmp_path: Path) ->
         assert lines_in(tmp_path) == list(range(8))
 
 
-def test_a_folder_that_is_none_ends_the_process_before_the_memory_does(tmp_path: Path) -> None:
-    folder = tmp_path / "out"
-    folder.write_text("a file")
-    with writing(FileSink, file_folder=str(folder), file_bytes_per_file=4) as tester:
-        tester.run_spouts(20)
+def test_a_disk_that_stays_full_ends_the_process_before_the_memory_does(tmp_path: Path) -> None:
+    with writing(FileSink, file_folder=str(tmp_path), file_bytes_per_file=4) as tester:
+        with full_disk():
+            tester.run_spouts(20)
         texts = [each.text for each in tester.errors("sink")]
-        assert any(f"sink: cannot write into {folder}: File exists" in each for each in texts)
+        assert any(f"sink: cannot write into {tmp_path}: File too large" in each for each in texts)
         assert any("and too much waits for that" in each for each in texts)
-        folder.unlink()
         tester.run_spouts(3)
         assert tester.checkpoint()
         (numbers,) = tester.component("numbers")
-        assert lines_in(folder) == list(range(numbers.next))
+        assert lines_in(tmp_path) == list(range(numbers.next))
 
 
 def test_a_commit_that_fails_is_told_once_and_repeated(
