@@ -6,6 +6,7 @@ A version of the table has the rows of one checkpoint and one instance, and says
 Delta's protocol): a checkpoint that is in the table is not written again.
 """
 
+import os
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -66,8 +67,12 @@ class DeltaSink(TableSink):
 
     def check_target(self) -> None:
         """ComponentError if the table's folder is on this machine, and takes no file."""
-        if path := local_path(self._table):
-            check_folder(self._name, path, TABLE)
+        path = local_path(self._table)
+        if path is None:
+            return
+        check_folder(self._name, path, TABLE)
+        if os.path.isdir(log := os.path.join(path, "_delta_log")):
+            check_folder(self._name, log, TABLE)
 
     def unknown_output(self) -> str:
         """Rows that are there; the first instance looks."""
@@ -158,6 +163,7 @@ class DeltaSink(TableSink):
     def _append(
         self, present: Any, table: Any, refused: Mapping[int, str], transaction_id: TransactionId
     ) -> None:
+        self.check_target()  # the package itself panics over a folder that takes no file
         said = {RUN: self._run}
         if refused:
             said[REFUSED] = note_of(refused, transaction_id)

@@ -40,8 +40,9 @@ def check_file(name: str, path: str, key: str) -> None:
     be writable."""
     try:
         _try_a_file(os.path.dirname(path) or ".")
-        if os.path.exists(path):
-            os.close(os.open(path, os.O_RDWR))
+        # Not by opening it: whoever closes a file ends the locks that its process has on it.
+        if os.path.exists(path) and not os.access(path, os.W_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
     except OSError as error:
         if error.errno not in _FULL:
             raise _refused(name, path, error, f"name another file ({key})") from None

@@ -31,7 +31,8 @@ def unwritable(folder: Path) -> Iterator[None]:
     done: list[tuple[Path, int]] = []
     try:
         for each in reversed(all_of_it):
-            done.append((each, set_up(each)))
+            before = set_up(each)
+            done.append((each, before))
         yield
     finally:
         for each, before in reversed(done):

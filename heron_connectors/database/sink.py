@@ -287,6 +287,7 @@ class DatabaseSink(WriteAheadSink):
         the database refuses are left out, each told and counted; the others are written."""
         if not prepared:
             return
+        self.check_target()
         if self._connection is None:
             self._connection = self._prepared_connection()
         try:

@@ -306,6 +306,7 @@ class IcebergSink(TableSink):
         fitting, refused = self.fitting(rows)
         if len(refused) == len(rows):
             return refused
+        self.check_target()
         columns = self._with_required(fitting)
         said = summary_of(self._run, transaction_id)
         if refused:

@@ -10,8 +10,19 @@ from typing import Any
 from heron_core import config as keys
 from heronpy_compat.testing import check_two_phase_sink
 from tests.connectors import sink_trials, source_trials
-from tests.connectors.page import BAD_ROW, CHANGED, KILLED, NULLS, ON_SPARK, ZONES, Column
-from tests.connectors.runs import SPARK
+from tests.connectors.folder_trials import meanwhile_outcome, start_outcome
+from tests.connectors.page import (
+    BAD_ROW,
+    CHANGED,
+    KILLED,
+    NO_FOLDER,
+    NO_FOLDER_NOW,
+    NULLS,
+    ON_SPARK,
+    ZONES,
+    Column,
+)
+from tests.connectors.runs import NATIVE, SPARK
 from tests.connectors.samples import NAMED, NOT_THERE, REFUSED, SAMPLES, Sample
 from tests.connectors.sink_trials import SCHEMA_CHANGES, time_zone
 from tests.connectors.sinks import SinkEntry
@@ -89,6 +100,8 @@ def trials_out(entry: SinkEntry, folder: Path) -> Column:
     cells[BAD_ROW] = _agreed(
         {each: sink_trials.bad_row_outcome(entry, each, folder / f"bad-{each}") for each in engines}
     )
+    for name, trial in ((NO_FOLDER, start_outcome), (NO_FOLDER_NOW, meanwhile_outcome)):
+        cells[name] = _unwritable(entry, trial, folder / name)
     cells[KILLED] = _killed(entry, folder / "killed")
     cells[ON_SPARK] = sink_trials.killed_on_spark(entry, folder / "spark")
     return cells
@@ -136,6 +149,14 @@ def _schema(entry: SinkEntry, change: str, folder: Path) -> str:
     return _agreed(
         {each: sink_trials.schema_outcome(entry, change, each, folder / each) for each in engines}
     )
+
+
+def _unwritable(
+    entry: SinkEntry, trial: Callable[[SinkEntry, str, Path], str], folder: Path
+) -> str:
+    if "folder" in entry.cannot:
+        return NOT_THERE
+    return _agreed({each: trial(entry, each, folder / each) for each in (*NATIVE, SPARK)})
 
 
 def _killed(entry: SinkEntry, folder: Path) -> str:

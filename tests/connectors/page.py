@@ -15,6 +15,7 @@ END = "<!-- Until here. -->\n"
 REMAKE = f"docs/{PAGE.name} says otherwise: if the change is meant, run python -m tests.connectors"
 NULLS, ZONES = "no value first", "other time zones"
 BAD_ROW = "a bad row among 100"
+NO_FOLDER, NO_FOLDER_NOW = "unwritable at the start", "unwritable for a while"
 KILLED, ON_SPARK = "killed", "killed, `--engine spark`"
 CHANGED = "**changed**"
 Column = Mapping[str, str]
@@ -39,7 +40,9 @@ TYPES_IN = Table(
     "a source emits", tuple(each.name for each in SOURCES), tuple(each.name for each in SAMPLES)
 )
 TRIALS_OUT = Table(
-    "a sink", TYPES_OUT.columns, (NULLS, ZONES, *SCHEMA_CHANGES, BAD_ROW, KILLED, ON_SPARK)
+    "a sink",
+    TYPES_OUT.columns,
+    (NULLS, ZONES, *SCHEMA_CHANGES, BAD_ROW, NO_FOLDER, NO_FOLDER_NOW, KILLED, ON_SPARK),
 )
 TRIALS_IN = Table("a source", TYPES_IN.columns, (ZONES, KILLED, ON_SPARK))
 TABLES = (TYPES_OUT, TYPES_IN, TRIALS_OUT, TRIALS_IN)

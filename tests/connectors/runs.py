@@ -215,6 +215,11 @@ class SparkRun:
                 return
         raise AssertionError(f"{BATCHES_MAX} batches, and no end")
 
+    def restart(self) -> None:
+        """Its hosts are others; it goes on from the checkpoint."""
+        self._host.close()
+        self._host = self._made()
+
     def _attempt(self) -> list[dict[str, Any]]:
         waiting: dict[tuple[int, int], list[bytes]] = defaultdict(list)
         facts = []

@@ -269,6 +269,7 @@ NAMED = "a query names the columns that it reads"
 ONE_RECORD = "a record has one value"
 POSTGRES = "DatabaseSink (postgres)"
 """It is tried where Postgres is installed."""
+NO_FOLDER = "it writes to a server"
 ONE_VALUE = "a line has one value: JSON has several"
 SINKS = (
     SinkEntry("FileSink (json)", FileSink, _json_files, as_json),
@@ -277,7 +278,15 @@ SINKS = (
     SinkEntry("DeltaSink", DeltaSink, _delta_table, as_arrow, each_line=False),
     SinkEntry("IcebergSink", IcebergSink, _iceberg_table, as_arrow, each_line=False),
     SinkEntry("DatabaseSink (sqlite)", Database, _sqlite_table, as_sqlite),
-    SinkEntry(POSTGRES, DatabaseSink, _postgres_table, each_line=False),
-    SinkEntry("KafkaSink", KafkaSink, _kafka_topic, as_record, {"schema": ONE_RECORD}),
+    SinkEntry(
+        POSTGRES, DatabaseSink, _postgres_table, cannot={"folder": NO_FOLDER}, each_line=False
+    ),
+    SinkEntry(
+        "KafkaSink",
+        KafkaSink,
+        _kafka_topic,
+        as_record,
+        {"schema": ONE_RECORD, "folder": NO_FOLDER},
+    ),
     SinkEntry("SparkSink", SparkSink, _segments, cannot={"schema": NAMED}, each_line=False),
 )
