@@ -61,7 +61,7 @@ class AvroPart:
         self._check_types(parsed)
         subject = self._subject(parsed)
         if not self.registry.use_latest:
-            self._note(subject, schema)
+            self.registry.note(subject, self.topic, schema)
         settings = {
             "auto.register.schemas": self.registry.auto_register,
             "use.latest.version": self.registry.use_latest,
@@ -116,17 +116,6 @@ class AvroPart:
     def _subject(self, parsed: Any) -> str:
         record = parsed.get("name", "") if isinstance(parsed, dict) else ""
         return self.registry.subject(self.topic, self.part, record)
-
-    def _note(self, subject: str, schema: Any) -> None:
-        """Register it, or look it up; the client remembers its number."""
-        client = self.registry.client
-        ask = (
-            client.register_schema_full_response
-            if self.registry.auto_register
-            else client.lookup_schema
-        )
-        with self.registry.asked(subject, self.topic):
-            ask(subject, schema)
 
     def _check_types(self, parsed: Any) -> None:
         """ComponentError if a declared type, or a field, is not in the schema."""

@@ -1,7 +1,7 @@
 """How the key and the value of a record are made of a tuple, and a tuple of them.
 
 `kafka.key.format` and `kafka.value.format` say it: text, json and bytes for a source (a sink sees
-by the value itself which one), avro and protobuf, by a schema registry, for both.
+by the value itself which one); avro, protobuf and jsonschema, by a schema registry, for both.
 """
 
 import json
@@ -11,11 +11,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from heron_connectors.kafka.avro_records import AvroPart, Read, avro_reader
+from heron_connectors.kafka.json_records import JsonPart, json_reader
 from heron_connectors.kafka.protobuf_records import ProtobufPart, message_class, protobuf_reader
 from heron_connectors.kafka.records import bytes_of
 from heron_connectors.kafka.schema_registry import (
     AVRO,
     FORMATS,
+    JSON_SCHEMA,
     PARTS,
     PROTOBUF,
     Registry,
@@ -115,7 +117,8 @@ def encoder(
         encode = ProtobufPart(registry, topic, part, whole).encoder(message)
     else:
         types = {each: inputs.types.get(each, "") for each in fields}
-        made = AvroPart(registry, topic, part, types, position is None)
+        kind_of_part = JsonPart if kind == JSON_SCHEMA else AvroPart
+        made = kind_of_part(registry, topic, part, types, position is None)
         encode = made.encoder(config.get(schema_key(part)))
     if position is not None:
         return lambda tup: _labelled(encode, *position.of(tup))
@@ -198,6 +201,9 @@ def _reader(
     if kind == AVRO:
         registry = _registry(config, name, kind, opened)
         return avro_reader(registry, part, config.get(schema_key(part)), types)
+    if kind == JSON_SCHEMA:
+        registry = _registry(config, name, kind, opened)
+        return json_reader(registry, part, config.get(schema_key(part)), types)
     if kind == PROTOBUF:
         message = message_class(config.get(message_key(part)), part, name)
         return protobuf_reader(_registry(config, name, kind, opened), part, message, types)

@@ -6,6 +6,7 @@ from importlib import import_module
 from typing import Any
 
 from heron_connectors.kafka.avro_records import Read, decoded
+from heron_connectors.kafka.proto_texts import UnreadSchema, compiled, is_text
 from heron_connectors.kafka.protobuf_values import reader_of, writer_of
 from heron_connectors.kafka.schema_registry import (
     PROTOBUF,
@@ -20,28 +21,28 @@ from heron_connectors.kafka.schema_registry import (
 from heron_core.errors import ComponentError
 
 _MODULE = "confluent_kafka.schema_registry.protobuf"
-AS_TEXT = "a registry that answers with the text of a .proto file does not serve this client"
-"""Confluent's answers with serialized schemas where it is asked for them; not every other does."""
 _COMMON = "confluent_kafka.schema_registry.common.protobuf"
 
 
-class UnreadSchema(Exception):
-    """A schema of the registry that the client does not read; the text is a predicate of the
-    schema."""
-
-
 def _naming(kind: Any, registry: Registry) -> Any:
-    """A class of serializers that says by UnreadSchema which of its errors are a schema's: else
-    they are of base64, of a parser, or of a pool, and name nothing."""
+    """A class of serializers that reads a schema that is the text of a .proto file, too, and says
+    by UnreadSchema which of its errors are a schema's: else they are of base64, of a parser, or of
+    a pool, and name nothing."""
 
     class Naming(kind):  # type: ignore[misc]
         def _get_parsed_schema(self, schema: Any) -> Any:
             try:
-                return super()._get_parsed_schema(schema)
+                if not is_text(schema):
+                    return super()._get_parsed_schema(schema)
+                found = self._parsed_schemas.get_parsed_schema(schema)
+                if found is None:
+                    found = compiled(schema, registry.client)
+                    self._parsed_schemas.set(schema, found)
+                return found
             except Exception as error:
-                if registry.problem(error) is not None:  # of a schema that it refers to
-                    raise
-                raise UnreadSchema(f"cannot be read ({first_line(error)}): {AS_TEXT}") from None
+                if isinstance(error, UnreadSchema) or registry.problem(error) is not None:
+                    raise  # of a schema that it refers to
+                raise UnreadSchema(f"cannot be read ({first_line(error)})") from None
 
     return Naming
 

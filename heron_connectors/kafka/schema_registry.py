@@ -30,7 +30,8 @@ STRATEGY = "kafka.schema.subject.strategy"
 PARTS = ("key", "value")
 AVRO = "avro"
 PROTOBUF = "protobuf"
-FORMATS = (AVRO, PROTOBUF)
+JSON_SCHEMA = "jsonschema"
+FORMATS = (AVRO, PROTOBUF, JSON_SCHEMA)
 INSTALL = "pip install 'heronpy-topologies[registry]'"
 
 TIMEOUT_SECS = 5
@@ -57,8 +58,8 @@ def format_key(part: str) -> str:
 
 
 def schema_key(part: str) -> str:
-    """The config key of a part's schema: Avro's JSON, or a file of it. A source
-    reads by it, and a sink writes by it."""
+    """The config key of a part's schema: JSON, or a file of it. A source reads by it, and a sink
+    writes by it."""
     return f"kafka.{part}.schema"
 
 
@@ -104,6 +105,13 @@ class Registry:
             return self.subject(context.topic, part, record)
 
         return subject
+
+    def note(self, subject: str, topic: str, schema: Any) -> None:
+        """Register a schema, or look it up; the client remembers its number. ComponentError."""
+        client = self.client
+        ask = client.register_schema_full_response if self.auto_register else client.lookup_schema
+        with self.asked(subject, topic):
+            ask(subject, schema)
 
     @contextmanager
     def asked(self, subject: str, topic: str) -> Iterator[None]:

@@ -10,6 +10,7 @@ from heron_connectors.letters import folder as letter_folder
 from heron_connectors.letters.topic import TopicRequests, read_topic, request_in_topic
 from heron_core.dead_letter_target import FileTarget, KafkaTarget
 from heron_core.dead_letters import FOLDER, SERVERS, TOPIC
+from heron_core.errors import HeronError
 
 Letter = dict[str, Any]
 
@@ -84,7 +85,11 @@ def request_replay(
 ) -> None:
     """Have these letters sent again, all or none of them; HeronError if that cannot be."""
     if isinstance(target, FileTarget):
-        letter_folder.request_replay(target.folder, lines)
+        try:
+            letter_folder.request_replay(target.folder, lines)
+        except OSError as error:
+            why = f"{error.strerror} ({error.filename or target.folder})"
+            raise HeronError(f"cannot ask for a replay in {target.folder}: {why}") from None
     else:
         settings = config.get(PRODUCER, {})
         request_in_topic(target.topic, target.servers, topology, settings, lines)

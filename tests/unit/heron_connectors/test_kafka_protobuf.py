@@ -21,6 +21,7 @@ from google.protobuf import (
 from google.protobuf.descriptor_pb2 import FieldDescriptorProto as Field
 from registry_support import Client, record, run, spout
 
+from heron_connectors.kafka import proto_texts
 from heron_connectors.kafka.protobuf_values import reader_of, writer_of
 from heron_core.errors import ComponentError
 from tests.connectors.fake_registry import FakeRegistry
@@ -295,8 +296,8 @@ def test_a_newest_schema_that_is_no_file_of_protobuf_is_told_in_a_line(
     newest(registry, '{"type": "string"}', "AVRO")
     with pytest.raises(ComponentError, match="rows is one of AVRO, not of PROTOBUF"):
         run(registry, [ROW], TYPES, **LATEST)
-    newest(registry, 'syntax = "proto3"; message Row { }')
-    with pytest.raises(ComponentError, match=r"cannot be read .*text of a \.proto file"):
+    newest(registry, "bm8gZGVzY3JpcHRvcg==")
+    with pytest.raises(ComponentError, match="rows cannot be read"):
         run(registry, [ROW], TYPES, **LATEST)
 
 
@@ -315,10 +316,91 @@ def test_a_newest_schema_with_a_field_more_is_written_by(
 def test_a_schema_that_the_client_cannot_read_leaves_its_record_out_with_the_reason(
     registry: FakeRegistry, client: Client, shop: ModuleType
 ) -> None:
-    newest(registry, 'syntax = "proto3"; message Row { }')
+    newest(registry, "bm8gZGVzY3JpcHRvcg==")
     client.records = [record(b"\0\0\0\0\1\0")]
     with (
         spout(registry, ("value",), **PROTOBUF) as tester,
-        pytest.raises(ComponentError, match=r"left out: Unread.* cannot be read .*serve this"),
+        pytest.raises(ComponentError, match=r"left out: Unread.* cannot be read"),
     ):
         tester.next_tuple()
+
+
+TEXT = """// as a Java program registers it
+syntax = "proto3";
+package shop;
+import "google/protobuf/timestamp.proto";
+import "google/type/date.proto";
+import "parts/kind.proto";
+message Row {
+  string text = 8;
+  parts.Kind kind = 16;
+  google.protobuf.Timestamp at = 10;
+  google.type.Date day = 14;
+}
+"""
+KIND = 'syntax = "proto3"; package parts; enum Kind { NEW = 0; PAID = 1; }'
+
+
+def text_registered(registry: FakeRegistry, text: str = TEXT) -> None:
+    """The newest schema of the topic is the text of a file, and of another one that it imports, as
+    Apicurio answers with them."""
+    for subject, schema, references in (
+        ("kind", KIND, []),
+        ("rows-value", text, [{"name": "parts/kind.proto", "subject": "kind", "version": 1}]),
+    ):
+        body = {"schema": schema, "schemaType": "PROTOBUF", "references": references}
+        status, _ = registry.answer("POST", ["subjects", subject, "versions"], body)
+        assert status == 200
+
+
+def test_records_whose_schema_is_the_text_of_a_file_are_read(
+    registry: FakeRegistry, client: Client, shop: ModuleType
+) -> None:
+    """protoc reads the text, with Google's own types and the file that it imports."""
+    text_registered(registry)
+    client.records = [record(b"\0\0\0\0\2\0" + b"\x42\1x"), record(b"\0\0\0\0\2\0", offset=1)]
+    with spout(registry, {"text": "string"}, **PROTOBUF) as tester:
+        tester.next_tuple(calls=2)
+        assert [each.values for each in tester.emitted] == [["x"], [""]]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (TEXT.replace("8;", "8"), r"cannot be read: protoc says __schema__.proto:8:3: Expected"),
+        (TEXT.replace("google/type/date", "of/others"), "cannot be read: protoc says of/others"),
+        (TEXT.replace("message Row", "message Others"), "it is a message shop.Others"),
+    ],
+)
+def test_a_text_that_protoc_refuses_leaves_its_record_out_with_the_reason(
+    registry: FakeRegistry, client: Client, shop: ModuleType, text: str, said: str
+) -> None:
+    text_registered(registry, text)
+    client.records = [record(b"\0\0\0\0\2\0")]
+    with (
+        spout(registry, ("value",), **PROTOBUF) as tester,
+        pytest.raises(ComponentError, match=f"left out: .*{said}"),
+    ):
+        tester.next_tuple()
+
+
+def test_without_the_package_the_line_names_it(
+    registry: FakeRegistry, client: Client, shop: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(proto_texts, "find_spec", lambda name: None)
+    text_registered(registry)
+    client.records = [record(b"\0\0\0\0\2\0")]
+    with (
+        spout(registry, ("value",), **PROTOBUF) as tester,
+        pytest.raises(ComponentError, match=r"grpcio-tools reads: pip install .*\[protoc\]"),
+    ):
+        tester.next_tuple()
+    with pytest.raises(ComponentError, match=r"rows is the text of a \.proto file.*\[protoc\]"):
+        run(registry, [ROW], TYPES, **LATEST)
+
+
+def test_an_import_stays_in_its_folder(registry: FakeRegistry, shop: ModuleType) -> None:
+    text_registered(registry, TEXT.replace("parts/kind.proto", "../kind.proto"))
+    registry.schemas[-1]["references"][0]["name"] = "../kind.proto"
+    with pytest.raises(ComponentError, match=r"imports '\.\./kind.proto', which is not the name"):
+        run(registry, [ROW], TYPES, **LATEST)

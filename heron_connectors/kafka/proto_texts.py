@@ -1,0 +1,117 @@
+"""Protobuf schemas that a registry has as the text of a .proto file: protoc reads them.
+
+confluent_kafka's client asks for serialized schemas, and Confluent's registry answers so. Others,
+such as Apicurio 2, answer with what was registered: with text, if a Java program did it. The
+package grpcio-tools brings a protoc; it runs once for each such schema, in a process of its own.
+"""
+
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from heron_connectors.kafka.schema_registry import PROTOBUF, first_line, package
+
+COMPILER = "grpc_tools"
+INSTALL = "pip install 'heronpy-topologies[protoc]'"
+COMPILE_SECS = 30.0
+"""For a file of some kilobytes; protoc takes a tenth of a second."""
+MAIN = "__schema__.proto"
+"""The name of a schema that has none, beside those that it imports."""
+_BASE64 = re.compile(r"[A-Za-z0-9+/=\s]*")
+_COMMON = "confluent_kafka.schema_registry.common.protobuf"
+
+
+class UnreadSchema(Exception):
+    """A schema of the registry that the client does not read; the text is a predicate of the
+    schema."""
+
+
+def is_text(schema: Any) -> bool:
+    """Whether a schema of confluent_kafka's is a .proto file, and not a serialized descriptor."""
+    return _BASE64.fullmatch(schema.schema_str or "") is None
+
+
+def compiled(schema: Any, client: Any) -> tuple[Any, Any]:
+    """(its FileDescriptorProto, a pool with it and what it imports); UnreadSchema, or what the
+    client raises when it is asked for an import."""
+    if find_spec(COMPILER) is None:
+        raise UnreadSchema(
+            f"is the text of a .proto file, which the package grpcio-tools reads: {INSTALL}"
+        )
+    common = package(_COMMON, PROTOBUF)
+    with tempfile.TemporaryDirectory(prefix="heronpy-proto-") as name:
+        folder = Path(name)
+        known = common.descriptor_pb2.FileDescriptorSet()
+        known.file.extend(_of_the_client(common))
+        for path, text in {MAIN: schema, **_imports(schema, client, common)}.items():
+            if is_text(text):
+                file = _inside(folder / "files", path)
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_text(text.schema_str, "utf-8")
+            else:
+                known.file.append(common._str_to_proto(path, text.schema_str))
+        return _pool_of(common, _run(folder, known))
+
+
+def _of_the_client(common: ModuleType) -> Iterator[Any]:
+    """The files that come with the client: Google's own types, and Confluent's."""
+    for each in vars(common).values():
+        if isinstance(each, ModuleType) and hasattr(each, "DESCRIPTOR"):
+            yield common.descriptor_pb2.FileDescriptorProto.FromString(
+                each.DESCRIPTOR.serialized_pb
+            )
+
+
+def _imports(schema: Any, client: Any, common: ModuleType) -> dict[str, Any]:
+    """The schemas that one refers to, however far, by the names under which they are imported."""
+    found: dict[str, Any] = {}
+    waiting = [schema]
+    while waiting:
+        for each in waiting.pop().references or ():
+            if each.name not in found and not common._is_builtin(each.name):
+                version = client.get_version(each.subject, each.version, True, "serialized")
+                found[each.name] = version.schema
+                waiting.append(version.schema)
+    return found
+
+
+def _inside(folder: Path, path: str) -> Path:
+    """The file of an import; UnreadSchema for a name that leads out of the folder."""
+    file = (folder / path).resolve()
+    if not file.is_relative_to(folder.resolve()):
+        raise UnreadSchema(f"imports {path!r}, which is not the name of a file")
+    return file
+
+
+def _run(folder: Path, known: Any) -> bytes:
+    """protoc's set of descriptors; UnreadSchema with its first line if it refuses a file."""
+    (folder / "known").write_bytes(known.SerializeToString())
+    command = [
+        sys.executable, "-m", f"{COMPILER}.protoc", f"--proto_path={folder / 'files'}",
+        f"--descriptor_set_in={folder / 'known'}", "--include_imports",
+        f"--descriptor_set_out={folder / 'made'}", MAIN,
+    ]  # fmt: skip
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=COMPILE_SECS, check=False
+    )
+    if done.returncode:
+        said = first_line(done.stderr).replace(f"{folder / 'files'}/", "")
+        raise UnreadSchema(f"cannot be read: protoc says {said}")
+    return (folder / "made").read_bytes()
+
+
+def _pool_of(common: ModuleType, made: bytes) -> tuple[Any, Any]:
+    pool = common.DescriptorPool()
+    common._init_pool(pool)
+    there = {each.name for each in _of_the_client(common)}
+    files = common.descriptor_pb2.FileDescriptorSet.FromString(made).file
+    for each in files:  # an import stands before what imports it
+        if each.name not in there:
+            pool.Add(each)
+    return files[-1], pool
