@@ -54,8 +54,7 @@ class JsonPart:
             "subject.name.strategy": lambda context, record: subject,
             "validate": False,  # here, where the place in the value can be named
         }
-        module = package(_MODULE, JSON_SCHEMA)
-        serializer = module.JSONSerializer(
+        serializer = _alone(package(_MODULE, JSON_SCHEMA).JSONSerializer)(
             schema, self.registry.client, conf=settings, json_encode=_document
         )
         problems = _problems_by(serializer, schema, f"{self.part} of topic {self.topic}")
@@ -140,6 +139,23 @@ def _schema_of(parsed: Any) -> Any:
     return module.Schema(json.dumps(parsed), KIND)
 
 
+def _alone(kind: Any) -> Any:
+    """A class of serializers that looks up references of a schema in the registry alone: the
+    client's own fetches the others from the web, whenever a value needs them."""
+    resolve = package(_MODULE, JSON_SCHEMA)._resolve_named_schema
+    nothing = package("referencing", JSON_SCHEMA).Registry
+
+    class Alone(kind):  # type: ignore[misc]
+        def _get_parsed_schema(self, schema: Any) -> Any:
+            found = self._parsed_schemas.get_parsed_schema(schema)
+            if found is None and schema is not None:
+                found = json.loads(schema.schema_str), resolve(schema, self._registry, nothing())
+                self._parsed_schemas.set(schema, found)
+            return (None, None) if found is None else found
+
+    return Alone
+
+
 def _document(value: Any) -> str:
     """The client's own writer turns numbers beyond 64 bits away, and its reader rounds them."""
     return document_of(value).decode()
@@ -172,13 +188,12 @@ def json_reader(registry: Registry, part: str, said: Any, types: Mapping[str, st
     """Reads keys or values, which have to be of the schema that is said, or else of that which each
     was written with. `types`: the declared types of fields that come from the record; texts of
     dates, times and decimals become these."""
-    module = package(_MODULE, JSON_SCHEMA)
     schema = None
     if said is not None:
         parsed = parsed_json(schema_text(said, part), part)
         schema = _schema_of(parsed)
     settings = {"subject.name.strategy": registry.strategy_of(part)}
-    deserializer = module.JSONDeserializer(
+    deserializer = _alone(package(_MODULE, JSON_SCHEMA).JSONDeserializer)(
         schema, None, registry.client, conf=settings, json_decode=json.loads
     )
     if schema is not None:

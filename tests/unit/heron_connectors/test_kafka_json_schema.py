@@ -197,3 +197,10 @@ def test_a_text_that_is_not_of_its_declared_type_costs_its_record(
         pytest.raises(ComponentError, match=r"left out.*day: 'soon' is not of type date"),
     ):
         tester.next_tuple()
+
+
+def test_a_schema_is_not_completed_from_the_web(registry: FakeRegistry) -> None:
+    far = {"type": "object", "properties": {"id": {"$ref": "http://127.0.0.1:9/id.json"}}}
+    ended, records = run(registry, [[1]], untyped("id"), kafka__value__schema=far, **JSON)
+    assert (ended.failed, records) == (1, [])
+    assert any("the schema cannot be applied" in each for each in ended.errors), ended.errors
