@@ -73,6 +73,8 @@ class Table:
     """Of columns of CSV and JSON, as SQL writes them."""
     fields: tuple[str, ...] = ()
     """What the columns of CSV files without a header are called."""
+    _texts: list[frozenset[str]] = field(default_factory=list, compare=False, repr=False)
+    """See `folder_texts`, once it has looked."""
 
     @property
     def is_delta(self) -> bool:
@@ -125,7 +127,8 @@ class Table:
         of_folders, own = self._folder_columns(piece.path), self._own_columns(piece.path, kind)
         if kind == "csv" or not own:
             _check_columns(piece.path, columns, [*own, *of_folders])
-        read = [each for each in columns if each not in of_folders]
+        # Without a column of the file there would be nothing to count its rows by.
+        read = [each for each in columns if each not in of_folders] or own[:1]
         try:
             found = (
                 json_rows(piece.path, self.types, read, skip)
@@ -138,12 +141,32 @@ class Table:
             raise _unreadable(piece.path, error) from None
 
     def _folder_columns(self, path: str) -> dict[str, Any]:
-        """What the folders between the table's and a file say: a number, if it is written as one;
-        else a text."""
+        """What the folders between the table's and a file say: a number, if all of the table's are
+        written as numbers; else a text."""
+        named = dict(self._named_by_folders(path))
+        texts = self.folder_texts() if named else ()
+        return {name: _folder_value(text, name in texts) for name, text in named.items()}
+
+    def _named_by_folders(self, path: str) -> Iterator[tuple[str, str]]:
         base = self.path if os.path.isdir(self.path) else os.path.dirname(path)
-        parts = os.path.relpath(os.path.dirname(path), base).split(os.sep)
-        named = (each.partition("=") for each in parts if "=" in each)
-        return {unquote(name): _folder_value(unquote(text)) for name, _, text in named}
+        for each in os.path.relpath(os.path.dirname(path), base).split(os.sep):
+            name, is_named, text = each.partition("=")
+            if is_named:
+                yield unquote(name), unquote(text)
+
+    def folder_texts(self) -> frozenset[str]:
+        """The columns that folders name and that are texts: those of which a value is not written
+        as a number, those that are declared as `string`, and those that a Delta table has so. Of a
+        table that is followed: as it is when it is asked first."""
+        if not self._texts:
+            found = {name for name, kind in self.types.items() if kind.strip().lower() == "string"}
+            if self.is_delta:
+                found |= _delta_texts(self.path)
+            for path in self.files():
+                named = self._named_by_folders(path)
+                found |= {name for name, text in named if not _is_number(text)}
+            self._texts.append(frozenset(found))
+        return self._texts[0]
 
     def batches(self, piece: Piece, columns: Sequence[str], skip: int) -> Iterator[Any]:
         """pyarrow.RecordBatches of a piece after its first `skip` rows."""
@@ -236,10 +259,15 @@ def _with_folders(
     ]
 
 
-def _folder_value(text: str) -> Any:
+def _folder_value(text: str, is_text: bool) -> Any:
     if text == HIVE_NULL:
         return None
-    return int(text) if _NUMBER.fullmatch(text) else text
+    return text if is_text else int(text)
+
+
+def _is_number(text: str) -> bool:
+    """Whether a folder's value is a number, or none at all."""
+    return text == HIVE_NULL or _NUMBER.fullmatch(text) is not None
 
 
 def rows_of(batch: Any) -> list[list[Any]]:
@@ -274,6 +302,11 @@ def _delta_files(path: str) -> list[str]:
     # The folder of the table is quoted in them, what is below it stands as it is on the disk.
     root = urlsplit(table.table_uri).path
     return sorted(os.path.join(path, each.removeprefix(root)) for each in table.file_uris())
+
+
+def _delta_texts(path: str) -> set[str]:
+    fields = needed("deltalake", "reading Delta tables").DeltaTable(path).schema().fields
+    return {each.name for each in fields if getattr(each.type, "type", "") == "string"}
 
 
 def _check_columns(path: str, wanted: Iterable[str], present: Sequence[str]) -> None:

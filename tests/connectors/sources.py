@@ -24,6 +24,7 @@ from pyarrow import parquet
 from heron_connectors.files.spout import FileSpout
 from heron_connectors.kafka import schema_registry
 from heron_connectors.kafka.avro_records import AvroPart
+from heron_connectors.kafka.json_records import JsonPart
 from heron_connectors.kafka.protobuf_records import ProtobufPart, message_class
 from heron_connectors.kafka.spout import KafkaSpout
 from heron_connectors.postgres.changes_spout import PostgresChangesSpout
@@ -31,6 +32,7 @@ from heron_connectors.postgres.spout import PostgresSpout
 from heron_connectors.spark.folder import SparkSpout
 from heron_connectors.spark.segments import SegmentLog
 from heron_connectors.tables.source import TableSpout
+from heron_core.errors import ComponentError
 from heron_core.wire.columns import type_called
 from heronpy_compat import Spout
 from tests.connectors.fake_registry import FakeRegistry, served
@@ -197,6 +199,23 @@ def _avro_records(folder: Path, values: Values, declared: str | None) -> Mapping
     return {**_records([encode({"it": each}) for each in values], "avro"), **config}
 
 
+def _json_schema_records(folder: Path, values: Values, declared: str | None) -> Mapping[str, Any]:
+    """Each an object of one nullable property, by the schema that its declared type has."""
+    known = [each.declared for each in SAMPLES if any(each.value is one for one in values)]
+    kind = known[0] if known else "string"
+    if kind is None:
+        raise NotThere
+    config = {schema_registry.URL: _registry().url}
+    registry = schema_registry.registry_of(config, "test", "jsonschema")
+    part = JsonPart(registry, f"objects-{next(_numbers)}", "value", {"it": kind}, True)
+    try:
+        encode = part.encoder(None)
+        written = [encode({"it": each}) for each in values]
+    except (ComponentError, ValueError):
+        raise NotThere from None
+    return {**_records(written, "jsonschema"), **config}
+
+
 def _messages(folder: Path, values: Values, declared: str | None) -> Mapping[str, Any]:
     """Each a message of one field."""
     known = [each.declared for each in SAMPLES if any(each.value is one for one in values)]
@@ -303,6 +322,13 @@ def as_json(value: Any) -> Any:
     return list(value) if isinstance(value, tuple) else value
 
 
+def as_json_schema(value: Any) -> Any:
+    """Dates, times and decimals are texts unless the fields that read them declare types."""
+    if isinstance(value, datetime):
+        return value.isoformat()
+    return str(value) if isinstance(value, (date, Decimal)) else as_json(value)
+
+
 def as_read_from_csv(value: Any) -> Any:
     """What could be a number only with a loss is a text; a file has an empty text for none."""
     if isinstance(value, float) and not math.isfinite(value):
@@ -323,6 +349,9 @@ SOURCES = (
     SourceEntry("KafkaSpout (bytes)", KafkaSpout, _byte_records),
     SourceEntry("KafkaSpout (avro)", KafkaSpout, _avro_records, ("it",)),
     SourceEntry("KafkaSpout (protobuf)", KafkaSpout, _messages, ("it",)),
+    SourceEntry(
+        "KafkaSpout (jsonschema)", KafkaSpout, _json_schema_records, ("it",), form=as_json_schema
+    ),
     SourceEntry("PostgresSpout", PostgresSpout, _postgres_table, form=as_postgres),
     SourceEntry(
         "PostgresChangesSpout",

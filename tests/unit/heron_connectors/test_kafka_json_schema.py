@@ -73,9 +73,10 @@ def test_no_value_is_one_of_each_declared_type(registry: FakeRegistry) -> None:
 @pytest.mark.parametrize(
     ("row", "said"),
     [
-        ([-1, None], "id: -1 is less than the minimum of 0"),
-        (["x", None], "id: 'x' is not of type 'integer'"),
-        ([None, None], "id: None is not of type 'integer'"),
+        ([-1, {}], "id: -1 is less than the minimum of 0"),
+        (["x", {}], "id: 'x' is not of type 'integer'"),
+        ([None, {}], "id: None is not of type 'integer'"),
+        ([1, None], "inner: None is not of type 'object'"),
         ([1, {"a": 1.5}], "inner.a: 1.5 is not of type 'integer'"),
         ([1, float("nan")], "inner"),
         ([1, b"x"], "inner"),
@@ -111,7 +112,8 @@ def test_one_value_of_a_tuple_may_be_the_record(registry: FakeRegistry, tmp_path
          "value of topic rows: the schema has no property 'more', but id, inner: change"),
         (untyped("inner"), {"kafka__value__schema": V1}, "requires 'id', which no tuple has"),
         (untyped("id"), {"kafka__value__schema": {"type": "array"}}, "of array, and not of an obj"),
-        (untyped("id"), {"kafka__value__schema": {"type": "wrong"}}, "not one of JSON Schema"),
+        (untyped("id"), {"kafka__value__schema": {"properties": {"id": {"type": "wrong"}}}},
+         "not one of JSON Schema"),
         (untyped("id"), {"kafka__value__schema": "{'id'"}, "kafka.value.schema is no JSON"),
         (untyped("id"), {}, "field 'id' has no declared type"),
         ({"id": "binary"}, {}, "JSON has no binary: declare another type"),
@@ -137,6 +139,7 @@ def test_the_newest_schema_is_written_by(registry: FakeRegistry) -> None:
     assert (ended.failed, records) == (1, [])
     with pytest.raises(ComponentError, match="is not the newest schema of subject rows-value"):
         run(registry, [[1]], untyped("id"), kafka__value__schema={**V1, "x": 1}, **JSON, **latest)
+    registry.subjects.clear()
     registry.answer("POST", ["subjects", "rows-value", "versions"], {"schema": '"long"'})
     with pytest.raises(ComponentError, match="has a schema of AVRO, not of JSON"):
         run(registry, [[1]], untyped("id"), **JSON, **latest)

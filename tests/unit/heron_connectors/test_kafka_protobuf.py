@@ -367,7 +367,7 @@ def test_records_whose_schema_is_the_text_of_a_file_are_read(
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        (TEXT.replace("8;", "8"), r"cannot be read: protoc says __schema__.proto:8:3: Expected"),
+        (TEXT.replace("8;", "8"), r"cannot be read: protoc says __schema__.proto:9:3: Expected"),
         (TEXT.replace("google/type/date", "of/others"), "cannot be read: protoc says of/others"),
         (TEXT.replace("message Row", "message Others"), "it is a message shop.Others"),
     ],

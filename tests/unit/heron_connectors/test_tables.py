@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow as arrow
 import pytest
+from deltalake import write_deltalake
 from pyarrow import csv as arrow_csv
 from pyarrow import parquet
 
@@ -94,6 +95,28 @@ def test_several_rows_in_a_tuple(folder: Path) -> None:
             [0, 1, 2], [3], [4, 5, 6], [7], [8, 9], [10, 11, 12]
         ]  # fmt: skip
         assert emitted[2].tup_id == (str(folder / "a.parquet"), 4, 3)
+
+
+@pytest.mark.parametrize("kind", ["parquet", "csv"])
+def test_what_folders_name_is_of_one_type(tmp_path: Path, kind: str) -> None:
+    for name in ("hour=01/zip=7", "hour=2/zip=12", "hour=__HIVE_DEFAULT_PARTITION__/zip=-1"):
+        (tmp_path / name).mkdir(parents=True)
+        if kind == "csv":
+            (tmp_path / name / "rows.csv").write_text("id\n1\n")
+        else:
+            parquet.write_table(arrow.table({"id": [1]}), tmp_path / name / "rows.parquet")
+    with alone(TableSpout.of(tmp_path, columns=["hour", "zip"])) as spout:
+        assert drained(spout) == [["01", 7], ["2", 12], [None, -1]]
+    typed = {"zip": "string", "hour": "string"}
+    with alone(TableSpout.of(tmp_path, columns=["hour", "zip"], types=typed)) as spout:
+        assert drained(spout) == [["01", "7"], ["2", "12"], [None, "-1"]]
+
+
+def test_texts_by_which_a_delta_table_is_divided_stay_texts(tmp_path: Path) -> None:
+    rows = arrow.table({"id": [1, 2], "zip": ["7", "12"], "hour": [3, 4]})
+    write_deltalake(str(tmp_path), rows, partition_by=["zip", "hour"])
+    with alone(TableSpout.of(tmp_path, columns=["id", "zip", "hour"])) as spout:
+        assert sorted(drained(spout)) == [[1, "7", 3], [2, "12", 4]]
 
 
 def test_all_columns_are_the_fields_unless_some_are_named(folder: Path) -> None:
