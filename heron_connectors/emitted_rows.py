@@ -43,9 +43,9 @@ class EmitsRows(Generic[Id]):
         if tup_id in self._pending and (failures := self._failed.failed(tup_id, time.monotonic())):
             give_up(self.delegate, tup_id, self._pending.pop(tup_id), failures)
 
-    def _leave_out(self, tup_id: Id, values: list[Any], why: str, place: str = "") -> None:
+    def _leave_out(self, tup_id: Id, values: list[Any], why: str, location: str = "") -> None:
         """A row, by its values as far as it has them, is a dead letter, or RowLeftOut, which the
-        engine counts; `place` says where the row is, for those who look for it."""
+        engine counts; `location` says where the row is, for those who look for it."""
         if not self.delegate.give_up_emitted(tup_id, values, 0, why):
-            raise RowLeftOut(f"{why}{place}")
+            raise RowLeftOut(f"{why}{location}")
         self.delegate.record_error("a row is left out", why)

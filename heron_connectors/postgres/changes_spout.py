@@ -279,8 +279,8 @@ class PostgresChangesSpout(EmitsRows[ChangeId], Spout, TwoPhaseStatefulComponent
         change_id = (change.commit_lsn, change.index)
         if change.problem:
             why = f"a change is left out: {change.schema}.{change.table}: {change.problem}"
-            place = f" (LSN {change.commit_lsn}, change {change.index})"
-            self._leave_out(change_id, values, why, place)
+            location = f" (LSN {change.commit_lsn}, change {change.index})"
+            self._leave_out(change_id, values, why, location)
         elif self._is_tracked:
             self._pending[change_id] = values
             self.emit(values, tup_id=change_id)

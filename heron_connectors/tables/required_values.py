@@ -5,11 +5,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 Part = tuple[Any, str]
-"""(a field of Arrow inside of a type, its place in words)"""
+"""(a field of Arrow inside of a type, its location in words)"""
 
 
 def parts_of(arrow: Any, kind: Any, name: str) -> list[Part]:
-    """What a type of Arrow is made of; nothing for a plain one. `name`: the place of the value."""
+    """What a type of Arrow is made of; nothing for a plain one. `name`: the location of the value."""
     is_kind = arrow.types
     if is_kind.is_struct(kind):
         return [(each, f"{name}.{each.name}") for each in kind]
@@ -29,12 +29,12 @@ def requires_inside(arrow: Any, kind: Any) -> bool:
 
 
 def absent_value(arrow: Any, value: Any, kind: Any, name: str) -> str:
-    """The place of the first value that a column of a type requires and a value of it lacks;
+    """The location of the first value that a column of a type requires and a value of it lacks;
     empty if none is missing. A value that is none of the type lacks nothing here."""
-    for field, place in parts_of(arrow, kind, name):
+    for field, location in parts_of(arrow, kind, name):
         for inner in _values_of(arrow, value, kind, field.name):
-            found = place if inner is None and not field.nullable else ""
-            if found or (found := absent_value(arrow, inner, field.type, place)):
+            found = location if inner is None and not field.nullable else ""
+            if found or (found := absent_value(arrow, inner, field.type, location)):
                 return found
     return ""
 
@@ -56,14 +56,14 @@ def _values_of(arrow: Any, value: Any, kind: Any, field: str) -> Iterator[Any]:
 
 
 def absent_field(arrow: Any, declared: Any, kind: Any, name: str) -> str:
-    """The place of the first field of a struct that a column of a type requires and a declared
+    """The location of the first field of a struct that a column of a type requires and a declared
     type, of which all values are, does not have; empty if it has all."""
-    there = {place: field for field, place in parts_of(arrow, declared, name)}
-    for field, place in parts_of(arrow, kind, name) if there else ():
-        if place not in there:
-            found = "" if field.nullable else place
+    there = {location: field for field, location in parts_of(arrow, declared, name)}
+    for field, location in parts_of(arrow, kind, name) if there else ():
+        if location not in there:
+            found = "" if field.nullable else location
         else:
-            found = absent_field(arrow, there[place].type, field.type, place)
+            found = absent_field(arrow, there[location].type, field.type, location)
         if found:
             return found
     return ""

@@ -202,7 +202,7 @@ def test_a_table_that_requires_what_does_not_come_is_refused(
     field: Any, said: str, settings: Any, catalog: Any
 ) -> None:
     catalog.create_table(TABLE, Schema(NestedField(1, "id", LongType()), field))
-    types = {} if "other" in said else {"types": {"name": "struct<first: string>"}}
+    types: Any = {} if "other" in said else {"types": {"name": "struct<first: string>"}}
     with pytest.raises(ComponentError, match=said), running(topology(settings, **types)):
         pass
 
