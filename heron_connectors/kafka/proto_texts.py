@@ -1,15 +1,16 @@
 """Protobuf schemas that a registry has as the text of a .proto file: protoc reads them.
 
 confluent_kafka's client asks for serialized schemas, and Confluent's registry answers so. Others,
-such as Apicurio 2, answer with what was registered: with text, if a Java program did it. The
-package grpcio-tools brings a protoc; it runs once for each such schema, in a process of its own.
+such as Apicurio 2, answer with what was registered: with text, if a Java program did it. protoc
+is that of the package grpcio-tools, or one on PATH; it runs once for each such schema.
 """
 
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
@@ -17,7 +18,7 @@ from typing import Any
 
 from heron_connectors.kafka.schema_registry import PROTOBUF, first_line, package
 
-COMPILER = "grpc_tools"
+COMPILER, ON_PATH = "grpc_tools", "protoc"
 INSTALL = "pip install 'heronpy-topologies[protoc]'"
 COMPILE_SECS = 30.0
 """For a file of some kilobytes; protoc takes a tenth of a second."""
@@ -40,10 +41,9 @@ def is_text(schema: Any) -> bool:
 def compiled(schema: Any, client: Any) -> tuple[Any, Any]:
     """(its FileDescriptorProto, a pool with it and what it imports); UnreadSchema, or what the
     client raises when it is asked for an import."""
-    if find_spec(COMPILER) is None:
-        raise UnreadSchema(
-            f"is the text of a .proto file, which the package grpcio-tools reads: {INSTALL}"
-        )
+    protoc = compiler()
+    if not protoc:
+        raise UnreadSchema(f"is the text of a .proto file, which protoc reads: {INSTALL}")
     common = package(_COMMON, PROTOBUF)
     with tempfile.TemporaryDirectory(prefix="heronpy-proto-") as name:
         folder = Path(name)
@@ -56,7 +56,15 @@ def compiled(schema: Any, client: Any) -> tuple[Any, Any]:
                 file.write_text(text.schema_str, "utf-8")
             else:
                 known.file.append(common._str_to_proto(path, text.schema_str))
-        return _pool_of(common, _run(folder, known))
+        return _pool_of(common, _run(protoc, folder, known))
+
+
+def compiler() -> list[str]:
+    """The command of protoc; empty if there is none."""
+    if find_spec(COMPILER) is not None:
+        return [sys.executable, "-m", f"{COMPILER}.protoc"]
+    found = shutil.which(ON_PATH)
+    return [found] if found else []
 
 
 def _of_the_client(common: ModuleType) -> Iterator[Any]:
@@ -89,11 +97,11 @@ def _inside(folder: Path, path: str) -> Path:
     return file
 
 
-def _run(folder: Path, known: Any) -> bytes:
+def _run(protoc: Sequence[str], folder: Path, known: Any) -> bytes:
     """protoc's set of descriptors; UnreadSchema with its first line if it refuses a file."""
     (folder / "known").write_bytes(known.SerializeToString())
     command = [
-        sys.executable, "-m", f"{COMPILER}.protoc", f"--proto_path={folder / 'files'}",
+        *protoc, f"--proto_path={folder / 'files'}",
         f"--descriptor_set_in={folder / 'known'}", "--include_imports",
         f"--descriptor_set_out={folder / 'made'}", MAIN,
     ]  # fmt: skip

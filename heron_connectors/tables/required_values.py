@@ -9,7 +9,7 @@ Part = tuple[Any, str]
 
 
 def parts_of(arrow: Any, kind: Any, name: str) -> list[Part]:
-    """What a type of Arrow is made of; nothing for a plain one. `name`: the location of the value."""
+    """What a type of Arrow is made of; nothing for a plain one. `name`: of the value."""
     is_kind = arrow.types
     if is_kind.is_struct(kind):
         return [(each, f"{name}.{each.name}") for each in kind]

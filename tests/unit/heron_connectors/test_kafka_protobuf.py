@@ -338,6 +338,7 @@ message Row {
   google.type.Date day = 14;
 }
 """
+needs_protoc = pytest.mark.skipif(not proto_texts.compiler(), reason="protoc is not installed")
 KIND = 'syntax = "proto3"; package parts; enum Kind { NEW = 0; PAID = 1; }'
 
 
@@ -353,6 +354,7 @@ def text_registered(registry: FakeRegistry, text: str = TEXT) -> None:
         assert status == 200
 
 
+@needs_protoc
 def test_records_whose_schema_is_the_text_of_a_file_are_read(
     registry: FakeRegistry, client: Client, shop: ModuleType
 ) -> None:
@@ -364,6 +366,7 @@ def test_records_whose_schema_is_the_text_of_a_file_are_read(
         assert [each.values for each in tester.emitted] == [["x"], [""]]
 
 
+@needs_protoc
 @pytest.mark.parametrize(
     ("text", "said"),
     [
@@ -388,17 +391,19 @@ def test_without_the_package_the_line_names_it(
     registry: FakeRegistry, client: Client, shop: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(proto_texts, "find_spec", lambda name: None)
+    monkeypatch.setenv("PATH", "")
     text_registered(registry)
     client.records = [record(b"\0\0\0\0\2\0")]
     with (
         spout(registry, ("value",), **PROTOBUF) as tester,
-        pytest.raises(ComponentError, match=r"grpcio-tools reads: pip install .*\[protoc\]"),
+        pytest.raises(ComponentError, match=r"which protoc reads: pip install .*\[protoc\]"),
     ):
         tester.next_tuple()
     with pytest.raises(ComponentError, match=r"rows is the text of a \.proto file.*\[protoc\]"):
         run(registry, [ROW], TYPES, **LATEST)
 
 
+@needs_protoc
 def test_an_import_stays_in_its_folder(registry: FakeRegistry, shop: ModuleType) -> None:
     text_registered(registry, TEXT.replace("parts/kind.proto", "../kind.proto"))
     registry.schemas[-1]["references"][0]["name"] = "../kind.proto"
