@@ -1,4 +1,4 @@
-"""python -m tests.connectors: makes the matrix of docs/CONNECTORS.md anew; a minute."""
+"""python -m tests.connectors: makes the matrix of docs/CONNECTORS.md anew; two minutes."""
 
 import logging
 import os
@@ -9,11 +9,14 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TypeVar
 
+from heron_spark.options import SparkOptions
+from heron_spark.session import session
 from tests.connectors import columns, page
 from tests.connectors.fake_kafka import client_in_memory
 from tests.connectors.sinks import SINKS, SinkEntry
 from tests.connectors.sources import SOURCES, SourceEntry
 from tests.postgres_support import MISSING, binaries
+from tests.spark.frame_conformance import frame_column
 
 Entry = TypeVar("Entry", SinkEntry, SourceEntry)
 
@@ -29,7 +32,7 @@ def main() -> int:
         folder = Path(name)
         made = [
             page.rendered(page.TYPES_OUT, _tried(SINKS, columns.types_out, folder / "1")),
-            page.rendered(page.TYPES_IN, _tried(SOURCES, columns.types_in, folder / "2")),
+            page.rendered(page.TYPES_IN, _sources(folder / "2")),
             page.rendered(page.TRIALS_OUT, _tried(SINKS, columns.trials_out, folder / "3")),
             page.rendered(page.TRIALS_IN, _tried(SOURCES, columns.trials_in, folder / "4")),
         ]
@@ -37,6 +40,16 @@ def main() -> int:
     after = rest.partition(page.END)[2]
     page.PAGE.write_text(f"{before}{page.BEGIN}{page.section(made)}{page.END}{after}", "utf-8")
     return 0
+
+
+def _sources(folder: Path) -> dict[str, page.Column]:
+    """Those that Spark reads among them, each read in one session."""
+    found = _tried(SOURCES, columns.types_in, folder / "alone")
+    with session("conformance", SparkOptions(master="local[2]")) as spark:
+        for kind, name in page.FRAMES.items():
+            print(name, file=sys.stderr)
+            found[name] = frame_column(spark, kind, folder / kind)
+    return found
 
 
 def _tried(

@@ -36,15 +36,24 @@ TYPES_OUT = Table(
     tuple(each.name for each in SINKS),
     tuple(each.name for each in SAMPLES),
 )
+FRAMES = {kind: f"FrameSpout ({kind})" for kind in ("parquet", "json", "csv")}
+"""What a real Spark reads: tests/spark/frame_conformance.py tries it."""
+FRAMES_NOTE = (
+    "- FrameSpout, kills and time zones: without Spark it is a TableSpout; with Spark"
+    " tests/spark/test_tables_spark.py and test_time_zones.py try them. Kafka, Delta and others are"
+    " read by Spark's own connectors.\n"
+)
 TYPES_IN = Table(
-    "a source emits", tuple(each.name for each in SOURCES), tuple(each.name for each in SAMPLES)
+    "a source emits",
+    (*(each.name for each in SOURCES), *FRAMES.values()),
+    tuple(each.name for each in SAMPLES),
 )
 TRIALS_OUT = Table(
     "a sink",
     TYPES_OUT.columns,
     (NULLS, ZONES, *SCHEMA_CHANGES, BAD_ROW, NO_FOLDER, NO_FOLDER_NOW, KILLED, ON_SPARK),
 )
-TRIALS_IN = Table("a source", TYPES_IN.columns, (ZONES, KILLED, ON_SPARK))
+TRIALS_IN = Table("a source", tuple(each.name for each in SOURCES), (ZONES, KILLED, ON_SPARK))
 TABLES = (TYPES_OUT, TYPES_IN, TRIALS_OUT, TRIALS_IN)
 
 
@@ -80,6 +89,7 @@ def notes() -> Iterator[str]:
     for entry in (*SINKS, *SOURCES):
         for what, why in entry.cannot.items():
             yield f"- {entry.name}, {what}: {why}.\n"
+    yield FRAMES_NOTE
 
 
 def section(tables: Iterable[str]) -> str:
