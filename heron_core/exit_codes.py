@@ -47,7 +47,8 @@ class ExitCode(IntEnum):
     KILLED = 7
     """Somebody asked for the topology's end: its scheduler ends with it."""
     ORPHANED = 70
-    """Its parent died (EX_SOFTWARE of sysexits.h)."""
+    """The process that it works for is gone: its parent, or a worker of Spark (EX_SOFTWARE of
+    sysexits.h)."""
 
 
 FINAL_CODES = frozenset({ExitCode.GAVE_UP, ExitCode.ENDED})

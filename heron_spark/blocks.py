@@ -11,6 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from heron_core.wire.frames import Frames, destination_of
 
 NUMBER = struct.Struct("<I")
+GREETING = b"\x05"
+"""What a host sends to the worker that it is about to answer."""
 BLOCK_BYTES = 1024 * 1024
 """A block is closed when it has this much: rows stay far below what Arrow takes, and few."""
 

@@ -24,7 +24,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from heron_spark.blocks import NUMBER, Block
+from heron_spark.blocks import GREETING, NUMBER, Block
 from heron_spark.checkpoint_dir import CheckpointDir
 
 SCHEMA = "id int, level int, partition int, payload binary"
@@ -39,6 +39,8 @@ BATCH_ID = "streaming.sql.batchId"
 START_SECS = 60.0
 """A host imports the user's modules before it listens."""
 LOOK_AGAIN_SECS = 0.005
+HOSTS_MAX = 3
+"""So many hosts may end, one after the other, before they answer a worker."""
 DIED = "the process that holds the components died; its last words are in the worker's log"
 OPENING, CLOSING = "<<heronpy: ", " :heronpy>>"
 """Around the one line of an error that is worth telling, in what Spark makes of it."""
@@ -117,14 +119,14 @@ class Level:
         payload = begun.to_bytes()
         if self.partitions:
             yield self._rows([(BEGIN, each, payload) for each in range(self.partitions)])
-        with _connected(folder, begun.run, partition) as host:
-            _send(host, json.dumps(_question(self.level, partition, batch)).encode())
+        with connected(folder, begun.run, partition) as host:
+            send(host, question(self.level, partition, batch))
             for each in blocks:
                 if isinstance(each, list):
                     yield self._rows(each)
                 else:
-                    _send(host, each)
-            _send(host, b"")
+                    send(host, each)
+            send(host, b"")
             tasks = _answer(host)
         for task in tasks:
             for block in self.blocks(folder, task, batch):
@@ -218,11 +220,13 @@ def rows_of_blocks(blocks: list[Block], partitions: int) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(columns, schema=ARROW_SCHEMA)
 
 
-def _question(level: int, partition: int, batch: int) -> dict[str, int]:
-    return {"level": level, "partition": partition, "batch": batch}
+def question(level: int, partition: int, batch: int) -> bytes:
+    """The first block for a host: what it is to do."""
+    return json.dumps({"level": level, "partition": partition, "batch": batch}).encode()
 
 
-def _send(host: socket.socket, data: Any) -> None:
+def send(host: socket.socket, data: Any) -> None:
+    """A block for a host, an empty one behind the last; Failed if the host is gone."""
     try:
         host.sendall(NUMBER.pack(len(data)))
         if len(data):  # after the empty block the host may have answered and gone
@@ -245,7 +249,26 @@ def _answer(host: socket.socket) -> list[int]:
     return tasks
 
 
-def _connected(folder: CheckpointDir, run: str, partition: int) -> socket.socket:
+def connected(folder: CheckpointDir, run: str, partition: int) -> socket.socket:
+    """A connection to the partition's host, which answers it from here on."""
+    for _ in range(HOSTS_MAX):
+        host = _host(folder, run, partition)
+        if _is_greeted(host):
+            return host
+        host.close()
+        print(f"partition {partition}: its process has ended, another is started", file=sys.stderr)
+    raise Failed(DIED)
+
+
+def _is_greeted(host: socket.socket) -> bool:
+    """Waits for its turn; False if the host has ended before: nothing is lost then."""
+    try:
+        return host.recv(1) == GREETING
+    except ConnectionError:
+        return False
+
+
+def _host(folder: CheckpointDir, run: str, partition: int) -> socket.socket:
     """A connection to the partition's host, which is started if there is none."""
     sockets_folder = os.path.join(tempfile.gettempdir(), f"heronpy-spark-{os.getuid()}-{run}")
     os.makedirs(sockets_folder, mode=0o700, exist_ok=True)

@@ -5,7 +5,8 @@ lived in one would have to be read from its file in every other batch, and what 
 generator, a connection) would be lost each time. So a worker hands what it gets to the host of its
 partition, which it starts if there is none (relay.py), and the host does the work.
 
-A host ends when the run is over or its parent, Spark's Python daemon, is gone.
+A host ends when the run is over, when its parent, Spark's Python daemon, is gone, or when a call of
+an attempt that Spark has killed holds up another one (abandoned_calls.py).
 """
 
 import json
@@ -30,7 +31,8 @@ from heron_core.wire.packets import watermark_of
 from heron_io.imports import put_on_search_path
 from heron_io.processes import started_at
 from heron_spark import main_classes
-from heron_spark.blocks import NUMBER, messages
+from heron_spark.abandoned_calls import Attendance
+from heron_spark.blocks import GREETING, NUMBER, messages
 from heron_spark.checkpoint_dir import CheckpointDir
 from heron_spark.compile import Plan, compile_topology
 from heron_spark.job import Job
@@ -201,7 +203,11 @@ class Host:
 
 
 def serve(
-    host: Host, listening: socket.socket, over: threading.Event, idle_secs: float = math.inf
+    host: Host,
+    listening: socket.socket,
+    attendance: Attendance,
+    over: threading.Event,
+    idle_secs: float = math.inf,
 ) -> None:
     """Answer workers, one at a time, until the run is over or none has come for so long."""
     listening.settimeout(LOOK_SECS)
@@ -211,9 +217,10 @@ def serve(
             connection, _ = listening.accept()
         except TimeoutError:
             continue
-        with connection:
+        with connection, attendance.answering(connection):
             connection.settimeout(None)
             try:
+                connection.sendall(GREETING)
                 _answer(host, connection)
             except OSError as error:
                 log.info("a worker went away: %s", error)
@@ -255,12 +262,16 @@ def _block(file: Any) -> bytes:
     return block
 
 
-def watch(folder: CheckpointDir, run: str, parent: int, over: threading.Event) -> None:
-    """In a thread: say when this host is not needed any more, and end it if it does not hear."""
+def watch(
+    folder: CheckpointDir, run: str, parent: int, attendance: Attendance, over: threading.Event
+) -> None:
+    """In a thread: say when this host is not needed any more, and end it if it does not hear, or
+    holds up who needs it."""
     begun = started_at(parent)
     pause = threading.Event()
     while started_at(parent) == begun is not None and os.path.exists(folder.run_file(run)):
         pause.wait(LOOK_SECS)
+        attendance.look(time.monotonic())
     over.set()
     pause.wait(GRACE_SECS)
     os._exit(ExitCode.ORPHANED)
@@ -279,16 +290,19 @@ def main(arguments: list[str]) -> int:
         format="%(asctime)s %(levelname)s %(name)s %(message)s",
         level=logging.DEBUG if _debug(job) else logging.INFO,
     )
-    threading.Thread(target=watch, args=(folder, run, int(parent), over), daemon=True).start()
+    listening = socket.socket(socket.AF_UNIX)
+    attendance = Attendance(listening)
+    watched = (folder, run, int(parent), attendance, over)
+    threading.Thread(target=watch, args=watched, daemon=True).start()
     os.environ.update(keys.environment(job.topology.config))
     aliases.install()
     put_on_search_path(job.topology.search_paths)
     main_classes.install(job.classes)
     host = Host(folder, job, compile_topology(job.topology), install(job.echo))
-    with socket.socket(socket.AF_UNIX) as listening:
+    with listening:
         listening.bind(address)
         listening.listen()
-        serve(host, listening, over, ONCE_IDLE_SECS if job.once else math.inf)
+        serve(host, listening, attendance, over, ONCE_IDLE_SECS if job.once else math.inf)
     host.close()
     _remove(address)
     sys.stdout.flush()

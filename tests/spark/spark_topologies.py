@@ -4,6 +4,8 @@ import json
 import os
 import resource
 import signal
+import threading
+from pathlib import Path
 from typing import Any
 
 from heron_api.stream import Stream
@@ -39,6 +41,22 @@ class Numbers(Spout):
         self.acked += 1
         if self.acked == len(range(tup_id % self.step, self.count, self.step)):
             print(json.dumps({"acked": self.acked}))
+
+
+class HangsOnce(Numbers):
+    """The first call of all instances, in whichever process, never returns."""
+
+    def next_tuple(self) -> None:
+        try:
+            Path(self.hung).touch(exist_ok=False)
+        except FileExistsError:
+            super().next_tuple()
+        else:
+            threading.Event().wait()
+
+    def initialize(self, config: Any, context: Any) -> None:
+        super().initialize(config, context)
+        self.hung = config["test.hung"]
 
 
 class Lines(Spout):

@@ -1,4 +1,4 @@
-"""Attempts of a task of Spark: at once (speculation), ended in the middle, for several partitions.
+"""Attempts of a task of Spark: at once, ended in the middle, hanging, for several partitions.
 
 Without Spark: its task context is a fake, the hosts of the partitions are real processes.
 """
@@ -17,22 +17,34 @@ from heron_io.atomic_files import remove
 from heron_spark.checkpoint_dir import CheckpointDir
 from heron_spark.compile import compile_topology
 from heron_spark.job import Job
-from heron_spark.python_worker import BATCH_ID, BEGIN, Level, rows_of_blocks
+from heron_spark.python_worker import (
+    BATCH_ID,
+    BEGIN,
+    Level,
+    connected,
+    question,
+    rows_of_blocks,
+    send,
+)
 from heron_spark.run import await_hosts
+from tests.process.process_support import until
 from tests.spark.spark_support import bolt, reads, spout, topology
 
 NUMBER, SLOTS = 300, 2
-SPEC = topology(
-    "attempts", NUMBER, spout("numbers", par=2), bolt("seen", "Seen", 2, reads("numbers"))
-)
 
 
 class Attempts:
     """Runs levels of one batch as Spark's tasks do."""
 
-    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(
+        self, folder: Path, monkeypatch: pytest.MonkeyPatch, kind: str = "Numbers"
+    ) -> None:
+        """`kind`: of the spouts."""
         self.folder, self.run = CheckpointDir(str(folder)), uuid.uuid4().hex[:12]
-        Job(compile_topology(SPEC).topology, SLOTS, NUMBER * 10, 5.0, echo=True).write(
+        self.hung = folder.with_name("hung")
+        numbers, seen = spout("numbers", kind, par=2), bolt("seen", "Seen", 2, reads("numbers"))
+        spec = topology("attempts", NUMBER, numbers, seen, **{"test.hung": str(self.hung)})
+        Job(compile_topology(spec).topology, SLOTS, NUMBER * 10, 5.0, echo=True).write(
             self.folder, self.run
         )
         context = SimpleNamespace(getLocalProperty={BATCH_ID: "0"}.get, partitionId=lambda: 99)
@@ -48,10 +60,12 @@ class Attempts:
         yield from Level(self.folder.path, self.run, level, following)(iter(rows))
 
 
-@pytest.fixture
-def attempts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Attempts]:
+@pytest.fixture(params=["Numbers"])
+def attempts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> Iterator[Attempts]:
     """Whose hosts end with the test."""
-    made = Attempts(tmp_path / "checkpoint", monkeypatch)
+    made = Attempts(tmp_path / "checkpoint", monkeypatch, request.param)
     yield made
     remove(made.folder.run_file(made.run))
     await_hosts(made.run)
@@ -93,4 +107,22 @@ def test_attempts_at_once_in_the_middle_and_for_several_partitions_are_one(
     assert 0 < sum(each.num_rows for each in three) < sum(each.num_rows for each in one)
     facts = [attempts.folder.facts(task, 0) for task in (1, 2, 3, 4)]
     assert sum(each["emitted"] for each in facts[:2]) == NUMBER
+    assert sum(each["executed"] for each in facts[2:]) == NUMBER
+
+
+# A worker does not wait for the host that it has started: the driver does.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize("attempts", ["HangsOnce"], indirect=True)
+def test_an_attempt_that_spark_has_killed_and_that_hangs_in_user_code_holds_up_no_other_one(
+    attempts: Attempts,
+) -> None:
+    with connected(attempts.folder, attempts.run, 0) as host:
+        send(host, question(0, 0, 0))
+        send(host, b"")
+        until(attempts.hung.exists, "user code hangs")
+    rows = [*attempts.level(0, [begin(0)]), *attempts.level(0, [begin(1)])]
+    attempts.level(1, for_partition(rows, 0))
+    attempts.level(1, for_partition(rows, 1))
+    facts = [attempts.folder.facts(task, 0) for task in (1, 2, 3, 4)]
+    assert [each["emitted"] for each in facts[:2]] == [NUMBER // 2, NUMBER // 2]
     assert sum(each["executed"] for each in facts[2:]) == NUMBER
