@@ -22,3 +22,4 @@ cdef class BufferRoom:
 cdef class SharedAnchorState(list):
     cdef public Py_ssize_t left
     cdef public object settled
+    cdef public bint has_failed

@@ -239,10 +239,13 @@ def spout_emit(
 class SharedAnchorState(list):  # type: ignore[type-arg]
     """The anchor state of several tuples, which are known by their keys."""
 
-    __slots__ = ("left", "settled")
+    __slots__ = ("has_failed", "left", "settled")
 
     left: int
     """Tuples neither acked nor failed yet."""
+    has_failed: bool
+    """Whether one of them has failed, and their root with it. What is emitted for the others still
+    belongs to that root: if it fails as well, that is no other failure."""
     settled: set[int] | None
     """Keys of those that were; None before the first, and if all of them were at once."""
 
@@ -276,6 +279,7 @@ def _shared(root: int, edge: int, size: int) -> SharedAnchorState:
     anchor_state = SharedAnchorState((root, edge))
     anchor_state.left = size
     anchor_state.settled = None
+    anchor_state.has_failed = False
     return anchor_state
 
 

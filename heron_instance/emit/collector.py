@@ -338,15 +338,10 @@ class BoltCollector(Collector):
                 (self.ack_batch if hasattr(tup.values, "num_rows") else self.ack)(tup)
             self.failed += not anchor_state
             return
-        if anchor_state is not None:
-            shared = type(anchor_state) is SharedAnchorState
-            if not (anchor_state.first_settle(tup.tuple_key) if shared else anchor_state):
-                outbox.late += 1
-                return
-            outbox.fails.extend(anchor_state[::2])
-            anchor_state.clear()
-        else:
+        if anchor_state is None:
             self.failed_for_good += 1
+        elif not outbox.fail(tup):
+            return
         self.failed += 1
 
 

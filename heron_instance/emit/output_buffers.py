@@ -324,7 +324,7 @@ class Outbox(BufferRoom):
         if not anchor_state.first_settle(key):
             self.late += 1
             self.acks_counted -= 1
-        elif anchor_state and not anchor_state.left:
+        elif anchor_state and not anchor_state.left and not anchor_state.has_failed:
             self._ack_all(anchor_state)
 
     def _settle_other(self, anchor_state: list[int]) -> None:
@@ -337,6 +337,21 @@ class Outbox(BufferRoom):
         for at in range(0, len(anchor_state), 2):
             self.acks[anchor_state[at]] = self.acks.get(anchor_state[at], 0) ^ anchor_state[at + 1]
         anchor_state.clear()
+
+    def fail(self, tup: Any) -> bool:
+        """The roots of a tracked tuple fail; False if it was settled before, which is counted."""
+        anchor_state = tup.roots
+        if type(anchor_state) is SharedAnchorState:
+            is_first = anchor_state.first_settle(tup.tuple_key)
+            if is_first and not anchor_state.has_failed:
+                anchor_state.has_failed = True
+                self.fails.extend(anchor_state[::2])
+        else:
+            is_first = bool(anchor_state)
+            self.fails.extend(anchor_state[::2])
+            anchor_state.clear()
+        self.late += not is_first
+        return is_first
 
     def discard(self) -> None:
         """Forget what is buffered: nobody would take it any more."""

@@ -20,8 +20,7 @@ Run = Callable[[Iterable[EngineTuple]], None]
 
 
 def _is_settled(tup: EngineTuple) -> bool:
-    """Whether it was acked or failed. A row of the same root that failed empties an anchor state
-    that they share, and settles that row alone."""
+    """Whether it was acked or failed. A row of the same root that failed settles that row alone."""
     state = tup.roots
     if isinstance(state, SharedAnchorState):
         return not state.left or tup.tuple_key in (state.settled or set())

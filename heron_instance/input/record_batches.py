@@ -171,7 +171,7 @@ class BatchReader:
             return None
         if not isinstance(state, SharedAnchorState):
             shared = SharedAnchorState(state)
-            shared.left, shared.settled = 1, None
+            shared.left, shared.settled, shared.has_failed = 1, None, False
             if tup is not None:
                 state.clear()
             state = shared

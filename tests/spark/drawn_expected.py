@@ -41,8 +41,7 @@ class Expected:
     roots: set[tuple[int, ...]]
     """Of what the spout emits at once, what holds a row that a bolt gave up."""
     is_coupled: bool = False
-    """Whether more may fail: what a bolt makes of a batch has all roots of that batch; and what is
-    emitted for a row whose root has failed by another row is not tracked, and counts by itself."""
+    """Whether more may fail: what a bolt makes of a batch has all roots of that batch."""
 
 
 def expected(part: Part, letters: str) -> Expected:
@@ -71,7 +70,7 @@ def expected(part: Part, letters: str) -> Expected:
         got = Counter({n: times * _copies(node) for n, times in got.items()})
         is_columnar = node.kind == "pass columns"
         if node.how in (RAISES, FAILS):
-            found.is_coupled |= _is_behind_batches(part, node) or _is_behind_failures(part, node)
+            found.is_coupled |= _is_behind_batches(part, node)
         bad = Counter({n: times for n, times in got.items() if _gives_up(node, n)})
         # Of a coroutine that fails its tuple nothing is sent.
         is_sent = node.emits_first and node.kind not in COROUTINES
@@ -102,14 +101,6 @@ def _is_behind_batches(part: Part, node: Node) -> bool:
     return source is not None and (
         source.kind == "pass columns" or _is_behind_batches(part, source)
     )
-
-
-def _is_behind_failures(part: Part, node: Node) -> bool:
-    """Whether rows that share a root may fail in a bolt before a bolt."""
-    source = next((each for each in part.nodes if each.name == node.source), None)
-    if source is None or part.spout != BY_COLUMNS:
-        return False
-    return source.how in (RAISES, FAILS) or _is_behind_failures(part, source)
 
 
 def _root_of(part: Part, config: Mapping[str, Any], number: int) -> tuple[int, ...]:

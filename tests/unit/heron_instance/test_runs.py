@@ -228,6 +228,22 @@ def test_a_poison_tuple_fails_the_root_of_its_run_once() -> None:
     assert (found.acked, found.failed, found.late) == (4, 2, 0)
 
 
+def test_what_is_emitted_beside_a_failed_row_of_a_batch_is_no_failure_of_its_own() -> None:
+    made, tups = held((ROOT, EDGE, 3))
+    made.component.fail(tups[0])
+    made.component.emit([1, 2], anchors=[tups[1]])
+    made.component.ack(tups[1])
+    made.component.fail(tups[2])
+    assert acked(made) == []
+    assert made.words_of(Kind.FAIL) == [ROOT]
+    (sent,) = made.batches()
+    assert sent.ids[0] == ROOT
+    reader, (tup,) = held((ROOT, sent.ids[1], 1))
+    reader.component.fail(tup)
+    found = reader.core.statistics()
+    assert (found["failed"], found["failed_for_good"]) == (1, 0)
+
+
 def test_failed_first_and_acked_then_is_failed() -> None:
     # The acks are those of the whole batch in its order, and still the first word counts.
     made = make(Middle, reads(SHUFFLE))
