@@ -38,7 +38,8 @@ class TupleWindow:
         self._step = step
 
     def get(self) -> list[Any]:
-        """Its tuples, in order of their arrival."""
+        """Its tuples, in order of their arrival; in that of their timestamps where a number of
+        tuples by event time ends the window."""
         return self._step.items
 
     def get_new(self) -> list[Any]:
@@ -227,7 +228,8 @@ class WindowedBolt(Bolt, StatefulComponent):
             self._clock.now_ms(), len(self._windows.held()), self.logger
         ):
             self._run(self._windows.finish())
-            self._clock.generator.raise_to(self._windows.latest_end_ms)
+            # Its windows hold their end.
+            self._clock.generator.raise_to(self._windows.latest_end_ms + 1)
 
     def source_watermark(self, component: str, task: int, watermark_ms: int) -> None:
         """A source has sent a watermark, or has finished (the engine calls it)."""

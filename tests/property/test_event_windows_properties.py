@@ -228,16 +228,46 @@ def test_storms_windows_are_all_aligned_ones_that_hold_something() -> None:
                     taken.append((at, number))
                     windows.add(at, (at, number))
             elif what == "watermark" and watermark < argument < END_OF_TIME:
-                # An end at the watermark itself takes no more tuples, and neither waits for them.
-                before, watermark = watermark, argument + (argument % slide == 0)
+                before, watermark = watermark, argument
                 steps = windows.advance(watermark)
                 found = [each for each in steps if isinstance(each, Activation)]
-                ends = range(before + slide - before % slide, watermark + 1, slide)
+                ends = range(-(-before // slide) * slide, watermark, slide)
                 contents = {end: [x for x in taken if end - length < x[0] <= end] for end in ends}
                 expected = [(end, content) for end, content in contents.items() if content]
                 assert [(each.end_ms, each.items) for each in found] == expected, (seed, length)
         windows.finish()
         assert windows.held() == []
+
+
+def test_storms_windows_of_numbers_of_tuples_by_event_time_are_in_order_of_their_timestamps() -> (
+    None
+):
+    """Whatever the order in which they come, and however many have the same timestamp."""
+    for seed in range(STREAMS):
+        rng = Random(seed)
+        length, slide = rng.randint(1, 5), rng.randint(1, 5)
+        windows = StormWindows(Extent(length, True), Extent(slide, True), by_event_time=True)
+        taken: list[tuple[int, int]] = []
+        watermark = -(2**63)
+        steps: list[Any] = []
+        for what, argument in random_steps(rng):
+            if what == "add":
+                _, at, number = argument
+                if at >= watermark:
+                    taken.append((at, number))
+                    windows.add(at, (at, number))
+            elif what == "watermark" and watermark < argument < END_OF_TIME:
+                watermark = argument
+                steps += windows.advance(watermark)
+        steps += windows.finish()
+        taken.sort(key=lambda each: each[0])
+        expected = [
+            taken[max(0, end - length) : end] for end in range(slide, len(taken) + 1, slide)
+        ]
+        if rest := len(taken) % slide:
+            expected.append(taken[max(0, len(taken) - max(0, length - slide + rest)) :])
+        found = [each.items for each in steps if isinstance(each, Activation)]
+        assert found == [each for each in expected if each], (seed, length, slide)
 
 
 @pytest.mark.parametrize("kind", [each for each in KINDS if each != "global"])

@@ -100,7 +100,7 @@ class OfStorm(Definition):
                 self.late += 1
                 return
         self._came.append((now_ms if self._events is None else time_ms, number))
-        if self._is_slide_count and len(self._came) % self._slide == 0:
+        if self._is_slide_count and self._events is None and len(self._came) % self._slide == 0:
             self._show_last(self._length)
 
     def _show_last(self, most: int) -> None:
@@ -113,12 +113,22 @@ class OfStorm(Definition):
         if inside:
             self.shown[(end_ms, tuple(sorted(number for _, number in inside)))] += 1
 
+    def _show_counts(self) -> None:
+        """By event time: in the order of timestamps."""
+        came = sorted(self._came, key=lambda each: each[0])
+        for end in range(self._slide, len(came) + 1, self._slide):
+            self._came = came[:end]
+            self._show_last(self._length)
+        self._came = came
+
     def looks(self, now_ms: int) -> None:
         if self._events is not None:
             self._events.looks()
 
     def ends(self) -> None:
         if self._is_slide_count:
+            if self._events is not None:
+                self._show_counts()
             if rest := len(self._came) % self._slide:
                 self._show_last(max(0, self._length - (self._slide - rest)))
             return
@@ -268,7 +278,7 @@ def drawn_time(rng: Random, config: dict[str, Any]) -> int | None:
 def storms(rng: Random) -> Form:
     config: dict[str, Any] = {}
     lag = drawn_time(rng, config)
-    by_slide = lag is None and rng.random() < 0.4
+    by_slide = rng.random() < 0.4
     by_length = by_slide and rng.random() < 0.5
     length = rng.randint(1, 7) if by_length else 160 * rng.randint(1, 12)
     slide = rng.randint(1, 7) if by_slide else 160 * rng.randint(1, 12)

@@ -2,9 +2,12 @@
 
 Its windows of time are open at their beginning: (end - length, end], where those of operator.py
 are [start, end). The first end is the earliest timestamp rounded up to the slide; after a window
-without tuples the next end is found in the same way. A window ends as soon as the watermark
-reaches its end. A tuple expires with the first window that begins behind it: that is when Storm
-acks it.
+without tuples the next end is found in the same way. A window ends as soon as the watermark is
+above its end: tuples at the watermark itself are not late, and belong to it. A tuple expires with
+the first window that begins behind it: that is when Storm acks it.
+
+By event time windows of a number of tuples are of tuples in the order of their timestamps, equal
+ones in the order of their arrival.
 
 By processing time a tuple's timestamp is that of its arrival, and windows end at whole slides since
 1970, as all others here do: `advance` shows each window that has ended, however late it comes, with
@@ -12,12 +15,15 @@ exactly the tuples of its time. A tuple that arrives after its window was shown,
 millisecond or because the clock was put back, belongs to the next one. (Storm's ends are when its
 timer gets its turn; it corrects the length by how late that was.)
 
-One rule is not Storm's: it stops looking through its queue at a tuple that is ahead of the window
-by more than the lag, so that with two streams of different pace it leaves out what stands behind
-it.
+Three rules are not Storm's, which loses tuples by its own. It stops looking through its queue at a
+tuple that is ahead of the window by more than the lag, so that with two streams of different pace
+what stands behind is left out. It ends a window when the watermark reaches its end, so that a tuple
+of this very millisecond that comes then is in no window, and not late either. It counts tuples in
+the order of their arrival, and ends windows by the highest timestamp of those, so that of tuples
+out of order, or with equal timestamps, some are in two windows and others in none.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -124,8 +130,7 @@ class StormWindows:
         steps: list[Step] = []
         if self._by_event_time:
             if self._slide.is_count:
-                for end_ms in self._ends_by_count(time_ms):
-                    self._activate(end_ms, steps)
+                self._end_counts(time_ms, steps)
             else:
                 self._advance_ends(time_ms, steps)
         elif not self._slide.is_count:
@@ -143,6 +148,7 @@ class StormWindows:
         elif not self._slide.is_count:
             self._end_last_slides(steps)
         if any(not each.is_seen for each in self._queue):
+            self._sort()
             last_ms = max(each.timestamp_ms for each in self._queue)
             self._activate(last_ms, steps, self._missing())
         if self._queue:
@@ -158,8 +164,7 @@ class StormWindows:
             return 0
         since = self._since_window
         if self._by_event_time:
-            after_ms = NO_WATERMARK if self._last_end_ms is None else self._last_end_ms
-            since = sum(each.timestamp_ms > after_ms for each in self._queue)
+            since = sum(not each.is_seen for each in self._queue)
         return -since % self._slide.amount
 
     def held(self) -> list[Any]:
@@ -243,7 +248,7 @@ class StormWindows:
     def _advance_ends(self, watermark_ms: int, steps: list[Step]) -> None:
         if self._next_end_ms is None:
             self._next_end_ms = self._aligned_end(None, watermark_ms)
-        while self._next_end_ms is not None and self._next_end_ms <= watermark_ms:
+        while self._next_end_ms is not None and self._next_end_ms < watermark_ms:
             end_ms = self._next_end_ms
             if self._activate(end_ms, steps):
                 self._next_end_ms = end_ms + self._slide.amount
@@ -262,21 +267,35 @@ class StormWindows:
         ]  # fmt: skip
         return -(-min(times) // self._slide.amount) * self._slide.amount if times else None
 
-    def _ends_by_count(self, watermark_ms: int) -> Iterator[int]:
-        """The highest timestamp of each `slide` tuples that came since the last window."""
-        after_ms, times = self._last_end_ms, []
-        for each in list(self._queue):
-            later = after_ms is None or each.timestamp_ms > after_ms
-            if later and each.timestamp_ms <= watermark_ms:
-                times.append(each.timestamp_ms)
-                if len(times) % self._slide.amount == 0:
-                    self._last_end_ms = max(times)
-                    yield self._last_end_ms
+    def _end_counts(self, watermark_ms: int, steps: list[Step]) -> None:
+        """By event time: a window with each `slide` tuples up to the watermark that none had."""
+        self._sort()
+        while True:
+            fresh = [x for x in self._queue if not x.is_seen and x.timestamp_ms <= watermark_ms]
+            if len(fresh) < self._slide.amount:
+                return
+            last = fresh[self._slide.amount - 1]
+            behind = 1 + next(at for at, each in enumerate(self._queue) if each is last)
+            self._last_end_ms = last.timestamp_ms
+            self._activate(last.timestamp_ms, steps, due=self._queue[:behind])
 
-    def _activate(self, end_ms: int, steps: list[Step], missing: int = 0) -> bool:
+    def _sort(self) -> None:
+        """By event time: those that a window had, then the others by their timestamps."""
+        if self._by_event_time and self._slide.is_count:
+            self._queue.sort(key=lambda each: (not each.is_seen, each.timestamp_ms))
+
+    def _activate(
+        self,
+        end_ms: int,
+        steps: list[Step],
+        missing: int = 0,
+        due: list[_Queued] | None = None,
+    ) -> bool:
         """A window ends; whether it holds anything. An empty one is not handed out. `missing`: how
-        many of its tuples have not come."""
-        due = [each for each in self._queue if each.timestamp_ms <= end_ms]
+        many of its tuples have not come; `due`: those up to its end, if that is no matter of time.
+        """
+        if due is None:
+            due = [each for each in self._queue if each.timestamp_ms <= end_ms]
         if self._length.is_count:
             inside = due[max(0, len(due) - max(0, self._length.amount - missing)) :]
         else:

@@ -73,7 +73,7 @@ def test_a_tuple_of_storms_window_expires_once_and_is_new_once() -> None:
     windows = StormWindows(Extent(4, False), Extent(2, False), by_event_time=True)
     for at in (1, 3, 4, 6):
         windows.add(at, at)
-    assert windows.advance(8) == [
+    assert windows.advance(9) == [
         Activation([1], [1], [], -2, 2),
         Activation([1, 3, 4], [3, 4], [], 0, 4),
         Expired([1]),
@@ -118,12 +118,26 @@ def test_at_the_end_a_tumbling_window_has_no_tuple_of_the_one_before(
     assert [each.items for each in left] == ([last] if last else [[*range(1, 9)]] * (slide == 20))
 
 
+@pytest.mark.parametrize("slide", [5, 10])
+def test_tuples_of_the_millisecond_of_the_watermark_are_in_the_window_that_ends_with_it(
+    slide: int,
+) -> None:
+    """As of events that have whole seconds: the first one of a second is not the last one."""
+    windows = StormWindows(Extent(10, False), Extent(slide, False), by_event_time=True)
+    windows.add(7, "first")
+    windows.add(10, "second")
+    shown = [each for each in windows.advance(10) if isinstance(each, Activation)]
+    windows.add(10, "third")
+    shown += [each for each in windows.advance(11) if isinstance(each, Activation)]
+    assert [(each.end_ms, each.items) for each in shown] == [(10, ["first", "second", "third"])]
+
+
 def test_a_stream_that_is_ahead_hides_nothing_of_a_slow_one() -> None:
     """Storm stops its scan at the first tuple that is ahead by more than the lag."""
     windows = StormWindows(Extent(10, False), Extent(10, False), by_event_time=True)
     windows.add(100, "fast")
     windows.add(5, "slow")
-    (step,) = windows.advance(10)
+    (step,) = windows.advance(11)
     assert isinstance(step, Activation)
     assert step.items == ["slow"]
 
