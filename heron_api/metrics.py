@@ -28,6 +28,31 @@ class CountMetric(IMetric):
         return value
 
 
+class TupleCount(CountMetric):
+    """Counts tuples, each once: when a topology goes back to a checkpoint, what it has counted of
+    tuples that come again is taken back."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.total: float = 0
+        """Of all time buckets."""
+        self._read: float = 0
+
+    def incr(self, to_add: float = 1) -> None:
+        """Count `to_add` more."""
+        self.total += to_add
+
+    def get_value_and_reset(self) -> float:
+        """The count since the last call: below 0 if more was taken back."""
+        total, before = self.total, self._read
+        self._read = total
+        return total - before
+
+    def go_on(self, before: "TupleCount") -> None:
+        """This one takes the place of another one."""
+        self.total, self._read = before.total, before._read
+
+
 class MultiCountMetric(IMetric):
     """Counts several things, each under its key."""
 

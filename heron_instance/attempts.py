@@ -194,6 +194,8 @@ class Mark(Struct, frozen=True):
     state: StateBytes | None
     """None: the object stays."""
     totals: Totals
+    counted: dict[str, float]
+    """Tuples that the component's own metrics count once."""
     watermarks: SourceWatermarks
 
 
@@ -352,12 +354,14 @@ class Attempts:
         if self.kind is Kind.ROLL_BACK:
             self._host.instance.adapter.pre_save(BETWEEN_CHECKPOINTS)
             state = self._host.instance.state.deferred_snapshot()
-        return Mark(state, driver.totals(), copy.deepcopy(driver.source_watermarks))
+        counted = self._host.instance.context.counted_tuples()
+        return Mark(state, driver.totals(), counted, copy.deepcopy(driver.source_watermarks))
 
     def _undo(self, driver: BoltDriver, before: Mark) -> None:
         driver.outbox.discard()
         driver.set_totals(before.totals)
         driver.source_watermarks = before.watermarks
+        self._host.instance.context.go_back_to(before.counted)
         if before.state is None:
             return
         self._host.close_component()

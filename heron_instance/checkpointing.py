@@ -90,19 +90,28 @@ class Saved(Struct, frozen=True):
     has_input: bool
 
 
-class GivenUpTuples:
-    """How many tuples a bolt had given up in all, at its checkpoints."""
+class Settled(Struct, frozen=True):
+    """Tuples of a bolt that nothing comes of any more, as far as its process has counted them."""
+
+    given_up: int = 0
+    counted: dict[str, float] = {}
+    """By metrics of the component that count each tuple once: late ones, for instance."""
+
+
+class SettledTuples:
+    """How many of them there were in all, at the checkpoints of an instance."""
 
     def __init__(self) -> None:
-        self._totals: dict[int, int] = {}
+        self._totals: dict[int, Settled] = {}
         """Of the checkpoints after the last completed one."""
-        self.at_checkpoint = 0
+        self.at_checkpoint = Settled()
         """At the last completed one."""
 
-    def covered(self, checkpoint: int, total: int) -> int:
-        """The state of a checkpoint is taken: how many it covers and no completed one does."""
+    def covered(self, checkpoint: int, total: Settled) -> int:
+        """The state of a checkpoint is taken: how many tuples that were given up it covers and no
+        completed one does."""
         self._totals[checkpoint] = total
-        return total - self.at_checkpoint
+        return total.given_up - self.at_checkpoint.given_up
 
     def completed(self, checkpoint: int) -> None:
         """It is complete: none of those that it covers comes again."""
@@ -132,7 +141,7 @@ class Checkpointing:
         self._saved_input = NO_INPUT
         """With which the newest plan begins."""
         self._readers = readers
-        self._given_up = GivenUpTuples()
+        self._settled = SettledTuples()
         self.is_waiting = is_waiting
         """Whether the component is only made when its state is there."""
         self._is_fresh = True
@@ -228,9 +237,12 @@ class Checkpointing:
             self._host.do_first(SaveState(checkpoint, state))
 
     def _tell_of_given_up(self, checkpoint: int) -> None:
-        driver, task = self._host.driver, self._host.identity.task
-        if isinstance(driver, BoltDriver) and self._given_up.covered(checkpoint, driver.given_up):
-            name = self._host.instance.context.get_component_id()
+        driver, context = self._host.driver, self._host.instance.context
+        if not isinstance(driver, BoltDriver):
+            return
+        total = Settled(driver.given_up, context.counted_tuples())
+        if self._settled.covered(checkpoint, total):
+            task, name = self._host.identity.task, context.get_component_id()
             self._tell(messages.GivenUp(task, checkpoint, name))
 
     def _keep_in_flight(self) -> None:
@@ -250,7 +262,7 @@ class Checkpointing:
         """Tell the component, once. `gave_up`: the bolts that gave up tuples which it covers."""
         if not self._states.completed(checkpoint):
             return
-        self._given_up.completed(checkpoint)
+        self._settled.completed(checkpoint)
         driver = self._host.driver
         if isinstance(driver, SpoutDriver):
             behind = [each for each in gave_up if each in self._readers]
@@ -391,7 +403,8 @@ class Checkpointing:
         host.close_component()
         host.make_anew(saved)
         if isinstance(host.driver, BoltDriver):  # what it gave up since then comes again
-            host.driver.take_back_given_up(self._given_up.at_checkpoint)
+            host.driver.take_back_given_up(self._settled.at_checkpoint.given_up)
+            host.instance.context.go_back_to(self._settled.at_checkpoint.counted)
 
     def _call_component(self, call: Callable[[str], Any], checkpoint: int) -> None:
         try:

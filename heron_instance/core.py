@@ -468,7 +468,7 @@ class InstanceCore:
 
     def make_anew(self, saved: bytes | None) -> None:
         """Another object of the user's class with this state: nothing is left of the old one."""
-        before, who = self.driver, self.identity
+        before, who = self.instance, self.identity
         self._consumed.begun(float("inf"), self._clock())  # what is left comes again
         self._report_unsent()
         self.instance = build(self._topology, self._packing, who.task, self._environment, saved)
@@ -476,7 +476,7 @@ class InstanceCore:
         if saved is not None:
             # What `initialize` has emitted went ahead of the checkpoint when it ran first.
             self.driver.outbox.discard()
-        self.driver.go_on_counting(before)
+        self.instance.go_on_counting(before)
         self.control.attach(self.driver, self.instance.context.metrics)
 
     def close_component(self) -> None:

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from heron_api.method_shapes import refuse_methods
-from heron_api.metrics import CountMetric
+from heron_api.metrics import CountMetric, TupleCount
 from heron_api.topology_context import TopologyContext
 from heron_core import config as keys
 from heron_core.algorithms.clock_state import ClockState
@@ -265,12 +265,12 @@ def milliseconds_of(time: datetime) -> int:
 def _late_metric(context: Any) -> CountMetric:
     """One for each instance, whatever number of clocks it has; totals are exact at its end, too."""
     if not isinstance(context, TopologyContext):  # a test may have none, or one of its own
-        return CountMetric()
+        return TupleCount()
     known = getattr(context, "metrics", {}).get(LATE_DROPPED)
     if known is not None:
         found: CountMetric = known[0]
         return found
-    metric = CountMetric()
+    metric = TupleCount()
     context.register_metric(LATE_DROPPED, metric, 0)
     return metric
 

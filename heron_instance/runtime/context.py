@@ -6,6 +6,7 @@ from typing import Any
 
 from heron_api import global_metrics
 from heron_api.incarnation import Incarnation
+from heron_api.metrics import TupleCount
 from heron_api.stream import Grouping
 from heron_api.topology_context import TopologyContext
 from heron_core import config as keys
@@ -95,6 +96,28 @@ class InstanceContext(TopologyContext):
         if name in self.metrics:
             raise ValueError(f"{self._component}: a metric named {name!r} is registered already")
         self.metrics[name] = (metric, float(time_bucket_in_sec))
+
+    def go_on_counting(self, before: "InstanceContext") -> None:
+        """This one takes the place of another one in the same process: counts of tuples go on."""
+        counts = before.tuple_counts
+        for name, metric in self.tuple_counts.items():
+            if name in counts:
+                metric.go_on(counts[name])
+
+    @property
+    def tuple_counts(self) -> dict[str, TupleCount]:
+        """Those of the metrics that count each tuple once."""
+        found = ((name, metric) for name, (metric, _) in self.metrics.items())
+        return {name: metric for name, metric in found if isinstance(metric, TupleCount)}
+
+    def counted_tuples(self) -> dict[str, float]:
+        """Their totals, for `go_back_to`."""
+        return {name: metric.total for name, metric in self.tuple_counts.items()}
+
+    def go_back_to(self, totals: Mapping[str, float]) -> None:
+        """All that was counted since then has not happened."""
+        for name, metric in self.tuple_counts.items():
+            metric.total = totals.get(name, 0)
 
     def get_sources(self, component_id: str) -> dict[Any, Any] | None:
         """{StreamId(id, component_name): grouping type} of a bolt; None for anything else."""

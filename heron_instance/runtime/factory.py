@@ -95,6 +95,11 @@ class Instance(Struct, frozen=True):
         """The object whose methods are the component's: the user's, for heronpy's API."""
         return self.adapter.driven_object
 
+    def go_on_counting(self, before: "Instance") -> None:
+        """This one takes the place of another one in the same process: numbers go on."""
+        self.driver.go_on_counting(before.driver)
+        self.context.go_on_counting(before.context)
+
     def close(self) -> None:
         """The last calls of user code; what it emits in them is only buffered."""
         hooks = self.hooks

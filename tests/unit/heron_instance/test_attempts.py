@@ -17,6 +17,7 @@ from attempts_support import (
 from checkpointed_support import INCARNATION, ME
 from instance_support import OTHER
 
+from heron_api.metrics import TupleCount
 from heron_connectors.two_phase import TwoPhaseSink
 from heron_core.errors import TopologyStopped
 from heron_core.plans import TopologyState
@@ -80,6 +81,35 @@ def test_a_tuple_that_was_given_up_and_is_processed_after_a_restore_has_not_fail
     bolt.tuples(*range(5, 10))
     check_counts(bolt, list(range(5, 10)))
     assert bolt.numbers()[1] == 1
+
+
+class CountingAsking(Asking):
+    """Counts with a metric as well."""
+
+    def initialize(self, config: Any, context: Any) -> None:
+        super().initialize(config, context)
+        self.counted = TupleCount()
+        context.register_metric("counted", self.counted, 0)
+
+    def count(self, value: Any) -> None:
+        self.counted.incr()
+        super().count(value)
+
+
+def test_a_metric_of_tuples_counts_none_that_is_undone() -> None:
+    bolt = Cluster(CountingAsking)
+    bolt.world.refuses = lambda value, call: value == 7 or call % 5 == 0
+    bolt.tuples(*range(10))
+    assert bolt.component.counted.total == 9
+    bolt.checkpoint()
+    bolt.tuples(*range(10, 16))
+    assert bolt.component.counted.total == 15
+    bolt.go_back()
+    assert bolt.component.counted.total == 9
+    bolt.tuples(*range(10, 16))
+    assert bolt.component.counted.total == 15
+    read = bolt.core.control.snapshot(bolt.now)["user_totals"]
+    assert read["counted"] == 15
 
 
 def test_a_tuple_that_a_bolt_fails_by_itself_is_given_up_as_well() -> None:
