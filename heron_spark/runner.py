@@ -33,7 +33,7 @@ from heron_spark.compile import Plan
 from heron_spark.frame_sink import FrameSink
 from heron_spark.passed_watermarks import PassedWatermarks, is_watermark
 from heron_spark.printing import Lines, Printed
-from heron_spark.state_snapshot import StateSnapshot
+from heron_spark.state_snapshot import METRIC, StateSnapshot
 
 NEVER_RAN = -1
 NOT_REPEATED = Incarnation()
@@ -151,6 +151,8 @@ class Runner:
             named = instance.state.named
             engine["timers"] = named.timers
             engine |= {f"state.{name}": each for name, each in named.handed_out.items()}
+        metrics = instance.context.metrics.items()
+        engine |= {f"{METRIC}{name}": metric for name, (metric, _) in metrics}
         for owner, source in (("delegate", delegate), ("component", instance.component)):
             for name in _ENGINE_CALLS:
                 if name in vars(source):

@@ -1,7 +1,8 @@
 """What a component remembers, as bytes: its attributes after a batch, given back to a new one.
 
 Everything in a component's __dict__ counts, or what its __getstate__ says. Parts of the engine in
-it (emit, context, logger, ...) are named, not copied. An attribute that cannot be pickled (a
+it (emit, context, logger, ...) are named, not copied, and so are metrics, as a copy of one would be
+counted with and never read. An attribute that cannot be pickled (a
 connection, a generator, a lock) is left out and said so once: in a new process it is what
 `initialize` makes it.
 
@@ -17,6 +18,9 @@ from typing import Any
 import cloudpickle
 
 Report = Callable[[str], None]
+METRIC = "metric."
+"""Before the names of registered metrics among the engine's parts. One that the class of now does
+not register any more is None in the attributes that had it."""
 
 _parts: dict[str, Any] = {}
 """The engine's parts by name while a state is read: what `_part` answers from."""
@@ -137,7 +141,7 @@ def _says_itself(kind: type) -> bool:
 
 
 def _part(name: str) -> Any:
-    return _parts[name]
+    return _parts.get(name) if name.startswith(METRIC) else _parts[name]
 
 
 def _give(holder: Any, state: Any) -> None:

@@ -67,7 +67,7 @@ class BatchRunner(WindowRunner):
         latest_ms = self._clock.timestamp_of(tup, now_ms) if self._by_event_time else now_ms
         outputs = add(now_ms)
         self._clock.seen(tup, latest_ms, now_ms)
-        self._holds_tuples = True
+        self._holds_tuples = self._holds_tuples or is_tracked(tup)
         self._handle(outputs)
         if self._settings.interval_ms == 0:
             self.tick()

@@ -147,6 +147,7 @@ class EventClock:
         self._wire = _tasks_by_component(context)
         """component -> the newest watermarks of its tasks that came with the data"""
         self._late_dropped = _late_metric(context)
+        self._was_complete = False
         sources = _sources(context, self._by_task)
         self._streams = [] if self._by_task else sources
         self.generator = WatermarkGenerator(
@@ -177,6 +178,18 @@ class EventClock:
     def late_dropped(self, number: int) -> None:
         """So many tuples came too late, and go to no stream."""
         self._late_dropped.incr(number)
+
+    def is_complete(self, holds_tracked: bool) -> bool:
+        """Whether what is held is complete, as all sources have finished.
+
+        Behind tuples that come all the same, of a bolt's tick or its `on_finish`, their task says
+        once more that it has finished. Tuples of other tasks may follow, so from the second time on
+        what is held waits for `on_finish`, unless a spout waits for it (`holds_tracked`).
+        """
+        if not self.generator.has_ended:
+            return False
+        is_first, self._was_complete = not self._was_complete, True
+        return is_first or holds_tracked
 
     def has_ended(self, now_ms: int, held: int, logger: Any) -> bool:
         """Whether nothing has come for so long that the `held` windows or tuples are complete."""

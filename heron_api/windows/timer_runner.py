@@ -63,7 +63,7 @@ class TimerRunner:
         """What a source says of itself; when all have finished, timers by event time are due."""
         self._clock.source_watermark(component, task, watermark_ms)
         self.tick()
-        if self._clock.generator.has_ended:
+        if self._clock.is_complete(holds_tracked=False):
             self.finish()
 
     def watermark(self, watermark_ms: int) -> None:

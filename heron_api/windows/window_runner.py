@@ -180,7 +180,7 @@ class WindowRunner:
         """What a source says of itself. When all have finished, the open windows are complete."""
         self._clock.source_watermark(component, task, watermark_ms)
         self.tick()
-        if self._clock.generator.has_ended:
+        if self._clock.is_complete(self._holds_tuples):
             self._handle(self.operator.show_open())
 
     def late_dropped(self, number: int) -> None:

@@ -22,7 +22,7 @@ from heron_api.windows.saved_tuples import (
     restore_storm_windows,
     save_storm_windows,
 )
-from heron_api.windows.window_runner import give_up_late, late_stream_problem
+from heron_api.windows.window_runner import give_up_late, is_tracked, late_stream_problem
 from heron_core import config as keys
 from heron_core.algorithms.clock_state import ClockState
 from heron_core.algorithms.event_windows.storm import Activation, Extent, Step, StormWindows
@@ -236,7 +236,7 @@ class WindowedBolt(Bolt, StatefulComponent):
         self._clock.source_watermark(component, task, watermark_ms)
         if self._by_event_time:
             self.process_tick(None)
-        if self._clock.generator.has_ended:
+        if self._clock.is_complete(any(map(is_tracked, self._windows.held()))):
             self._run(self._windows.finish())
 
     def clock_state(self) -> ClockState | None:

@@ -190,6 +190,8 @@ class SparkRun:
         self.facts: list[dict[str, Any]] = []
         """Of the newest batch."""
         self.kills = 0
+        self.before_level: Callable[[int], Any] = lambda level: None
+        """May raise Killed."""
         self.after_kill: Callable[[], Any] = lambda: None
         """What the end of a process does besides."""
         self.ended = Ended()
@@ -224,6 +226,7 @@ class SparkRun:
         waiting: dict[tuple[int, int], list[bytes]] = defaultdict(list)
         facts = []
         for level in range(len(self._plan.levels)):
+            self.before_level(level)
             for partition in range(self._plan.partitions(level, 1)):
                 blocks = iter(waiting.pop((level, partition), []))
                 for task in self._host.run(level, partition, self._batch, blocks):
@@ -236,8 +239,7 @@ class SparkRun:
     def _note_errors(self, facts: list[dict[str, Any]]) -> None:
         for each in facts:
             if each["errors"]:
-                driver = self._host._live[each["task"]].driver
-                text = driver.metrics.last_error or ""
+                text = each["statistics"]["last_error"] or ""
                 if GIVEN_UP not in text:
                     self.ended.failed += each["errors"]
                 self.ended.errors.append(text)

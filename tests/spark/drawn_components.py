@@ -26,6 +26,10 @@ from heronpy_compat.windows import (
 from random_components import Collected
 
 LATE = "late"
+DEFAULT, SIDE, CHOSEN = "default", "side", "chosen"
+"""Streams: all rows, those of odd numbers, and one to a task of each reader that the row names."""
+ONE, TWO, DIRECT = "one", "two", "direct"
+"""How a component sends its rows: on DEFAULT, on DEFAULT and SIDE, on CHOSEN."""
 KEYS = 3
 START_MS = 1_700_000_000_000
 STEP_MS = 100
@@ -80,14 +84,34 @@ def emitted_row(config: Any, number: int) -> list[Any]:
     return [number, number % KEYS, time_value(config["test.time"], number), *values]
 
 
+def stream_of(sends: str, number: int) -> str:
+    """On which stream a row is sent."""
+    if sends == DIRECT:
+        return CHOSEN
+    return SIDE if sends == TWO and number % 2 else DEFAULT
+
+
 class Placed:
-    """Knows which instance it is."""
+    """Knows which instance it is, and who reads it."""
 
     def restore(self, config: Any, context: Any) -> None:
         """At the start."""
         self.config, self.name = config, context.get_component_id()
         own = context.get_component_tasks(self.name)
         self.index, self.tasks = own.index(context.get_task_id()), len(own)
+        self.readers = {
+            each: context.get_component_tasks(each) for each in config.get("test.readers", ())
+        }
+
+    def ways(self, number: int) -> list[dict[str, Any]]:
+        """How a row is sent: with these arguments of emit, once for each."""
+        stream = stream_of(self.config["test.sends"], number)
+        if stream != CHOSEN:
+            return [{"stream": stream}]
+        return [
+            {"stream": stream, "direct_task": tasks[number % len(tasks)]}
+            for tasks in self.readers.values()
+        ]
 
 
 class Stateful(Placed, StatefulComponent):
@@ -127,10 +151,18 @@ class Rows(Stateful, Spout):
     def try_to_emit(self, numbers: list[int]) -> None:
         """Those that can be."""
         for each in numbers:
+            row = emitted_row(self.config, each)
             try:
-                self.emit(emitted_row(self.config, each), tup_id=each)
+                for at, way in enumerate(self.ways(each)):
+                    self.emit(row, tup_id=f"{each} {at}", **way)
             except TypeError:
                 self.kept["refused"] = [*self.kept.get("refused", []), each]
+
+
+def by_stream(sends: str, numbers: list[int]) -> list[list[int]]:
+    """Those of each stream that has any."""
+    streams = {stream_of(sends, each): None for each in numbers}
+    return [[each for each in numbers if stream_of(sends, each) == one] for one in streams]
 
 
 class RowsByColumns(Rows):
@@ -143,11 +175,15 @@ class RowsByColumns(Rows):
             return
         numbers = list(range(at, behind, self.tasks))[:BATCH]
         self.kept["at"] = numbers[-1] + self.tasks
-        self.try_to_emit(numbers)
+        for together in by_stream(self.config["test.sends"], numbers):
+            self.try_to_emit(together)
 
     def try_to_emit(self, numbers: list[int]) -> None:
+        """All on one stream; a direct one to the task that the first of them names."""
+        columns = self.columns(numbers)
         try:
-            self.emit_batch(self.columns(numbers), tup_id=numbers[0])
+            for at, way in enumerate(self.ways(numbers[0])):
+                self.emit_batch(columns, tup_id=f"{numbers[0]} {at}", **way)
         except TypeError:
             if len(numbers) == 1:
                 self.kept["refused"] = [*self.kept.get("refused", []), *numbers]
@@ -196,8 +232,8 @@ class Windowed(Stateful, KeyedWindowBolt):
         return [result.key[0], *result.window, sorted(result.value)]
 
 
-class Counted(Stateful, WindowedBolt):
-    """The last numbers after each few of them."""
+class Storms(Stateful, WindowedBolt):
+    """Windows of tuples, or the last numbers after each few of them."""
 
     def initialize(self, config: Any, context: Any) -> None:
         super().initialize(config, context)
@@ -209,7 +245,11 @@ class Counted(Stateful, WindowedBolt):
         WindowedBolt.pre_save(self, checkpoint_id)
 
     def execute(self, window: Any) -> None:
-        self.emit([0, 0, 0, [tup.values[0] for tup in window.get()]])
+        start, numbers = window.get_start_timestamp(), [tup.values[0] for tup in window.get()]
+        if start is None:
+            self.emit([0, 0, 0, numbers])
+        else:
+            self.emit([0, start, window.get_end_timestamp(), sorted(numbers)])
 
 
 class BatchWindowed(BatchWindowBolt):

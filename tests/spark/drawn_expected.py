@@ -1,24 +1,37 @@
 """What drawn topologies must give, in plain Python, and how what they gave differs from that."""
 
 import json
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from drawn_components import BATCH, KEYS, LATE, emitted_row, is_misfit, time_of
+from drawn_components import (
+    BATCH,
+    DEFAULT,
+    DIRECT,
+    KEYS,
+    LATE,
+    SIDE,
+    emitted_row,
+    is_misfit,
+    stream_of,
+    time_of,
+)
 from drawn_passing import FAILS, RAISES, fails
 from drawn_topologies import (
     BY_COLUMNS,
     COROUTINES,
     LETTERS,
+    STREAMS,
     Node,
     Part,
     config_of,
     is_window,
 )
 from drawn_values import as_column, as_tuple, shown
+from heron_core.algorithms.event_windows.values import NO_WATERMARK
 from heronpy_compat.windows import Sliding, Trigger, Tumbling
 from tests.property.plain_windows import PlainOperator
 
@@ -38,8 +51,9 @@ class Expected:
     letters: Found
     failed: Counter[str]
     late: Counter[str]
-    roots: set[tuple[int, ...]]
-    """Of what the spout emits at once, what holds a row that a bolt gave up."""
+    roots: set[tuple[Any, ...]]
+    """Of what the spout emits at once, to one reader if the stream is direct, what holds a row that
+    a bolt gave up."""
     is_coupled: bool = False
     """Whether more may fail: what a bolt makes of a batch has all roots of that batch."""
 
@@ -60,6 +74,9 @@ def expected(part: Part, letters: str) -> Expected:
         if node.kind == "windows":
             _expect_windows(found, part, node, rows)
             continue
+        if node.kind == "storms":
+            _expect_storms(found, part, node, rows)
+            continue
         if node.kind == "counts":
             _expect_counts(found, node, numbers)
             continue
@@ -67,7 +84,8 @@ def expected(part: Part, letters: str) -> Expected:
             _expect_batch_windows(found, node, sent[node.source][0])
             continue
         got, was_columnar = sent[node.source]
-        got = Counter({n: times * _copies(node) for n, times in got.items()})
+        sends = part.sends(node.source)
+        got = Counter({n: t * _copies(node, stream_of(sends, n)) for n, t in got.items()})
         is_columnar = node.kind == "pass columns"
         if node.how in (RAISES, FAILS):
             found.is_coupled |= _is_behind_batches(part, node)
@@ -76,22 +94,23 @@ def expected(part: Part, letters: str) -> Expected:
         is_sent = node.emits_first and node.kind not in COROUTINES
         sent[node.name] = (got if is_sent else got - bad, is_columnar or was_columnar)
         found.failed[node.name] = bad.total()
-        found.roots |= {_root_of(part, config, each) for each in bad}
+        found.roots |= {_root_of(part, config, node, each) for each in bad}
         shapes = as_columns if is_columnar or was_columnar else rows
         for number, times in bad.items() if letters else ():
             said = f"Misfortune: row {number}" if node.how == RAISES else FAILED_BY
             text = (
                 node.name,
                 node.source,
-                "default",
+                stream_of(sends, number),
                 said,
                 *map(shown, map(as_tuple, shapes[number])),
             )
             found.letters[text] += times
     for name, (got, is_columnar) in sent.items():
-        shapes = as_columns if is_columnar else rows
+        shapes, sends = as_columns if is_columnar else rows, part.sends(name)
         for number, times in got.items():
-            found.seen[name, "default", *map(shown, map(as_tuple, shapes[number]))] += times
+            stream = stream_of(sends, number)
+            found.seen[name, stream, *map(shown, map(as_tuple, shapes[number]))] += times
     return found
 
 
@@ -103,22 +122,38 @@ def _is_behind_batches(part: Part, node: Node) -> bool:
     )
 
 
-def _root_of(part: Part, config: Mapping[str, Any], number: int) -> tuple[int, ...]:
-    """The numbers that a spout emits together with this one."""
+def _root_of(
+    part: Part, config: Mapping[str, Any], node: Node, number: int
+) -> tuple[str, int, *tuple[int, ...]]:
+    """Which reader a spout emits to, if it names that, and the numbers that it emits together."""
+    reader = _first_reader(part, node) if part.spout_sends == DIRECT else ""
     if part.spout != BY_COLUMNS:
-        return (number,)
+        return (reader, number)
     index, tasks = number % part.spout_par, part.spout_par
     first = index + (number - index) // (BATCH * tasks) * BATCH * tasks
-    together = range(first, part.rows, tasks)[:BATCH]
-    return (number,) if any(is_misfit(config, each) for each in together) else tuple(together)
+    stream = stream_of(part.spout_sends, number)
+    together = [
+        each for each in range(first, part.rows, tasks)[:BATCH]
+        if stream_of(part.spout_sends, each) == stream
+    ]  # fmt: skip
+    if any(is_misfit(config, each) for each in together):
+        return (reader, number)
+    return (reader, together[0], *together[1:])
+
+
+def _first_reader(part: Part, node: Node) -> str:
+    """By which of the spout's readers its rows come to a bolt."""
+    source = next((each for each in part.nodes if each.name == node.source), None)
+    return node.name if source is None else _first_reader(part, source)
 
 
 def _columns(part: Part, row: Sequence[Any]) -> list[Any]:
     return [as_column(each, kind) for each, kind in zip(row, part.fields.values(), strict=True)]
 
 
-def _copies(node: Node) -> int:
-    return node.par if node.grouping == "all" else 1
+def _copies(node: Node, stream: str) -> int:
+    grouping = {DEFAULT: node.grouping, SIDE: node.side_grouping}.get(stream)
+    return node.par if grouping == "all" else 1
 
 
 def _gives_up(node: Node, number: int) -> bool:
@@ -143,6 +178,27 @@ def _expect_windows(found: Expected, part: Part, node: Node, rows: Mapping[int, 
     for each in made:
         values = [int(each.key), *each.window, sorted(number for _, number in each.value)]
         found.seen[node.name, "default", *map(shown, values)] += 1
+
+
+def _expect_storms(found: Expected, part: Part, node: Node, rows: Mapping[int, list[Any]]) -> None:
+    """(end - size, end]; each stream is a source of watermarks of its own."""
+    marks = dict.fromkeys(STREAMS[part.spout_sends], NO_WATERMARK)
+    watermark, inside = NO_WATERMARK, defaultdict[int, list[int]](list)
+    for number, row in rows.items():
+        at, stream = time_of(number), stream_of(part.spout_sends, number)
+        marks[stream] = max(marks[stream], at - node.lag_ms)
+        if at >= watermark:
+            first = -(-at // node.slide_ms) * node.slide_ms
+            for end in range(first, at + node.size_ms, node.slide_ms):
+                inside[end].append(number)
+        elif node.has_late_stream:
+            found.seen[node.name, LATE, shown(as_tuple(row))] += 1
+        else:
+            found.late[node.name] += 1
+        watermark = max(watermark, min(marks.values()))
+    for end, numbers in inside.items():
+        values = [0, end - node.size_ms, end, sorted(numbers)]
+        found.seen[node.name, DEFAULT, *map(shown, values)] += 1
 
 
 def _expect_counts(found: Expected, node: Node, numbers: Sequence[int]) -> None:
@@ -206,7 +262,7 @@ def _divided(part: Part, results: Path) -> Iterator[str]:
             continue
         files = [results / f"{component}-seen-{index}.json" for index in range(par)]
         keys = [
-            {row[at[grouping]] for row in _seen(each) if row[1] == "default"}
+            {row[at[grouping]] for row in _seen(each) if row[1] in (DEFAULT, SIDE)}
             for each in files if each.exists()
         ]  # fmt: skip
         if len(keys) == par and set.intersection(*keys):

@@ -10,8 +10,11 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from drawn_components import Placed, Stateful, chance
+import pyarrow as pa
+
+from drawn_components import DEFAULT, Placed, Stateful, by_stream, chance
 from heronpy_compat import BatchBolt, Bolt
+from heronpy_compat.api.emission import Emission
 
 FAIL_EVERY = 6
 RAISES, FAILS, RAISES_ONCE, NEVER = "raises", "fails", "raises once", "never"
@@ -52,19 +55,33 @@ class Failing(Placed):
         return True
 
 
-class Passing(Failing, Stateful, Bolt):
+class Sending(Failing):
+    """Emits rows on the streams that they belong to."""
+
+    def send(self, values: Any, **anchors: Any) -> None:
+        """A row, with anchors if they are given."""
+        for way in self.ways(values[0]):
+            self.emit(list(values), **way, **anchors)  # type: ignore[attr-defined]
+
+    def emissions(self, values: Any) -> Iterator[Any]:
+        """The same for `yield`."""
+        for way in self.ways(values[0]):
+            yield list(values) if way == {"stream": DEFAULT} else Emission(list(values), **way)
+
+
+class Passing(Sending, Stateful, Bolt):
     """Emits what it gets."""
 
     auto_anchor = True
 
     def process(self, tup: Any) -> None:
         if self.config["test.emits.first"]:
-            self.emit(list(tup.values), anchors=[tup])
+            self.send(tup.values, anchors=[tup])
         if self.misfortune(tup.values[0]):
             self.fail(tup)
             return
         if not self.config["test.emits.first"]:
-            self.emit(list(tup.values), anchors=[tup])
+            self.send(tup.values, anchors=[tup])
         self.ack(tup)
 
 
@@ -76,45 +93,47 @@ class PassingAwaited(Passing):
         super().process(tup)
 
 
-class PassingAwaitedAlone(Failing, Bolt):
+class PassingAwaitedAlone(Sending, Bolt):
     """The same without a state: what is under way is in the checkpoint, and called again."""
 
     async def process(self, tup: Any) -> None:  # type: ignore[override]
         """Acked at its end."""
         if self.config["test.emits.first"]:
-            self.emit(list(tup.values))
+            self.send(tup.values)
         await some_time(tup)
         if self.misfortune(tup.values[0]):
             self.fail(tup)
         elif not self.config["test.emits.first"]:
-            self.emit(list(tup.values))
+            self.send(tup.values)
 
 
-class PassingYields(Failing, Stateful, Bolt):
+class PassingYields(Sending, Stateful, Bolt):
     """The same by a generator."""
 
-    def process(self, tup: Any) -> Iterator[list[Any]]:  # type: ignore[override]
+    def process(self, tup: Any) -> Iterator[Any]:  # type: ignore[override]
         """Acked at its end."""
         if self.config["test.emits.first"]:
-            yield list(tup.values)
+            yield from self.emissions(tup.values)
         if self.misfortune(tup.values[0]):
             self.fail(tup)
         elif not self.config["test.emits.first"]:
-            yield list(tup.values)
+            yield from self.emissions(tup.values)
 
 
-class PassingAwaitsAndYields(Failing, Bolt):
+class PassingAwaitsAndYields(Sending, Bolt):
     """The same by a generator that is a coroutine."""
 
-    async def process(self, tup: Any) -> AsyncIterator[list[Any]]:  # type: ignore[override]
+    async def process(self, tup: Any) -> AsyncIterator[Any]:  # type: ignore[override]
         """Acked at its end."""
         if self.config["test.emits.first"]:
-            yield list(tup.values)
+            for each in self.emissions(tup.values):
+                yield each
         await some_time(tup)
         if self.misfortune(tup.values[0]):
             self.fail(tup)
         elif not self.config["test.emits.first"]:
-            yield list(tup.values)
+            for each in self.emissions(tup.values):
+                yield each
 
 
 async def some_time(tup: Any) -> None:
@@ -122,7 +141,7 @@ async def some_time(tup: Any) -> None:
     await asyncio.sleep(0.001 * (tup.values[0] % 3))
 
 
-class PassingLater(Failing, Bolt):
+class PassingLater(Sending, Bolt):
     """Keeps its tuples until there is a tick or the end."""
 
     acks_later = True
@@ -147,7 +166,7 @@ class PassingLater(Failing, Bolt):
         if self.misfortune(tup.values[0]):
             self.fail(tup)
             return
-        self.emit(list(tup.values), anchors=[tup])
+        self.send(tup.values, anchors=[tup])
         self.ack(tup)
 
 
@@ -171,7 +190,7 @@ class PassingInThreads(PassingLater):
             each.result()
 
 
-class PassingAtTicks(Stateful, Bolt):
+class PassingAtTicks(Sending, Stateful, Bolt):
     """Keeps what it gets until there is a tick or the end."""
 
     def initialize(self, config: Any, context: Any) -> None:
@@ -195,7 +214,7 @@ class PassingAtTicks(Stateful, Bolt):
         self.waiting = []
         restored = len(values) - len(tuples)
         for at, each in enumerate(values):
-            self.emit(each, anchors=tuples[at - restored :][:1] if at >= restored else [])
+            self.send(each, anchors=tuples[at - restored :][:1] if at >= restored else [])
         for tup in tuples:
             self.ack(tup)
 
@@ -206,4 +225,8 @@ class PassingColumns(Failing, Stateful, BatchBolt):
     def process_batch(self, batch: Any) -> None:
         for each in batch["number"].to_pylist():
             self.misfortune(each)
-        self.emit_batch(batch)
+        numbers = batch["number"].to_pylist()
+        for together in by_stream(self.config["test.sends"], numbers):
+            rows = batch.filter(pa.array([each in together for each in numbers]))
+            for way in self.ways(together[0]):
+                self.emit_batch(rows, **way)

@@ -22,7 +22,19 @@ if HERE not in sys.path:
     sys.path.insert(0, HERE)
 import drawn_components as components  # noqa: E402 (by the name that the engines import it by)
 import drawn_passing as passing  # noqa: E402
-from drawn_components import LATE, NUMBER, TIMES, TUPLES, ByNumber  # noqa: E402
+from drawn_components import (  # noqa: E402
+    CHOSEN,
+    DEFAULT,
+    DIRECT,
+    LATE,
+    NUMBER,
+    ONE,
+    SIDE,
+    TIMES,
+    TUPLES,
+    TWO,
+    ByNumber,
+)
 from drawn_passing import FAILS, NEVER, RAISES, RAISES_ONCE  # noqa: E402
 from drawn_values import draw_type  # noqa: E402
 
@@ -45,9 +57,12 @@ BOLTS: dict[str, Any] = {
     "pass in threads": passing.PassingInThreads,
 }  # fmt: skip
 WINDOWS: dict[str, Any] = {
-    "windows": components.Windowed, "counts": components.Counted,
+    "windows": components.Windowed, "storms": components.Storms, "counts": components.Storms,
     "batch windows": components.BatchWindowed,
 }  # fmt: skip
+STREAMS = {ONE: (DEFAULT,), TWO: (DEFAULT, SIDE), DIRECT: (CHOSEN,)}
+"""Those on which a component sends its rows."""
+SENDS = (ONE, ONE, ONE, TWO, TWO, DIRECT)
 COROUTINES = frozenset({"pass awaited", "pass awaited alone", "pass awaits and yields"})
 """Of which nothing is sent if they fail their tuple."""
 TICKING = frozenset({"pass at ticks", "pass later"})
@@ -78,8 +93,11 @@ class Node:
     """Of BOLTS or WINDOWS."""
     par: int
     source: str
-    """What it reads."""
+    """What it reads, each of its streams."""
     grouping: str
+    side_grouping: str = "shuffle"
+    """Of the stream SIDE, if the source has it."""
+    sends: str = ONE
     how: str = NEVER
     emits_first: bool = False
     on_exception: str = "fail"
@@ -106,6 +124,7 @@ class Part:
     """What the column of the event time is."""
     spout: str
     spout_par: int
+    spout_sends: str
     nodes: tuple[Node, ...]
     looks: tuple[tuple[str, int, str], ...]
     """(component, parallelism, grouping) of what looks at it."""
@@ -117,6 +136,16 @@ class Part:
     def names(self) -> list[str]:
         """Of the fields beside number, key and time."""
         return [f"f{at}" for at in range(len(self.types))]
+
+    def sends(self, component: str) -> str:
+        """How a component sends its rows; windows have results, and send those on DEFAULT."""
+        found = (each.sends for each in self.nodes if each.name == component)
+        return next(found, self.spout_sends)
+
+    def readers(self, component: str) -> list[str]:
+        """What reads it."""
+        nodes = [each.name for each in self.nodes if each.source == component]
+        return [*nodes, f"{component}-seen"]
 
     @property
     def fields(self) -> dict[str, str]:
@@ -153,20 +182,21 @@ def _part(random: Random, name: str, mode: str) -> Part:
     types = tuple(draw_type(random) if is_typed else random.choice(INFERRED) for _ in columns)
     # A batch of columns needs their types.
     spout = random.choice([each for each in SPOUTS if is_typed or each != BY_COLUMNS])
-    par = random.randint(1, 2)
+    par, sends = random.randint(1, 2), random.choice(SENDS)
     nodes: list[Node] = []
     for number in range(random.randint(1, 3)):
         source = random.choice([f"{name}-spout", *(each.name for each in nodes)])
         nodes.append(_bolt(random, f"{name}-{number}", source, mode))
     if spout != BY_COLUMNS and par == 1:
         nodes.append(_windows(random, f"{name}-windows", f"{name}-spout"))
+        nodes.append(_storms(random, f"{name}-storms", f"{name}-spout"))
         nodes.append(_counts(random, f"{name}-counts", f"{name}-spout"))
-    read = random.choice([each.name for each in nodes if each.kind not in WINDOWS])
+    read = random.choice([each for each in nodes if each.kind not in WINDOWS])
     nodes.append(_batch_windows(random, f"{name}-batches", read))
     looked = [f"{name}-spout", *(each.name for each in nodes)]
     looks = tuple((each, random.randint(1, 2), _look(random, types)) for each in looked)
     time = random.choice((NUMBER, TUPLES, TIMES)) if is_typed else NUMBER
-    return Part(name, types, time, spout, par, tuple(nodes), looks, is_typed=is_typed)
+    return Part(name, types, time, spout, par, sends, tuple(nodes), looks, is_typed=is_typed)
 
 
 def _look(random: Random, types: Sequence[str]) -> str:
@@ -179,9 +209,10 @@ def _bolt(random: Random, name: str, source: str, mode: str) -> Node:
     kind = random.choice(tuple(BOLTS))
     how, on_exception = _failure(random, kind, mode)
     emits_first = how == FAILS and kind not in ACKS_LATER and random.random() < 0.5
-    par, grouping = random.randint(1, 3), random.choice(KINDS)
+    par, grouping, side = random.randint(1, 3), random.choice(KINDS), random.choice(KINDS)
     return Node(
-        name, kind, par, source, grouping, how, emits_first, on_exception,
+        name, kind, par, source, grouping, side, random.choice(SENDS), how, emits_first,
+        on_exception,
         capacity=random.choice(CAPACITIES), is_ordered=random.random() < 0.5,
     )  # fmt: skip
 
@@ -199,6 +230,16 @@ def _failure(random: Random, kind: str, mode: str) -> tuple[str, str]:
     if mode == ATLEAST_ONCE and how == FAILS and on_exception == "restart":
         on_exception = "fail"  # a source may emit it again without end: it is never given up
     return how, on_exception
+
+
+def _storms(random: Random, name: str, source: str) -> Node:
+    """Of one task, as `_windows`; ends are on timestamps, and the watermark is, too."""
+    size = random.choice((300, 700, 1000))
+    return Node(
+        name, "storms", 1, source, random.choice(("global", "fields")),
+        size_ms=size, slide_ms=random.choice((size, 500, 300)), lag_ms=random.choice((0, 150, 200)),
+        has_late_stream=random.random() < 0.5,
+    )  # fmt: skip
 
 
 def _windows(random: Random, name: str, source: str) -> Node:
@@ -220,11 +261,13 @@ def _counts(random: Random, name: str, source: str) -> Node:
     return Node(name, "counts", 1, source, grouping, length=length, slide=slide)
 
 
-def _batch_windows(random: Random, name: str, source: str) -> Node:
+def _batch_windows(random: Random, name: str, source: Node) -> Node:
     size, par = random.choice((300, 700, 1000)), random.randint(1, 2)
     slide = random.choice((size, size // 2 if size != 700 else 350))
+    if source.sends == DIRECT:
+        par = 1  # the rows of a key are not of one task
     return Node(
-        name, "batch windows", par, source, "fields",
+        name, "batch windows", par, source.name, "fields", "fields",
         size_ms=size, slide_ms=slide, lag_ms=LONG_MS,
     )  # fmt: skip
 
@@ -280,13 +323,14 @@ def _add(made: TopologyBuilder, part: Part, config: dict[str, Any]) -> list[Any]
     """The specs of its nodes."""
     spout = f"{part.name}-spout"
     specs: dict[str, Any] = {}
-    outputs = [Stream(part.fields if part.is_typed else list(part.fields))]
     specs[spout] = made.add_spout(
-        spout, SPOUTS[part.spout], part.spout_par, config, optional_outputs=outputs
-    )
+        spout, SPOUTS[part.spout], part.spout_par, {**config, **_sending(part, spout)},
+        optional_outputs=_outputs(part, part.spout_sends, is_typed=part.is_typed),
+    )  # fmt: skip
     for node in part.nodes:
-        inputs = {specs[node.source]: grouping_of(node.grouping)}
+        inputs = _inputs(part, specs, node.source, node.grouping, node.side_grouping)
         more = {
+            **_sending(part, node.name),
             "test.how": node.how,
             "test.emits.first": node.emits_first,
             "topology.bolt.on.exception": node.on_exception,
@@ -296,7 +340,8 @@ def _add(made: TopologyBuilder, part: Part, config: dict[str, Any]) -> list[Any]
             more["topology.async.ordered"] = node.is_ordered
         if node.kind in TICKING:
             more["topology.tick.tuple.freq.secs"] = 1
-        outs: list[Any] = [Stream(part.fields)] if node.kind == "pass columns" else outputs
+        is_typed = part.is_typed or node.kind == "pass columns"
+        outs = _outputs(part, node.sends, is_typed=is_typed)
         if node.kind in WINDOWS:
             more = _window_config(node)
             outs = _window_outputs(node)
@@ -309,11 +354,30 @@ def _add(made: TopologyBuilder, part: Part, config: dict[str, Any]) -> list[Any]
             if is_window(part, component) and grouping not in ("shuffle", "global")
             else grouping
         )
-        inputs = {specs[component]: grouping_of(by)}
+        inputs = _inputs(part, specs, component, by, by)
         if any(each.name == component and each.has_late_stream for each in part.nodes):
             inputs[specs[component][LATE]] = Grouping.SHUFFLE
         made.add_bolt(f"{component}-seen", components.Seen, par, inputs, config)
     return [specs[node.name] for node in part.nodes]
+
+
+def _sending(part: Part, component: str) -> dict[str, Any]:
+    """What a component is told of its readers."""
+    return {"test.sends": part.sends(component), "test.readers": part.readers(component)}
+
+
+def _outputs(part: Part, sends: str, *, is_typed: bool) -> list[Any]:
+    fields = part.fields if is_typed else list(part.fields)
+    return [Stream(fields, each, each == CHOSEN) for each in STREAMS[sends]]
+
+
+def _inputs(
+    part: Part, specs: dict[str, Any], source: str, grouping: str, side: str
+) -> dict[Any, Any]:
+    """All streams of a source."""
+    kinds = {DEFAULT: grouping, SIDE: side, CHOSEN: "direct"}
+    streams = STREAMS[part.sends(source)]
+    return {specs[source][each]: grouping_of(kinds[each]) for each in streams}
 
 
 def _window_outputs(node: Node) -> list[Any]:
@@ -330,6 +394,14 @@ def _window_config(node: Node) -> dict[str, Any]:
             "topology.bolts.window.sliding.interval.count": node.slide,
         }
     late = {"topology.bolts.late.tuple.stream": LATE} if node.has_late_stream else {}
+    if node.kind == "storms":
+        return {
+            "topology.bolts.window.length.duration.ms": node.size_ms,
+            "topology.bolts.window.sliding.interval.duration.ms": node.slide_ms,
+            "topology.bolts.tuple.timestamp.field.name": "time",
+            "topology.bolts.tuple.timestamp.max.lag.ms": node.lag_ms,
+            **late,
+        }
     return {
         "test.size": node.size_ms,
         "test.slide": node.slide_ms,
@@ -345,7 +417,7 @@ def grouping_of(kind: str) -> Any:
         return getattr(Grouping, kind)("key")
     if kind == "custom":
         return Grouping.custom(ByNumber())
-    if kind in KINDS:
+    if kind in (*KINDS, "direct"):
         return getattr(Grouping, kind.upper())
     return Grouping.fields(kind)
 

@@ -14,7 +14,7 @@ import pytest
 
 from drawn_expected import expected
 from drawn_rounds import FAST, NATIVE, SPARK, Round
-from drawn_topologies import BOLTS, KINDS, SPOUTS, TIME_ZONES, WINDOWS, drawn
+from drawn_topologies import BOLTS, KINDS, SPOUTS, STREAMS, TIME_ZONES, WINDOWS, drawn
 from drawn_values import draw_misfit, draw_type, draw_value
 from heron_core.field_types import fits_of
 
@@ -57,6 +57,9 @@ def test_each_of_what_may_be_drawn_is_drawn() -> None:
     assert {part.spout for _, part in parts} == set(SPOUTS)
     assert {node.kind for _, node in nodes} == {*BOLTS, *WINDOWS}
     assert {node.grouping for _, node in nodes} == set(KINDS)
+    assert {node.side_grouping for _, node in nodes if node.kind in BOLTS} == set(KINDS)
+    assert {part.spout_sends for _, part in parts} == {node.sends for _, node in nodes}
+    assert {node.sends for _, node in nodes} == set(STREAMS)
     assert {part.is_typed for _, part in parts} == {True, False}
     assert {(node.capacity == 1, node.is_ordered) for _, node in nodes} == {
         (True, True), (True, False), (False, True), (False, False)

@@ -109,12 +109,6 @@ class IntervalJoin(SavedByKey):
             for key, is_right, number in due:
                 dropped.append(Dropped(self._forget(key, is_right, number)))
 
-    def drop_kept(self) -> list[Dropped]:
-        """The sources have finished, but may send again what has failed: that is not late."""
-        dropped: list[Dropped] = []
-        self._drop_until(END_OF_TIME, dropped)
-        return dropped
-
     def drop_values(self, is_dropped: Callable[[Any], bool]) -> list[Any]:
         """Drop events, which are to come again; their values."""
         found = [

@@ -87,7 +87,7 @@ class IntervalJoinBolt(EventStageBolt):
         self._clock.source_watermark(component, task, watermark_ms)
         self.process_tick(None)
         if self._clock.generator.has_ended:
-            self._ack(self._join.drop_kept())
+            self._join.exchange(self._acked)  # a bolt before may still send pairs of it
 
     def clock_state(self) -> ClockState | None:
         """How far it is in event time (the engine asks for it, from any thread)."""

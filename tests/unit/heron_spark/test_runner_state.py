@@ -4,6 +4,7 @@ import io
 from typing import Any
 
 from heron_api.bolt.bolt import Bolt
+from heron_api.metrics import CountMetric
 from heron_api.spout.spout import Spout
 from heron_api.state.keyed_state import value_state
 from heron_api.stream import Grouping
@@ -38,6 +39,19 @@ class BatchCount(Bolt):
         batches.put(batches.get() + 1)
         self.own.put("batches", batches.get() * 10)
         seen.append((batches.get(), self.own.get("batches")))
+
+
+class Measured(Bolt):
+    """Counts its batches with a metric."""
+
+    def initialize(self, config: Any, context: Any) -> None:
+        self.batches = CountMetric()
+        if config.get("test.registers", True):
+            context.register_metric("batches", self.batches, 0)
+
+    def begin_batch(self, batch_id: int) -> None:
+        if self.batches is not None:
+            self.batches.incr()
 
 
 class Alarms(KeyedProcessBolt):
@@ -120,9 +134,35 @@ class Windowed(Topology):
     windows = Windows.spec(inputs={words: Grouping.fields("word")})
 
 
+class MeasuredBatches(Topology):
+    words = Words.spec()
+    count = Measured.spec(inputs={words: Grouping.fields("word")})
+
+
 class Batches(Topology):
     words = Words.spec()
     count = BatchCount.spec(inputs={words: Grouping.fields("word")})
+
+
+def test_a_new_process_counts_with_the_metrics_that_are_read() -> None:
+    plan = compile_topology(topology_of(MeasuredBatches, None, None, {}))
+    (task,) = plan.packing.tasks_of["count"]
+    runner = Runner(plan, task, {}, Printed(io.StringIO(), False))
+    runner.begin(0)
+    outcome = runner.end(0, False)
+    assert outcome.facts["statistics"]["user_totals"] == {"batches": 1}
+    runner.close()
+    successor = Runner(plan, task, {}, Printed(io.StringIO(), False))
+    successor.restore(0, outcome.state)
+    successor.begin(1)
+    assert successor.end(1, False).facts["statistics"]["user_totals"] == {"batches": 1}
+    successor.close()
+    config = {"test.registers": False}
+    other = compile_topology(topology_of(MeasuredBatches, None, None, config))
+    without = Runner(other, task, {}, Printed(io.StringIO(), False))
+    without.restore(0, outcome.state)
+    without.begin(1)
+    without.close()
 
 
 def test_a_new_process_goes_on_with_the_states_of_the_batch_before() -> None:
