@@ -108,7 +108,7 @@ def test_a_metric_of_tuples_counts_none_that_is_undone() -> None:
     assert bolt.component.counted.total == 9
     bolt.tuples(*range(10, 16))
     assert bolt.component.counted.total == 15
-    read = bolt.core.control.snapshot(bolt.now)["user_totals"]
+    read = bolt.core.control.report(bolt.now).user_totals
     assert read["counted"] == 15
 
 

@@ -241,7 +241,7 @@ def test_what_is_emitted_beside_a_failed_row_of_a_batch_is_no_failure_of_its_own
     reader, (tup,) = held((ROOT, sent.ids[1], 1))
     reader.component.fail(tup)
     found = reader.core.statistics()
-    assert (found["failed"], found["failed_for_good"]) == (1, 0)
+    assert (found.failed, found.failed_for_good) == (1, 0)
 
 
 def test_failed_first_and_acked_then_is_failed() -> None:
