@@ -244,8 +244,7 @@ class SharedAnchorState(list):  # type: ignore[type-arg]
     left: int
     """Tuples neither acked nor failed yet."""
     has_failed: bool
-    """Whether one of them has failed, and their root with it. What is emitted for the others still
-    belongs to that root: if it fails as well, that is no other failure."""
+    """Whether one of them has, and their root with it, to which emits for the others belong."""
     settled: set[int] | None
     """Keys of those that were; None before the first, and if all of them were at once."""
 
