@@ -7,11 +7,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from heron_cli.number_text import milliseconds, short, size
-from heron_core.stats import ComponentStats, InstanceStats, LatencyStats, TopologyStats
+from heron_core.stats import BUSY_SHARE, ComponentStats, InstanceStats, LatencyStats, TopologyStats
 
 GAP = "  "
-FULL_CAPACITY = 0.9
-"""From here on a component is shown as full."""
 BAD, WARNING, PAUSED, PLAIN = "bold red", "yellow", "magenta", ""
 """Styles of cells, in rich's words."""
 DELAY_SECS_MIN = 0.05
@@ -194,7 +192,7 @@ def _name_cell(stats: TopologyStats, name: str, component: ComponentStats) -> Ce
     )
     if is_paused:
         return Cell(name, PAUSED)
-    return Cell(name, WARNING if component.capacity >= FULL_CAPACITY else PLAIN)
+    return Cell(name, WARNING if component.capacity >= BUSY_SHARE else PLAIN)
 
 
 def _component_of(instance: str) -> str:
@@ -220,7 +218,7 @@ def _delay(secs: float) -> str:
 
 
 def _capacity_cell(capacity: float) -> Cell:
-    return Cell(f"{capacity:.0%}", WARNING if capacity >= FULL_CAPACITY else PLAIN)
+    return Cell(f"{capacity:.0%}", WARNING if capacity >= BUSY_SHARE else PLAIN)
 
 
 def _paused_cell(stats: TopologyStats, component: str) -> Cell:

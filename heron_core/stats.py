@@ -20,6 +20,9 @@ from heron_core.typed_json import from_json, to_json
 
 WHERE = "stats"
 """What errors call the whole."""
+BUSY_SHARE = 0.9
+"""A bolt that works for this share of its time cannot do much more: it is shown as full, and is a
+bottleneck."""
 EVERY_COMPONENT = "*"
 """Instead of a component's name: the instances of all of them."""
 

@@ -10,18 +10,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from heron_core.algorithms.autoscale.assessment import GROWTH_MAX, needed
+from heron_core.algorithms.autoscale.flow import SKEWED, Demand
+from heron_core.algorithms.autoscale.readings import THROTTLED_MAX
+from heron_core.config import AUTOSCALE_TARGET_UTILIZATION, DEFAULTS
 from heron_core.plans import Phase, TopologyState
-from heron_core.stats import ComponentStats, InstanceStats, TopologyStats
+from heron_core.stats import BUSY_SHARE, ComponentStats, InstanceStats, TopologyStats
 from heron_core.topology_events import EventKind, TopologyEvent
 
-BUSY = 0.9
-"""A bolt that works for this share of its time cannot do much more."""
-GOAL = 0.75
-"""How busy its instances are to be after it was scaled: bursts need some room."""
-GROWTH_MAX = 4
-"""Instances that are advised at once: so many times those there are (Heron's health manager)."""
-SKEW = 1.5
-"""An instance that has this many times its even share makes the component skewed (as Heron's)."""
+GOAL: float = DEFAULTS[AUTOSCALE_TARGET_UTILIZATION]
+"""How busy its instances are to be after it was scaled, as `heronpy advise` has it."""
 SKEW_BUSY = 0.7
 """Below this share of its time the busiest instance holds nobody up, skewed or not."""
 HOT_SHARE = 0.2
@@ -32,8 +30,6 @@ DELAY_SECS = 1.0
 """A queue that takes longer is too long: the target of back-pressure."""
 FAILED_SHARE = 0.001
 """Of a component's tuples: fewer failures than that are no finding of their own."""
-PAUSED_SHARE_MAX = 0.95
-"""Whoever is paused nearly always says only that far more is wanted."""
 
 CRASHED_SECS = 300.0
 """A process that ended is named for so long, though another one has taken its place: what ended it
@@ -233,9 +229,9 @@ def _slow(stats: TopologyStats) -> Iterator[Problem]:
         skewed = _hot_key(name, component, is_cause) or _skew(name, rows, is_cause)
         if skewed is not None:
             yield skewed
-        elif is_cause or (component.capacity >= BUSY and component.queue_secs > DELAY_SECS):
+        elif is_cause or (component.capacity >= BUSY_SHARE and component.queue_secs > DELAY_SECS):
             yield _bottleneck(stats, name, rows, share, _paused_names(stats, name))
-        elif component.capacity >= BUSY:
+        elif component.capacity >= BUSY_SHARE:
             yield _bottleneck(stats, name, rows, 0.0, [])
 
 
@@ -281,10 +277,10 @@ def _paused_names(stats: TopologyStats, cause: str) -> list[str]:
 def _hot_key(name: str, component: ComponentStats, is_cause: bool) -> Problem | None:
     """If one key alone keeps an instance busy, more instances do not help it."""
     hot = next(iter(component.hot_keys), None)
-    is_busy = component.capacity >= (SKEW_BUSY if is_cause else BUSY)
+    is_busy = component.capacity >= (SKEW_BUSY if is_cause else BUSY_SHARE)
     if hot is None or not is_busy or hot.share < HOT_SHARE:
         return None
-    if component.instances > 1 and hot.share < SKEW / component.instances:
+    if component.instances > 1 and hot.share < SKEWED / component.instances:
         return None
     if component.instances == 1 and hot.share < HOT_SHARE_ALONE:
         return None  # others can still be taken off it
@@ -307,9 +303,9 @@ def _skew(name: str, rows: Sequence[InstanceStats], is_cause: bool) -> Problem |
     most = max(rows, key=lambda each: each.executed_per_sec)
     others = [each.capacity for each in rows if each is not most]
     even, share = 1 / len(rows), most.executed_per_sec / total
-    is_alone = most.capacity >= SKEW * (sum(others) / len(others))
-    is_busy = most.capacity >= (SKEW_BUSY if is_cause else BUSY)
-    if share < SKEW * even or not is_alone or not is_busy:
+    is_alone = most.capacity >= SKEWED * (sum(others) / len(others))
+    is_busy = most.capacity >= (SKEW_BUSY if is_cause else BUSY_SHARE)
+    if share < SKEWED * even or not is_alone or not is_busy:
         return None
     return Problem(
         kind=ProblemKind.SKEWED,
@@ -371,8 +367,8 @@ def instances_wanted(
     """
     number = component.instances
     work = sum(each.capacity for each in rows) if rows else component.capacity * number
-    demand = work / (1 - min(max(paused_share, 0.0), PAUSED_SHARE_MAX))
-    wanted = max(1, math.ceil(demand / GOAL - 1e-9))
+    demand = work / (1 - min(max(paused_share, 0.0), THROTTLED_MAX))
+    wanted = needed(Demand(shared=demand, fixed=0.0), rate=1.0, utilization=GOAL) or 1
     most = number * GROWTH_MAX
     return min(wanted, most), wanted > most
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from heron_core.algorithms.autoscale.flow import SKEWED
 from heron_core.stats import ComponentStats, InstanceStats, LatencyStats
 from heron_tracker.history import FINE_SECS, Point
 from heron_tracker.pages.cells import BAD, GOOD, QUIET, TONES, WARNING, Cell, Column, Row, Table
@@ -20,7 +21,6 @@ from heron_tracker.pages.texts import (
     size,
 )
 from heron_tracker.pages.topology_view import age_cell, busy_cell, count_cell, latency_cell
-from heron_tracker.problems import SKEW
 from heron_tracker.snapshot import TopologySnapshot, component_of
 
 TASKS = (
@@ -119,7 +119,7 @@ def _task(
     is_spout: bool,
 ) -> Row:  # fmt: skip
     part = work / total if total else 0.0
-    is_skewed = even < 1 and part >= SKEW * even
+    is_skewed = even < 1 and part >= SKEWED * even
     return Row(
         each.instance,
         {

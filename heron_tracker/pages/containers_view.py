@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from heron_core.plans import ContainerPlan
-from heron_core.stats import InstanceStats
+from heron_core.stats import BUSY_SHARE, InstanceStats
 from heron_tracker.pages.cells import BAD, GOOD, WARNING, Cell, Column, Row, Table
 from heron_tracker.pages.links import component_page, topology_page
 from heron_tracker.pages.network_view import instance_cells, network_table, secs_between
@@ -122,7 +122,7 @@ def _process(snapshot: TopologySnapshot, each: InstanceStats, network: dict[str,
             "pid": Cell(each.pid if each.pid is not None else NOTHING),
             "cpu": Cell(
                 each.cpu_share, share(each.cpu_share), share=each.cpu_share,
-                tone=WARNING if each.cpu_share >= 0.9 else "",
+                tone=WARNING if each.cpu_share >= BUSY_SHARE else "",
             ),
             "busy": busy_cell(each.capacity, counts=False),
             "memory": Cell(each.memory_bytes, size(each.memory_bytes)),

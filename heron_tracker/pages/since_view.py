@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 
+from heron_core.stats import BUSY_SHARE
 from heron_tracker.history import Point
-from heron_tracker.problems import BUSY, Problem, ProblemKind
+from heron_tracker.problems import Problem, ProblemKind
 
 KINDS = frozenset({ProblemKind.BOTTLENECK, ProblemKind.SKEWED})
 """Problems that the history shows: somebody is busy nearly all the time."""
-SHARE = 0.8 * BUSY
+SHARE = 0.8 * BUSY_SHARE
 """In the mean of a point: at its beginning and between two bursts it is less."""
 GAP_SECS = 60
 """Without a point for longer nobody knows what was."""

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from heron_core.operations import Operation, State
 from heron_core.plans import TopologyState
-from heron_core.stats import ComponentStats, TopologyStats
+from heron_core.stats import BUSY_SHARE, ComponentStats, TopologyStats
 from heron_core.topology_events import BAD_KINDS, event_text
 from heron_tracker.pages.cells import BAD, GOOD, QUIET, TONES, WARNING, Cell, Column, Row, Table
 from heron_tracker.pages.links import component_page
@@ -25,7 +25,6 @@ from heron_tracker.pages.texts import (
 from heron_tracker.snapshot import TopologySnapshot
 
 EVENTS_SHOWN = 60
-BUSY_WARNING = 0.9
 COMPONENTS = (
     Column("name", "Component"),
     Column("matter", "State"),
@@ -142,7 +141,7 @@ def _component_row(topology: str, name: str, each: ComponentStats, matter: Cell)
 
 def busy_cell(capacity: float, counts: bool = True) -> Cell:
     """How busy somebody is; a spout always has something to do."""
-    tone = WARNING if counts and capacity >= BUSY_WARNING else ""
+    tone = WARNING if counts and capacity >= BUSY_SHARE else ""
     return Cell(capacity, share(capacity), tone=tone, share=capacity)
 
 
