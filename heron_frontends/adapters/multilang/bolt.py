@@ -72,11 +72,18 @@ class ShellBolt(ChildChannel, Bolt):
         self.put(data)
 
     def process_tick(self, tup: Any) -> None:
-        """Give a tick to the child; one that is due while no child runs is left out."""
+        """Give a tick to the child; one that is due while no child runs, or while the child is at
+        work on the last one, is left out, as for bolts in Python: a child whose ticks take longer
+        than their interval would never have answered all of them."""
         every_secs = self.settings.tick_secs
-        if self.child is not None and every_secs is not None:
-            self._given_at = time.monotonic()
-            self.put(self.child.codec.encode(tick(self._flight.add_tick(), every_secs)))
+        if self.child is None or every_secs is None:
+            return
+        if self._flight.has_tick:
+            self.warn_once("ticks_left_out", "a tick is due and the last one is not answered yet")
+            return
+        self._given_at = time.monotonic()
+        self.put(self.child.codec.encode(tick(self._flight.add_tick(), every_secs)))
+        self.ask()  # a child that leaves ticks without an ack answers this one behind it
 
     def is_idle(self) -> bool:
         """Whether the child has no tuple and no tick; what it keeps beyond the message timeout is
