@@ -70,21 +70,26 @@ def _modules(path: Path) -> list[Path]:
     return [each for each in files if each.name not in SHELLS]
 
 
-def usual_secs(tree: Tree, chosen: Sequence[Mutation], seeds: int) -> dict[str, float]:
-    """package/stage -> how long its tests take without a mutation. SystemExit if they fail."""
-    found: dict[str, float] = {}
-    for package in sorted({each.path.partition("/")[0] for each in chosen}):
-        for stage in stages(package, seeds):
-            began = time.monotonic()
-            if what := tree.failure(stage):
-                raise SystemExit(f"{stage.name} tests fail without any mutation: {what}")
-            found[f"{package}/{stage.name}"] = time.monotonic() - began
-            print(f"{package}, {stage.name}: {time.monotonic() - began:.0f} s", flush=True)
+def usual_secs(tree: Tree, chosen: Sequence[Mutation], seeds: int) -> dict[tuple[str, ...], float]:
+    """The paths of a stage -> how long its tests take without a mutation, told as it is known.
+    SystemExit if they fail."""
+    found: dict[tuple[str, ...], float] = {}
+    packages = sorted({each.path.partition("/")[0] for each in chosen})
+    wanted = {each.paths: each for package in packages for each in stages(package, seeds)}
+    for paths, stage in wanted.items():
+        began = time.monotonic()
+        if what := tree.failure(stage):
+            raise SystemExit(f"{stage.name} tests fail without any mutation: {what}")
+        found[paths] = time.monotonic() - began
+        print(f"{stage.name}, {' '.join(paths)}: {found[paths]:.0f} s", flush=True)
     return found
 
 
 def tried(
-    trees: Sequence[Tree], chosen: Sequence[Mutation], seeds: int, limits: dict[str, float]
+    trees: Sequence[Tree],
+    chosen: Sequence[Mutation],
+    seeds: int,
+    limits: dict[tuple[str, ...], float],
 ) -> list[Verdict]:
     """What becomes of each; told as it comes."""
     idle: SimpleQueue[Tree] = SimpleQueue()

@@ -77,16 +77,18 @@ class Tree:
             copy.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(REPOSITORY / name, copy, follow_symlinks=False)
 
-    def verdict(self, mutation: Mutation, seeds: int, limits: Mapping[str, float]) -> Verdict:
-        """Whether the tests notice it. `limits`: (package/stage) -> seconds without mutation."""
+    def verdict(
+        self, mutation: Mutation, seeds: int, usual_secs: Mapping[tuple[str, ...], float]
+    ) -> Verdict:
+        """Whether the tests notice it. `usual_secs`: the paths of a stage -> what they take."""
         source = (REPOSITORY / mutation.path).read_bytes()
         package = mutation.path.partition("/")[0]
         began = time.monotonic()
         self._write(mutation.path, mutation.applied(source))
         try:
             for stage in stages(package, seeds):
-                usual = limits[f"{package}/{stage.name}"]
-                if what := self.failure(stage, usual * SLOWER + STARTED_SECS):
+                secs = usual_secs[stage.paths] * SLOWER + STARTED_SECS
+                if what := self.failure(stage, secs):
                     return Verdict(mutation, stage.name, what, time.monotonic() - began)
             return Verdict(mutation, "", "", time.monotonic() - began)
         finally:
