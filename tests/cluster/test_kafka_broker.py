@@ -121,23 +121,6 @@ def test_kill_9_of_readers_writers_and_the_broker_loses_nothing(place: Place, wo
     place.nothing_is_left(GONE_SECS)
 
 
-def test_a_reader_that_starts_when_its_broker_is_just_back_reads(work: Work) -> None:
-    """The group's coordinator refuses the first question for offsets, and the client does not
-    repeat its own: such a reader had no records, for good."""
-    work.broker.produce(work.numbers, range(HALF))
-    work.broker.kill()
-    work.broker.start()
-    config = {**work.settings, "kafka.finish.at.end": True}
-    with ComponentTester(KafkaSpout, config=config, name="numbers", patch_time=False) as spout:
-
-        def is_read() -> bool:
-            spout.next_tuple(calls=100)
-            return spout.finished
-
-        until(is_read, "the topic is read to its end", START_SECS)
-        assert {int(each.values[0]) for each in spout.emitted} == set(range(HALF))
-
-
 def test_a_topic_is_in_a_delta_table_once_whoever_is_killed(
     place: Place, work: Work, tmp_path: Path
 ) -> None:

@@ -21,6 +21,7 @@ from heron_core.topology import (
     StreamSpec,
     TopologySpec,
 )
+from heron_core.traces import EXECUTED, Execution, report_of
 from heron_core.wire import messages
 from heron_engine.topology_master import events
 from heron_engine.topology_master.core import IDLE_TIMER_SECS, TIMER_SECS, TopologyMaster
@@ -360,6 +361,12 @@ def test_a_topology_paused_before_its_first_plan_stays_paused() -> None:
 
 def _is_probe(each: events.Instruction) -> bool:
     return isinstance(each, events.Send) and isinstance(each.message, messages.QuiescenceProbe)
+
+
+def test_what_an_instance_has_traced_is_exported() -> None:
+    traced = Execution(7, SPOUT, 1.0, 2.0, 3.0, 0.5, 4, EXECUTED)
+    out = Made().receive(messages.TraceReport(FIRST, report_of([traced])))
+    assert out == [events.ExportTrace(FIRST, (traced,))]
 
 
 def test_the_answer_to_stats_can_be_read_by_who_asked() -> None:
