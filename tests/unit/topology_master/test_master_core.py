@@ -21,7 +21,7 @@ from heron_core.topology import (
     StreamSpec,
     TopologySpec,
 )
-from heron_core.traces import EXECUTED, Execution, report_of
+from heron_core.traces import EXECUTED, Execution, dated, report_of
 from heron_core.wire import messages
 from heron_engine.topology_master import events
 from heron_engine.topology_master.core import IDLE_TIMER_SECS, TIMER_SECS, TopologyMaster
@@ -365,7 +365,8 @@ def _is_probe(each: events.Instruction) -> bool:
 
 def test_what_an_instance_has_traced_is_exported() -> None:
     traced = Execution(7, SPOUT, 1.0, 2.0, 3.0, 0.5, 4, EXECUTED)
-    out = Made().receive(messages.TraceReport(FIRST, report_of([traced])))
+    report = dated(report_of([traced]), 0.0)
+    out = Made().receive(messages.TraceReport(FIRST, report))
     assert out == [events.ExportTrace(FIRST, (traced,))]
 
 
