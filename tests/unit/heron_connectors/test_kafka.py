@@ -285,7 +285,7 @@ def test_errors_are_one_line(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) 
         ({"assignment": "mine"}, "kafka.assignment is group or fixed, not 'mine'"),
         (
             {"value_format": "xml"},
-            "kafka.value.format is one of text, json, bytes, avro, protobuf, not 'xml'",
+            "kafka.value.format is one of text, json, bytes, avro, protobuf, jsonschema, not 'xml'",
         ),
     ]
     for keys, text in wrong:
