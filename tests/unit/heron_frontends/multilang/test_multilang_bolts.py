@@ -211,6 +211,21 @@ def test_a_child_is_at_work_on_a_tick_until_it_has_answered(bolt: Make) -> None:
     assert len(shell.engine.logged) == 1
 
 
+def test_a_tick_that_is_due_while_the_child_is_at_work_on_the_last_one_is_left_out(
+    bolt: Make,
+) -> None:
+    """A child whose ticks take longer than their interval was never idle again, and a run that
+    waited for it never ended."""
+    shell = bolt(topology__tick__tuple__freq__secs=5).start()
+    for _ in range(3):
+        shell.component.process_tick(None)
+    shell.engine.until(shell.component.is_idle)
+    assert (len(shell.engine.logged), shell.counts) == (1, {"ticks_left_out": 2})
+    shell.component.process_tick(None)
+    shell.engine.until(shell.component.is_idle)
+    assert len(shell.engine.logged) == 2
+
+
 def test_an_emit_that_fails_fails_what_it_is_anchored_to(bolt: Make) -> None:
     """A stream that is not declared, a wrong number of values: reported, no process dies; and the
     child that waits for task ids gets an answer."""
