@@ -26,17 +26,37 @@ PICKLED_KEY = "__cloudpickle__"
 
 
 class GroupingKind(Enum):
-    """How the tuples of a stream are shared out over a consumer's tasks (Storm and Heron names)."""
+    """How the tuples of a stream are shared out over a consumer's tasks (Storm and Heron names).
 
-    SHUFFLE = "shuffle"
-    FIELDS = "fields"
-    ALL = "all"
-    GLOBAL = "global"
-    NONE = "none"
-    DIRECT = "direct"
-    LOCAL_OR_SHUFFLE = "local_or_shuffle"
-    PARTIAL_KEY = "partial_key"
-    CUSTOM = "custom"
+    The columns: the value in JSON; Heron's name and number in topology.proto, the nearest where
+    Heron has none; the member of Storm's Thrift union, whose global grouping is one by no field.
+    """
+
+    SHUFFLE = "shuffle", "SHUFFLE", 1, "SHUFFLE"
+    FIELDS = "fields", "FIELDS", 2, "FIELDS"
+    ALL = "all", "ALL", 3, "ALL"
+    GLOBAL = "global", "LOWEST", 4, "FIELDS"
+    NONE = "none", "NONE", 5, "NONE"
+    DIRECT = "direct", "DIRECT", 6, "DIRECT"
+    LOCAL_OR_SHUFFLE = "local_or_shuffle", "SHUFFLE", 1, "LOCAL_OR_SHUFFLE"
+    PARTIAL_KEY = "partial_key", "FIELDS", 2, "CUSTOM_OBJECT"
+    CUSTOM = "custom", "CUSTOM", 7, "CUSTOM_SERIALIZED"
+
+    of_heron: str
+    heron_number: int
+    of_storm: str
+
+    def __new__(cls, value: str, of_heron: str, heron_number: int, of_storm: str) -> "GroupingKind":
+        """A member whose value is the word in JSON."""
+        member = object.__new__(cls)
+        member._value_ = value
+        member.of_heron, member.heron_number, member.of_storm = of_heron, heron_number, of_storm
+        return member
+
+    @property
+    def is_keyed(self) -> bool:
+        """Whether fields of the tuple decide, which the grouping names."""
+        return self in (GroupingKind.FIELDS, GroupingKind.PARTIAL_KEY)
 
 
 class GroupingSpec(Struct, frozen=True):

@@ -38,8 +38,6 @@ STREAMS_MAX = 5_000
 # How many choices an error line names before it breaks off.
 _CHOICES_MAX = 12
 
-_KEYED = (GroupingKind.FIELDS, GroupingKind.PARTIAL_KEY)
-
 
 def problems(topology: TopologySpec) -> list[str]:
     """Every problem of the topology as one line each; an empty list if it can run."""
@@ -231,7 +229,7 @@ def _grouping_problems(label: str, each: InputSpec, stream: StreamSpec) -> Itera
         yield f"{label} is grouped direct, so the stream must be declared with direct=True"
     if kind is GroupingKind.CUSTOM and not grouping.custom:
         yield f"{label} is grouped custom, but there is no custom grouping object"
-    if kind not in _KEYED:
+    if not kind.is_keyed:
         return
     if not grouping.fields:
         yield f"{label}: {kind.value} grouping needs at least one field"

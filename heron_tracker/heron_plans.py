@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from heron_core.plans import ContainerPlan, InstancePlan, Resource, TopologyState
-from heron_core.topology import ComponentSpec, GroupingKind, TopologySpec
+from heron_core.topology import ComponentSpec, TopologySpec
 from heron_core.version import version_of_heronpy
 from heron_tracker.config_view import shown_config
 from heron_tracker.snapshot import TopologySnapshot
@@ -22,18 +22,6 @@ STATUS: Mapping[str, str] = {
     TopologyState.KILLED: "Killed",
 }
 """Heron's words for states; any other is Unknown there."""
-GROUPINGS = {
-    GroupingKind.SHUFFLE: "SHUFFLE",
-    GroupingKind.FIELDS: "FIELDS",
-    GroupingKind.ALL: "ALL",
-    GroupingKind.GLOBAL: "LOWEST",
-    GroupingKind.NONE: "NONE",
-    GroupingKind.DIRECT: "DIRECT",
-    GroupingKind.CUSTOM: "CUSTOM",
-    GroupingKind.LOCAL_OR_SHUFFLE: "SHUFFLE",
-    GroupingKind.PARTIAL_KEY: "FIELDS",
-}
-"""Of topology.proto; the nearest for those that Heron has not."""
 
 
 def stream_manager_id(container: int) -> str:
@@ -150,7 +138,7 @@ def _bolt(component: ComponentSpec) -> Json:
         {
             "stream_name": each.stream,
             "component_name": each.component,
-            "grouping": GROUPINGS[each.grouping.kind],
+            "grouping": each.grouping.kind.of_heron,
         }
         for each in component.inputs
     ]

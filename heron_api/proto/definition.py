@@ -7,19 +7,7 @@ from heron_api.proto import topology_pb2 as messages
 from heron_api.proto.values import heron_value
 from heron_api.serializer import default_serializer
 from heron_core import config as keys
-from heron_core.topology import ComponentSpec, GroupingKind, InputSpec, StreamSpec
-
-_GROUPING_NAMES = {
-    GroupingKind.SHUFFLE: "SHUFFLE",
-    GroupingKind.LOCAL_OR_SHUFFLE: "SHUFFLE",
-    GroupingKind.FIELDS: "FIELDS",
-    GroupingKind.PARTIAL_KEY: "FIELDS",
-    GroupingKind.ALL: "ALL",
-    GroupingKind.GLOBAL: "LOWEST",
-    GroupingKind.NONE: "NONE",
-    GroupingKind.DIRECT: "DIRECT",
-    GroupingKind.CUSTOM: "CUSTOM",
-}
+from heron_core.topology import ComponentSpec, InputSpec, StreamSpec
 
 
 class SpecOfComponent(Protocol):
@@ -90,7 +78,7 @@ def _input(each: InputSpec) -> messages.InputStream:
     grouping = each.grouping
     found = messages.InputStream(
         messages.StreamId(each.stream, each.component),
-        messages.Grouping.Value(_GROUPING_NAMES[grouping.kind]),
+        messages.Grouping.Value(grouping.kind.of_heron),
     )
     if grouping.fields:
         found.grouping_fields = _schema(grouping.fields)

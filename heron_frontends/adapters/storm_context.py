@@ -6,20 +6,7 @@ Source: org.apache.storm.task.TopologyContext.toJSONString (apache/storm, storm-
 from typing import Any
 
 from heron_core.plans import PackingPlan
-from heron_core.topology import ComponentSpec, GroupingKind, GroupingSpec, TopologySpec
-
-_TYPES = {
-    GroupingKind.SHUFFLE: "SHUFFLE",
-    GroupingKind.FIELDS: "FIELDS",
-    GroupingKind.ALL: "ALL",
-    GroupingKind.GLOBAL: "FIELDS",
-    GroupingKind.NONE: "NONE",
-    GroupingKind.DIRECT: "DIRECT",
-    GroupingKind.LOCAL_OR_SHUFFLE: "LOCAL_OR_SHUFFLE",
-    GroupingKind.PARTIAL_KEY: "CUSTOM_OBJECT",
-    GroupingKind.CUSTOM: "CUSTOM_SERIALIZED",
-}
-"""Names of the thrift union's members; Storm's global grouping is a fields grouping of no field."""
+from heron_core.topology import ComponentSpec, GroupingSpec, TopologySpec
 
 
 def storm_context(topology: TopologySpec, packing: PackingPlan, task: int) -> dict[str, Any]:
@@ -59,6 +46,6 @@ def _inputs(component: ComponentSpec) -> dict[str, dict[str, Any]]:
 
 
 def _grouping(grouping: GroupingSpec) -> dict[str, Any]:
-    if _TYPES[grouping.kind] == "FIELDS":
+    if grouping.kind.of_storm == "FIELDS":
         return {"type": "FIELDS", "fields": list(grouping.fields)}
-    return {"type": _TYPES[grouping.kind]}
+    return {"type": grouping.kind.of_storm}

@@ -45,8 +45,7 @@ def input_spec(
     if custom is not None:
         custom = replace(custom, class_name=java.grouping_class(custom.class_name))
     if custom is None:
-        keyed = stream.kind in (GroupingKind.FIELDS, GroupingKind.PARTIAL_KEY)
-        grouping = GroupingSpec(stream.kind, stream.fields if keyed else ())
+        grouping = GroupingSpec(stream.kind, stream.fields if stream.kind.is_keyed else ())
     elif java.canonical_name(custom.class_name) == java.PARTIAL_KEY_GROUPING:
         fields = _named_fields(custom, components) or stream.fields or _first(stream, outputs)
         grouping = GroupingSpec(GroupingKind.PARTIAL_KEY, fields)

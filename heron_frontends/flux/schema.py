@@ -33,7 +33,6 @@ _STREAM_KEYS = ("id", "name", "from", "to", "grouping")
 _GROUPING_KEYS = ("type", "streamId", "args", "customClass")
 _INCLUDE_KEYS = ("file", "resource", "override")
 _KINDS = {each.name: each for each in GroupingKind}
-_KEYED = (GroupingKind.FIELDS, GroupingKind.PARTIAL_KEY)
 
 
 def topology_definition(document: Located, *, included: bool = False) -> TopologyDefinition:
@@ -188,7 +187,7 @@ def _stream(found: Located) -> StreamDefinition:
     how = MappingReader(grouping, f"the grouping of {label}", _GROUPING_KEYS)
     kind = _kind(how)
     fields = tuple(how.texts("args"))
-    if kind in _KEYED and not fields:
+    if kind.is_keyed and not fields:
         raise how.position.wrong(f"{how.label} needs args, the fields: args: [word]")
     return StreamDefinition(
         entries.position, source, target, how.text("streamId") or DEFAULT_STREAM, kind, fields,

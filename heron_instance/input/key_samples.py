@@ -10,7 +10,7 @@ from typing import Any
 
 from heron_core.algorithms.hashing import NotHashable, stable_hash
 from heron_core.algorithms.hot_keys import HotKeys
-from heron_core.topology import ComponentSpec, GroupingKind, TopologySpec
+from heron_core.topology import ComponentSpec, TopologySpec
 
 SAMPLE_SECS = 0.005
 """Between two looks: 200 a second, of a few microseconds each."""
@@ -70,7 +70,7 @@ def _positions(topology: TopologySpec, bolt: ComponentSpec) -> Positions:
     found = {}
     for each in bolt.inputs:
         stream = topology.by_name[each.component].stream(each.stream)
-        keyed = each.grouping.kind in (GroupingKind.FIELDS, GroupingKind.PARTIAL_KEY)
+        keyed = each.grouping.kind.is_keyed
         if keyed and stream is not None:
             fields = each.grouping.fields
             found[each.component, each.stream] = tuple(stream.fields.index(x) for x in fields)

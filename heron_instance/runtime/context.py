@@ -7,29 +7,15 @@ from typing import Any
 from heron_api import global_metrics
 from heron_api.incarnation import Incarnation
 from heron_api.metrics import TupleCount
-from heron_api.stream import Grouping
 from heron_api.topology_context import TopologyContext
 from heron_core import config as keys
 from heron_core.algorithms.user_metrics import added
 from heron_core.dead_letters import REPLAYED
 from heron_core.plans import PackingPlan
-from heron_core.topology import DEFAULT_STREAM, GroupingKind, TopologySpec
+from heron_core.topology import DEFAULT_STREAM, TopologySpec
 from heron_frontends.adapters.storm_context import storm_context
 
 StreamId = namedtuple("StreamId", "id component_name")
-
-_HERON_GROUPING = {
-    GroupingKind.SHUFFLE: Grouping.SHUFFLE,
-    GroupingKind.ALL: Grouping.ALL,
-    GroupingKind.GLOBAL: Grouping.LOWEST,
-    GroupingKind.NONE: Grouping.NONE,
-    GroupingKind.DIRECT: Grouping.DIRECT,
-    GroupingKind.LOCAL_OR_SHUFFLE: Grouping.SHUFFLE,
-    GroupingKind.FIELDS: 2,
-    GroupingKind.PARTIAL_KEY: 2,
-    GroupingKind.CUSTOM: 7,
-}
-"""heronpy's grouping type numbers (topology.proto: FIELDS is 2, CUSTOM is 7)."""
 
 
 class InstanceContext(TopologyContext):
@@ -125,7 +111,7 @@ class InstanceContext(TopologyContext):
         if component is None or component.is_spout:
             return None
         return {
-            StreamId(each.stream, each.component): _HERON_GROUPING[each.grouping.kind]
+            StreamId(each.stream, each.component): each.grouping.kind.heron_number
             for each in component.inputs
             if each.component != REPLAYED
         }
@@ -154,7 +140,7 @@ class InstanceContext(TopologyContext):
         consumers = self._topology.consumers
         return {
             name: {
-                reader.name: _HERON_GROUPING[each.grouping.kind]
+                reader.name: each.grouping.kind.heron_number
                 for reader, each in consumers.get((component_id, name), ())
             }
             for name in self.get_component_streams(component_id)
