@@ -46,8 +46,10 @@ class GroupingKind(Enum):
     heron_number: int
     of_storm: str
 
-    def __new__(cls, value: str, of_heron: str, heron_number: int, of_storm: str) -> "GroupingKind":
-        """A member whose value is the word in JSON."""
+    def __new__(
+        cls, value: str, of_heron: str = "", heron_number: int = 0, of_storm: str = ""
+    ) -> "GroupingKind":
+        """A member whose value is the word in JSON; a look-up has the word alone."""
         member = object.__new__(cls)
         member._value_ = value
         member.of_heron, member.heron_number, member.of_storm = of_heron, heron_number, of_storm
