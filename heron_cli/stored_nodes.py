@@ -40,7 +40,7 @@ def packing(store: StateStore, name: str) -> PackingPlan:
     try:
         return packing_from_json(value) if value else PackingPlan(name, ())
     except HeronError as error:
-        raise MalformedNode(f"{path} in the state store is {error}: mend or delete it") from error
+        raise MalformedNode(f"{path} in the state store: {error}: mend or delete it") from error
 
 
 def of_each(

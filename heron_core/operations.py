@@ -10,7 +10,6 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from heron_core.errors import ProtocolError
 from heron_core.records import replace
 
 
@@ -122,38 +121,3 @@ class Operation(Struct, frozen=True):
         if state not in NEXT_STATES[self.state]:
             raise ValueError(f"a request that is {self.state} cannot become {state}")
         return replace(self, state=state, **changes)
-
-
-def operation_to_json(operation: Operation) -> dict[str, Any]:
-    """The request as it stands in the state store."""
-    who = operation.requester
-    return {
-        "kind": operation.kind.value,
-        "arguments": dict(operation.arguments),
-        "requester": {"user": who.user, "host": who.host, "pid": who.pid},
-        "asked_at": operation.asked_at,
-        "state": operation.state.value,
-        "progress": operation.progress,
-        "notes": list(operation.notes),
-        "reason": operation.reason,
-        "result": dict(operation.result),
-    }
-
-
-def operation_from_json(value: Any) -> Operation:
-    """The inverse; ProtocolError for what is no request."""
-    try:
-        who = value["requester"]
-        return Operation(
-            Kind(value["kind"]),
-            dict(value["arguments"]),
-            Requester(str(who["user"]), str(who["host"]), int(who["pid"])),
-            str(value["asked_at"]),
-            State(value["state"]),
-            str(value["progress"]),
-            tuple(map(str, value["notes"])),
-            str(value["reason"]),
-            dict(value["result"]),
-        )
-    except (KeyError, TypeError, ValueError) as error:
-        raise ProtocolError(f"no request of an operation: {error!r}") from None

@@ -8,13 +8,14 @@ import reprlib
 from collections.abc import Mapping
 from enum import StrEnum, nonmember
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 from msgspec import Struct, field
 
 from heron_core import config as keys
 from heron_core.errors import ProtocolError
-from heron_core.topology import TopologySpec, topology_from_json, topology_to_json
+from heron_core.topology import TopologySpec
+from heron_core.typed_json import from_json, to_json
 
 MASTER_CONTAINER = 0
 EPOCH_MAX = (1 << 32) - 1
@@ -158,6 +159,7 @@ def initial_state(config: Mapping[str, Any]) -> TopologyState:
 class Restore(Struct, frozen=True):
     """The states with which a topology that takes checkpoints begins to run by a plan."""
 
+    omitted: ClassVar[tuple[str, ...]] = ("former", "gave_up", "with_input")
     checkpoint: int
     """All instances begin with their state of this one; 0: with none."""
     members: Mapping[int, int] | None = None
@@ -170,6 +172,10 @@ class Restore(Struct, frozen=True):
     """See CheckpointCompleted: for instances that have not been told that it is complete."""
     with_input: tuple[int, ...] = ()
     """The tasks of then whose states have input that they had not processed."""
+
+    def json_values(self) -> dict[str, Any]:
+        """For typed_json: null says that not all have it."""
+        return {"members": None if self.members is None else _with_words(self.members)}
 
 
 class MovedStates(Struct, frozen=True):
@@ -187,6 +193,7 @@ class MovedStates(Struct, frozen=True):
 class PhysicalPlan(Struct, frozen=True, dict=True):
     """A packing plan with the stream managers' addresses, the topology's state and its epoch."""
 
+    omitted: ClassVar[tuple[str, ...]] = ("rescaled", "is_updated", "has_ticks")
     topology: str
     epoch: int
     state: str
@@ -200,65 +207,27 @@ class PhysicalPlan(Struct, frozen=True, dict=True):
     rescaled: Mapping[str, int] = field(default_factory=dict)
     """component -> the epoch since which it has the tasks of `packing`, of those that once had
     others: batches of an epoch before were routed by keys that may be another task's now."""
+    is_updated: bool = False
+    """Whether spouts stand still for an update; then they may have deferred `fail`."""
+    has_ticks: bool = True
+    """Whether bolts have ticks; not where nobody is left who would take what these emit."""
+
+    def json_values(self) -> dict[str, Any]:
+        """For typed_json."""
+        return {"stream_managers": _with_words(self.stream_managers)}
 
 
 def packing_to_json(plan: PackingPlan) -> dict[str, Any]:
     """The packing plan as JSON values, as it stands under /packingplans."""
-    changed = {} if plan.changed is None else {"changed": topology_to_json(plan.changed)}
-    return {
-        **changed,
-        "topology": plan.topology,
-        "containers": [
-            {
-                "id": container.id,
-                "resource": _resource_to_json(container.resource),
-                "instances": [
-                    {
-                        "task": each.task,
-                        "component": each.component,
-                        "index": each.index,
-                        "resource": _resource_to_json(each.resource),
-                    }
-                    for each in container.instances
-                ],
-            }
-            for container in plan.containers
-        ],
-    }
+    data: dict[str, Any] = to_json(plan)
+    return data
 
 
-def packing_from_json(data: Mapping[str, Any]) -> PackingPlan:
+def packing_from_json(data: Any) -> PackingPlan:
     """The inverse of `packing_to_json`; ProtocolError naming what is wrong with `data`."""
-    try:
-        plan = _packing(data)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise ProtocolError(f"not a packing plan: {error!r:.200}") from error
+    plan = from_json(PackingPlan, data, "the packing plan")
     _check_packing(plan)
     return plan
-
-
-def _packing(data: Mapping[str, Any]) -> PackingPlan:
-    changed = data.get("changed")
-    return PackingPlan(
-        data["topology"],
-        tuple(
-            ContainerPlan(
-                container["id"],
-                tuple(
-                    InstancePlan(
-                        each["task"],
-                        each["component"],
-                        each["index"],
-                        _resource_from_json(each["resource"]),
-                    )
-                    for each in container["instances"]
-                ),
-                _resource_from_json(container["resource"]),
-            )
-            for container in data["containers"]
-        ),
-        None if changed is None else topology_from_json(changed),
-    )
 
 
 def _check_packing(plan: PackingPlan) -> None:
@@ -267,12 +236,10 @@ def _check_packing(plan: PackingPlan) -> None:
         *(container.id for container in plan.containers),
         *(number for each in every for number in (each.task, each.index)),
     ]
-    if not all(type(each) is int and 0 <= each <= TASK_MAX for each in numbers):
+    if not all(0 <= each <= TASK_MAX for each in numbers):
         raise ProtocolError(
             "invalid packing plan: numbers of containers and tasks must be non-negative integers"
         )
-    if not all(type(each) is str for each in (plan.topology, *(x.component for x in every))):
-        raise ProtocolError("not a packing plan: a name is not text")
     if len({each.task for each in every}) != len(every):
         raise ProtocolError("not a packing plan: a task occurs twice")
     if len({each.id for each in plan.containers}) != len(plan.containers):
@@ -281,116 +248,25 @@ def _check_packing(plan: PackingPlan) -> None:
 
 def physical_to_json(plan: PhysicalPlan) -> dict[str, Any]:
     """The physical plan as JSON values, as it stands under /pplans and travels in messages."""
-    restore = {} if plan.restore is None else {"restore": _restore_to_json(plan.restore)}
-    moved = {} if plan.moved is None else {"moved": _moved_to_json(plan.moved)}
-    return {
-        "topology": plan.topology,
-        "epoch": plan.epoch,
-        "state": plan.state,
-        "packing": packing_to_json(plan.packing),
-        "stream_managers": {str(key): value for key, value in plan.stream_managers.items()},
-        **restore,
-        **moved,
-        **({"rescaled": dict(plan.rescaled)} if plan.rescaled else {}),
-    }
+    data: dict[str, Any] = to_json(plan)
+    return data
 
 
-def _moved_to_json(moved: MovedStates) -> dict[str, Any]:
-    former = {name: list(tasks) for name, tasks in moved.former.items()}
-    return {"number": moved.number, "saved": list(moved.saved), "former": former}
-
-
-def moved_from_json(data: Mapping[str, Any] | None) -> MovedStates | None:
-    """`moved` of a plan's JSON; ValueError, KeyError or TypeError for what is none."""
-    if data is None:
-        return None
-    former = {name: tuple(tasks) for name, tasks in data["former"].items()}
-    moved = MovedStates(data["number"], tuple(data["saved"]), former)
-    numbers = (moved.number, *moved.saved, *(task for tasks in former.values() for task in tasks))
-    if not all(type(each) is int for each in numbers):
-        raise ValueError(f"states that move: {reprlib.repr(data):.200}")
-    return moved
-
-
-def _restore_to_json(restore: Restore) -> dict[str, Any]:
-    members = restore.members
-    former = {name: list(tasks) for name, tasks in restore.former.items()}
-    return {
-        "checkpoint": restore.checkpoint,
-        "members": None if members is None else {str(task): who for task, who in members.items()},
-        **({"former": former} if former else {}),
-        **({"gave_up": list(restore.gave_up)} if restore.gave_up else {}),
-        **({"with_input": list(restore.with_input)} if restore.with_input else {}),
-    }
-
-
-def _restore_from_json(data: Mapping[str, Any] | None) -> Restore | None:
-    if data is None:
-        return None
-    members = data["members"]
-    restore = Restore(
-        data["checkpoint"],
-        None if members is None else {int(task): who for task, who in members.items()},
-        {name: tuple(tasks) for name, tasks in data.get("former", {}).items()},
-        tuple(map(str, data.get("gave_up", ()))),
-        tuple(data.get("with_input", ())),
-    )
-    numbers = (
-        restore.checkpoint,
-        *(restore.members or {}).values(),
-        *(task for tasks in restore.former.values() for task in tasks),
-        *restore.with_input,
-    )
-    if not all(type(each) is int for each in numbers):
-        raise ValueError(f"a restore of {reprlib.repr(data):.200}")
-    return restore
-
-
-def physical_from_json(data: Mapping[str, Any]) -> PhysicalPlan:
+def physical_from_json(data: Any) -> PhysicalPlan:
     """The inverse of `physical_to_json`; ProtocolError naming what is wrong with `data`."""
-    try:
-        plan = PhysicalPlan(
-            data["topology"],
-            data["epoch"],
-            data["state"],
-            packing_from_json(data["packing"]),
-            {int(key): value for key, value in data["stream_managers"].items()},
-            _restore_from_json(data.get("restore")),
-            moved_from_json(data.get("moved")),
-            dict(data.get("rescaled", {})),
-        )
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise ProtocolError(f"not a physical plan: {error!r:.200}") from error
-    if type(plan.epoch) is not int or not 0 <= plan.epoch <= EPOCH_MAX:
-        raise ProtocolError(f"not a physical plan: its epoch is {reprlib.repr(plan.epoch):.200}")
+    plan = from_json(PhysicalPlan, data, "the physical plan")
+    _check_packing(plan.packing)
+    if not 0 <= plan.epoch <= EPOCH_MAX:
+        raise ProtocolError(f"not a physical plan: its epoch is {plan.epoch}")
     if plan.state not in (TopologyState.RUNNING, TopologyState.PAUSED):
         raise ProtocolError(f"not a physical plan: its state is {reprlib.repr(plan.state):.200}")
-    if not all(type(name) is str and type(at) is int for name, at in plan.rescaled.items()):
-        raise ProtocolError(
-            f"not a physical plan: {reprlib.repr(plan.rescaled):.200} as epochs of components"
-        )
-    if type(plan.topology) is not str:
-        raise ProtocolError("not a physical plan: its topology's name is not text")
-    if not all(type(address) is str for address in plan.stream_managers.values()):
-        raise ProtocolError("not a physical plan: an address of a stream manager is not text")
     return plan
 
 
-def _resource_to_json(resource: Resource) -> dict[str, Any]:
-    return {
-        "cpu": resource.cpu,
-        "ram_bytes": resource.ram_bytes,
-        "disk_bytes": resource.disk_bytes,
-    }
-
-
-def _resource_from_json(data: Mapping[str, Any]) -> Resource:
-    found = Resource(data["cpu"], data["ram_bytes"], data["disk_bytes"])
-    if not all(
-        type(each) in (int, float) for each in (found.cpu, found.ram_bytes, found.disk_bytes)
-    ):
-        raise ValueError(f"a resource of {reprlib.repr(data):.200}")
-    return found
+def _with_words(numbered: Mapping[int, Any]) -> dict[str, Any]:
+    """The same with keys as JSON has them, also where JSON is not written yet: the keys of a node
+    of the state store are sorted."""
+    return {str(number): value for number, value in numbered.items()}
 
 
 def instance_name(packing: PackingPlan, task: int) -> str:

@@ -10,12 +10,13 @@ import math
 from collections.abc import Iterable, Mapping
 from enum import Enum
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 from msgspec import Struct, field
 
 from heron_core.config import SAME_IN_OTHER_WORDS
 from heron_core.records import replace
+from heron_core.typed_json import from_json, to_json
 from heron_core.wire.pickled import Pickled
 
 Config = Mapping[str, Any]
@@ -23,6 +24,8 @@ DEFAULT_STREAM = "default"
 TICK_STREAM = "__tick"
 SYSTEM_COMPONENT = "__system"
 PICKLED_KEY = "__cloudpickle__"
+SPOUT, BOLT = "spout", "bolt"
+"""The two kinds of components, as JSON and people say them."""
 
 
 class GroupingKind(Enum):
@@ -64,6 +67,7 @@ class GroupingKind(Enum):
 class GroupingSpec(Struct, frozen=True):
     """One grouping; `fields` for FIELDS and PARTIAL_KEY, `custom` (cloudpickle) for CUSTOM."""
 
+    omitted: ClassVar[tuple[str, ...]] = ("fields",)
     kind: GroupingKind
     fields: tuple[str, ...] = ()
     custom: bytes | None = None
@@ -72,7 +76,8 @@ class GroupingSpec(Struct, frozen=True):
 class StreamSpec(Struct, frozen=True):
     """One output stream with its field names; `direct` streams are only emitted to one task."""
 
-    name: str
+    omitted: ClassVar[tuple[str, ...]] = ("types",)
+    name: str = field(name="stream")
     fields: tuple[str, ...]
     direct: bool = False
     types: tuple[str, ...] = ()
@@ -90,9 +95,10 @@ class InputSpec(Struct, frozen=True):
 class ComponentSpec(Struct, frozen=True):
     """One spout or bolt: the dotted path of its class, its parallelism, streams and config."""
 
+    omitted: ClassVar[tuple[str, ...]] = ("code", "keeps_state", "folder", "is_async")
     name: str
-    is_spout: bool
-    class_path: str
+    is_spout: bool = field(name="type")
+    class_path: str = field(name="class")
     parallelism: int
     outputs: tuple[StreamSpec, ...] = ()
     inputs: tuple[InputSpec, ...] = ()
@@ -104,13 +110,24 @@ class ComponentSpec(Struct, frozen=True):
     """Whether its class takes a state, as far as can be seen when it is loaded."""
     folder: str = ""
     """The working folder of its processes; empty for that of whoever starts the topology."""
-    is_async: bool = False
+    is_async: bool = field(default=False, name="async")
     """Whether its class's `process` is a coroutine, if somebody looked."""
+
+    def json_values(self) -> dict[str, Any]:
+        """For typed_json: what it is as a word, and a config that JSON can say."""
+        kind = SPOUT if self.is_spout else BOLT
+        return {"type": kind, "config": config_to_json(self.config, self.name)}
+
+    @staticmethod
+    def field_values(data: Mapping[str, Any]) -> dict[str, Any]:
+        """The inverse."""
+        config = config_from_json(data.get("config", {}))
+        return {"type": data["type"] == SPOUT, "config": config}
 
     @property
     def label(self) -> str:
         """What it is and its name, for a line that people read."""
-        return f"{'spout' if self.is_spout else 'bolt'} {self.name!r}"
+        return f"{SPOUT if self.is_spout else BOLT} {self.name!r}"
 
     def overruled(self, above: Config) -> "ComponentSpec":
         """The same component, of whose config what `above` says in the same or in other words is
@@ -140,6 +157,15 @@ class TopologySpec(Struct, frozen=True, dict=True):
     """What its API takes for granted (Storm's is at least once); lies below every other config."""
     overrides: tuple[str, ...] = ()
     """Keys of `config` that the command line or a test has set: they beat the components' own."""
+
+    def json_values(self) -> dict[str, Any]:
+        """For typed_json: configs that JSON can say."""
+        return {"config": config_to_json(self.config), "defaults": config_to_json(self.defaults)}
+
+    @staticmethod
+    def field_values(data: Mapping[str, Any]) -> dict[str, Any]:
+        """The inverse."""
+        return {key: config_from_json(data.get(key, {})) for key in ("config", "defaults")}
 
     @cached_property
     def by_name(self) -> dict[str, ComponentSpec]:
@@ -258,108 +284,12 @@ def _value_from_json(value: Any) -> Any:
     return value
 
 
-def _grouping_to_json(grouping: GroupingSpec) -> dict[str, Any]:
-    data: dict[str, Any] = {"kind": grouping.kind.value}
-    if grouping.fields:
-        data["fields"] = list(grouping.fields)
-    if grouping.custom is not None:
-        data["custom"] = base64.b64encode(grouping.custom).decode("ascii")
-    return data
-
-
-def _grouping_from_json(data: Mapping[str, Any]) -> GroupingSpec:
-    custom = data.get("custom")
-    return GroupingSpec(
-        GroupingKind(data["kind"]),
-        tuple(data.get("fields", ())),
-        None if custom is None else base64.b64decode(custom),
-    )
-
-
-def _stream_to_json(stream: StreamSpec) -> dict[str, Any]:
-    data = {"stream": stream.name, "fields": list(stream.fields), "direct": stream.direct}
-    return {**data, "types": list(stream.types)} if stream.types else data
-
-
-def _stream_from_json(data: Mapping[str, Any]) -> StreamSpec:
-    types = tuple(data.get("types", ()))
-    return StreamSpec(data["stream"], tuple(data["fields"]), data["direct"], types)
-
-
-def _component_to_json(component: ComponentSpec) -> dict[str, Any]:
-    data = _declared_to_json(component)
-    if component.code:
-        data["code"] = component.code
-    if component.keeps_state:
-        data["keeps_state"] = True
-    if component.folder:
-        data["folder"] = component.folder
-    if component.is_async:
-        data["async"] = True
-    return data
-
-
-def _declared_to_json(component: ComponentSpec) -> dict[str, Any]:
-    return {
-        "name": component.name,
-        "type": "spout" if component.is_spout else "bolt",
-        "class": component.class_path,
-        "parallelism": component.parallelism,
-        "outputs": [_stream_to_json(each) for each in component.outputs],
-        "inputs": [
-            {
-                "component": each.component,
-                "stream": each.stream,
-                "grouping": _grouping_to_json(each.grouping),
-            }
-            for each in component.inputs
-        ],
-        "config": config_to_json(component.config, component.name),
-    }
-
-
-def _component_from_json(data: Mapping[str, Any]) -> ComponentSpec:
-    outputs: Iterable[Mapping[str, Any]] = data["outputs"]
-    inputs: Iterable[Mapping[str, Any]] = data["inputs"]
-    return ComponentSpec(
-        data["name"],
-        data["type"] == "spout",
-        data["class"],
-        data["parallelism"],
-        tuple(map(_stream_from_json, outputs)),
-        tuple(
-            InputSpec(each["component"], each["stream"], _grouping_from_json(each["grouping"]))
-            for each in inputs
-        ),
-        config_from_json(data["config"]),
-        data.get("code", ""),
-        data.get("keeps_state", False),
-        data.get("folder", ""),
-        data.get("async", False),
-    )
-
-
 def topology_to_json(topology: TopologySpec) -> dict[str, Any]:
     """The topology as JSON values, as it stands in the state store under /topologies."""
-    return {
-        "name": topology.name,
-        "components": [_component_to_json(each) for each in topology.components],
-        "config": config_to_json(topology.config),
-        "search_paths": list(topology.search_paths),
-        "main_file": topology.main_file,
-        "defaults": config_to_json(topology.defaults),
-        "overrides": list(topology.overrides),
-    }
+    data: dict[str, Any] = to_json(topology)
+    return data
 
 
-def topology_from_json(data: Mapping[str, Any]) -> TopologySpec:
-    """The inverse of `topology_to_json`."""
-    return TopologySpec(
-        data["name"],
-        tuple(_component_from_json(each) for each in data["components"]),
-        config_from_json(data["config"]),
-        tuple(data["search_paths"]),
-        data["main_file"],
-        config_from_json(data.get("defaults", {})),
-        tuple(data.get("overrides", ())),
-    )
+def topology_from_json(data: Any) -> TopologySpec:
+    """The inverse of `topology_to_json`; ProtocolError naming what is wrong with `data`."""
+    return from_json(TopologySpec, data, "the topology")

@@ -1,11 +1,15 @@
 """Structs to JSON values and back, checked field by field.
 
 A field's key is its name, or the one that `msgspec.field(name=…)` gives it. A field with a
-default may be absent, and is left out when it is None. The field that a class names in `rest` gets
-the keys of no other field; where a class has none, such keys are ignored, so that an older reader
-understands a newer writer. A class with `inherits_last` is written with its own fields first.
+default may be absent, and is left out when it is None, or when it is the default if the class names
+the field in `omitted`. The field that a class names in `rest` gets the keys of no other field;
+where a class has none, such keys are ignored, so that an older reader understands a newer writer.
+Bytes are base64. A class whose JSON has other values than its fields has a method `json_values`,
+and a static method `field_values` that is its inverse, of those values alone. A class with
+`inherits_last` is written with its own fields first.
 """
 
+import base64
 import reprlib
 from collections.abc import Callable, Mapping
 from enum import Enum
@@ -13,16 +17,27 @@ from functools import cache, partial
 from types import NoneType, UnionType
 from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
 
-from msgspec import Struct
+from msgspec import NODEFAULT, Struct
 from msgspec.structs import FieldInfo, fields
 
 from heron_core.errors import ProtocolError
 
 REST = "rest"
 """The class variable that names the field for all other keys."""
-
 INHERITS_LAST = "inherits_last"
 """The class variable that says so."""
+OMITTED = "omitted"
+"""The class variable that names the fields which are left out at their default."""
+WRITE = "json_values"
+"""The method that returns key -> JSON value, where that is another one than the field's."""
+READ = "field_values"
+"""The static method that takes the whole JSON and returns key -> value of the field, for those."""
+
+_PLAIN = (str, int, float, bool, NoneType)
+"""Types whose objects are JSON values as they are."""
+_ALWAYS = object()
+"""Instead of the value at which a field is left out: this one never is."""
+_NOTHING: Mapping[str, Any] = {}
 
 T = TypeVar("T")
 Reader = Callable[[Any, str], Any]
@@ -30,13 +45,15 @@ Reader = Callable[[Any, str], Any]
 
 
 def to_json(value: Any) -> Any:
-    """Structs, mappings, tuples, members of enums and scalars as JSON values."""
+    """Structs, mappings, tuples, bytes, members of enums and scalars as JSON values."""
     if isinstance(value, Struct):
-        return _fields_to_json(value)
-    if isinstance(value, Mapping):
-        return {key: to_json(each) for key, each in value.items()}
+        return _struct_to_json(value)
     if isinstance(value, list | tuple):
-        return [to_json(each) for each in value]
+        return [part if type(part) in _PLAIN else to_json(part) for part in value]
+    if isinstance(value, Mapping):
+        return {key: part if type(part) in _PLAIN else to_json(part) for key, part in value.items()}
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode("ascii")
     return value.value if isinstance(value, Enum) else value
 
 
@@ -53,15 +70,40 @@ def _rest(kind: type[Struct]) -> str | None:
     return getattr(kind, REST, None)
 
 
-def _fields_to_json(value: Struct) -> dict[str, Any]:
+def _default(info: FieldInfo) -> Any:
+    return info.default if info.default_factory is NODEFAULT else info.default_factory()
+
+
+@cache
+def _written(kind: type[Struct]) -> tuple[str | None, bool, tuple[tuple[str, str, Any], ...]]:
+    """The field for all other keys, whether the kind has JSON values of its own, and for each other
+    field: name, key, and the value at which it is left out."""
+    rest, omitted = _rest(kind), getattr(kind, OMITTED, ())
+    keys = tuple(
+        (
+            info.name,
+            info.encode_name,
+            _ALWAYS if info.required else _default(info) if info.name in omitted else None,
+        )
+        for info in _fields(kind)
+        if info.name != rest
+    )
+    return rest, hasattr(kind, WRITE), keys
+
+
+def _struct_to_json(value: Struct) -> dict[str, Any]:
+    rest, has_own, keys = _written(type(value))
+    given = getattr(value, WRITE)() if has_own else _NOTHING
     data: dict[str, Any] = {}
-    rest = _rest(type(value))
-    for each in _fields(type(value)):
-        found = getattr(value, each.name)
-        if each.name == rest:
-            data.update(found)
-        elif found is not None or each.required:
-            data[each.encode_name] = to_json(found)
+    for name, key, left_out_at in keys:
+        if key in given:
+            data[key] = given[key]
+            continue
+        part = getattr(value, name)
+        if left_out_at is _ALWAYS or part != left_out_at:
+            data[key] = part if type(part) in _PLAIN else to_json(part)
+    if rest is not None:
+        data.update(getattr(value, rest))
     return data
 
 
@@ -69,8 +111,8 @@ def from_json(kind: type[T], data: Any, where: str) -> T:
     """The struct `kind` out of JSON values; ProtocolError naming the field that is wrong, which
     stands in what `where` calls it."""
     hint: Any = kind
-    found: T = _reader(hint)(data, where)
-    return found
+    value: T = _reader(hint)(data, where)
+    return value
 
 
 @cache
@@ -84,12 +126,18 @@ def _reader(hint: Any) -> Reader:
     if origin in (Union, UnionType):
         (only,) = [each for each in arguments if each is not NoneType]
         return partial(_read_optional, _reader(only))
+    if origin is tuple and arguments[-1] is not Ellipsis:
+        return partial(_read_fixed, tuple(map(_reader, arguments)))
     if origin is tuple:
         return partial(_read_sequence, _reader(arguments[0]))
     if origin is not None and issubclass(origin, Mapping):
         return partial(_read_mapping, arguments[0] is int, _reader(arguments[1]))
     if issubclass(hint, Struct):
         return _struct_reader(hint)
+    if issubclass(hint, Enum):
+        return partial(_read_converted, hint)
+    if hint is bytes:
+        return partial(_read_converted, base64.b64decode)
     return partial(_read_scalar, (int, float) if hint is float else (hint,))
 
 
@@ -110,6 +158,14 @@ def _read_scalar(kinds: tuple[type, ...], value: Any, where: str) -> Any:
     return value
 
 
+def _read_converted(convert: Callable[[str], Any], value: Any, where: str) -> Any:
+    """What `convert` makes of a text; it raises ValueError where the text is not one of its."""
+    try:
+        return convert(_read_scalar((str,), value, where))
+    except ValueError:
+        raise _wrong(value, where) from None
+
+
 def _read_optional(read: Reader, value: Any, where: str) -> Any:
     return None if value is None else read(value, where)
 
@@ -118,6 +174,12 @@ def _read_sequence(read: Reader, value: Any, where: str) -> tuple[Any, ...]:
     if not isinstance(value, list | tuple):
         raise _wrong(value, where)
     return tuple(read(each, f"{where}[{at}]") for at, each in enumerate(value))
+
+
+def _read_fixed(readers: tuple[Reader, ...], value: Any, where: str) -> tuple[Any, ...]:
+    if not isinstance(value, list | tuple) or len(value) != len(readers):
+        raise _wrong(value, where)
+    return tuple(read(part, where) for read, part in zip(readers, value, strict=True))
 
 
 def _read_mapping(with_numbers: bool, read: Reader, value: Any, where: str) -> dict[Any, Any]:
@@ -146,26 +208,40 @@ def _text(key: Any, where: str) -> str:
     return key
 
 
+def _adapted(adapt: Callable[[Any], Any], value: Mapping[Any, Any], where: str) -> Any:
+    try:
+        return {**value, **adapt(value)}
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise ProtocolError(f"{where} is not valid: {error!r:.100}") from error
+
+
 def _struct_reader(kind: type[Struct]) -> Reader:
     rest = _rest(kind)
-    known = [each for each in _fields(kind) if each.name != rest]
-    readers = {each.encode_name: (each.name, *_with_kinds(_reader(each.type))) for each in known}
-    required = {each.encode_name for each in known if each.required}
+    known = tuple(
+        (info.name, info.encode_name, info.required, *_with_kinds(_reader(info.type)))
+        for info in _fields(kind)
+        if info.name != rest
+    )
+    keys = {key for _, key, *_ in known}
+    adapt = getattr(kind, READ, None)
 
     def read(value: Any, where: str) -> Any:
-        if not isinstance(value, Mapping):
+        if type(value) is not dict and not isinstance(value, Mapping):
             raise _wrong(value, where)
-        missing = required - value.keys()
-        if missing:
-            raise ProtocolError(f"{where} has no {min(missing)}")
-        # Most fields are plain values: those need neither a call nor the name of their place.
-        arguments = {
-            name: part if type(part := value[key]) in kinds else read_field(part, f"{where}.{key}")
-            for key, (name, read_field, kinds) in readers.items()
-            if key in value
-        }
+        if adapt is not None:
+            value = _adapted(adapt, value, where)
+        arguments = {}
+        for name, key, is_required, read_field, kinds in known:
+            if key in value:
+                part = value[key]
+                # Most fields are plain: those need neither a call nor the name of their place.
+                arguments[name] = (
+                    part if type(part) in kinds else read_field(part, f"{where}.{key}")
+                )
+            elif is_required:
+                raise ProtocolError(f"{where} has no {key}")
         if rest is not None:
-            arguments[rest] = {key: value[key] for key in value if key not in readers}
+            arguments[rest] = {key: value[key] for key in value if key not in keys}
         return kind(**arguments)
 
     return read

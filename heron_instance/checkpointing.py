@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from msgspec import Struct
 
 from heron_core.errors import HeronError, StateError
-from heron_core.plans import PackingPlan
+from heron_core.plans import PackingPlan, Restore
 from heron_core.state.divided_input import FormerInput, InputDivider
 from heron_core.state.file_snapshot import DeferredSnapshot, StateBytes, as_bytes
 from heron_core.state.restore_plan import Share, key_range_of, share_of
@@ -274,7 +274,7 @@ class Checkpointing:
     def begin_epoch(
         self,
         epoch: int,
-        restore: messages.Json,
+        restore: Restore,
         waiting: WaitingInput,
         packing: PackingPlan,
         topology: TopologySpec,
@@ -286,24 +286,22 @@ class Checkpointing:
         who, driver = self._host.identity, self._host.driver
         self._packing = packing
         self._saved_input = NO_INPUT
-        if restore["members"] is not None:
+        if restore.members is not None:
             # The others have gone on already. The master will have all of us go back.
             answer: messages.FromInstance = messages.Restored(who.task, who.incarnation, 0)
             driver.outbox.discard()
         else:
-            divided = restore.get("former", {}), restore.get("with_input", ())
-            share = share_of(who.task, packing, *divided)
-            gave_up = restore.get("gave_up", ())
+            share = share_of(who.task, packing, restore.former, restore.with_input)
             take_input = partial(self._input_of, epoch, share, packing, topology)
-            by = gave_up, share, is_scaled, take_input
-            answer = self._restore(epoch, restore["checkpoint"], *by)
+            by = restore.gave_up, share, is_scaled, take_input
+            answer = self._restore(epoch, restore.checkpoint, *by)
         driver, saved = self._host.driver, self._saved_input
         driver.forget_deliveries()
         driver.expect(saved.tuples)
         driver.plan_changed(epoch)
         self._tell(answer)
         waiting.restore(saved)
-        return f"{answer}: checkpoint {restore['checkpoint']}"
+        return f"{answer}: checkpoint {restore.checkpoint}"
 
     def _restore(
         self,

@@ -12,7 +12,7 @@ from typing import Any
 from msgspec import Struct
 
 from heron_core.instance_report import InstanceReport, to_wire
-from heron_core.plans import TopologyState
+from heron_core.plans import PhysicalPlan, Restore, TopologyState, physical_from_json
 from heron_core.records import replace
 from heron_core.traces import report_of
 from heron_core.wire import messages
@@ -61,7 +61,7 @@ class MainThreadCalls(Struct, frozen=True):
     sample: Callable[[messages.SampleTuples], None]
 
 
-def is_replaced(before: Mapping[str, str], now: Mapping[str, str]) -> bool:
+def is_replaced(before: Mapping[int, str], now: Mapping[int, str]) -> bool:
     """Whether a stream manager is another one now; containers that come or go do not count.
 
     Both: container -> address of its stream manager.
@@ -90,7 +90,7 @@ class ControlCore:
         self._driver = self._interrupting(driver)
         self._calls = calls
         self._user_metrics = user_metrics
-        self._addresses: Mapping[str, str] | None = None
+        self._addresses: Mapping[int, str] | None = None
         """Of the stream managers, by the newest plan."""
         self._packed_since = 0
         """The epoch of the first plan with its packing plan."""
@@ -116,10 +116,11 @@ class ControlCore:
         return self._heartbeat(now) if now >= self.pace.due_at else []
 
     def received(self, event: ControlReceived, now: float) -> Out:
-        """What to do about a message of the stream manager."""
+        """What to do about a message of the stream manager; ProtocolError for a plan that is not
+        one."""
         match event.message:
             case messages.Plan(plan):
-                return self._plan(plan)
+                return self._plan(physical_from_json(plan))
             case messages.Pause(on):
                 self._shared.paused = on
                 return self._changed()
@@ -156,23 +157,23 @@ class ControlCore:
                 return [Exit(reason)]
         return []
 
-    def _plan(self, plan: messages.Json) -> Out:
-        shared, addresses = self._shared, plan["stream_managers"]
+    def _plan(self, plan: PhysicalPlan) -> Out:
+        shared, addresses = self._shared, plan.stream_managers
         before, self._addresses = self._addresses, addresses
         replaced = before is not None and is_replaced(before, addresses)
         if replaced:
             # The new one also asks who we are, unless our registration with one that died was
             # still on its way; in any case trees are gone.
             shared.call_first(partial(self._calls.fail_pending, "Plan"))
-        if before is None or plan["packing"] != shared.plan["packing"]:
-            self._packed_since = plan["epoch"]
-        shared.epoch = plan["epoch"]
-        shared.active = plan["state"] == TopologyState.RUNNING
+        if shared.plan is None or plan.packing != shared.plan.packing:
+            self._packed_since = plan.epoch
+        shared.epoch = plan.epoch
+        shared.active = plan.state == TopologyState.RUNNING
         shared.plan = plan
-        self.pace.follow_size(sum(len(each["instances"]) for each in plan["packing"]["containers"]))
+        self.pace.follow_size(len(plan.packing.instances))
         if shared.takes_checkpoints:
             # The main thread gives the driver its epoch, once it has dropped what was before.
-            shared.held = not self._is_member(plan["restore"])
+            shared.held = not self._is_member(plan.restore)
         else:
             # What is emitted by the routes of a packing plan before carries the epoch of then: the
             # main thread gives the driver this one, when it has the new routes.
@@ -182,11 +183,11 @@ class ControlCore:
         shared.call_first(partial(self._calls.take_plan, "Plan"))
         return self._changed()
 
-    def _is_member(self, restore: messages.Json) -> bool:
+    def _is_member(self, restore: Restore | None) -> bool:
         """Whether all have the state to begin with, this process among them."""
-        members = restore["members"]
+        members = None if restore is None else restore.members
         who = self.identity
-        return members is not None and members.get(str(who.task)) == who.incarnation
+        return members is not None and members.get(who.task) == who.incarnation
 
     def _want_barrier(self, epoch: int, checkpoint: int) -> Out:
         if self._shared.takes_checkpoints and self._driver.options.overtakes:
@@ -250,5 +251,6 @@ class ControlCore:
     def validate(self) -> None:
         """AssertionError if what was heard of the plan does not fit."""
         assert (self._addresses is None) == (self._shared.epoch == 0), "a plan without addresses"
-        running = self._shared.plan.get("state") == TopologyState.RUNNING
+        plan = self._shared.plan
+        running = plan is not None and plan.state == TopologyState.RUNNING
         assert self._shared.active == running, f"active is {self._shared.active}, not the plan's"

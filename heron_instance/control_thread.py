@@ -155,10 +155,11 @@ class ControlThread(threading.Thread):
         """This thread must not die of a message: nobody would send heartbeats any more."""
         try:
             message = message_codec.decode(data)
+            instructions = self._core.handle(ControlReceived(message), time.monotonic())
         except ProtocolError as error:
             log.warning("dropped a message: %s", error)
             return
-        self._perform(self._core.handle(ControlReceived(message), time.monotonic()))
+        self._perform(instructions)
 
     def _perform(self, instructions: Sequence[Instruction]) -> None:
         for instruction in instructions:

@@ -17,7 +17,7 @@ from functools import partial
 from typing import Any
 
 from heron_core.errors import ProtocolError
-from heron_core.plans import PackingPlan, packing_from_json
+from heron_core.plans import PackingPlan, Restore
 from heron_core.records import replace
 from heron_core.story import Story
 from heron_core.topology import TopologySpec
@@ -368,19 +368,19 @@ class InstanceCore:
     def _take_plan(self, cause: str) -> None:
         """The plan or the topology's state changed. Of several plans the newest counts."""
         plan = self.shared.plan
-        packing = packing_from_json(plan["packing"])
-        is_scaled, self._packing = packing != self._packing, packing
-        if self._checkpointing is not None and plan["epoch"] > self.shared.reset_epoch:
-            self._begin_epoch(self._checkpointing, plan["epoch"], plan["restore"], is_scaled)
-        self.instance.take_routes(plan, packing, is_scaled)
+        assert plan is not None, "a plan is taken that never came"
+        is_scaled, self._packing = plan.packing != self._packing, plan.packing
+        if plan.restore is not None and plan.epoch > self.shared.reset_epoch:
+            self._begin_epoch(plan.epoch, plan.restore, is_scaled)
+        self.instance.take_routes(plan, is_scaled)
         if self.transfer is not None:
-            self.transfer.take_plan(plan, packing, self._clock())
-        self.shared.epoch_taken = plan["epoch"]
+            self.transfer.take_plan(plan, self._clock())
+        self.shared.epoch_taken = plan.epoch
         now = self._clock()
         self.driver.begin(self.shared.active, now)
-        if not plan.get("has_ticks", True) and isinstance(self.driver, BoltDriver):
+        if not plan.has_ticks and isinstance(self.driver, BoltDriver):
             self.driver.stop_ticks()
-        self._story.record(now, f"plan {plan['epoch']} is taken, after {cause}")
+        self._story.record(now, f"plan {plan.epoch} is taken, after {cause}")
 
     def _fail_pending(self, cause: str) -> None:
         """The stream manager is a new one, it holds none of our trees."""
@@ -449,13 +449,12 @@ class InstanceCore:
         if self.retrying is not None:
             self.retrying.checkpoint_completed()
 
-    def _begin_epoch(
-        self, checkpointing: Checkpointing, epoch: int, restore: messages.Json, is_scaled: bool
-    ) -> None:
+    def _begin_epoch(self, epoch: int, restore: Restore, is_scaled: bool) -> None:
+        assert self._checkpointing is not None, "a restore where no checkpoints are taken"
         if self.retrying is not None:
             self.retrying.go_back()
         by = self._input, self._packing, self._topology, is_scaled
-        came_of_it = checkpointing.begin_epoch(epoch, restore, *by)
+        came_of_it = self._checkpointing.begin_epoch(epoch, restore, *by)
         if is_scaled:
             self._finished_sent = None  # the master has forgotten it, and we may go on as we are
         self.shared.reset_epoch = epoch

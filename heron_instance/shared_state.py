@@ -3,7 +3,7 @@
 from collections import deque
 from collections.abc import Callable
 
-from heron_core.wire.messages import Json
+from heron_core.plans import PhysicalPlan
 
 NO_BARRIER = (0, 0)
 """(epoch, checkpoint) of none."""
@@ -15,8 +15,8 @@ class SharedState:
     def __init__(self) -> None:
         self.epoch = 0
         """Of the newest plan; 0 while there is none."""
-        self.plan: Json = {}
-        """The newest physical plan."""
+        self.plan: PhysicalPlan | None = None
+        """The newest physical plan; None while there is none."""
         self.active = False
         """Whether the topology runs, by the newest plan."""
         self.paused = False
@@ -144,7 +144,8 @@ class SharedState:
         assert self.answered <= self.asked, "more calls are made than were asked for"
         assert self.pending_calls or self.answered == self.asked, "a call was never made"
         assert self.reset_epoch <= self.epoch, "reset for a plan that is not there"
-        assert self.epoch == self.plan.get("epoch", 0), f"epoch {self.epoch} is not the plan's"
+        planned = 0 if self.plan is None else self.plan.epoch
+        assert self.epoch == planned, f"epoch {self.epoch} is not the plan's"
         assert self.pending_calls or self.epoch_taken == self.epoch, (
             f"nothing is pending, and plan {self.epoch} was never taken"
         )

@@ -8,11 +8,11 @@ is quiesced until the plan says that all instances have their states. If an inst
 next plan is the previous plan again, and all instances restore the states that they have saved.
 """
 
-from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+from collections.abc import Callable
+from typing import Protocol
 
 from heron_core.errors import HeronError
-from heron_core.plans import MovedStates, PackingPlan, TopologyState, moved_from_json
+from heron_core.plans import MovedStates, PackingPlan, PhysicalPlan, TopologyState
 from heron_core.state.file_snapshot import StateBytes
 from heron_core.state.parts import KeyRange, Part, Parts, PlainEntries, encode_parts
 from heron_core.state.restore_plan import Source, share_of
@@ -165,12 +165,12 @@ class StateTransfer:
 
     # --- after it -------------------------------------------------------------------------------
 
-    def take_plan(self, plan: Mapping[str, Any], packing: PackingPlan, now: float) -> None:
+    def take_plan(self, plan: PhysicalPlan, now: float) -> None:
         """Another plan, or the same once more."""
-        if not plan.get("is_updated") and isinstance(driver := self._host.driver, SpoutDriver):
+        if not plan.is_updated and isinstance(driver := self._host.driver, SpoutDriver):
             driver.end_deferral()
-        moved = moved_from_json(plan.get("moved"))
-        is_over = plan["state"] == TopologyState.RUNNING or plan["epoch"] > self._asked_epoch
+        moved, packing = plan.moved, plan.packing
+        is_over = plan.state == TopologyState.RUNNING or plan.epoch > self._asked_epoch
         if moved is None and is_over:
             self._plan = self._retry_at = self._stored = self._writing = None
             self._rest(False)
@@ -179,8 +179,8 @@ class StateTransfer:
             and packing.instances[self._host.identity.task].component in moved.former
         ):
             self._rest(True)
-            before, self._plan = self._plan, (plan["epoch"], moved, packing)
-            if before is None or before[0] != plan["epoch"]:
+            before, self._plan = self._plan, (plan.epoch, moved, packing)
+            if before is None or before[0] != plan.epoch:
                 self._begin(now)
 
     def is_due(self, now: float) -> bool:

@@ -99,7 +99,7 @@ class MasterClient:
             keys = self._store.get(keys_path(self._name))
             if keys is None:
                 return None
-            self._socket = connect_dealer(self._context, found["address"], 0, Keys.from_json(keys))
+            self._socket = connect_dealer(self._context, found["address"], 0, Keys.stored(keys))
         return self._socket
 
     def _check_engine(self, master: dict[str, Any]) -> None:

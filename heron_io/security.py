@@ -8,11 +8,13 @@ they lie in a folder that only its owner may enter.
 
 import logging
 import struct
-from typing import Any
+from typing import Any, ClassVar
 
 import zmq
 from msgspec import Struct
 from zmq.utils import z85
+
+from heron_core.typed_json import from_json
 
 log = logging.getLogger("security")
 
@@ -37,6 +39,7 @@ def monitored_event(frames: list[bytes]) -> int:
 class Keys(Struct, frozen=True):
     """A topology's CURVE key pair, each 40 characters of Z85, and the key of its states."""
 
+    omitted: ClassVar[tuple[str, ...]] = ("run", "states")
     public: str
     secret: str
     run: str = ""
@@ -55,16 +58,10 @@ class Keys(Struct, frozen=True):
         """As bytes."""
         return bytes.fromhex(self.states)
 
-    def to_json(self) -> dict[str, str]:
-        """As it stands in the state store."""
-        more = {"run": self.run, "states": self.states}
-        given = {name: value for name, value in more.items() if value}
-        return {"public": self.public, "secret": self.secret, **given}
-
     @staticmethod
-    def from_json(data: dict[str, str]) -> "Keys":
-        """The inverse of `to_json`."""
-        return Keys(data["public"], data["secret"], data.get("run", ""), data.get("states", ""))
+    def stored(data: Any) -> "Keys":
+        """The pair of a node of the state store; ProtocolError if it has none."""
+        return from_json(Keys, data, "a topology's pair of keys")
 
     def use_as_client(self, sock: "zmq.Socket[bytes]") -> None:
         """Let a socket connect to servers of the same topology."""

@@ -1,15 +1,16 @@
 """What the hosts of a run have to know; the driver writes it, hosts and workers read it."""
 
 import json
-from dataclasses import dataclass, fields
 from pathlib import Path
 
-from heron_core.topology import TopologySpec, topology_from_json, topology_to_json
+from msgspec import Struct
+
+from heron_core.topology import TopologySpec
+from heron_core.typed_json import from_json, to_json
 from heron_spark.checkpoint_dir import CheckpointDir, write_whole
 
 
-@dataclass(frozen=True, slots=True)
-class Job:
+class Job(Struct, frozen=True):
     """One run of a topology."""
 
     topology: TopologySpec
@@ -30,16 +31,12 @@ class Job:
 
     def to_json(self) -> str:
         """As text, which `from_json` reads."""
-        others = (each for each in fields(self) if each.name != "topology")
-        data = {each.name: getattr(self, each.name) for each in others}
-        return json.dumps({"topology": topology_to_json(self.topology), **data})
+        return json.dumps(to_json(self))
 
     @staticmethod
     def from_json(text: str) -> "Job":
         """The inverse of `to_json`."""
-        data = json.loads(text)
-        topology = topology_from_json(data.pop("topology"))
-        return Job(topology, **data)
+        return from_json(Job, json.loads(text), "a job")
 
     def write(self, folder: CheckpointDir, run: str) -> None:
         """Leave it where the hosts look."""

@@ -9,17 +9,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from heron_core.errors import UsageError
-from heron_core.plans import MIB, PackingPlan, Resource
+from heron_core.plans import MIB, PackingPlan
 
 CONTAINER_SIZE = "container_size"
 """In the scheduler's node: what each container has; a resource that is not limited is absent."""
 CPU_TOLERANCE = 1e-9
 """Cores are sums of floats."""
-
-
-def size_to_json(size: Resource) -> dict[str, float]:
-    """As it stands in the scheduler's node."""
-    return {"cpu": size.cpu, "ram_bytes": size.ram_bytes, "disk_bytes": size.disk_bytes}
 
 
 def check_fits(name: str, node: Mapping[str, Any] | None, plan: PackingPlan) -> None:

@@ -11,7 +11,8 @@ from heron_core.plans import packing_from_json, packing_to_json
 from heron_core.records import replace
 from heron_core.state_tree import topology_path
 from heron_core.topology import topology_from_json
-from heron_engine.scheduler.container.engines import engine_from_json
+from heron_core.typed_json import from_json
+from heron_engine.scheduler.container.engines import Engine
 from heron_engine.scheduler.later_updates import wanted_plan
 from heron_engine.scheduler.operation_steps import OperationSteps, Progress, Steps
 from heron_engine.scheduler.operations import Requests, is_under_way
@@ -47,8 +48,7 @@ class OperationKinds(Struct, frozen=True):
                 plan = request.result.get(PACKING) or arguments[PACKING]
                 return steps.update(packing_from_json(plan))
             case Kind.UPGRADE:
-                engine = engine_from_json(arguments[ENGINE])
-                assert engine is not None
+                engine = from_json(Engine, arguments[ENGINE], "an engine")
                 return Upgrade(steps, engine).run(request.result)
             case Kind.ACTIVATE | Kind.DEACTIVATE:
                 return steps.change_state(request.kind)

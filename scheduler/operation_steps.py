@@ -201,7 +201,7 @@ class OperationSteps(Struct, frozen=True):
         pair = self.store.get(keys_path(self.name))
         if pair is None:
             raise HeronError(f"the state store has lost {keys_path(self.name)}: try again")
-        return Keys.from_json(pair).states_key
+        return Keys.stored(pair).states_key
 
     # --- kill -----------------------------------------------------------------------------------
 

@@ -18,10 +18,9 @@ from heron_core.operations import (
     Kind,
     Operation,
     Requester,
-    operation_from_json,
-    operation_to_json,
 )
 from heron_core.state_tree import operation_path, operations_path, topology_path
+from heron_core.typed_json import from_json, to_json
 from heron_io.processes import user_name
 from heron_io.state_store.protocol import StateStore
 
@@ -52,7 +51,7 @@ class Requests:
     def _create(self, number: int, request: Operation) -> bool:
         """False if somebody else has the number."""
         try:
-            self._store.create(operation_path(self._name, number), operation_to_json(request))
+            self._store.create(operation_path(self._name, number), to_json(request))
         except NameInUse:
             return False
         return True
@@ -60,7 +59,7 @@ class Requests:
     def get(self, number: int) -> Operation | None:
         """One request; None if it is gone, as all are when the topology has ended."""
         value = self._store.get(operation_path(self._name, number))
-        return None if value is None else operation_from_json(value)
+        return None if value is None else from_json(Operation, value, "a request")
 
     def all(self, without: Set[int] = frozenset()) -> dict[int, Operation]:
         """number -> request, oldest first, of those that are not in `without`; what is none is
@@ -81,7 +80,7 @@ class Requests:
 
     def save(self, number: int, request: Operation) -> None:
         """How far a request has come."""
-        self._store.put(operation_path(self._name, number), operation_to_json(request))
+        self._store.put(operation_path(self._name, number), to_json(request))
 
     def remove(self, number: int) -> None:
         """Forget a request."""

@@ -14,6 +14,7 @@ from msgspec import Struct
 from heron_core.errors import HeronError, NameInUse
 from heron_core.state_tree import keys_path, scheduler_path, topology_path
 from heron_core.topology import topology_to_json
+from heron_core.typed_json import to_json
 from heron_engine.scheduler.packaging.stored_code import KeptCode
 from heron_engine.scheduler.submission import Submission
 from heron_io.state_store.kept_nodes import KeptNodes
@@ -49,7 +50,7 @@ class Announcement(Struct, frozen=True):
         """That of a submission, whose scheduler's node is `scheduler`."""
         topology = submission.topology
         return Announcement(
-            topology.name, topology_to_json(topology), submission.keys.to_json(), scheduler
+            topology.name, topology_to_json(topology), to_json(submission.keys), scheduler
         )
 
 

@@ -122,7 +122,7 @@ def register(submission: Submission, backend: Backend) -> None:
         if isinstance(backend, SelfRunning):
             store.put(scheduler_path(name), scheduler_node(backend))
         store.put(packing_path(name), packing_to_json(submission.packing))
-        store.put(keys_path(name), submission.keys.to_json())
+        store.put(keys_path(name), to_json(submission.keys))
         store.put(execution_path(name), _first_state(submission))
 
 

@@ -15,12 +15,11 @@ from heron_core.errors import HeronError
 from heron_core.plans import MASTER_CONTAINER, TopologyState
 from heron_core.records import replace
 from heron_core.stats import TopologyStats
+from heron_core.typed_json import from_json, to_json
 from heron_engine.scheduler.container.engines import (
     OTHERS,
     Choice,
     Engine,
-    engine_from_json,
-    engine_to_json,
 )
 from heron_engine.scheduler.operation_steps import (
     ANSWER_SECS,
@@ -45,15 +44,6 @@ class _Replacing(Struct, frozen=True):
     ran: Engine | None
     """By what; None: the scheduler's own."""
 
-    def to_json(self) -> dict[str, Any]:
-        ran = engine_to_json(self.ran)
-        return {"container": self.container, "before": list(self.before), "ran": ran}
-
-    @staticmethod
-    def from_json(value: Mapping[str, Any]) -> "_Replacing":
-        host, pid = value["before"]
-        return _Replacing(value["container"], (host, pid), engine_from_json(value["ran"]))
-
 
 class Upgrade(Struct, frozen=True):
     """One upgrade of one topology."""
@@ -72,10 +62,10 @@ class Upgrade(Struct, frozen=True):
                 continue
             begun = result.get(REPLACING)
             if begun is not None and begun["container"] == container:
-                replacing = _Replacing.from_json(begun)
+                replacing = from_json(_Replacing, begun, "the container that is replaced")
             else:
                 replacing = yield from self._chosen(container)
-                yield Progress(result={REPLACING: replacing.to_json()})
+                yield Progress(result={REPLACING: to_json(replacing)})
             yield from self._replace(replacing, f"{at} of {len(order)}", done)
             done.append(container)
             note = f"{_named(container)} runs heronpy {self.engine.version} ({at} of {len(order)})"

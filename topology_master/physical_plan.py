@@ -89,11 +89,10 @@ class CurrentPlan:
             self.restore,
             self.moved,
             self.rescaled,
+            self.is_updated,
+            self.has_ticks,
         )
-        data = physical_to_json(plan)
-        if self.is_updated:
-            data["is_updated"] = True
-        return data if self.has_ticks else {**data, "has_ticks": False}
+        return physical_to_json(plan)
 
     def validate(self) -> None:
         """AssertionError if something holds that never may."""

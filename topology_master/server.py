@@ -375,7 +375,7 @@ class Server:
             at = physical_at
             return wanted, None if physical is None else physical_from_json(physical)
         except ProtocolError as error:
-            self._loop.stop(f"{at} in the state store is {error}", 1)
+            self._loop.stop(f"{at} in the state store: {error}", 1)
             return None
 
     def _receive(self, message: list[bytes]) -> None:

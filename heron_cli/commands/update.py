@@ -19,9 +19,9 @@ from heron_core.operations import AT, Kind
 from heron_core.plans import PackingPlan, packing_from_json, packing_to_json
 from heron_core.state_tree import packing_path, topology_path
 from heron_core.topology import TopologySpec, topology_from_json
+from heron_core.typed_json import to_json
 from heron_engine.scheduler.backends.protocol import SelfRunning
 from heron_engine.scheduler.backends.registry import LOCAL
-from heron_engine.scheduler.container.engines import engine_to_json
 from heron_engine.scheduler.later_updates import code_change, numbers_wanted, wanted_plan
 from heron_engine.scheduler.machine_limits import check_this_machine
 from heron_engine.scheduler.operation_kinds import ENGINE, PACKING, WANTED, shown_time
@@ -212,7 +212,7 @@ def _change_code(
 
 
 def _change_engine(topology: RunningTopology, change: EngineChange, how: How) -> None:
-    arguments = {ENGINE: engine_to_json(change.engine)}
+    arguments = {ENGINE: to_json(change.engine)}
     if how.dry_run:
         click.echo(str(change))
     elif how.time is not None:

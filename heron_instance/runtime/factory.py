@@ -24,11 +24,10 @@ from heron_core.component import EngineBolt, EngineComponent, EngineSpout
 from heron_core.config.effects import component_config
 from heron_core.errors import ComponentError
 from heron_core.native import plain_packer
-from heron_core.plans import PackingPlan
+from heron_core.plans import PackingPlan, PhysicalPlan
 from heron_core.records import replace
 from heron_core.topology import ComponentSpec, TopologySpec
 from heron_core.wire.frames import ROOT_COUNTER_BITS
-from heron_core.wire.messages import Json
 from heron_core.wire.pickled import opened
 from heron_core.wire.values import Pack, packer, unpacker
 from heron_frontends.adapters.foreign_calls import ForeignCalls, watch_starts, watch_threads
@@ -111,15 +110,15 @@ class Instance(Struct, frozen=True):
                 self.driver.user_error("close")
         self.state.close()
 
-    def take_routes(self, plan: Json, packing: PackingPlan, is_scaled: bool) -> None:
-        """In the main thread: the topology runs by a physical plan with this packing plan, which is
-        another one than before if it `is_scaled`."""
-        if "restore" not in plan:  # else it goes back to a checkpoint, and nothing is left to route
+    def take_routes(self, plan: PhysicalPlan, is_scaled: bool) -> None:
+        """In the main thread: the topology runs by a physical plan, whose packing plan is another
+        one than before if it `is_scaled`."""
+        if plan.restore is None:  # else it goes back to a checkpoint, and nothing is left to route
             name = self.context.get_component_id()
-            since = plan.get("rescaled", {}).get(name, 0) if self.keeps_state else 0
-            self.driver.routed_by(plan["epoch"], since)
+            since = plan.rescaled.get(name, 0) if self.keeps_state else 0
+            self.driver.routed_by(plan.epoch, since)
         if is_scaled:
-            self.repack(packing)
+            self.repack(plan.packing)
 
     def repack(self, packing: PackingPlan) -> None:
         """In the main thread: the topology is scaled, its tasks are those of `packing` now."""

@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from msgspec import Struct
-from msgspec.structs import asdict
 
 from heron_core.errors import ProtocolError
+from heron_core.typed_json import from_json, to_json
 from heron_io.private_files import private
 
 ENGINES_FILE = "engines.json"
@@ -46,24 +46,6 @@ class Engine(Struct, frozen=True):
         return {**rest, SEARCH_PATH: os.pathsep.join(paths)} if paths else rest
 
 
-def engine_to_json(engine: Engine | None) -> dict[str, Any] | None:
-    """As it stands in a request; None is the scheduler's own."""
-    return None if engine is None else asdict(engine)
-
-
-def engine_from_json(value: Any) -> Engine | None:
-    """The inverse; ProtocolError for what is no engine."""
-    if value is None:
-        return None
-    try:
-        engine = Engine(**value)
-    except TypeError:
-        raise ProtocolError(f"no engine: {value!r:.100}") from None
-    if not all(isinstance(each, str) for each in asdict(engine).values()):
-        raise ProtocolError(f"no engine: {value!r:.100}")
-    return engine
-
-
 class Choice(Struct, frozen=True):
     """What a container is to run by."""
 
@@ -84,14 +66,13 @@ class Engines:
         every = self._all()
         found = every.get(str(container)) or every.get(str(OTHERS), {})
         try:
-            engine = engine_from_json(found.get("engine"))
+            return from_json(Choice, found, ENGINES_FILE)
         except ProtocolError:  # of somebody else's file; ours are written whole
             return Choice()
-        return Choice(engine, bool(found.get("on_trial")))
 
     def choose(self, container: int, choice: Choice) -> None:
         """From its next start on."""
-        entry = {"engine": engine_to_json(choice.engine), "on_trial": choice.on_trial}
+        entry = {"engine": to_json(choice.engine), "on_trial": choice.on_trial}
         new = f"{self._path}.new"
         with open(new, "w", encoding="utf-8", opener=private) as file:
             json.dump({**self._all(), str(container): entry}, file)

@@ -195,7 +195,7 @@ def read(store_url: str, name: str, container: int) -> StoredTopology:
         store.close()
     if container != MASTER_CONTAINER:  # the master looks at its plans itself
         found = packing.topology_of(found)
-    return StoredTopology(found, packing, Keys.from_json(keys), was_up, over)
+    return StoredTopology(found, packing, Keys.stored(keys), was_up, over)
 
 
 def on_this_machine(given: argparse.Namespace, topology: TopologySpec) -> TopologySpec:

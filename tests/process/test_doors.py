@@ -105,7 +105,7 @@ def topology(place: Place) -> Iterator[Topology]:
             place,
             running,
             master,
-            Keys.from_json(keys),
+            Keys.stored(keys),
             plan["stream_managers"][str(CONTAINER)],
             found["address"],
         )

@@ -11,7 +11,6 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 from heron_core.errors import HeronError
-from heron_core.plans import packing_from_json
 from heron_core.state.file_snapshot import as_bytes
 from heron_core.state.saved_input import input_size
 from heron_core.wire import messages
@@ -153,12 +152,14 @@ class Instance:
     def _is_divided(self) -> bool:
         """Whether the newest plan gives it input of other tasks."""
         plan = self.core.shared.plan
-        restore, packing = plan.get("restore") or {}, packing_from_json(plan["packing"])
+        if plan is None or plan.restore is None:
+            return False
+        restore, packing = plan.restore, plan.packing
         name = packing.instances[self.task].component
-        former = restore.get("former", {}).get(name, ())
+        former = restore.former.get(name, ())
         # New code has other tasks as well, as many as before.
         has_others = former and set(former) != set(packing.tasks_of[name])
-        return bool(has_others) and not set(former).isdisjoint(restore.get("with_input", ()))
+        return bool(has_others) and not set(former).isdisjoint(restore.with_input)
 
     @property
     def paused(self) -> bool:

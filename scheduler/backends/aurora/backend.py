@@ -13,11 +13,12 @@ from heron_core import config as keys
 from heron_core.errors import HeronError, UsageError
 from heron_core.plans import MASTER_CONTAINER, MIB, PackingPlan
 from heron_core.state_tree import master_path
+from heron_core.typed_json import to_json
 from heron_engine.scheduler.backends.aurora import render
 from heron_engine.scheduler.backends.aurora.client import AuroraClient, TimedOut
 from heron_engine.scheduler.backends.protocol import describe_containers
 from heron_engine.scheduler.clusters.config import Archives, Cluster, words_of
-from heron_engine.scheduler.container_sizes import CONTAINER_SIZE, size_to_json
+from heron_engine.scheduler.container_sizes import CONTAINER_SIZE
 from heron_engine.scheduler.packaging.archive import this_python
 from heron_engine.scheduler.packaging.bundle import bundled, topmost
 from heron_io.state_store.opening import open_store
@@ -77,7 +78,7 @@ class AuroraBackend:
         """HeronError if the client is not there, the archives' place cannot be written to, or the
         workers could not see the state."""
         render.check_name(submission.topology.name)
-        self._size = size_to_json(render.largest(submission.packing))
+        self._size = to_json(render.largest(submission.packing))
         problem = self.client_problem() or self.archives_problem() or self.store_problem()
         if problem is not None:
             raise HeronError(problem)

@@ -14,6 +14,7 @@ from heron_core.errors import HeronError, NameInUse
 from heron_core.plans import MASTER_CONTAINER, MIB, PackingPlan
 from heron_core.records import replace
 from heron_core.state_tree import master_path
+from heron_core.typed_json import to_json
 from heron_engine.scheduler.backends.protocol import describe_containers
 from heron_engine.scheduler.backends.yarn import render, requests
 from heron_engine.scheduler.backends.yarn.client import Client, Report, check_queue
@@ -184,7 +185,7 @@ class YarnBackend:
             folder,
             tuple(topmost(submission.topology.search_paths)),
             resources,
-            tuple({**sent, **dict(self._options.environment)}.items()),
+            {**sent, **dict(self._options.environment)},
             keys.whole_number(config, keys.WARM_CONTAINERS, 0),
         )
 
@@ -233,7 +234,7 @@ class YarnBackend:
                 shared.append(staging.put(path, folder, f"{link}.tar.gz", link, render.ARCHIVE))
             spec = self._spec(submission, folder, tuple(shared))
             written = [
-                self._written(local, render.SPEC, json.dumps(spec.to_json())),
+                self._written(local, render.SPEC, json.dumps(to_json(spec))),
                 self._written(local, render.CONFIG, client.configuration_xml()),
             ]
             own = [

@@ -24,6 +24,7 @@ from heron_core.exit_codes import ExitCode
 from heron_core.plans import MASTER_CONTAINER, ContainerPlan, TopologyState
 from heron_core.records import replace
 from heron_core.state_tree import execution_path, scheduler_path
+from heron_core.typed_json import from_json
 from heron_engine.scheduler.backends.yarn import events, render
 from heron_engine.scheduler.backends.yarn.container_agent import (
     ID_VARIABLE,
@@ -332,7 +333,7 @@ def main(words: Sequence[str]) -> int:
     logging.getLogger("kazoo").setLevel(logging.WARNING)
     try:
         with open(words[0], encoding="utf-8") as file:
-            spec = ApplicationSpec.from_json(json.load(file))
+            spec = from_json(ApplicationSpec, json.load(file), render.SPEC)
         check_python(spec.packed_for, "yarn")
         return _run(spec, os.path.join(logs, "hadoop.log"))
     except HeronError as error:

@@ -5,9 +5,8 @@ import math
 import re
 import shlex
 from collections.abc import Mapping
-from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from heron_core.errors import UsageError
 from heron_core.plans import MASTER_CONTAINER, MIB, PackingPlan
@@ -53,13 +52,6 @@ class Resource(Struct, frozen=True):
     size: int = 0
     timestamp: int = 0
 
-    def to_json(self) -> dict[str, Any]:
-        """As it stands in the spec."""
-        return {
-            "link": self.link, "uri": self.uri, "kind": self.kind, "shared": self.shared,
-            "size": self.size, "timestamp": self.timestamp,
-        }  # fmt: skip
-
 
 class ApplicationSpec(Struct, frozen=True):
     """What the application master has to know when it starts; the rest is in the state store."""
@@ -77,34 +69,9 @@ class ApplicationSpec(Struct, frozen=True):
     """Folders where the topology was submitted; the n-th lies in code_n here."""
     resources: tuple[Resource, ...]
     """For every container."""
-    environment: tuple[tuple[str, str], ...] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)
     warm: int = 0
     """So many containers wait, besides those of the plan."""
-
-    def to_json(self) -> dict[str, Any]:
-        """For the application master."""
-        return {
-            "topology": self.topology,
-            "store_url": self.store_url,
-            "packed_for": self.packed_for,
-            "python": self.python,
-            "silent_secs": self.silent_secs,
-            "restart_limit": self.restart_limit,
-            "folder": self.folder,
-            "code": list(self.code),
-            "resources": [each.to_json() for each in self.resources],
-            "environment": dict(self.environment),
-            "warm": self.warm,
-        }
-
-    @staticmethod
-    def from_json(data: Mapping[str, Any]) -> "ApplicationSpec":
-        """The inverse of `to_json`."""
-        given = dict(data)
-        given["code"] = tuple(given["code"])
-        given["resources"] = tuple(Resource(**each) for each in given["resources"])
-        given["environment"] = tuple(given["environment"].items())
-        return ApplicationSpec(**given)
 
 
 def asks(packing: PackingPlan) -> dict[int, Ask]:

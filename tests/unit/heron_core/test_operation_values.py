@@ -11,9 +11,8 @@ from heron_core.operations import (
     Operation,
     Requester,
     State,
-    operation_from_json,
-    operation_to_json,
 )
+from heron_core.typed_json import from_json, to_json
 
 REQUEST = Operation(
     Kind.KILL, {"wait_secs": 5.0}, Requester("mia", "west", 7), "2026-11-22T08:00:00+0000"
@@ -49,10 +48,10 @@ def test_what_is_over_stays_so(over: Operation) -> None:
 
 def test_the_state_store_has_all_of_it() -> None:
     request = REQUEST.running("a", {"b": [1]}, "c").failed("d")
-    assert operation_from_json(operation_to_json(request)) == request
+    assert from_json(Operation, to_json(request), "a request") == request
 
 
-STORED = operation_to_json(REQUEST)
+STORED = to_json(REQUEST)
 NONSENSE: tuple[Any, ...] = (
     None,
     3,
@@ -65,5 +64,5 @@ NONSENSE: tuple[Any, ...] = (
 
 @pytest.mark.parametrize("value", NONSENSE)
 def test_what_is_no_request_is_said_to_be_none(value: object) -> None:
-    with pytest.raises(ProtocolError, match="no request"):
-        operation_from_json(value)
+    with pytest.raises(ProtocolError, match="a request"):
+        from_json(Operation, value, "a request")

@@ -173,7 +173,7 @@ def test_a_query_of_spark_has_batches_and_no_update() -> None:
         (("lost",), True, "stats.lost is True"),
         (("update", "step"), 1, "stats.update.step is 1"),
         (("components", "count", "emitted"), 1.5, "stats.components.count.emitted is 1.5"),
-        (("components", "count", "latency"), {}, "stats.components.count.latency has no complete"),
+        (("components", "count", "latency"), {}, "stats.components.count.latency has no execute"),
         (("components",), [], r"stats.components is \[\]"),
         (("containers",), 7, "stats.containers is 7"),
         (("containers",), [1, None], r"stats.containers\[1\] is None"),

@@ -300,9 +300,9 @@ def test_pending_tuples_fail_when_a_stream_manager_is_replaced(
 
 
 def test_containers_that_come_or_go_replace_nobody() -> None:
-    assert not is_replaced({"1": "a", "2": "b"}, {"1": "a"})
-    assert not is_replaced({"1": "a"}, {"1": "a", "2": "b"})
-    assert is_replaced({"1": "a", "2": "b"}, {"1": "a", "2": "c"})
+    assert not is_replaced({1: "a", 2: "b"}, {1: "a"})
+    assert not is_replaced({1: "a"}, {1: "a", 2: "b"})
+    assert is_replaced({1: "a", 2: "b"}, {1: "a", 2: "c"})
 
 
 def test_the_end_of_a_finite_run_is_answered_when_on_finish_has_run() -> None:

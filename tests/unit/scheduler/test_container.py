@@ -20,6 +20,7 @@ from heron_core.plans import (
 )
 from heron_core.state_tree import keys_path, packing_path, physical_path, topology_path
 from heron_core.topology import ComponentSpec, TopologySpec, topology_to_json
+from heron_core.typed_json import to_json
 from heron_engine.scheduler.container.main import read
 from heron_engine.scheduler.packaging.relocation import relocated
 from heron_engine.scheduler.update_plans import read_packings
@@ -87,7 +88,7 @@ def test_a_container_starts_by_the_plan_that_it_is_in(tmp_path: Path) -> None:
     url = f"file://{tmp_path}/state"
     store = open_store(url)
     store.put(topology_path("words"), topology_to_json(TOPOLOGY))
-    store.put(keys_path("words"), Keys.new().to_json())
+    store.put(keys_path("words"), to_json(Keys.new()))
     store.put(packing_path("words"), packing_to_json(new))
     assert read(url, "words", 1).packing == new, "there is no physical plan yet"
     store.put(physical_path("words"), physical_to_json(physical))

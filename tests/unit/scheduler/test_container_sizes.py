@@ -4,9 +4,10 @@ import pytest
 
 from heron_core.errors import UsageError
 from heron_core.plans import GIB, ContainerPlan, PackingPlan, Resource
+from heron_core.typed_json import to_json
 from heron_engine.scheduler.backends.spark import render
 from heron_engine.scheduler.backends.spark.masters import parse_master
-from heron_engine.scheduler.container_sizes import CONTAINER_SIZE, check_fits, size_to_json
+from heron_engine.scheduler.container_sizes import CONTAINER_SIZE, check_fits
 
 
 def plan(*sizes: Resource) -> PackingPlan:
@@ -15,7 +16,7 @@ def plan(*sizes: Resource) -> PackingPlan:
 
 
 HAVE = Resource(2.0, 2 * GIB, 8 * GIB)
-NODE = {CONTAINER_SIZE: size_to_json(HAVE)}
+NODE = {CONTAINER_SIZE: to_json(HAVE)}
 
 
 @pytest.mark.parametrize(

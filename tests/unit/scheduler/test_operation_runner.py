@@ -20,6 +20,7 @@ from heron_core.state_tree import (
     topology_path,
 )
 from heron_core.topology import TopologySpec, topology_to_json
+from heron_core.typed_json import to_json
 from heron_engine.scheduler.operation_runner import HISTORY_MAX, Killed
 from heron_engine.scheduler.operation_steps import SILENT_SECS
 from heron_engine.scheduler.operations import Requests
@@ -33,7 +34,7 @@ from heron_io.state_store.file_store import FileStore
 def world(tmp_path: Path) -> Iterator[World]:
     with FileStore(str(tmp_path)) as store:
         store.put(topology_path(NAME), {})
-        store.put(keys_path(NAME), Keys.new(states=b"k" * 32).to_json())
+        store.put(keys_path(NAME), to_json(Keys.new(states=b"k" * 32)))
         store.put(execution_path(NAME), {"state": "RUNNING"})
         run_by(store, OLD)
         master = FakeMaster(store)
@@ -279,7 +280,7 @@ def test_a_savepoint_that_another_machine_takes_is_signed_as_its_users_own(
     mine, others = b"m" * 32, b"o" * 32
     monkeypatch.setenv("HERONPY_HOME", f"{tmp_path}/sandbox")
     pair = Keys.new(states=states_key(mine, NAME))
-    world.store.put(keys_path(NAME), pair.to_json())
+    world.store.put(keys_path(NAME), to_json(pair))
     with_savepoint(world, tmp_path)
     world.poll(2)
     world.master.checkpoints |= {"completed": 4, "latest": 4}

@@ -11,7 +11,8 @@ from heron_core.operations import AT, Kind, State
 from heron_core.plans import ContainerPlan, PackingPlan, Resource, packing_to_json
 from heron_core.records import replace
 from heron_core.state_tree import execution_path, master_path, topology_path
-from heron_engine.scheduler.container.engines import OTHERS, Choice, Engine, Engines, engine_to_json
+from heron_core.typed_json import to_json
+from heron_engine.scheduler.container.engines import OTHERS, Choice, Engine, Engines
 from heron_engine.scheduler.operations import Requests
 from heron_engine.scheduler.upgrade_steps import FLOW_SECS
 from heron_io.state_store.file_store import FileStore
@@ -51,7 +52,7 @@ def test_containers_are_replaced_one_by_one_and_the_master_last(
     world: World, killed_after: int | None
 ) -> None:
     """Whoever carries it out may die at any moment, and no container is replaced twice."""
-    upgrade = world.ask(Kind.UPGRADE, engine=engine_to_json(ENGINE))
+    upgrade = world.ask(Kind.UPGRADE, engine=to_json(ENGINE))
     for number in range(100):
         if upgrade().is_over:
             break
@@ -67,7 +68,7 @@ def test_containers_are_replaced_one_by_one_and_the_master_last(
 
 def test_the_next_container_waits_for_a_checkpoint(world: World) -> None:
     """Registered is not enough: it has to be shown that the new one can save its state."""
-    world.ask(Kind.UPGRADE, engine=engine_to_json(ENGINE))
+    world.ask(Kind.UPGRADE, engine=to_json(ENGINE))
     while not world.containers.restarted:
         polled(world, 1)
     world.master.checkpoints["waiting_for"] = ["count[0]"]
@@ -81,7 +82,7 @@ def test_a_container_that_does_not_come_back_ends_the_upgrade(world: World) -> N
     """It runs by what it ran before; the others are not touched."""
     world.containers.broken = ENGINE.version
     world.master.errors = {4: "ModuleNotFoundError: no module called pandas"}
-    upgrade = world.ask(Kind.UPGRADE, engine=engine_to_json(ENGINE))
+    upgrade = world.ask(Kind.UPGRADE, engine=to_json(ENGINE))
     for _ in range(60):
         polled(world, 1)
     assert upgrade().state is State.FAILED
@@ -94,7 +95,7 @@ def test_a_container_that_does_not_come_back_ends_the_upgrade(world: World) -> N
 
 def test_an_engine_that_cannot_be_started_is_noticed(world: World) -> None:
     """The container comes back by another version than was asked for."""
-    upgrade = world.ask(Kind.UPGRADE, engine=engine_to_json(replace(ENGINE, version="3")))
+    upgrade = world.ask(Kind.UPGRADE, engine=to_json(replace(ENGINE, version="3")))
     world.containers.starts = "1"
     for _ in range(60):
         polled(world, 1)
@@ -102,14 +103,14 @@ def test_an_engine_that_cannot_be_started_is_noticed(world: World) -> None:
 
 
 def test_an_update_and_an_upgrade_are_not_mixed(world: World) -> None:
-    world.ask(Kind.UPGRADE, engine=engine_to_json(ENGINE))
+    world.ask(Kind.UPGRADE, engine=to_json(ENGINE))
     with pytest.raises(HeronError, match="an update of t is under way"):
         world.ask(Kind.UPDATE, packing=packing_to_json(NEW))
 
 
 def test_an_update_waits_for_its_time_and_others_go_on_meanwhile(world: World) -> None:
     """A maintenance window at night; somebody scales by day, and whoever waits may be killed."""
-    later = world.ask(Kind.UPGRADE, engine=engine_to_json(ENGINE), **{AT: 1000.0})
+    later = world.ask(Kind.UPGRADE, engine=to_json(ENGINE), **{AT: 1000.0})
     world.poll(3)
     assert "waits until 1970-01-01" in later().progress
     now = world.ask(Kind.UPDATE, packing=packing_to_json(PLAN))
@@ -125,7 +126,7 @@ def test_an_update_waits_for_its_time_and_others_go_on_meanwhile(world: World) -
 
 
 def test_what_waits_for_its_time_is_cancelled(world: World) -> None:
-    later = world.ask(Kind.UPGRADE, engine=engine_to_json(ENGINE), **{AT: 1000.0})
+    later = world.ask(Kind.UPGRADE, engine=to_json(ENGINE), **{AT: 1000.0})
     world.poll(2)
     cancel = world.ask(Kind.CANCEL)
     world.poll(2)

@@ -8,6 +8,7 @@ import pytest
 from heron_core.errors import UsageError
 from heron_core.plans import GIB, MIB, ContainerPlan, PackingPlan, Resource
 from heron_core.records import replace
+from heron_core.typed_json import from_json, to_json
 from heron_engine.scheduler.backends.yarn import render
 from heron_engine.scheduler.backends.yarn.events import Ask
 
@@ -34,7 +35,7 @@ SPEC = render.ApplicationSpec(
     f"{STAGING}/topologies/w",
     ("/home/ada/word count",),
     RESOURCES,
-    (("HERONPY_STREAMPARSE", "built in"),),
+    {"HERONPY_STREAMPARSE": "built in"},
 )
 OPTIONS = render.YarnOptions(queue="prod", master=Ask(2048, 2), attempts=3)
 
@@ -62,7 +63,7 @@ def test_while_a_topology_is_scaled_the_smaller_request_counts() -> None:
 
 def test_the_order_comes_through() -> None:
     """As the application master reads it."""
-    assert render.ApplicationSpec.from_json(json.loads(json.dumps(SPEC.to_json()))) == SPEC
+    assert from_json(render.ApplicationSpec, json.loads(json.dumps(to_json(SPEC))), "it") == SPEC
 
 
 def test_a_command_survives_the_launch_script() -> None:
