@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from heron_cli.number_text import milliseconds, short, size
+from heron_core.naming import component_of
 from heron_core.stats import BUSY_SHARE, ComponentStats, InstanceStats, LatencyStats, TopologyStats
 
 GAP = "  "
@@ -183,20 +184,14 @@ def plain_table(
 
 
 def _name_cell(stats: TopologyStats, name: str, component: ComponentStats) -> Cell:
-    if any(_component_of(instance) == name for instance in stats.stuck):
+    if any(component_of(instance) == name for instance in stats.stuck):
         return Cell(name, BAD)
     if component.up < component.instances or component.failed_for_good or component.undeclared:
         return Cell(name, BAD)
-    is_paused = any(
-        pauses.causes and _component_of(pauses.instance) == name for pauses in stats.paused.values()
-    )
+    is_paused = any(pauses.causes and pauses.component == name for pauses in stats.paused.values())
     if is_paused:
         return Cell(name, PAUSED)
     return Cell(name, WARNING if component.capacity >= BUSY_SHARE else PLAIN)
-
-
-def _component_of(instance: str) -> str:
-    return instance.rpartition("[")[0]
 
 
 def _instances_cell(component: ComponentStats) -> Cell:
@@ -222,14 +217,14 @@ def _capacity_cell(capacity: float) -> Cell:
 
 
 def _paused_cell(stats: TopologyStats, component: str) -> Cell:
-    pauses = [x for x in stats.paused.values() if _component_of(x.instance) == component]
+    pauses = [x for x in stats.paused.values() if x.component == component]
     is_now = any(each.causes for each in pauses)
     return Cell(paused_share(stats, component), PAUSED if is_now else PLAIN)
 
 
 def paused_share(stats: TopologyStats, component: str) -> str:
     """Share of its time that the component's most paused instance was paused; empty for never."""
-    shares = [x.share for x in stats.paused.values() if _component_of(x.instance) == component]
+    shares = [x.share for x in stats.paused.values() if x.component == component]
     return f"{max(shares):.0%}" if shares else ""
 
 

@@ -14,6 +14,7 @@ from heron_cli.project import CONFIG_FILE
 from heron_cli.resolve_source import Source
 from heron_core import config as keys
 from heron_core.config.effects import TOPOLOGY_KEYS, idle_keys
+from heron_core.errors import shortened
 from heron_core.topology import ComponentSpec, TopologySpec
 
 DEFAULT = "default"
@@ -150,4 +151,4 @@ def _text(value: Any) -> str:
         text = json.dumps(value, ensure_ascii=False, default=str)
     except (TypeError, ValueError):
         text = str(value)
-    return text if len(text) <= VALUE_CHARACTERS_MAX else f"{text[:VALUE_CHARACTERS_MAX]}…"
+    return shortened(text, VALUE_CHARACTERS_MAX)

@@ -8,6 +8,7 @@ from heron_cli.component_table import component_table
 from heron_cli.number_text import counted, short, whole
 from heron_cli.stats_text import error_lines, event_lines, processed
 from heron_core.exit_codes import describe_end
+from heron_core.naming import component_of, first_of
 from heron_core.plans import TopologyState
 from heron_core.stats import TopologyStats
 
@@ -140,7 +141,7 @@ def without_outcome(name: str, wait_status: int, logs: str, shortage: str) -> st
 
 def has_working_bolts(stats: TopologyStats) -> bool:
     """Whether a stop waits for bolts, none of which is in a call that may never return."""
-    names = {each.partition("[")[0] for each in stats.waiting_for} & stats.components.keys()
+    names = {component_of(each) for each in stats.waiting_for} & stats.components.keys()
     found = [stats.components[name] for name in names]
     has_worked = any(each.type == "bolt" and each.executed + each.ticks for each in found)
     return has_worked and not stats.stuck
@@ -160,12 +161,10 @@ def late_lines(stats: TopologyStats) -> list[str]:
 def waiting_text(stats: TopologyStats) -> str:
     """Whom a stop waits for, and how much is in flight; empty for nobody."""
     names = []
-    for each in stats.waiting_for[:EVENTS_SHOWN]:
+    for each in stats.waiting_for:
         secs = stats.stuck.get(each)
         names.append(f"{each} (in one call for {secs:.0f} s)" if secs else each)
     if not names:
         return ""
-    more = len(stats.waiting_for) - len(names)
-    others = f" and {more} more" if more > 0 else ""
     flight = f", {short(stats.in_flight)} deliveries in flight" if stats.in_flight else ""
-    return f"waiting for {', '.join(names)}{others}{flight}"
+    return f"waiting for {first_of(names, EVENTS_SHOWN)}{flight}"

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from heron_cli.number_text import counted, duration, short, whole
+from heron_core.naming import first_of
 from heron_core.stats import CheckpointStats, ClockStats, PauseStats, TopologyStats
 from heron_core.topology_events import TopologyEvent, event_text, event_time
 
@@ -69,12 +70,10 @@ def cause_lines(stats: TopologyStats) -> list[str]:
 
 
 def _cause_line(cause: str, paused: Sequence[PauseStats]) -> str:
-    names = ", ".join(pauses.instance for pauses in paused[:NAMES_SHOWN])
-    more = len(paused) - NAMES_SHOWN
-    others = f" and {more} more" if more > 0 else ""
+    names = first_of((pauses.instance for pauses in paused), NAMES_SHOWN)
     longest = duration(max(pauses.this_pause_secs for pauses in paused))
     share = max(pauses.share for pauses in paused)
-    return f"{cause} pauses {names}{others}: {longest}, {share:.0%} of the time"
+    return f"{cause} pauses {names}: {longest}, {share:.0%} of the time"
 
 
 def stuck_lines(stats: TopologyStats) -> list[str]:

@@ -11,7 +11,8 @@ from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
-SHOWN_CHARACTERS = 60
+from heron_core.errors import SHORT_CHARACTERS_MAX, shown
+
 _AS_TEXT = (date, time, Decimal, UUID)
 """What is written as the text that it has: a reader that knows the type gets the same value."""
 
@@ -34,9 +35,7 @@ def document_of(value: Any, name: str = "") -> bytes:
         why = "half a character (a lone surrogate) is not text"
     except (TypeError, ValueError, RecursionError) as error:
         why = str(error)
-    shown = repr(value)
-    shown = shown if len(shown) <= SHOWN_CHARACTERS else f"{shown[:SHOWN_CHARACTERS]}…"
-    raise ValueError(f"{name}{shown} has no JSON: {why}")
+    raise ValueError(f"{name}{shown(value, SHORT_CHARACTERS_MAX)} has no JSON: {why}")
 
 
 def _written(value: Any, keys_from: int = 0) -> bytes:

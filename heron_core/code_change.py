@@ -11,11 +11,9 @@ from collections.abc import Iterable, Mapping
 from msgspec import Struct
 
 from heron_core.errors import TopologyError, UsageError
+from heron_core.naming import first_of
 from heron_core.records import replace
 from heron_core.topology import ComponentSpec, InputSpec, TopologySpec
-
-NAMED_MAX = 5
-"""Of components or keys, so many are named in one line."""
 
 
 class CodeChange(Struct, frozen=True):
@@ -51,7 +49,7 @@ class CodeChange(Struct, frozen=True):
             "removed": self.removed,
             "untouched": self.unchanged,
         }
-        return "; ".join(f"{what}: {_named(names)}" for what, names in parts.items() if names)
+        return "; ".join(f"{what}: {first_of(names)}" for what, names in parts.items() if names)
 
 
 def changed_code(
@@ -125,7 +123,7 @@ def _dropped(topology: str, removed: Iterable[ComponentSpec], allowed: bool) -> 
     gone = [each.name for each in removed if each.keeps_state]
     if gone and not allowed:
         raise TopologyError(
-            f"{topology} has state of {_named(gone)}, which the new code has not: keep the name, "
+            f"{topology} has state of {first_of(gone)}, which the new code has not: keep the name, "
             "or drop that state by --allow-non-restored"
         )
     return [f"{name} was removed: its state is dropped" for name in gone]
@@ -149,7 +147,7 @@ def _config_notes(running: TopologySpec, loaded: TopologySpec) -> list[str]:
     other = [key for key, value in loaded.config.items() if running.config.get(key, value) != value]
     if not other:
         return []
-    return [f"the topology's own config stays as it was submitted: {_named(other)}"]
+    return [f"the topology's own config stays as it was submitted: {first_of(other)}"]
 
 
 def _parallelism_notes(loaded: TopologySpec, instances: Mapping[str, int]) -> list[str]:
@@ -159,9 +157,3 @@ def _parallelism_notes(loaded: TopologySpec, instances: Mapping[str, int]) -> li
         for each in loaded.components
         if instances.get(each.name, each.parallelism) != each.parallelism
     ]
-
-
-def _named(names: Iterable[str]) -> str:
-    every = list(names)
-    more = len(every) - NAMED_MAX
-    return ", ".join(every[:NAMED_MAX]) + (f" and {more} more" if more > 0 else "")

@@ -4,13 +4,27 @@ SHOWN_CHARACTERS_MAX = 200
 """Of a value in a message: more than a person reads, and enough to know it by."""
 
 
-def shown(value: object) -> str:
+SHORT_CHARACTERS_MAX = 60
+"""Of a value in a message that says more."""
+
+
+def shortened(text: str, most: int) -> str:
+    """The text, or its beginning."""
+    return text if len(text) <= most else f"{text[:most]}…"
+
+
+def shown(value: object, most: int = SHOWN_CHARACTERS_MAX) -> str:
     """A value as a message repeats it: as Python writes it, and not too long."""
     try:
         text = repr(value)
     except (ValueError, RecursionError):  # a number of thousands of digits; lists in lists in lists
         text = f"a {type(value).__name__} that is too large to show"
-    return text if len(text) <= SHOWN_CHARACTERS_MAX else f"{text[:SHOWN_CHARACTERS_MAX]}…"
+    return shortened(text, most)
+
+
+def problem_with(field: str, value: object, why: str) -> str:
+    """A problem with the field of a row and a short form of its value."""
+    return f"{field}={shown(value, SHORT_CHARACTERS_MAX)}: {why}"
 
 
 class HeronError(Exception):

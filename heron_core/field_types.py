@@ -13,6 +13,8 @@ from functools import lru_cache
 from numbers import Integral, Real
 from typing import Any, Generic, Protocol, TypeVar
 
+from heron_core.errors import SHORT_CHARACTERS_MAX, shown
+
 Fits = Callable[[Any], bool]
 Built = TypeVar("Built")
 
@@ -28,8 +30,6 @@ PRECISION_MAX = 38
 _SINGLE = struct.Struct("<f")
 NESTING_MAX = 20
 """Far beyond any table's; it bounds the recursion."""
-SHOWN_CHARACTERS = 60
-"""Of a value that does not fit."""
 
 
 class UnknownType(ValueError):
@@ -310,12 +310,9 @@ class FieldChecks:
         """TypeError that names the first field whose value does not fit."""
         for value, (name, text, fits) in zip(values, self._checks, strict=True):
             if value is not None and not fits(value):
-                shown = repr(value)
-                if len(shown) > SHOWN_CHARACTERS:
-                    shown = f"{shown[:SHOWN_CHARACTERS]}…"
                 raise TypeError(
                     f"{self._where}: field {name!r} is declared as {text}, but got a "
-                    f"{type(value).__name__}: {shown}"
+                    f"{type(value).__name__}: {shown(value, SHORT_CHARACTERS_MAX)}"
                 )
 
 

@@ -15,6 +15,7 @@ from heron_core.instance_report import (
     counter,
     level,
 )
+from heron_core.naming import component_of
 from heron_core.topology_events import TopologyEvent
 from heron_core.typed_json import from_json, to_json
 
@@ -179,7 +180,7 @@ class InstanceStats(InstanceNumbers, frozen=True, kw_only=True):
     @property
     def component(self) -> str:
         """The name of its component."""
-        return self.instance.rpartition("[")[0]
+        return component_of(self.instance)
 
 
 class PauseStats(Struct, frozen=True, kw_only=True):
@@ -197,6 +198,11 @@ class PauseStats(Struct, frozen=True, kw_only=True):
     """Of the time since it was first seen, 0 to 1."""
     because_of: tuple[str, ...]
     """The instances of `causes`, component[index]."""
+
+    @property
+    def component(self) -> str:
+        """The component of the instance."""
+        return component_of(self.instance)
 
 
 class StreamManagerStats(Struct, frozen=True, kw_only=True):

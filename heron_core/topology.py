@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 from msgspec import Struct, field
 
 from heron_core.config import SAME_IN_OTHER_WORDS
+from heron_core.graph_walks import reachable
 from heron_core.records import replace
 from heron_core.typed_json import from_json, to_json
 from heron_core.wire.pickled import Pickled
@@ -181,23 +182,21 @@ class TopologySpec(Struct, frozen=True, dict=True):
                 found.setdefault((each.component, each.stream), []).append((component, each))
         return found
 
-    def producers_of(self, component: str) -> set[str]:
-        """Names of the components that send into `component`."""
-        return {each.component for each in self.by_name[component].inputs}
+    @cached_property
+    def feeders(self) -> dict[str, frozenset[str]]:
+        """component -> the components of the topology that send into it."""
+        return {
+            component.name: frozenset(x.component for x in component.inputs) & self.by_name.keys()
+            for component in self.components
+        }
 
     def readers_of(self, component: str) -> set[str]:
         """Names of the components that read a stream of `component`."""
-        return {each.name for each in self.components if component in self.producers_of(each.name)}
+        return {name for name, feeders in self.feeders.items() if component in feeders}
 
     def components_behind(self, component: str) -> frozenset[str]:
         """Names of the components to which something comes from `component`, by whatever way."""
-        found: set[str] = set()
-        left = [component]
-        while left:
-            new = self.readers_of(left.pop()) - found
-            found |= new
-            left += new
-        return frozenset(found)
+        return reachable(component, self.readers_of)
 
     def with_class(self, component: str, class_path: str) -> "TopologySpec":
         """The same topology with another class path of a component."""

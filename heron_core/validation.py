@@ -15,6 +15,8 @@ from heron_core.config import spelling
 from heron_core.config.effects import component_config
 from heron_core.dead_letters import with_errors
 from heron_core.errors import TopologyError, shown
+from heron_core.graph_walks import in_cycles
+from heron_core.naming import others
 from heron_core.topology import (
     SYSTEM_COMPONENT,
     TICK_STREAM,
@@ -47,10 +49,8 @@ def problems(topology: TopologySpec) -> list[str]:
 def check(topology: TopologySpec) -> None:
     """Raise TopologyError with the first problem and the number of the others, if there is one."""
     found = problems(topology)
-    if len(found) == 1:
-        raise TopologyError(found[0])
     if found:
-        raise TopologyError(f"{found[0]} (and {len(found) - 1} more)")
+        raise TopologyError(f"{found[0]}{others(found)}")
 
 
 def check_native(topology: TopologySpec) -> None:
@@ -64,23 +64,12 @@ def check_native(topology: TopologySpec) -> None:
             f"{mode}, and {config.BACKPRESSURE_MODE} is {config.DROP}, which loses tuples: choose"
             " one of them"
         )
-    cycle = _in_cycles(topology)
+    cycle = in_cycles(topology.feeders)
     if cycle:
         raise TopologyError(
             f"{mode}, and {', '.join(sorted(cycle))} send to each other in a circle, through which"
             f" no checkpoint passes: choose {config.ATLEAST_ONCE}"
         )
-
-
-def _in_cycles(topology: TopologySpec) -> set[str]:
-    """The components whose input comes, also by others, from themselves."""
-    left = {each.name for each in topology.components}
-    reads = {name: topology.producers_of(name) for name in left}
-    read = {name: {each for each in left if name in reads[each]} for name in left}
-    # Whoever reads nobody, or is read by nobody, of those that are left is in no circle.
-    while acyclic := {name for name in left if not (reads[name] & left and read[name] & left)}:
-        left -= acyclic
-    return left
 
 
 def shape_problems(component: ComponentSpec) -> list[str]:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
+from heron_core.graph_walks import levels
 from heron_graph.graph import Graph
 
 Pair = tuple[str, str]
@@ -80,18 +81,10 @@ def _forward(names: list[str], pairs: list[Pair], spouts: set[str]) -> list[Pair
 
 def _columns(names: list[str], forward: list[Pair], spouts: set[str]) -> dict[str, int]:
     """name -> column: the longest path from a spout; a bolt without one stands in the second."""
-    sources: dict[str, list[str]] = {name: [] for name in names}
+    sources: dict[str, set[str]] = {name: set() for name in names}
     for source, target in forward:
-        sources[target].append(source)
-    column: dict[str, int] = {}
-    # A topological order: as long as any is left, one of them has all of its sources in a column.
-    left = list(names)
-    while left:
-        name = next(each for each in left if all(source in column for source in sources[each]))
-        left.remove(name)
-        least = 0 if name in spouts else 1
-        column[name] = max([least, *(column[each] + 1 for each in sources[name])])
-    return {name: column[name] for name in names}
+        sources[target].add(source)
+    return levels(sources, {name: 1 for name in names if name not in spouts})
 
 
 def _reduce_crossings(columns: list[list[str]], pairs: list[Pair]) -> None:

@@ -234,7 +234,7 @@ def _instances(topologies: Topologies) -> Iterator[Metric]:
     )
     for each in topologies:
         for pauses in each.stats.paused.values() if each.stats is not None else ():
-            component = pauses.instance.rpartition("[")[0]
+            component = pauses.component
             paused.add_metric((each.name, component, pauses.instance), pauses.paused_secs)
     yield paused
 

@@ -14,6 +14,9 @@ from heron_connectors.spark import frames
 from heron_core import config as keys
 from heron_core.config.effects import SPARK_IDLE, idle_keys
 from heron_core.errors import TopologyError
+from heron_core.graph_walks import a_cycle
+from heron_core.graph_walks import levels as levels_of
+from heron_core.naming import others
 from heron_core.plans import ContainerPlan, InstancePlan, PackingPlan, Resource
 from heron_core.records import replace
 from heron_core.topology import ComponentSpec, TopologySpec
@@ -70,10 +73,9 @@ def compile_topology(topology: TopologySpec) -> Plan:
     """The plan of a checked topology; TopologyError names the first component that cannot run."""
     found = problems(topology)
     if found:
-        more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
-        raise TopologyError(f"{found[0]}{more}")
+        raise TopologyError(f"{found[0]}{others(found)}")
     packing = one_task_a_container(topology)
-    by_component = component_levels(topology)
+    by_component = levels_of(topology.feeders)
     levels: list[list[int]] = [[] for _ in range(max(by_component.values()) + 1)]
     for task, instance in packing.instances.items():
         levels[by_component[instance.component]].append(task)
@@ -93,7 +95,7 @@ def problems(topology: TopologySpec) -> list[str]:
             f"{keys.STATE_BACKEND} is {topology.config[keys.STATE_BACKEND]}: on Spark states are "
             "kept in memory; leave it out, or run it with --engine native"
         )
-    circle = cycle_of(topology)
+    circle = a_cycle(topology.feeders)
     if circle:
         found.append(
             f"bolt {circle[0]!r} reads what it has a part in making ({' -> '.join(circle)}): a "
@@ -101,58 +103,6 @@ def problems(topology: TopologySpec) -> list[str]:
             "--engine native"
         )
     return found
-
-
-def cycle_of(topology: TopologySpec) -> list[str]:
-    """The components along a cycle, the first one again at the end; empty if there is none."""
-    done: set[str] = set()
-    for component in topology.components:
-        found = _cycle_from(topology, component.name, done)
-        if found:
-            return found
-    return []
-
-
-def _cycle_from(topology: TopologySpec, start: str, done: set[str]) -> list[str]:
-    """Depth first along the inputs, without recursion: chains may be long."""
-    path: list[str] = []
-    stack: list[tuple[str, Iterator[str]]] = []
-
-    def enter(name: str) -> None:
-        path.append(name)
-        stack.append((name, iter(sorted(topology.producers_of(name)))))
-
-    if start not in done:
-        enter(start)
-    while stack:
-        name, producers = stack[-1]
-        following = next(producers, None)
-        if following is None:
-            done.add(name)
-            path.pop()
-            stack.pop()
-        elif following in path:
-            # Walked against the stream: turned round it reads as the tuples go.
-            return [following, *reversed(path[path.index(following) :])]
-        elif following not in done:
-            enter(following)
-    return []
-
-
-def component_levels(topology: TopologySpec) -> dict[str, int]:
-    """component -> level, of a topology without cycles."""
-    levels: dict[str, int] = {}
-    waiting = list(topology.components)
-    while waiting:
-        later = []
-        for each in waiting:
-            producers = topology.producers_of(each.name)
-            if all(name in levels for name in producers):
-                levels[each.name] = 1 + max((levels[name] for name in producers), default=-1)
-            else:
-                later.append(each)
-        waiting = later
-    return levels
 
 
 def one_task_a_container(topology: TopologySpec) -> PackingPlan:

@@ -13,6 +13,7 @@ from typing import Any
 
 from heron_connectors.two_phase import TwoPhaseSink
 from heron_core import config as keys
+from heron_core.naming import first_of
 from heron_core.topology import (
     DEFAULT_STREAM,
     ComponentSpec,
@@ -106,17 +107,12 @@ class _Trial:
         twice = [number for number in more if number in expected]
         early = [number for number in more if number not in expected]
         kinds = {"missing": list(missing), "more than once": twice, "seen too early": early}
-        text = "; ".join(f"{kind}: {_some(each)}" for kind, each in kinds.items() if each)
+        text = "; ".join(
+            f"{kind}: {first_of(map(str, sorted(numbers)), NUMBERS_SHOWN)}"
+            for kind, numbers in kinds.items()
+            if numbers
+        )
         raise TesterError(f"{self._sink.__name__} is not exact where {run.name}: {text}")
-
-
-def _some(numbers: list[int]) -> str:
-    shown = ", ".join(map(str, sorted(numbers)[:NUMBERS_SHOWN]))
-    return (
-        f"{shown} and {len(numbers) - NUMBERS_SHOWN} more"
-        if len(numbers) > NUMBERS_SHOWN
-        else shown
-    )
 
 
 def check_two_phase_sink(

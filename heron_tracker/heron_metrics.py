@@ -11,7 +11,7 @@ from heron_tracker.envelope import BadRequest, NotFound
 from heron_tracker.heron_plans import instance_id, instance_ids
 from heron_tracker.heron_query import Timeline
 from heron_tracker.history import Point, timelines, totals
-from heron_tracker.snapshot import TopologySnapshot, component_of
+from heron_tracker.snapshot import TopologySnapshot
 
 Json = dict[str, Any]
 ALL_TIME = -1
@@ -55,13 +55,13 @@ def rows_of(snapshot: TopologySnapshot, wanted: Wanted) -> list[InstanceStats]:
     return [
         each
         for each in snapshot.instances
-        if component_of(each) == wanted.component
+        if each.component == wanted.component
         and (not names or each.instance in names or _heron_id(each) in names)
     ]
 
 
 def _heron_id(instance: InstanceStats) -> str:
-    return instance_id(instance.container, component_of(instance), instance.task)
+    return instance_id(instance.container, instance.component, instance.task)
 
 
 def component_metrics(

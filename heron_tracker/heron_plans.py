@@ -8,6 +8,7 @@ there and empty, so that clients that read it find it.
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from heron_core.graph_walks import levels
 from heron_core.plans import ContainerPlan, InstancePlan, Resource, TopologyState
 from heron_core.topology import ComponentSpec, TopologySpec
 from heron_core.version import version_of_heronpy
@@ -156,19 +157,8 @@ def _outputs(component: ComponentSpec) -> list[Json]:
 
 
 def stages(spec: TopologySpec) -> int:
-    """Streams on the longest path; a cycle is gone round once at most."""
-    longest: dict[str, int] = {}
-
-    def length(name: str, on_path: frozenset[str]) -> int:
-        if name in on_path or name not in spec.by_name:
-            return -1
-        if name not in longest:
-            path = on_path | {name}
-            before = [length(each, path) for each in spec.producers_of(name)]
-            longest[name] = max((each + 1 for each in before), default=0)
-        return longest[name]
-
-    return max((length(each.name, frozenset()) for each in spec.components), default=0)
+    """Streams on the longest path, in which a cycle counts as one component."""
+    return max(levels(spec.feeders).values(), default=0)
 
 
 def packing_plan(snapshot: TopologySnapshot) -> Json:

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 
 from heron_core.instance_series import SERIES, values_of
 from heron_core.stats import InstanceStats
-from heron_tracker.snapshot import component_of
 
 FINE_SECS = 10
 FINE_KEPT_SECS = 3600
@@ -79,7 +78,7 @@ class Recorder:
         self._at = begin
         for each in instances:
             values = self._since_last(each)
-            self._sums.setdefault((component_of(each), each.task), Sums()).add(values)
+            self._sums.setdefault((each.component, each.task), Sums()).add(values)
         self._is_first = False
         return done
 

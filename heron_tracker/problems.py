@@ -14,6 +14,7 @@ from heron_core.algorithms.autoscale.assessment import GROWTH_MAX, needed
 from heron_core.algorithms.autoscale.flow import SKEWED, Demand
 from heron_core.algorithms.autoscale.readings import THROTTLED_MAX
 from heron_core.config import AUTOSCALE_TARGET_UTILIZATION, DEFAULTS
+from heron_core.naming import component_of, first_of
 from heron_core.plans import Phase, TopologyState
 from heron_core.stats import BUSY_SHARE, ComponentStats, InstanceStats, TopologyStats
 from heron_core.topology_events import EventKind, TopologyEvent
@@ -90,7 +91,7 @@ def problems(stats: TopologyStats, at: float | None = None) -> tuple[Problem, ..
         *_cannot_start(stats), *_down(stats), *_stuck(stats), *_restoring(stats),
         *_crashed(stats, at), *_slow(stats), *_failing(stats), *_checkpoints(stats), *_lost(stats),
     )  # fmt: skip
-    held = {each.instance.rpartition("[")[0]: each.share for each in stats.paused.values()}
+    held = {each.component: each.share for each in stats.paused.values()}
 
     def order(each: Problem) -> tuple[int, float]:
         # Between two pauses of its own a bolt is busy, too, and is not the cause.
@@ -127,7 +128,7 @@ def _cannot_start(stats: TopologyStats) -> Iterator[Problem]:
         last = error.strip().splitlines()[-1] if error.strip() else "no reason given"
         yield Problem(
             kind=ProblemKind.CANNOT_START,
-            component=instance.rpartition("[")[0],
+            component=component_of(instance),
             instance=instance,
             what=f"`{instance}` cannot start: {last:.200}",
             cure="fix the component or its dependencies; heronpy keeps retrying",
@@ -161,7 +162,7 @@ def _stuck(stats: TopologyStats) -> Iterator[Problem]:
     for instance, secs in stats.stuck.items():
         yield Problem(
             kind=ProblemKind.STUCK,
-            component=instance.rpartition("[")[0],
+            component=component_of(instance),
             instance=instance,
             what=f"`{instance}` has been in one call of user code for {secs:.0f} s",
             cure="its log has the stack: give what it waits for a timeout",
@@ -192,12 +193,12 @@ def _crashed(stats: TopologyStats, at: float | None) -> Iterator[Problem]:
         there = [
             each.instance for each in stats.instances or () if each.container == last.container
         ]
-        components = dict.fromkeys(each.rpartition("[")[0] for each in there)
+        components = dict.fromkeys(component_of(each) for each in there)
         who = f"`{name}`" if last.instance else f"{name}{_with(there)}"
         often = f", {len(found)} times in {CRASHED_SECS / 60:.0f} minutes" if len(found) > 1 else ""
         yield Problem(
             kind=ProblemKind.CRASHED,
-            component=(last.instance or "").rpartition("[")[0] or next(iter(components), ""),
+            component=component_of(last.instance or "") or next(iter(components), ""),
             instance=name,
             what=f"{who} crashed{often}: {last.what:.200}",
             cure="it was restarted; if it was not killed on purpose, its machine was out of memory"
@@ -208,8 +209,7 @@ def _crashed(stats: TopologyStats, at: float | None) -> Iterator[Problem]:
 
 
 def _with(instances: Sequence[str]) -> str:
-    more = len(instances) - NAMED_MAX
-    named = _named(instances[:NAMED_MAX]) + (f" and {more} more" if more > 0 else "")
+    named = first_of((f"`{each}`" for each in instances), NAMED_MAX)
     return f", with {named}," if instances else ""
 
 
@@ -224,7 +224,7 @@ def _slow(stats: TopologyStats) -> Iterator[Problem]:
         if name in held:
             continue
         share = paused_by.get(name, 0.0)
-        rows = [each for each in stats.instances or () if _component(each) == name and each.up]
+        rows = [each for each in stats.instances or () if each.component == name and each.up]
         is_cause = name in paused_by
         skewed = _hot_key(name, component, is_cause) or _skew(name, rows, is_cause)
         if skewed is not None:
@@ -235,12 +235,8 @@ def _slow(stats: TopologyStats) -> Iterator[Problem]:
             yield _bottleneck(stats, name, rows, 0.0, [])
 
 
-def _component(instance: InstanceStats) -> str:
-    return instance.instance.rpartition("[")[0]
-
-
 def _names_of(component: str, stats: TopologyStats) -> set[str]:
-    return {each.instance for each in stats.instances or () if _component(each) == component}
+    return {each.instance for each in stats.instances or () if each.component == component}
 
 
 def _paused_shares(stats: TopologyStats) -> Mapping[str, float]:
@@ -249,7 +245,7 @@ def _paused_shares(stats: TopologyStats) -> Mapping[str, float]:
     found: dict[str, float] = {}
     for pauses in stats.paused.values():
         for cause in pauses.because_of:
-            name = cause.rpartition("[")[0]
+            name = component_of(cause)
             found[name] = max(found.get(name, 0.0), pauses.share)
     return found
 
@@ -259,17 +255,17 @@ def _held_back(stats: TopologyStats) -> set[str]:
     return {
         name
         for pauses in stats.paused.values()
-        for name in [pauses.instance.rpartition("[")[0]]
-        if any(cause.rpartition("[")[0] != name for cause in pauses.because_of)
+        for name in [pauses.component]
+        if any(component_of(cause) != name for cause in pauses.because_of)
     }
 
 
 def _paused_names(stats: TopologyStats, cause: str) -> list[str]:
     """The components whose instances wait for `cause`."""
     waiting = {
-        pauses.instance.rpartition("[")[0]
+        pauses.component
         for pauses in stats.paused.values()
-        if any(each.rpartition("[")[0] == cause for each in pauses.because_of)
+        if any(component_of(each) == cause for each in pauses.because_of)
     }
     return [name for name in stats.components if name in waiting]
 

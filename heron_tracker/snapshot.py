@@ -124,11 +124,6 @@ class TopologySnapshot:
         return found.host if found is not None else self.host
 
 
-def component_of(instance: InstanceStats) -> str:
-    """The name of its component: of component[index]."""
-    return instance.component
-
-
 def snapshot_of(name: str, nodes: Nodes, alive: bool) -> TopologySnapshot:
     """What the nodes say, without stats; a malformed one is named in `trouble`."""
     troubles: list[str] = []

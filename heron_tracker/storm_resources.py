@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 
 from heron_core.plans import ContainerPlan, Resource
 from heron_tracker.heron_plans import log_file
-from heron_tracker.snapshot import TopologySnapshot, component_of
+from heron_tracker.snapshot import TopologySnapshot
 
 Json = dict[str, Any]
 MEGABYTE = 2**20
@@ -85,7 +85,7 @@ def workers(snapshot: TopologySnapshot, base_url: str, pretty: Any) -> list[Json
 
 def error_location(snapshot: TopologySnapshot, component: str, base_url: str) -> Json:
     """Where a component's last error was, if it had one; when is not known."""
-    failing = [x for x in snapshot.instances if x.errors and component_of(x) == component]
+    failing = [x for x in snapshot.instances if x.errors and x.component == component]
     where: Json = {"errorHost": "", "errorPort": None, "errorWorkerLogLink": ""}
     if failing:
         one = max(failing, key=lambda each: each.errors)

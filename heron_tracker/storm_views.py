@@ -17,7 +17,7 @@ from heron_core.version import version_of_heronpy
 from heron_tracker.config_view import shown_config
 from heron_tracker.envelope import NotFound
 from heron_tracker.heron_plans import log_file
-from heron_tracker.snapshot import TopologySnapshot, component_of
+from heron_tracker.snapshot import TopologySnapshot
 from heron_tracker.storm_resources import (
     DISPLAY,
     cluster_resources,
@@ -289,7 +289,7 @@ def component(
         "executorStats": [
             _executor(snapshot, spec, each, base_url)
             for each in snapshot.instances
-            if component_of(each) == name
+            if each.component == name
         ],
         "componentErrors": [{"error": stats.last_error}] if stats.last_error else [],
     }

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 from msgspec import Struct, field
 
 from heron_core.errors import HeronError
+from heron_core.naming import first_of
 from heron_core.operations import Kind, Operation
 from heron_core.plans import (
     MASTER_CONTAINER,
@@ -53,7 +54,6 @@ BACK_SECS = 120.0
 """How long a container that was restarted on a cluster may take to be back."""
 ROOM_SECS = 60.0
 """How long a cluster may take to enlarge containers that run; one that has room does at once."""
-NAMED_MAX = 5
 HOLD_SECS = 300.0
 """After the checkpoint of a savepoint no other is to come before the end; copying may take long. If
 nobody ends the topology, they go on after this."""
@@ -423,5 +423,4 @@ def _is_under_way(stats: TopologyStats) -> bool:
 
 def _waiting_for(update: UpdateStats) -> str:
     text, names = UPDATE_STEPS[update.stage or UpdateStage.CONTAINERS], update.waiting_for
-    more = f" and {len(names) - NAMED_MAX} more" if len(names) > NAMED_MAX else ""
-    return text + (f": {', '.join(names[:NAMED_MAX])}{more}" if names else "")
+    return text + (f": {first_of(names)}" if names else "")

@@ -3,6 +3,7 @@
 from collections.abc import Set
 from functools import partial
 
+from heron_core.naming import NAMED_MAX
 from heron_core.plans import PackingPlan, Phase, PhysicalPlan, Restore, instance_name
 from heron_core.records import replace
 from heron_core.stats import CheckpointStats
@@ -16,7 +17,7 @@ from heron_core.wire.messages import (
 from heron_engine.topology_master.checkpoints import Checkpoints
 from heron_engine.topology_master.options import Options
 from heron_engine.topology_master.recovery import Recovery
-from heron_engine.topology_master.update.record import NAMED_MAX, CheckpointView
+from heron_engine.topology_master.update.record import CheckpointView
 
 
 class EffectivelyOnce:

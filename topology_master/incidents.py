@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Set
 from typing import Any
 
 from heron_core.exit_codes import ENDED_IN_ORDER
+from heron_core.naming import first_of
 from heron_core.plans import PackingPlan, instance_name
 from heron_core.topology_events import (
     EVENTS_MAX,
@@ -137,7 +138,7 @@ class Incidents:
                     lasting[cause] = max(lasting.get(cause, 0.0), each.this_pause_secs)
         for cause, names in paused_by.items():
             if lasting[cause] >= PAUSE_EVENT_SECS and cause not in self._paused_by:
-                self._paused_by[cause] = _listed(names)
+                self._paused_by[cause] = first_of(names, NAMED_MAX)
                 what = f"cannot keep up: it pauses {self._paused_by[cause]}"
                 why = f"for {lasting[cause]:.0f} s so far"
                 self.record(now, EventKind.PAUSE, what, why, instance=(cause, packing))
@@ -158,7 +159,7 @@ class Incidents:
                 for task, where in packing.container_of.items()
                 if where == container
             ]
-            what = f"is down, with {_listed(instances)}"
+            what = f"is down, with {first_of(instances, NAMED_MAX)}"
             self.record(now, EventKind.DOWN, what, why, container)
         for container in sorted(self._silent - silent):
             self.record(now, EventKind.UP, "is there again", container=container)
@@ -172,8 +173,3 @@ class Incidents:
 
 def _kind_of(reason: str) -> EventKind:
     return EventKind.RESTART if reason.startswith(ENDED_IN_ORDER) else EventKind.CRASH
-
-
-def _listed(names: list[str]) -> str:
-    more = len(names) - NAMED_MAX
-    return ", ".join(names[:NAMED_MAX]) + (f" and {more} more" if more > 0 else "")

@@ -36,7 +36,6 @@ from heron_engine.scheduler.registration import is_alive
 from heron_engine.scheduler.user_folder import Home
 from heron_io.master_client import NoAnswer
 from heron_tracker.problems import headline
-from heron_tracker.snapshot import component_of
 
 EVENTS_SHOWN = 10
 
@@ -124,7 +123,7 @@ def _ask(target: Target, name: str, component: str | None, every: bool) -> Numbe
     _check_component(found, name, component)
     rows = found.instances or ()
     wanted = found.components if every else () if component is None else (component,)
-    instances = {each: [x for x in rows if component_of(x) == each] for each in wanted}
+    instances = {each: [x for x in rows if x.component == each] for each in wanted}
     asked = None if component is None else tuple(instances[component])
     return Numbers(
         replace(found, instances=asked), instances, waiting, headline(found, time.time())

@@ -4,9 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-SHOWN_CHARACTERS = 60
-"""Of a value that does not fit."""
-
 
 @dataclass(frozen=True, slots=True)
 class Column:
@@ -40,13 +37,6 @@ class Dialect(Protocol):
     def kind_of(self, declared: str | None, values: Sequence[Any]) -> str | None:
         """The type of a new column of a declared type, or else for these values; None if it is not
         known yet."""
-
-
-def described_problem(name: str, value: Any, why: str) -> str:
-    """A problem with the field and a short form of its value."""
-    shown = repr(value)
-    shown = shown if len(shown) <= SHOWN_CHARACTERS else f"{shown[:SHOWN_CHARACTERS]}…"
-    return f"{name}={shown}: {why}"
 
 
 def is_half_a_character(text: str) -> bool:

@@ -15,7 +15,7 @@ from hashlib import sha256
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from heron_connectors.database.columns import Column, Dialect, described_problem
+from heron_connectors.database.columns import Column, Dialect
 from heron_connectors.database.postgres_columns import Postgres
 from heron_connectors.database.refusals import (
     CREATE_REFUSALS,
@@ -29,7 +29,7 @@ from heron_connectors.tables.row_tables import MERGE, REFUSE
 from heron_connectors.transactions import TransactionId, number_of_run
 from heron_connectors.two_phase import WriteAheadSink
 from heron_connectors.writable_folders import check_file
-from heron_core.errors import ComponentError
+from heron_core.errors import ComponentError, problem_with
 
 if TYPE_CHECKING:
     from heron_api.topology_context import TopologyContext
@@ -233,7 +233,7 @@ class DatabaseSink(WriteAheadSink):
         if self._module is sqlite3:
             for name, value in zip(tup.fields, tup.values, strict=True):
                 if problem := problem_of_value(value):
-                    raise ValueError(described_problem(name, value, problem))
+                    raise ValueError(problem_with(name, value, problem))
         return list(tup.values)
 
     def pre_commit(self, transaction: list[Any], transaction_id: TransactionId) -> list[Any]:
@@ -279,7 +279,7 @@ class DatabaseSink(WriteAheadSink):
             else:
                 why = self._dialect.problem(column, value)
             if why:
-                return described_problem(name, value, why)
+                return problem_with(name, value, why)
         return ""
 
     def commit(self, prepared: Sequence[Any], transaction_id: TransactionId) -> None:

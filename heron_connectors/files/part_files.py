@@ -28,7 +28,7 @@ from heron_connectors.folder_lock import FolderLock
 from heron_connectors.ids import Id, Ids
 from heron_connectors.tables.row_tables import PURPOSE
 from heron_connectors.transactions import new_writer
-from heron_core.errors import ComponentError
+from heron_core.errors import SHORT_CHARACTERS_MAX, ComponentError, problem_with, shown
 from heron_core.optional_packages import needed
 from heron_io.atomic_files import remove, replace_whole, sync_folder, write_synced
 
@@ -38,8 +38,6 @@ HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
 """What Hive, and so Spark and Arrow, call the folder of rows without a value."""
 NAME_BYTES_MAX = 255
 """Of a file or folder on every usual file system."""
-SHOWN_CHARACTERS = 60
-"""Of a value in a message."""
 PENDING = ".pending"
 TEMPORARY = ".tmp"
 BORN = 13
@@ -79,9 +77,9 @@ class PartFiles:
         )
         if len(longest) > NAME_BYTES_MAX:
             raise ComponentError(
-                f"the name of component {component[:SHOWN_CHARACTERS]!r}… is too long for files of"
-                f" its output: the longest would have {len(longest)} bytes, and {NAME_BYTES_MAX} is"
-                " the limit"
+                f"the name of component {shown(component, SHORT_CHARACTERS_MAX)} is too long for"
+                f" files of its output: the longest would have {len(longest)} bytes, and"
+                f" {NAME_BYTES_MAX} is the limit"
             )
         path = os.path.join(folder, f".{self._writer}.lock")
         self._lock = FolderLock(path, self._writer, self._incarnation)
@@ -266,26 +264,19 @@ def _partition_folder(name: str, value: Any) -> str:
         return f"{quote(name, safe='')}={HIVE_NULL}"
     text = str(value)
     if isinstance(value, (bytes, bytearray, list, tuple, dict, set, frozenset)):
-        raise ValueError(f"{name}={_shown(value)}: a {type(value).__name__} is not a folder's name")
+        why = f"a {type(value).__name__} is not a folder's name"
+        raise ValueError(problem_with(name, value, why))
     if text in ("", HIVE_NULL):
         raise ValueError(f"{name}={text!r}: that folder has the rows without a value")
     try:
         found = f"{quote(name, safe='')}={quote(text, safe=' ')}"
     except UnicodeEncodeError:
-        raise ValueError(
-            f"{name}={_shown(value)}: half a character is not a folder's name"
-        ) from None
+        why = "half a character is not a folder's name"
+        raise ValueError(problem_with(name, value, why)) from None
     if len(found) > NAME_BYTES_MAX:
-        raise ValueError(
-            f"{name}={_shown(value)}: its folder's name would have {len(found)} bytes, and"
-            f" {NAME_BYTES_MAX} is the limit"
-        )
+        why = f"its folder's name would have {len(found)} bytes, and {NAME_BYTES_MAX} is the limit"
+        raise ValueError(problem_with(name, value, why))
     return found
-
-
-def _shown(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= SHOWN_CHARACTERS else f"{text[:SHOWN_CHARACTERS]}…"
 
 
 def check_id(field: str, value: Any) -> Id:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct, field
 
+from heron_core.graph_walks import levels
 from heron_core.topology import TopologySpec
 from heron_core.wire.messages import QuiescenceReport
 
@@ -151,15 +152,9 @@ class TerminationDetector(Struct):
 
 def finish_order(topology: TopologySpec, tasks_of: Mapping[str, list[int]]) -> list[frozenset[int]]:
     """Tasks of the bolts, level by level: each after all that feed it (a cycle counts as one)."""
-    level: dict[str, int] = {each.name: 0 for each in topology.components if each.is_spout}
-    bolts = [each for each in topology.components if not each.is_spout]
-    # As many rounds as there are bolts settle any graph without cycles; in a cycle the levels
-    # would grow for ever, so they stop there.
-    for _ in bolts:
-        for bolt in bolts:
-            sources = [level[each.component] for each in bolt.inputs if each.component in level]
-            level[bolt.name] = min(max(sources, default=0) + 1, len(bolts))
+    bolts = [each.name for each in topology.components if not each.is_spout]
+    level = levels(topology.feeders, dict.fromkeys(bolts, 1))
     tasks_by_level: dict[int, set[int]] = {}
     for bolt in bolts:
-        tasks_by_level.setdefault(level[bolt.name], set()).update(tasks_of[bolt.name])
+        tasks_by_level.setdefault(level[bolt], set()).update(tasks_of[bolt])
     return [frozenset(tasks_by_level[number]) for number in sorted(tasks_by_level)]

@@ -10,14 +10,13 @@ from collections.abc import Collection, Mapping, Sequence
 from msgspec import Struct, field
 
 from heron_core.errors import HeronError
+from heron_core.naming import first_of
 from heron_core.plans import PackingPlan
 from heron_core.records import replace
 from heron_core.state.description import Contents, Description, SavedComponent
 from heron_core.state.parts import KeyRange, not_divisible
 
 STATE = "state"
-NAMED_MAX = 5
-"""Of components that differ, so many are named."""
 
 
 class Source(Struct, frozen=True):
@@ -160,10 +159,10 @@ class _Saved(Struct, frozen=True):
         ]
         if gone and not allowed:
             new = [name for name in packing.tasks_of if name not in components]
-            theirs = f"it has {_some(new)} instead" if new else f"it has {_some(packing.tasks_of)}"
+            theirs = f"it has {first_of(new or packing.tasks_of)}{' instead' if new else ''}"
             raise HeronError(
                 f"{self.where} was saved by the topology {self.description.topology} and has "
-                f"{self._held_by(gone)} of {_some(gone)}, which {packing.topology} has not "
+                f"{self._held_by(gone)} of {first_of(gone)}, which {packing.topology} has not "
                 f"({theirs}): restore it into the topology that it is of, "
                 "or drop that state by --allow-non-restored"
             )
@@ -187,9 +186,3 @@ class _Saved(Struct, frozen=True):
             if self._has_input(former):
                 return ()
         return sources_of(former.tasks, key_range)
-
-
-def _some(names: "Sequence[str] | Mapping[str, object]") -> str:
-    shown = list(names)[:NAMED_MAX]
-    more = len(names) - len(shown)
-    return ", ".join(shown) + (f" and {more} more" if more else "")

@@ -6,6 +6,7 @@ from typing import Any
 
 from heron_core import config as keys
 from heron_core.config import CPU_MAP, RAM_MAP
+from heron_core.naming import others
 from heron_core.plans import MIB
 from heron_core.records import replace
 from heron_core.storm_settings import with_entries
@@ -115,8 +116,7 @@ class _Origin:
 def _check(spec: TopologySpec, definition: TopologyDefinition) -> None:
     found = problems(spec)
     if found:
-        more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
-        raise _position_of(found[0], definition).wrong(f"{found[0]}{more}")
+        raise _position_of(found[0], definition).wrong(f"{found[0]}{others(found)}")
 
 
 def _position_of(problem: str, definition: TopologyDefinition) -> FilePosition:

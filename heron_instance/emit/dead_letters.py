@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from heron_api.user_errors import users_traceback
 from heron_core.dead_letters import CALL_FIELDS, ERRORS
+from heron_core.naming import component_of
 from heron_frontends.adapters.batch_values import Misfit
 from heron_instance.input.anchors import SharedAnchorState
 from heron_instance.input.raised import line_of
@@ -77,7 +78,7 @@ class DeadLetters:
         """`instance`: component[index]; `retries`: how often a tuple that is tracked fails and
         comes again, before it is given up; `wall_ms`: since 1970."""
         self._instance = instance
-        self._component = instance.rpartition("[")[0]
+        self._component = component_of(instance)
         self._emit = emit
         self._next_id = next_id
         self._wall_ms = wall_ms

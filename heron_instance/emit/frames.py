@@ -13,7 +13,8 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import types
 
-from heron_core.field_types import SHOWN_CHARACTERS, fits_of
+from heron_core.errors import SHORT_CHARACTERS_MAX
+from heron_core.field_types import fits_of
 from heron_core.topology import StreamSpec
 from heron_core.validation import choices
 from heron_core.wire.columns import column_of, field_left_out, first_line, schema_of
@@ -83,7 +84,7 @@ def _of_list(label: str, values: Sequence[Any], text: str, kind: pa.DataType) ->
         values = list(map(_as_python_has_it, values))
     for each in values:
         if each is not None and not fits(each):
-            shown = textwrap.shorten(repr(each), SHOWN_CHARACTERS, placeholder="…")
+            shown = textwrap.shorten(repr(each), SHORT_CHARACTERS_MAX, placeholder="…")
             got = f"a {type(each).__name__}: {shown}"
             raise TypeError(f"{label} is declared as {text}, but the frame has {got}")
     return column_of(values, kind)

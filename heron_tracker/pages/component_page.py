@@ -28,7 +28,7 @@ from heron_tracker.pages.sample_panel import SamplePanel
 from heron_tracker.pages.tables import LiveTable
 from heron_tracker.pages.texts import plain
 from heron_tracker.service import Service
-from heron_tracker.snapshot import TopologySnapshot, component_of
+from heron_tracker.snapshot import TopologySnapshot
 
 CHART_SECS = 10.0
 """Between two looks at the history, which has a point every ten seconds."""
@@ -122,6 +122,4 @@ class _LatencyChart:
 
 
 def _names(snapshot: TopologySnapshot, component: str) -> dict[int, str]:
-    return {
-        each.task: each.instance for each in snapshot.instances if component_of(each) == component
-    }
+    return {each.task: each.instance for each in snapshot.instances if each.component == component}

@@ -21,7 +21,7 @@ from heron_tracker.pages.texts import (
     size,
 )
 from heron_tracker.pages.topology_view import age_cell, busy_cell, count_cell, latency_cell
-from heron_tracker.snapshot import TopologySnapshot, component_of
+from heron_tracker.snapshot import TopologySnapshot
 
 TASKS = (
     Column("instance", "Instance"),
@@ -73,7 +73,7 @@ def component_page(
 ) -> ComponentPage:
     """The page; `now` in seconds since 1970."""
     own = [(problem, at) for problem, at in found if problem.component == name]
-    rows = [each for each in snapshot.instances if component_of(each) == name]
+    rows = [each for each in snapshot.instances if each.component == name]
     return ComponentPage(
         own[0][0].sentence if own else f"`{name}`: nothing is wrong with it",
         TONES[own[0][0].kind] if own else GOOD,

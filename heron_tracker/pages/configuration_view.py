@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from heron_core.errors import shortened
 from heron_core.topology import TopologySpec
 from heron_graph.graph import grouping_text
 from heron_tracker.config_view import shown_config
@@ -73,7 +74,7 @@ def _config(spec: TopologySpec) -> tuple[Row, ...]:
 
 def _text(value: Any) -> str:
     text = value if isinstance(value, str) else json.dumps(value, default=str)
-    return text if len(text) <= VALUE_CHARACTERS_MAX else text[:VALUE_CHARACTERS_MAX] + " …"
+    return shortened(text, VALUE_CHARACTERS_MAX)
 
 
 def _streams(spec: TopologySpec) -> tuple[Row, ...]:

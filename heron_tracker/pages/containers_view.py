@@ -9,7 +9,7 @@ from heron_tracker.pages.links import component_page, topology_page
 from heron_tracker.pages.network_view import instance_cells, network_table, secs_between
 from heron_tracker.pages.texts import NOTHING, duration, number, share, size
 from heron_tracker.pages.topology_view import busy_cell, count_cell
-from heron_tracker.snapshot import TopologySnapshot, component_of
+from heron_tracker.snapshot import TopologySnapshot
 
 CONTAINERS = (
     Column("container", "Container", is_number=True),
@@ -111,7 +111,7 @@ def _container(snapshot: TopologySnapshot, plan: ContainerPlan) -> Row:
 
 
 def _process(snapshot: TopologySnapshot, each: InstanceStats, network: dict[str, Cell]) -> Row:
-    component = component_of(each)
+    component = each.component
     log = f"{component}-{each.task}.log"
     return Row(
         each.instance,

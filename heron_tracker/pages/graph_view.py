@@ -160,7 +160,7 @@ def _paused_by(stats: TopologyStats | None) -> dict[str, tuple[str, ...]]:
     found: dict[str, dict[str, None]] = {}
     for each in stats.paused.values() if stats is not None else ():
         if each.because_of:
-            causes = found.setdefault(each.instance.rpartition("[")[0], {})
+            causes = found.setdefault(each.component, {})
             causes.update(dict.fromkeys(each.because_of))
     return {name: tuple(causes) for name, causes in found.items()}
 

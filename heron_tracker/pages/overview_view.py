@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from heron_core.naming import others
 from heron_core.plans import TopologyState
 from heron_core.stats import TopologyStats
 from heron_tracker.pages.cells import BAD, GOOD, QUIET, TONES, WARNING, Cell, Column, Row, Table
@@ -107,14 +108,13 @@ def problem_card(topology: str, problem: Problem, at: float, now: float) -> Prob
 
 def _row(snapshot: TopologySnapshot, problems: Found, now: float) -> Row:
     worst = problems[0] if problems else None
-    more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
     return Row(
         snapshot.name,
         {
             "name": Cell(snapshot.name, href=topology_page(snapshot.name)),
             "state": Cell(snapshot.state, tone=STATE_TONES.get(snapshot.state, QUIET)),
             "problem": Cell(
-                plain(standing(snapshot, problems)) + more,
+                plain(standing(snapshot, problems)) + others(problems),
                 tone=TONES[worst[0].kind] if worst else QUIET,
             ),
             "since": Cell(worst[1], since(worst[1], now).removeprefix("since "))

@@ -108,7 +108,7 @@ def components_table(snapshot: TopologySnapshot, found: Found) -> Table:
     for name, each in snapshot.components.items():
         problem = matters.get(name)
         paused = any(
-            pause.because_of and pause.instance.rpartition("[")[0] == name
+            pause.because_of and pause.component == name
             for pause in (snapshot.stats.paused.values() if snapshot.stats else ())
         )
         matter = problem.kind.value if problem else "paused" if paused else "ok"

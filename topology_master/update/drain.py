@@ -14,9 +14,10 @@ Where no checkpoints are taken, an update waits until no tuple is in flight. It 
 from collections.abc import Set
 from enum import Enum
 
+from heron_core.naming import first_of
 from heron_core.plans import leaving
 from heron_engine.topology_master.update.moved_states import moving
-from heron_engine.topology_master.update.record import MasterView, Update, listed, names, names_of
+from heron_engine.topology_master.update.record import MasterView, Update, names, names_of
 
 STILL_SECS = 1.0
 """Nothing has moved for so long: acks that are on the way arrive within milliseconds."""
@@ -69,7 +70,7 @@ def why_undrained(found: Outcome, update: Update, view: MasterView, now: float) 
     if found is Outcome.HELD_UP:
         paused = names_of(view.packing, view.detector.paused())
         return f"back-pressure still held {paused} {after}: proceeding with tuples in flight"
-    return f"still draining {after} ({listed(undrained(view))}): proceeding"
+    return f"still draining {after} ({first_of(undrained(view))}): proceeding"
 
 
 def spouts_that_end(update: Update, view: MasterView) -> str:

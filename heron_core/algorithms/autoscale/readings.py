@@ -192,7 +192,7 @@ def readings_of(stats: TopologyStats, pending_max: Mapping[str, int]) -> Reading
         tasks={each.task: _reading(each, paused.get(each.task, 0.0), pending_max) for each in rows},
         unsteady=_unsteady(stats, rows),
         hot_keys=hot_keys(stats),
-        fixed_state=frozenset(_component(each) for each in rows if each.fixed_state),
+        fixed_state=frozenset(each.component for each in rows if each.fixed_state),
     )
 
 
@@ -217,7 +217,7 @@ def _unsteady(stats: TopologyStats, rows: Iterable[InstanceStats]) -> str:
 
 
 def _reading(each: InstanceStats, paused_secs: float, pending_max: Mapping[str, int]) -> Reading:
-    component = _component(each)
+    component = each.component
     most = pending_max.get(component)
     return Reading(
         component=component,
@@ -228,7 +228,3 @@ def _reading(each: InstanceStats, paused_secs: float, pending_max: Mapping[str, 
         paused_secs=paused_secs,
         is_full=most is not None and each.pending >= PENDING_FULL * most,
     )
-
-
-def _component(each: InstanceStats) -> str:
-    return each.instance.rpartition("[")[0]

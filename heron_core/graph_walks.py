@@ -1,0 +1,65 @@
+"""Walks over a directed graph that may have cycles, given as node -> the nodes that feed it. Pure.
+
+No walk is recursive: a chain of components may be long.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Set
+
+Feeders = Mapping[str, Set[str]]
+"""node -> the nodes that feed it, all of them nodes as well."""
+
+
+def reachable(start: str, following: Callable[[str], Iterable[str]]) -> frozenset[str]:
+    """The nodes to which a way of at least one step leads; `start` is one only if it is in a
+    cycle."""
+    reached: set[str] = set()
+    ahead = [start]
+    while ahead:
+        new = set(following(ahead.pop())) - reached
+        reached |= new
+        ahead += new
+    return frozenset(reached)
+
+
+def in_cycles(feeders: Feeders) -> list[str]:
+    """The nodes that feed themselves, directly or by others, in order."""
+    return [name for name in feeders if name in reachable(name, feeders.__getitem__)]
+
+
+def a_cycle(feeders: Feeders) -> list[str]:
+    """The nodes along a shortest cycle through the first node that is in one, in the direction in
+    which it is fed, the first node again at the end; empty if there is no cycle."""
+    start = next(iter(in_cycles(feeders)), "")
+    paths = [[start]] if start else []
+    seen: set[str] = set()
+    for path in paths:
+        for feeder in sorted(feeders[path[0]] - seen):
+            if feeder == start:
+                return [start, *path]
+            seen.add(feeder)
+            paths.append([feeder, *path])
+    return []
+
+
+def outside_feeders(feeders: Feeders) -> dict[str, frozenset[str]]:
+    """node -> the nodes that feed it, or a cycle that it is part of, from outside of that cycle."""
+    above = {name: reachable(name, feeders.__getitem__) for name in feeders}
+    outside = {}
+    for name in feeders:
+        cycle = {name, *(other for other in above[name] if name in above[other])}
+        outside[name] = frozenset().union(*(feeders[each] for each in cycle)) - cycle
+    return outside
+
+
+def levels(feeders: Feeders, least: Mapping[str, int] | None = None) -> dict[str, int]:
+    """node -> the length of the longest way to it, in which a cycle counts as one node; `least`:
+    the level below which a node does not stand."""
+    known, outside = least or {}, outside_feeders(feeders)
+    level: dict[str, int] = {}
+    while left := [name for name in feeders if name not in level]:
+        level |= {
+            name: max([known.get(name, 0), *(level[each] + 1 for each in outside[name])])
+            for name in left
+            if outside[name] <= level.keys()
+        }
+    return {name: level[name] for name in feeders}
