@@ -36,7 +36,7 @@ def config_layer(config: Config) -> dict[str, Any]:
     Without this, -w 3 would lose to a `topology.stmgrs: 1` of the topology, which lies below.
     """
     if config.get(keys.STORM_WORKERS) is not None:
-        keys.whole_number(config, keys.STORM_WORKERS, 1)
+        keys.value_of(config, keys.STORM_WORKERS)
     merged = keys.with_defaults(config)
     ours = {
         own: merged[own]
@@ -135,7 +135,7 @@ def refuse_autoscaling(topology: TopologySpec, where: str) -> None:
 
 def note_warm_containers(topology: TopologySpec, kind: str) -> None:
     """Say so if containers are to wait where none can; TopologyError if their number is none."""
-    if keys.whole_number(keys.with_defaults(topology.config), keys.WARM_CONTAINERS, 0):
+    if keys.value_of(keys.with_defaults(topology.config), keys.WARM_CONTAINERS):
         click.echo(
             f"{keys.WARM_CONTAINERS} has no effect with the scheduler {kind}, only with yarn",
             err=True,

@@ -19,7 +19,7 @@ from heron_core.config import (
     STORM_OTHER_MEMORY_MB,
     STORM_TASKS,
     STORM_TASKS_MAX,
-    whole_number,
+    value_of,
 )
 from heron_core.config.readers import positive
 from heron_core.errors import TopologyError, shown
@@ -54,7 +54,7 @@ def instances_of(config: Config, component: ComponentSpec) -> int:
     merged = {**config, **component.config}
     number = component.parallelism
     if merged.get(STORM_TASKS) is not None:
-        number = whole_number(merged, STORM_TASKS, 1)
+        number = value_of(merged, STORM_TASKS)
     most = instances_limit(config, component)
     # Whether a parallelism is a number, others say.
     return number if most is None or type(number) is not int else min(number, most)
@@ -65,7 +65,7 @@ def instances_limit(config: Config, component: ComponentSpec) -> int | None:
     merged = {**config, **component.config}
     if merged.get(STORM_TASKS_MAX) is None:
         return None
-    return whole_number(merged, STORM_TASKS_MAX, 1)
+    return int(value_of(merged, STORM_TASKS_MAX))
 
 
 def check_limits(topology: TopologySpec, numbers: Mapping[str, int]) -> None:

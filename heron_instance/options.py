@@ -55,15 +55,15 @@ class Options(Struct, frozen=True):
         hooks = merged.get(keys.AUTO_TASK_HOOKS) or ()
         return Options(
             tracked=keys.reliability(merged) == keys.ATLEAST_ONCE,
-            max_spout_pending=keys.whole_number(merged, keys.MAX_SPOUT_PENDING, 1),
-            linger_secs=keys.whole_number(merged, keys.LINGER_MS, 0) / 1000,
-            batch_tuples=keys.whole_number(merged, keys.BATCH_TUPLES, 1),
-            batch_bytes=keys.whole_number(merged, keys.BATCH_BYTES, 1),
-            message_bytes_max=keys.whole_number(merged, keys.MESSAGE_BYTES_MAX, 1),
+            max_spout_pending=keys.value_of(merged, keys.MAX_SPOUT_PENDING),
+            linger_secs=keys.value_of(merged, keys.LINGER_MS) / 1000,
+            batch_tuples=keys.value_of(merged, keys.BATCH_TUPLES),
+            batch_bytes=keys.value_of(merged, keys.BATCH_BYTES),
+            message_bytes_max=keys.value_of(merged, keys.MESSAGE_BYTES_MAX),
             pickles=keys.flag(merged, keys.VALUES_PICKLE),
             serializer=merged.get(keys.SERIALIZER_CLASSNAME),
             task_hooks=(hooks,) if isinstance(hooks, str) else tuple(hooks),
-            metrics_interval_secs=keys.whole_number(merged, keys.METRICS_INTERVAL_MS, 10) / 1000,
+            metrics_interval_secs=keys.value_of(merged, keys.METRICS_INTERVAL_MS) / 1000,
             message_timeout_secs=keys.seconds(merged, keys.MESSAGE_TIMEOUT_SECS)
             if keys.flag(merged, keys.ENABLE_MESSAGE_TIMEOUTS)
             else math.inf,
@@ -72,12 +72,12 @@ class Options(Struct, frozen=True):
             stops_on_exception=keys.stops_on_exception(merged),
             retries=keys.retry_policy(merged),
             state_backend=keys.state_backend(merged),
-            async_capacity=keys.whole_number(merged, keys.ASYNC_CAPACITY, 1),
+            async_capacity=keys.value_of(merged, keys.ASYNC_CAPACITY),
             async_ordered=keys.flag(merged, keys.ASYNC_ORDERED),
-            async_timeout_secs=keys.whole_number(merged, keys.ASYNC_TIMEOUT_MS, 1) / 1000,
+            async_timeout_secs=keys.value_of(merged, keys.ASYNC_TIMEOUT_MS) / 1000,
             debug=keys.flag(merged, keys.DEBUG),
             stuck_secs=keys.seconds(merged, keys.STUCK_REPORT_SECS),
-            overtakes=keys.whole_number(merged, keys.ALIGNED_TIMEOUT_MS, -1) >= 0,
+            overtakes=keys.value_of(merged, keys.ALIGNED_TIMEOUT_MS) >= 0,
             trace_sample=keys.trace_sample(merged),
             samples_keys=keys.flag(merged, keys.SKEW_SAMPLE),
         )

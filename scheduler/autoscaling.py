@@ -156,5 +156,5 @@ def pending_limits(topology: TopologySpec) -> dict[str, int]:
     for each in topology.components:
         config = keys.with_defaults(component_config(topology.config, each.config))
         if each.is_spout and keys.reliability(config) == keys.ATLEAST_ONCE:
-            limits[each.name] = keys.whole_number(config, keys.MAX_SPOUT_PENDING, 1)
+            limits[each.name] = keys.value_of(config, keys.MAX_SPOUT_PENDING)
     return limits

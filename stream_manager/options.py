@@ -56,17 +56,17 @@ class Options(Struct, frozen=True):
         """The options in a topology's config; TopologyError if a value is bad."""
         merged = keys.with_defaults(config)
         expire = keys.flag(merged, keys.ENABLE_MESSAGE_TIMEOUTS)
-        interval_ms = keys.whole_number(merged, keys.METRICS_INTERVAL_MS, 10)
+        interval_ms = keys.value_of(merged, keys.METRICS_INTERVAL_MS)
         return Options(
             message_timeout_secs=keys.seconds(merged, keys.MESSAGE_TIMEOUT_SECS)
             if expire
             else None,
             backpressure=keys.backpressure_mode(merged),
-            high_water_bytes=keys.whole_number(merged, keys.BACKPRESSURE_HIGH_BYTES, 1),
-            low_water_bytes=keys.whole_number(merged, keys.BACKPRESSURE_LOW_BYTES, 0),
+            high_water_bytes=keys.value_of(merged, keys.BACKPRESSURE_HIGH_BYTES),
+            low_water_bytes=keys.value_of(merged, keys.BACKPRESSURE_LOW_BYTES),
             high_water_tuples=keys.backpressure_tuples(merged),
-            target_secs=keys.whole_number(merged, keys.BACKPRESSURE_TARGET_MS, 1) / 1000,
-            frame_bytes_max=keys.whole_number(merged, keys.MESSAGE_BYTES_MAX, 1) + BUFFER_BYTES_MAX,
+            target_secs=keys.value_of(merged, keys.BACKPRESSURE_TARGET_MS) / 1000,
+            frame_bytes_max=keys.value_of(merged, keys.MESSAGE_BYTES_MAX) + BUFFER_BYTES_MAX,
             checkpoints=keys.takes_checkpoints(merged),
             aligned_timeout_secs=_aligned_timeout_secs(merged),
             heartbeat_secs=min(1.0, interval_ms / 1000),
@@ -74,5 +74,5 @@ class Options(Struct, frozen=True):
 
 
 def _aligned_timeout_secs(config: Mapping[str, Any]) -> float | None:
-    timeout_ms = keys.whole_number(config, keys.ALIGNED_TIMEOUT_MS, -1)
+    timeout_ms = keys.value_of(config, keys.ALIGNED_TIMEOUT_MS)
     return None if timeout_ms < 0 else timeout_ms / 1000

@@ -76,7 +76,7 @@ class Options(Struct, frozen=True):
     def of(config: Mapping[str, Any]) -> "Options":
         """The options in a topology's config."""
         merged = keys.with_defaults(config)
-        interval_secs = keys.whole_number(merged, keys.METRICS_INTERVAL_MS, 10) / 1000
+        interval_secs = keys.value_of(merged, keys.METRICS_INTERVAL_MS) / 1000
         return Options(
             initial_state=initial_state(config),
             tracked=keys.reliability(merged) == keys.ATLEAST_ONCE,
@@ -84,8 +84,8 @@ class Options(Struct, frozen=True):
             saves_states=not keys.takes_checkpoints(merged),
             checkpoint_interval_secs=keys.seconds(merged, keys.CHECKPOINT_INTERVAL_SECS),
             checkpoint_timeout_secs=keys.seconds(merged, keys.CHECKPOINT_TIMEOUT_SECS),
-            checkpoint_pause_secs=keys.whole_number(merged, keys.CHECKPOINT_PAUSE_MS, 0) / 1000,
-            checkpoints_retained=keys.whole_number(merged, keys.CHECKPOINTS_RETAINED, 1),
+            checkpoint_pause_secs=keys.value_of(merged, keys.CHECKPOINT_PAUSE_MS) / 1000,
+            checkpoints_retained=keys.value_of(merged, keys.CHECKPOINTS_RETAINED),
             silent_secs=max(5.0, 3 * interval_secs),
             metrics_interval_secs=interval_secs,
             metrics_port=keys.metrics_port(merged),

@@ -22,16 +22,6 @@ from heron_core.algorithms.source_watermarks import SourceWatermarks
 from heron_core.errors import ComponentError, TopologyError
 from heron_core.validation import choices
 
-DEFAULTS: Mapping[str, Any] = {
-    # Storm's: no disorder, and a watermark each second.
-    keys.TIMESTAMP_LAG_MS: 0,
-    keys.WATERMARK_INTERVAL_MS: 1000,
-    keys.WINDOW_LATENESS_MS: 0,
-    # One event of next year would make all others late. A clock that is wrong by its time zone is
-    # within a day.
-    keys.TIMESTAMP_AHEAD_MS: 24 * 60 * 60 * 1000,
-}
-"""Not in heron_core.config.DEFAULTS: a component's config would then say more than its class."""
 Source = tuple[Any, ...]
 """(component, stream), (component, task), or either with a partition behind it"""
 MILLISECONDS = 1000
@@ -78,29 +68,23 @@ class EventTimeSettings:
         `sources` is the default of the key of that name; `has_time`: timestamps do not come from a
         field, but from the bolt.
         """
-        merged = {**DEFAULTS, keys.WATERMARK_SOURCES: sources, **config}
-        field, late = merged.get(keys.TIMESTAMP_FIELD), merged.get(keys.LATE_STREAM)
-        for key, value in ((keys.TIMESTAMP_FIELD, field), (keys.LATE_STREAM, late)):
-            if value is not None and (not isinstance(value, str) or not value):
-                raise TopologyError(f"{key} must be a name, not {value!r}")
+        merged = {keys.WATERMARK_SOURCES: sources, **keys.with_fallbacks(config)}
+        field, late = (keys.given(merged, key) for key in (keys.TIMESTAMP_FIELD, keys.LATE_STREAM))
         if late is not None and field is None and not has_time:
             raise TopologyError(
                 f"{keys.LATE_STREAM} is {late!r}, but no tuple is late by processing time: set"
                 f" {keys.TIMESTAMP_FIELD}, too"
             )
-        idle, end = merged.get(keys.WATERMARK_IDLE_MS), merged.get(keys.WATERMARK_END_AFTER_MS)
-        end_after = (
-            None if end is None else keys.whole_number(merged, keys.WATERMARK_END_AFTER_MS, 1)
-        )
+        end_after = keys.given(merged, keys.WATERMARK_END_AFTER_MS)
         return EventTimeSettings(
             field,
-            keys.whole_number(merged, keys.TIMESTAMP_LAG_MS, 0),
-            keys.whole_number(merged, keys.WINDOW_LATENESS_MS, 0),
-            keys.whole_number(merged, keys.WATERMARK_INTERVAL_MS, 0),
-            None if idle is None else keys.whole_number(merged, keys.WATERMARK_IDLE_MS, 1),
+            keys.value_of(merged, keys.TIMESTAMP_LAG_MS),
+            keys.value_of(merged, keys.WINDOW_LATENESS_MS),
+            keys.value_of(merged, keys.WATERMARK_INTERVAL_MS),
+            keys.given(merged, keys.WATERMARK_IDLE_MS),
             end_after,
             _show_after_ms(merged) if end_after is None else None,
-            keys.whole_number(merged, keys.TIMESTAMP_AHEAD_MS, 0),
+            keys.value_of(merged, keys.TIMESTAMP_AHEAD_MS),
             late,
             keys.watermark_sources(merged),
         )

@@ -150,7 +150,7 @@ class WindowedBolt(Bolt, StatefulComponent):
         for each in (length, slide):
             sums[each.is_count] += each.amount
         timeout_ms = keys.seconds(merged, keys.MESSAGE_TIMEOUT_SECS) * 1000
-        pending = keys.whole_number(merged, keys.MAX_SPOUT_PENDING, 1)
+        pending = keys.value_of(merged, keys.MAX_SPOUT_PENDING)
         if sums[False] > timeout_ms:
             raise TopologyError(
                 f"length and slide of its window are {sums[False]} ms, and"
@@ -321,4 +321,4 @@ def _extent(config: Mapping[str, Any], count: str, duration_ms: str) -> Extent |
         raise TopologyError(f"its config has both {count} and {duration_ms}: choose one")
     if not given:
         return None
-    return Extent(keys.whole_number(config, given[0], 1), given[0] == count)
+    return Extent(keys.value_of(config, given[0]), given[0] == count)

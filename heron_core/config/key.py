@@ -43,7 +43,10 @@ class Key(Struct, frozen=True):
     why: str = ""
     """The reason for the default."""
     without: str = ""
-    """What holds where the key has no default."""
+    """What holds where the key has no default, or what is to say of `fallback`."""
+    fallback: Any = None
+    """The default where a component's class may have another one: no config has it, for it would
+    say more than the class."""
     see: str = ""
     """The page of docs/ that says more."""
 

@@ -27,6 +27,10 @@ DEFAULTS: Mapping[str, Any] = {
     name: key.default for name, key in KEYS.items() if key.default is not None
 }
 """Of the keys that have one, whatever a component's class says."""
+FALLBACKS: Mapping[str, Any] = {
+    name: key.fallback for name, key in KEYS.items() if key.fallback is not None
+}
+"""Of the keys whose default a component's class may replace."""
 
 
 def owned_by(owner: Owner) -> frozenset[str]:
@@ -37,3 +41,8 @@ def owned_by(owner: Owner) -> frozenset[str]:
 def value_of(config: Mapping[str, Any], name: str) -> Any:
     """The value of a key in its type; `config` has the defaults. TopologyError as its reader's."""
     return KEYS[name].read(config, name)
+
+
+def given(config: Mapping[str, Any], name: str) -> Any:
+    """The same of a key without a default: None where it has no value."""
+    return None if config.get(name) is None else value_of(config, name)

@@ -238,19 +238,20 @@ WINDOWS = (
     Key(
         n.TIMESTAMP_LAG_MS, r.whole(0), None,
         "the lag: the largest disorder of events",
-        owner=Owner.BOLT, without="0, or what the bolt's class says", see="WINDOWS.md",
+        owner=Owner.BOLT, fallback=0, without="or what the bolt's class says",
+        why="Storm's: no disorder", see="WINDOWS.md",
     ),
     Key(
         n.TIMESTAMP_AHEAD_MS, r.whole(0), None,
         "a tuple whose timestamp is further ahead of the clock fails, because it would make all"
         " others late",
-        owner=Owner.BOLT, without=f"{_DAY_MS}, a day: a clock is wrong by its time zone at most",
-        see="WINDOWS.md",
+        owner=Owner.BOLT, fallback=_DAY_MS, see="WINDOWS.md",
+        why="a clock that is wrong by its time zone is within a day",
     ),
     Key(
         n.WATERMARK_INTERVAL_MS, r.whole(0), None,
         "the time between two watermarks; 0: after each tuple",
-        owner=Owner.BOLT, without="1000, Storm's", see="WINDOWS.md",
+        owner=Owner.BOLT, fallback=1000, why="Storm's", see="WINDOWS.md",
     ),
     Key(
         n.WATERMARK_IDLE_MS, r.whole(1), None,
@@ -271,7 +272,8 @@ WINDOWS = (
     Key(
         n.WINDOW_LATENESS_MS, r.whole(0), None,
         "how late a tuple may be for a window that was shown already; not for `WindowedBolt`",
-        owner=Owner.BOLT, without="0, or what the bolt's class says", see="WINDOWS.md",
+        owner=Owner.BOLT, fallback=0, without="or what the bolt's class says",
+        see="WINDOWS.md",
     ),
     Key(
         n.LATE_STREAM, r.name, None,

@@ -169,16 +169,16 @@ PROCESSES = (
     Key(
         n.SHELL_SERIALIZER, _serializer, None,
         "what a shell component speaks: `json` or `msgpack`",
-        owner=Owner.COMPONENT, without="json", see="PORTING.md",
+        owner=Owner.COMPONENT, fallback=n.JSON, see="PORTING.md",
     ),
     Key(
         n.SHELL_TIMEOUT_SECS, r.seconds, None,
         "a shell component that is silent for so long after a question is restarted",
-        owner=Owner.COMPONENT, without="30", see="PORTING.md",
+        owner=Owner.COMPONENT, fallback=30, why="Storm's, of its supervisor", see="PORTING.md",
     ),
     Key(
         n.SHELL_PENDING_MAX, r.whole(1), None,
-        "tuples that a shell bolt has not answered", owner=Owner.BOLT, without="100, Storm's",
+        "tuples that a shell bolt has not answered", owner=Owner.BOLT, fallback=100, why="Storm's",
         see="PORTING.md",
     ),
     Key(

@@ -40,7 +40,10 @@ def _subject(name: str) -> Iterator[str]:
 
 
 def _default(key: Key) -> str:
-    return key.without or "none" if key.default is None else f"`{default_text(key.default)}`"
+    default = key.fallback if key.default is None else key.default
+    if default is None:
+        return key.without or "none"
+    return f"`{default_text(default)}`{key.without and ', '}{key.without}"
 
 
 def _what(key: Key) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from heron_core.algorithms.retries import RetryPolicy
-from heron_core.config.keys import DEFAULTS, KEYS, value_of
+from heron_core.config.keys import DEFAULTS, FALLBACKS, KEYS, given, value_of
 from heron_core.config.names import *
 from heron_core.config.readers import flag, seconds, share, variables, whole_number
 from heron_core.errors import TopologyError, shown
@@ -26,6 +26,7 @@ __all__ = [
     "environment",
     "exits_on_exception",
     "flag",
+    "given",
     "instances_max",
     "log_format",
     "metrics_host",
@@ -47,6 +48,7 @@ __all__ = [
     "watermark_sources",
     "whole_number",
     "with_defaults",
+    "with_fallbacks",
 ]
 
 
@@ -56,16 +58,22 @@ def with_defaults(config: Mapping[str, Any]) -> dict[str, Any]:
     if config.get(STORM_WORKERS) is not None and STMGRS not in config:
         merged[STMGRS] = value_of(config, STORM_WORKERS)
     if config.get(STORM_ACKERS) is not None and RELIABILITY_MODE not in config:
-        ackers = whole_number(config, STORM_ACKERS, 0)
+        ackers = value_of(config, STORM_ACKERS)
         merged[RELIABILITY_MODE] = ATLEAST_ONCE if ackers else ATMOST_ONCE
     if config.get(HERON_DROP_TUPLES) and BACKPRESSURE_MODE not in config:
         merged[BACKPRESSURE_MODE] = DROP if flag(config, HERON_DROP_TUPLES) else STAGE
     return merged
 
 
+def with_fallbacks(config: Mapping[str, Any]) -> dict[str, Any]:
+    """`config` over what holds where neither it nor a component's class has a value."""
+    known = {key: value for key, value in config.items() if value is not None}
+    return {**config, **FALLBACKS, **known}
+
+
 def instances_max(config: Mapping[str, Any]) -> int:
     """How many instances a topology may have."""
-    return whole_number(with_defaults(config), INSTANCES_MAX, 1)
+    return int(value_of(with_defaults(config), INSTANCES_MAX))
 
 
 def check_instances(config: Mapping[str, Any], instances: int) -> None:
@@ -96,9 +104,8 @@ def saves_states(config: Mapping[str, Any]) -> bool:
 def backpressure_tuples(config: Mapping[str, Any]) -> int:
     """How many tuples may wait for an instance, and as many be handed to it: few where checkpoints
     are taken, for a barrier waits behind them, and a bolt may turn slow at any moment."""
-    if config.get(BACKPRESSURE_HIGH_TUPLES) is not None:
-        return whole_number(config, BACKPRESSURE_HIGH_TUPLES, 1)
-    return CHECKPOINTED_TUPLES if takes_checkpoints(config) else WAITING_TUPLES
+    fewest = CHECKPOINTED_TUPLES if takes_checkpoints(config) else WAITING_TUPLES
+    return given(config, BACKPRESSURE_HIGH_TUPLES) or fewest
 
 
 def exits_on_exception(config: Mapping[str, Any]) -> bool:
@@ -114,26 +121,24 @@ def stops_on_exception(config: Mapping[str, Any]) -> bool:
 def retry_policy(config: Mapping[str, Any]) -> RetryPolicy:
     """When a bolt that raised tries again, in a topology that takes checkpoints."""
     return RetryPolicy(
-        whole_number(config, BOLT_RETRIES, 0),
-        whole_number(config, BOLT_RETRY_BACKOFF_MS, 1) / 1000,
+        value_of(config, BOLT_RETRIES),
+        value_of(config, BOLT_RETRY_BACKOFF_MS) / 1000,
         is_endless=config[BOLT_ON_EXCEPTION] == RESTART,
     )
 
 
 def replay_policy(config: Mapping[str, Any]) -> RetryPolicy:
     """When a source emits a tuple that failed once more."""
-    most = whole_number(config, REPLAY_MAX, 0)
-    first_secs = whole_number(config, REPLAY_BACKOFF_MS, 1) / 1000
+    most = value_of(config, REPLAY_MAX)
+    first_secs = value_of(config, REPLAY_BACKOFF_MS) / 1000
     return RetryPolicy(most, first_secs, is_endless=not most)
 
 
 def tick_interval_secs(config: Mapping[str, Any]) -> float | None:
     """Seconds between tick tuples, or None for no ticks; Java Heron's key in ms is accepted."""
-    if config.get(TICK_TUPLE_FREQ_SECS) is not None:
-        return seconds(config, TICK_TUPLE_FREQ_SECS)
-    if config.get(TICK_TUPLE_FREQ_MS) is not None:
-        return seconds(config, TICK_TUPLE_FREQ_MS) / 1000.0
-    return None
+    secs: float | None = given(config, TICK_TUPLE_FREQ_SECS)
+    milliseconds: float | None = given(config, TICK_TUPLE_FREQ_MS)
+    return milliseconds / 1000.0 if secs is None and milliseconds is not None else secs
 
 
 def restart_limit(config: Mapping[str, Any]) -> int:
@@ -173,18 +178,19 @@ def environment(config: Mapping[str, Any]) -> dict[str, str]:
 
 def log_format(config: Mapping[str, Any]) -> str:
     """How the lines of logs look: text (default), or json, an object each."""
-    return str(value_of({LOG_FORMAT: TEXT, **config}, LOG_FORMAT))
+    return str(value_of({**DEFAULTS, **config}, LOG_FORMAT))
 
 
 def console_log_level(config: Mapping[str, Any]) -> int | None:
     """From which level on a foreground run shows what user code logs, as `logging` numbers them;
     None for off."""
-    return LOG_LEVELS[value_of({CONSOLE_LOG_LEVEL: WARNING, **config}, CONSOLE_LOG_LEVEL)]
+    return LOG_LEVELS[value_of({**DEFAULTS, **config}, CONSOLE_LOG_LEVEL)]
 
 
 def metrics_port(config: Mapping[str, Any]) -> int | None:
     """Where the topology master serves OpenMetrics, 0 for any free port; None for nowhere."""
-    return None if config.get(METRICS_PORT) is None else int(value_of(config, METRICS_PORT))
+    port: int | None = given(config, METRICS_PORT)
+    return port
 
 
 def metrics_host(config: Mapping[str, Any]) -> str:
@@ -199,8 +205,8 @@ def trace_sample(config: Mapping[str, Any]) -> int:
 
 def trace_endpoint(config: Mapping[str, Any]) -> str | None:
     """Where traces go by OTLP over HTTP; None for where OpenTelemetry's variables say."""
-    url = config.get(TRACE_ENDPOINT)
-    return None if url is None else str(value_of(config, TRACE_ENDPOINT))
+    url: str | None = given(config, TRACE_ENDPOINT)
+    return url
 
 
 def check(config: Mapping[str, Any]) -> None:
@@ -208,5 +214,5 @@ def check(config: Mapping[str, Any]) -> None:
     merged = with_defaults(config)
     for key in KEYS.values():
         key.check(merged)
-    low = whole_number(merged, BACKPRESSURE_LOW_BYTES, 0)
+    low = value_of(merged, BACKPRESSURE_LOW_BYTES)
     whole_number(merged, BACKPRESSURE_HIGH_BYTES, low + 1)

@@ -125,7 +125,7 @@ def _assign(instance: InstancePlan, containers: dict[int, _Container], limits: _
 def _limits(config: Mapping[str, Any]) -> _Limits:
     most = MAX_INSTANCES
     if config.get(keys.CONTAINER_MAX_INSTANCES) is not None:
-        most = keys.whole_number(config, keys.CONTAINER_MAX_INSTANCES, 1)
+        most = keys.value_of(config, keys.CONTAINER_MAX_INSTANCES)
     default = resources.INSTANCE_DEFAULT
     cpu = core_count(config, keys.CONTAINER_CPU)
     ram = byte_count(config, keys.CONTAINER_RAM)

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from heron_core import config as keys
 from heron_core.config.keys_of_runs import FOR_ALL
@@ -40,26 +40,26 @@ class Policy(StrEnum):
 class Options(Struct, frozen=True, kw_only=True):
     """Settings of autoscaling."""
 
-    mode: Mode = Mode.OFF
-    policy: Policy = Policy.RATES
-    interval_secs: float = 5.0
+    mode: Mode
+    policy: Policy
+    interval_secs: float
     """Between two looks at the numbers."""
-    window_secs: float = 30.0
+    window_secs: float
     """Rates are means over so long, and the first decision comes after it."""
-    cooldown_secs: float = 60.0
+    cooldown_secs: float
     """After a change none follows for so long; longer after one that failed."""
-    shrink_window_secs: float = 300.0
+    shrink_window_secs: float
     """Instances are taken away if none was needed for so long (Kubernetes' stabilization)."""
-    move_cost_secs: float = 1.0
+    move_cost_secs: float
     """What a change costs: for so long spouts stand still. Once changes were made, the time that
     the last one took, if that is more."""
-    target_utilization: float = 0.75
+    target_utilization: float
     """How busy instances are to be after a change: bursts need some room."""
-    threshold_utilization: float = 0.7
-    threshold_reports: int = 2
+    threshold_utilization: float
+    threshold_reports: int
     """Of the policy `threshold`: so many looks in a row above the utilization (SEEP: 2, 70 %)."""
-    instances_min: Mapping[str, int] = field(default_factory=dict)
-    instances_max: Mapping[str, int] = field(default_factory=dict)
+    instances_min: Mapping[str, int]
+    instances_max: Mapping[str, int]
     """component -> its limits, for those that may be scaled."""
 
     @staticmethod
@@ -77,7 +77,7 @@ class Options(Struct, frozen=True, kw_only=True):
             move_cost_secs=keys.seconds(config, keys.AUTOSCALE_MOVE_COST_SECS),
             target_utilization=keys.share(config, keys.AUTOSCALE_TARGET_UTILIZATION),
             threshold_utilization=keys.share(config, keys.AUTOSCALE_THRESHOLD_UTILIZATION),
-            threshold_reports=keys.whole_number(config, keys.AUTOSCALE_THRESHOLD_REPORTS, 1),
+            threshold_reports=keys.value_of(config, keys.AUTOSCALE_THRESHOLD_REPORTS),
             instances_min=_limits(topology, config, keys.AUTOSCALE_INSTANCES_MIN, chosen),
             instances_max=_limits(topology, config, keys.AUTOSCALE_INSTANCES_MAX, chosen),
         )

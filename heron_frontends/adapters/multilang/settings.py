@@ -12,9 +12,6 @@ from heronpy_compat.multilang_clients import variables
 
 WORKER_TIMEOUT_SECS = "supervisor.worker.timeout.secs"
 
-DEFAULTS: Mapping[str, Any] = {WORKER_TIMEOUT_SECS: 30, keys.SHELL_PENDING_MAX: 100}
-"""Storm's (conf/defaults.yaml)."""
-
 
 @dataclass(frozen=True, slots=True)
 class Settings:
@@ -37,24 +34,27 @@ class Settings:
     @staticmethod
     def of(config: Mapping[str, Any], context: Any) -> "Settings":
         """The settings in `config`; ComponentError or TopologyError naming the key if bad."""
-        merged = {**DEFAULTS, **keys.with_defaults(config)}
+        merged = keys.with_fallbacks(keys.with_defaults(config))
         component = context.get_component_id()
-        asked = merged.get(keys.SHELL_TIMEOUT_SECS) is not None
+        is_workers = (
+            config.get(keys.SHELL_TIMEOUT_SECS) is None
+            and config.get(WORKER_TIMEOUT_SECS) is not None
+        )
         return Settings(
             component,
-            _value(component, merged, keys.SHELL_COMMAND, None),
+            _value(component, merged, keys.SHELL_COMMAND),
             folder_of_programs(context.get_topology_pex_path()),
             variables(_environment(component, merged)),
-            _value(component, merged, keys.SHELL_SERIALIZER, keys.JSON),
-            keys.seconds(merged, keys.SHELL_TIMEOUT_SECS if asked else WORKER_TIMEOUT_SECS),
-            keys.whole_number(merged, keys.SHELL_PENDING_MAX, 1),
+            _value(component, merged, keys.SHELL_SERIALIZER),
+            keys.seconds(merged, WORKER_TIMEOUT_SECS if is_workers else keys.SHELL_TIMEOUT_SECS),
+            keys.value_of(merged, keys.SHELL_PENDING_MAX),
             keys.restart_limit(merged),
             keys.seconds(merged, keys.MESSAGE_TIMEOUT_SECS),
             keys.tick_interval_secs(merged),
         )
 
 
-def _value(component: str, config: Mapping[str, Any], key: str, default: Any) -> Any:
+def _value(component: str, config: Mapping[str, Any], key: str, default: Any = None) -> Any:
     """The value of `key`, or of `default` without one; ComponentError as its reader's error."""
     value = default if config.get(key) is None else config[key]
     try:
