@@ -7,10 +7,11 @@ a disk of its own, and a process on another host could never read it.
 from collections.abc import Mapping, Set
 
 from heron_core import config as keys
+from heron_core.naming import first_of
 from heron_core.plans import PackingPlan, instance_name
 from heron_core.topology import TopologySpec
 from heron_engine.topology_master.events import StatesSought
-from heron_engine.topology_master.update.record import listed, names_of
+from heron_engine.topology_master.update.record import names_of
 
 URL = "://"
 _FILE = "file://"
@@ -28,7 +29,7 @@ def why_unseen(
         return ""
     missing = packing.instances.keys() & set(sought.missing)
     where = {hosts.get(packing.container_of[task], UNKNOWN) for task in missing}
-    named = f"{names_of(packing, missing)} on {listed(sorted(where))}"
+    named = f"{names_of(packing, missing)} on {first_of(sorted(where))}"
     is_all = len(missing) == len(packing.instances)
     cure = _cure(
         sought.folder.removeprefix(_FILE), is_all, keys.CHECKPOINT_STORE in topology.config

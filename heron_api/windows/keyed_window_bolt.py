@@ -1,19 +1,13 @@
 """KeyedWindowBolt: windows by the time of the events, each key on its own. heronpy has none."""
 
-import time
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
-from heron_api.bolt.bolt import Bolt
 from heron_api.state.state import State
 from heron_api.state.stateful_component import StatefulComponent
 from heron_api.topology_context import TopologyContext
-from heron_api.windows.event_time import (
-    EventClock,
-    EventTimeSettings,
-    field_of,
-    request_ticks,
-)
+from heron_api.windows.clocked_bolt import ClockedBolt, TimedBolt
+from heron_api.windows.event_time import EventClock, EventTimeSettings, request_ticks
 from heron_api.windows.saved_windows import (
     GroupingKey,
     key_of_fields,
@@ -27,22 +21,18 @@ from heron_api.windows.window_runner import (
     late_stream_problem,
 )
 from heron_core import config as keys
-from heron_core.algorithms.clock_state import ClockState
 from heron_core.algorithms.event_windows.aggregates import Aggregate, Count
 from heron_core.algorithms.event_windows.assigners import Assigner
 from heron_core.algorithms.event_windows.operator import WindowOperator
-from heron_core.algorithms.event_windows.strategies import WatermarkStrategy
 from heron_core.algorithms.event_windows.triggers import AT_WATERMARK, Trigger
 from heron_core.algorithms.event_windows.values import Result
 from heron_core.errors import ComponentError
 from heron_core.validation import choices
 
 
-class EventWindowBolt(Bolt, StatefulComponent):
+class EventWindowBolt(ClockedBolt, StatefulComponent):
     """What bolts with a WindowRunner have in common; `runner` is set by their `initialize`."""
 
-    window_clock: Callable[[], float] = staticmethod(time.time)
-    """Seconds since 1970."""
     saved_at_least_once = False
     """The tuples of an open window are not acked: they come again."""
     runner: WindowRunner
@@ -83,28 +73,8 @@ class EventWindowBolt(Bolt, StatefulComponent):
         in it."""
         return None
 
-    def process_tick(self, tup: Any) -> None:
-        """Time has passed."""
-        self.runner.tick()
 
-    def clock_state(self) -> ClockState | None:
-        """How far it is in event time (the engine asks for it, from any thread)."""
-        return self.runner.clock_state()
-
-    def advance_watermark(self, watermark_ms: int) -> None:
-        """No event below it is expected, whatever the tuples say (TopologyTester calls it)."""
-        self.runner.advance_watermark(watermark_ms)
-
-    def source_watermark(self, component: str, task: int, watermark_ms: int) -> None:
-        """A source has sent a watermark, or has finished (the engine calls it)."""
-        self.runner.source_watermark(component, task, watermark_ms)
-
-    def on_finish(self) -> None:
-        """The end of a finite run: every window is complete."""
-        self.runner.finish()
-
-
-class KeyedWindowBolt(EventWindowBolt):
+class KeyedWindowBolt(TimedBolt, EventWindowBolt):
     """Aggregates tuples by key and window, and emits a result when the window is complete.
 
         class ClicksByAd(KeyedWindowBolt):
@@ -126,64 +96,38 @@ class KeyedWindowBolt(EventWindowBolt):
     window: Assigner
     aggregate: Aggregate = Count()
     trigger: Trigger = AT_WATERMARK
-    timestamp_field: str | None = None
-    lag_ms: int | None = None
-    """How far behind the latest event one may be: the watermark's distance."""
     allowed_lateness_ms: int | None = None
     """How long after its end a window takes late events, and shows its result again."""
-    watermarks: WatermarkStrategy | None = None
-    """Instead of `lag_ms`: BoundedDisorder, Monotonous, ByPartition, Given, or one of your own."""
-    idle_ms: int | None = None
-    """A source that sends nothing for so long does not hold the watermark back."""
     late_stream: str | None = None
     """Where events go that are too late; it has the one field `late_tuple`."""
 
     @classmethod
-    def with_settings(cls, config: Mapping[str, Any]) -> dict[str, Any]:
-        """The config with the class's attributes under it."""
-        own = {
-            keys.TIMESTAMP_FIELD: cls.timestamp_field,
-            keys.TIMESTAMP_LAG_MS: cls.lag_ms,
+    def own_settings(cls) -> dict[str, Any]:
+        """What the class says of keys; None for nothing."""
+        return super().own_settings() | {
             keys.WINDOW_LATENESS_MS: cls.allowed_lateness_ms,
-            keys.WATERMARK_IDLE_MS: cls.idle_ms,
             keys.LATE_STREAM: cls.late_stream,
         }
-        return {key: value for key, value in own.items() if value is not None} | dict(config)
 
     @classmethod
     def load_problem(cls, config: Mapping[str, Any], runs_here: bool) -> str | None:
         """What can be told before it starts: a class without window, a wrong value."""
         if getattr(cls, "window", None) is None:
             return f"class {cls.__name__} has no window, as in window = Tumbling(60_000)"
+        if problem := super().load_problem(config, runs_here):
+            return problem
         try:
-            EventTimeSettings.of(cls.with_settings(config), keys.OF_TASKS, cls._has_own_time())
             checked_aggregate(cls.aggregate, f"class {cls.__name__}")
-        except (ValueError, ComponentError) as error:
+        except ComponentError as error:
             return str(error)
         return None
 
-    @classmethod
-    def _has_own_time(cls) -> bool:
-        return cls.timestamp is not KeyedWindowBolt.timestamp
-
     def initialize(self, config: dict[str, Any], context: TopologyContext) -> None:
         """Make the windows, and ask for ticks."""
-        if problem := self.load_problem(config, True):
-            raise ComponentError(f"bolt {_name(self, context)!r}: {problem}")
-        has_own_time = self._has_own_time()
-        settings = self.settings = EventTimeSettings.of(
-            self.with_settings(config), keys.OF_TASKS, has_own_time
-        )
-        name = _name(self, context)
-        if settings.field is not None and not has_own_time:
-            self.timestamp = field_of(name, settings.field)  # type: ignore[method-assign,assignment]
-        clock = EventClock(
-            name, settings, context, self.window_clock, self._timestamp, self.watermarks
-        )
-        by_event_time = settings.field is not None or has_own_time
-        self.runner = self.made_runner(clock, settings, by_event_time)
+        clock, by_event_time = self.begin_clock(config, context)
+        self.runner = self.made_runner(clock, self.settings, by_event_time)
         self._indexes: dict[tuple[str, str], list[int]] = {}
-        request_ticks(context, settings, self.trigger)
+        request_ticks(context, self.settings, self.trigger)
         self.restore_windows()
 
     def made_runner(
@@ -195,13 +139,6 @@ class KeyedWindowBolt(EventWindowBolt):
             lateness_ms=settings.lateness_ms,
         )  # fmt: skip
         return WindowRunner(self, operator, clock, settings, self._show, by_event_time)
-
-    def timestamp(self, tup: Any) -> int:
-        """Milliseconds since 1970 of an event; by default those in `timestamp_field`."""
-        raise NotImplementedError
-
-    def _timestamp(self, tup: Any) -> Any:
-        return self.timestamp(tup)
 
     def grouping_key(self) -> GroupingKey | None:
         """Of the key fields; a `key` of one's own may be anything."""
@@ -247,7 +184,3 @@ class KeyedWindowBolt(EventWindowBolt):
         values = self.values(Result(result.key, result.window, value, result.firing, result.number))
         if values is not None:
             self.emit(values, anchors=anchors)
-
-
-def _name(bolt: Any, context: Any) -> str:
-    return type(bolt).__name__ if context is None else str(context.get_component_id())

@@ -22,6 +22,7 @@ from heron_api.state.component_state import ComponentState
 from heron_api.state.state import State
 from heron_api.state.stateful_component import StatefulComponent
 from heron_api.topology_context import TopologyContext
+from heron_api.windows.clocked_bolt import name_of
 from heron_api.windows.event_time import (
     MILLISECONDS,
     EventClock,
@@ -158,7 +159,7 @@ class _WindowBolt(Bolt, StatefulComponent):
             self._request_ticks(config, context, slide_secs)
             self.restore_windows()
             return
-        name = _name(self, context)
+        name = name_of(self, context)
         settings = EventTimeSettings.of(config)
         assert settings.field is not None
         clock = EventClock(
@@ -286,7 +287,7 @@ class _WindowBolt(Bolt, StatefulComponent):
         if tracked and self.window_duration >= float(timeout):
             self.logger.warning(
                 "bolt %r holds tuples for up to %s s, and %s fails them after %s: raise it",
-                _name(self, context),
+                name_of(self, context),
                 self.window_duration,
                 keys.MESSAGE_TIMEOUT_SECS,
                 timeout,
@@ -295,7 +296,7 @@ class _WindowBolt(Bolt, StatefulComponent):
     def _seconds(self, config: dict[str, Any], context: TopologyContext, key: str) -> int:
         """The value of `key`; ComponentError naming component and key if it is none."""
         if problem := _duration_problem(config, key):
-            raise ComponentError(f"bolt {_name(self, context)!r}: {problem}")
+            raise ComponentError(f"bolt {name_of(self, context)!r}: {problem}")
         return keys.whole_number(config, key, 1)
 
     def _run_user(self, info: WindowContext, tuples: list[Any]) -> None:
@@ -333,10 +334,6 @@ def _time_problem(config: Mapping[str, Any]) -> str | None:
     return None
 
 
-def _name(bolt: _WindowBolt, context: Any) -> str:
-    return type(bolt).__name__ if context is None else str(context.get_component_id())
-
-
 class SlidingWindowBolt(_WindowBolt):
     """Calls `processWindow` every slide interval with what arrived within the window's duration.
 
@@ -362,7 +359,7 @@ class SlidingWindowBolt(_WindowBolt):
             self.slide_interval = self._seconds(config, context, self.WINDOW_SLIDEINTERVAL_SECS)
         if self.slide_interval > self.window_duration:
             raise ComponentError(
-                f"bolt {_name(self, context)!r}: {self.WINDOW_SLIDEINTERVAL_SECS}"
+                f"bolt {name_of(self, context)!r}: {self.WINDOW_SLIDEINTERVAL_SECS}"
                 f" ({self.slide_interval}) must not be longer than {self.WINDOW_DURATION_SECS}"
                 f" ({self.window_duration})"
             )

@@ -10,6 +10,7 @@ from heron_api.state.component_state import ComponentState
 from heron_api.state.state import State
 from heron_api.state.stateful_component import StatefulComponent
 from heron_api.topology_context import TopologyContext
+from heron_api.windows.clocked_bolt import name_of
 from heron_api.windows.event_time import (
     EventClock,
     EventTimeSettings,
@@ -169,7 +170,7 @@ class WindowedBolt(Bolt, StatefulComponent):
 
     def initialize(self, config: dict[str, Any], context: TopologyContext) -> None:
         """Read the window's extent and ask for ticks; call it if you override it."""
-        name = type(self).__name__ if context is None else str(context.get_component_id())
+        name = name_of(self, context)
         try:
             self._settings = self._checked(config)
         except TopologyError as error:

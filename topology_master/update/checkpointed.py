@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 
+from heron_core.naming import first_of
 from heron_engine.topology_master.events import Log
 from heron_engine.topology_master.update.decisions import PublishPlan, RequestCheckpoint
 from heron_engine.topology_master.update.record import (
@@ -17,7 +18,6 @@ from heron_engine.topology_master.update.record import (
     await_containers,
     code_of_before,
     container_names,
-    listed,
     names,
 )
 from heron_engine.topology_master.update.states import SWITCHED, State
@@ -88,7 +88,7 @@ def _await_checkpoint(update: Update, view: MasterView, waited: Waited) -> Step:
     if _is_taken(update, found):
         return _switch(update, view)
     if waited.is_late:
-        who = listed(names(view.packing, found.missing)) or "its beginning"
+        who = first_of(names(view.packing, found.missing)) or "its beginning"
         return GiveUp(f"no checkpoint was complete after {waited.limit} (waiting for {who})")
     if found.is_under_way:
         return Stay()
@@ -105,7 +105,7 @@ def _await_started(update: Update, view: MasterView, waited: Waited) -> Step:
         return Go(State.DONE)
     reason = update.failure or found.restore_failure
     if waited.is_late and not reason:
-        who = listed(names(view.packing, found.missing))
+        who = first_of(names(view.packing, found.missing))
         reason = f"{who} without state after {waited.limit}"
     return GiveUp(reason) if reason and update.before is not None else Stay()
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import assert_never
 
+from heron_core.naming import first_of
 from heron_core.wire.messages import (
     DeferFails,
     FailsDeferred,
@@ -37,7 +38,6 @@ from heron_engine.topology_master.update.record import (
     await_containers,
     code_of_before,
     container_names,
-    listed,
     names,
 )
 from heron_engine.topology_master.update.states import State
@@ -140,7 +140,7 @@ def _await_saved(update: Update, view: MasterView, waited: Waited) -> Step:
     if update.failure:
         return GiveUp(update.failure)
     if waited.is_late:
-        who = listed(names(view.packing, update.deferring or update.unsaved))
+        who = first_of(names(view.packing, update.deferring or update.unsaved))
         return GiveUp(f"{who} did not save their states within {waited.limit}")
     # A process that was replaced in the meantime was not asked.
     is_overdue = waited.now - update.asked_at > ASKED_AGAIN_SECS
@@ -153,7 +153,7 @@ def _await_started(update: Update, view: MasterView, waited: Waited) -> Step:
         return GiveUp(update.failure)
     if update.unrestored and waited.is_late and may_go_back:
         down = names(view.packing, _down(update, view))
-        return GiveUp(f"{listed(down)} without state after {waited.limit}")
+        return GiveUp(f"{first_of(down)} without state after {waited.limit}")
     return _await_up(update, view, waited, State.DONE)
 
 
@@ -175,7 +175,7 @@ def _await_up(update: Update, view: MasterView, waited: Waited, to: State) -> St
     if down and not waited.is_late:
         # Some answered before they had taken the plan: they are asked again.
         return Stay((RestartProbes(),) if view.detector.drained else ())
-    text = f"{listed(names(view.packing, down))} not up after {waited.limit}"
+    text = f"{first_of(names(view.packing, down))} not up after {waited.limit}"
     return Go(to, (Log(text),) if down else ())
 
 

@@ -5,6 +5,7 @@ from collections.abc import Set
 from msgspec import Struct, field
 
 from heron_core.algorithms.termination import TerminationDetector
+from heron_core.naming import first_of
 from heron_core.plans import (
     MovedStates,
     PackingPlan,
@@ -16,9 +17,6 @@ from heron_core.topology import TopologySpec
 from heron_engine.topology_master.physical_plan import containers_of
 from heron_engine.topology_master.update.decisions import Decision
 from heron_engine.topology_master.update.states import State
-
-NAMED_MAX = 5
-"""Of what an update waits for, so many are named."""
 
 
 class Update(Struct):
@@ -137,7 +135,7 @@ def await_containers(update: Update, view: MasterView, waited: Waited) -> Step |
         return None
     if not waited.is_late:
         return Stay()
-    who = listed(container_names(missing))
+    who = first_of(container_names(missing))
     return GiveUp(f"{who} did not come up within {waited.limit}")
 
 
@@ -148,18 +146,12 @@ def container_names(containers: Set[int]) -> list[str]:
 
 def names_of(packing: PackingPlan, tasks: Set[int]) -> str:
     """The instances by their names, or the first of many."""
-    return listed(names(packing, tasks))
+    return first_of(names(packing, tasks))
 
 
 def names(packing: PackingPlan, tasks: Set[int]) -> list[str]:
     """The instances by their names, by task."""
     return [instance_name(packing, task) for task in sorted(tasks)]
-
-
-def listed(names: list[str]) -> str:
-    """The first of many."""
-    more = len(names) - NAMED_MAX
-    return ", ".join(names[:NAMED_MAX]) + (f" and {more} more" if more > 0 else "")
 
 
 def code_of_before(update: Update, view: MasterView) -> PackingPlan:

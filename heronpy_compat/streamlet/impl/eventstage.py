@@ -7,6 +7,7 @@ from typing import Any
 from heron_api.component.component_spec import GlobalStreamId
 from heron_api.custom_grouping import ICustomGrouping
 from heron_api.stream import Grouping, Stream
+from heron_api.windows.clocked_bolt import name_of
 from heron_api.windows.event_time import EventClock, EventTimeSettings, request_ticks
 from heron_api.windows.keyed_window_bolt import EventWindowBolt
 from heron_api.windows.saved_windows import GroupingKey, whole_key
@@ -91,9 +92,8 @@ class EventStageBolt(EventWindowBolt):
         self.by_event_time = self.stage.left.timestamp is not None
         self.settings = EventTimeSettings.of(config, keys.OF_TASKS, has_time=True)
         request_ticks(context, self.settings, self.stage.trigger)
-        name = type(self).__name__ if context is None else str(context.get_component_id())
         return EventClock(
-            name, self.settings, context, self.window_clock, self.timestamp,
+            name_of(self, context), self.settings, context, self.window_clock, self.timestamp,
             self.stage.watermarks, lambda tup: tup.values[0],
         )  # fmt: skip
 
