@@ -45,8 +45,8 @@ class Key(Struct, frozen=True):
     without: str = ""
     """What holds where the key has no default, or what is to say of `fallback`."""
     fallback: Any = None
-    """The default where a component's class may have another one: no config has it, for it would
-    say more than the class."""
+    """The default that no config shows: a component's class may have another one, or only one of
+    several algorithms reads the key."""
     see: str = ""
     """The page of docs/ that says more."""
 

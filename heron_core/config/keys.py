@@ -30,7 +30,7 @@ DEFAULTS: Mapping[str, Any] = {
 FALLBACKS: Mapping[str, Any] = {
     name: key.fallback for name, key in KEYS.items() if key.fallback is not None
 }
-"""Of the keys whose default a component's class may replace."""
+"""Of the keys that have one instead."""
 
 
 def owned_by(owner: Owner) -> frozenset[str]:

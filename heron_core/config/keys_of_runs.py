@@ -264,7 +264,7 @@ CONTAINERS = (
     Key(
         n.FFD_SORTING_STRATEGY, _sorting, None,
         "what `first_fit_decreasing` sorts by: `RAM_FIRST` or `CPU_FIRST`",
-        on_spark=False, without="`RAM_FIRST`",
+        on_spark=False, fallback=n.RAM_FIRST,
     ),
     Key(
         n.CONTAINER_CPU, r.core_count, None, "cores of a container", on_spark=False,
@@ -291,12 +291,12 @@ CONTAINERS = (
     Key(
         n.CONTAINER_PADDING_PERCENTAGE, _percentage, None,
         "the same as a percentage of the container, with `first_fit_decreasing`; the larger counts",
-        on_spark=False, without="10, Heron's",
+        on_spark=False, fallback=10, why="Heron's",
     ),
     Key(
         n.CONTAINER_MAX_INSTANCES, r.whole(1), None,
         "instances of a container at most, with `first_fit_decreasing`",
-        on_spark=False, without="10, Heron's",
+        on_spark=False, fallback=10, why="Heron's",
     ),
     Key(
         n.STMGR_RAM, r.size(0), None, "Heron's: memory of the stream manager", on_spark=False,

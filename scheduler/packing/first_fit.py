@@ -23,8 +23,6 @@ from heron_engine.scheduler.packing.resources import Placed
 
 # PackingUtils.java
 PADDING = Resource(cpu=1.0, ram_bytes=GIB, disk_bytes=GIB)
-PADDING_PERCENTAGE = 10
-MAX_INSTANCES = 10
 INSTANCE_CPU_MIN = 0.1  # MinCpuConstraint.java
 
 _ORDERS: Mapping[str, Callable[[Resource], tuple[float, float]]] = {
@@ -91,11 +89,12 @@ def packed_first_fit(
 ) -> PackingPlan:
     """`placed` (container -> its instances) stay where they are, `added` come along, the biggest
     first. Containers without any are left out."""
-    limits = _limits(topology.config)
+    config = keys.with_fallbacks(topology.config)
+    limits = _limits(config)
     sizes = _sizes(topology)
     for name, size in sizes.items():
         _check_size(name, size, limits)
-    order = _ORDERS[_strategy(topology.config)]
+    order = _ORDERS[keys.value_of(config, keys.FFD_SORTING_STRATEGY)]
     containers: dict[int, _Container] = {}
     for number, instances in sorted(placed.items()):
         for each in instances:
@@ -123,9 +122,8 @@ def _assign(instance: InstancePlan, containers: dict[int, _Container], limits: _
 
 
 def _limits(config: Mapping[str, Any]) -> _Limits:
-    most = MAX_INSTANCES
-    if config.get(keys.CONTAINER_MAX_INSTANCES) is not None:
-        most = keys.value_of(config, keys.CONTAINER_MAX_INSTANCES)
+    most = keys.value_of(config, keys.CONTAINER_MAX_INSTANCES)
+    percentage = keys.value_of(config, keys.CONTAINER_PADDING_PERCENTAGE)
     default = resources.INSTANCE_DEFAULT
     cpu = core_count(config, keys.CONTAINER_CPU)
     ram = byte_count(config, keys.CONTAINER_RAM)
@@ -135,7 +133,7 @@ def _limits(config: Mapping[str, Any]) -> _Limits:
         default.ram_bytes * most if ram is None else ram,
         default.disk_bytes * most if disk is None else disk,
     )
-    return _Limits(capacity, most, _padding_least(config), _padding_percentage(config))
+    return _Limits(capacity, most, _padding_least(config), percentage)
 
 
 def _padding_least(config: Mapping[str, Any]) -> Resource:
@@ -146,11 +144,6 @@ def _padding_least(config: Mapping[str, Any]) -> Resource:
         PADDING.ram_bytes if ram is None else ram,
         PADDING.disk_bytes,
     )
-
-
-def _padding_percentage(config: Mapping[str, Any]) -> int:
-    given = config.get(keys.CONTAINER_PADDING_PERCENTAGE) is not None
-    return keys.value_of(config, keys.CONTAINER_PADDING_PERCENTAGE) if given else PADDING_PERCENTAGE
 
 
 def _sizes(topology: TopologySpec) -> dict[str, Resource]:
@@ -166,11 +159,6 @@ def _sizes(topology: TopologySpec) -> dict[str, Resource]:
         )
         for name in topology.by_name
     }
-
-
-def _strategy(config: Mapping[str, Any]) -> str:
-    key = keys.FFD_SORTING_STRATEGY
-    return str(keys.value_of({key: keys.RAM_FIRST, **config}, key))
 
 
 def _check_size(component: str, size: Resource, limits: _Limits) -> None:
