@@ -41,25 +41,25 @@ def a_cycle(feeders: Feeders) -> list[str]:
     return []
 
 
-def outside_feeders(feeders: Feeders) -> dict[str, frozenset[str]]:
+def external_feeders(feeders: Feeders) -> dict[str, frozenset[str]]:
     """node -> the nodes that feed it, or a cycle that it is part of, from outside of that cycle."""
     above = {name: reachable(name, feeders.__getitem__) for name in feeders}
-    outside = {}
+    external = {}
     for name in feeders:
         cycle = {name, *(other for other in above[name] if name in above[other])}
-        outside[name] = frozenset().union(*(feeders[each] for each in cycle)) - cycle
-    return outside
+        external[name] = frozenset().union(*(feeders[each] for each in cycle)) - cycle
+    return external
 
 
 def levels(feeders: Feeders, least: Mapping[str, int] | None = None) -> dict[str, int]:
     """node -> the length of the longest way to it, in which a cycle counts as one node; `least`:
     the level below which a node does not stand."""
-    known, outside = least or {}, outside_feeders(feeders)
+    known, external = least or {}, external_feeders(feeders)
     level: dict[str, int] = {}
     while left := [name for name in feeders if name not in level]:
         level |= {
-            name: max([known.get(name, 0), *(level[each] + 1 for each in outside[name])])
+            name: max([known.get(name, 0), *(level[each] + 1 for each in external[name])])
             for name in left
-            if outside[name] <= level.keys()
+            if external[name] <= level.keys()
         }
     return {name: level[name] for name in feeders}

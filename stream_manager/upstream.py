@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from heron_core.config import DROP, SPOUT, STAGE
-from heron_core.graph_walks import outside_feeders
+from heron_core.graph_walks import external_feeders
 from heron_core.topology import TopologySpec
 
 Upstream = dict[str, frozenset[str]]
@@ -12,7 +12,7 @@ Upstream = dict[str, frozenset[str]]
 
 def upstream_of(topology: TopologySpec) -> Upstream:
     """Mode stage: who sends into the component pauses, or into the cycle that it is part of."""
-    return outside_feeders(topology.feeders)
+    return external_feeders(topology.feeders)
 
 
 def spouts_of(topology: TopologySpec) -> Upstream:

@@ -8,9 +8,9 @@ import pytest
 from heron_core.graph_walks import (
     Feeders,
     a_cycle,
+    external_feeders,
     in_cycles,
     levels,
-    outside_feeders,
     reachable,
 )
 
@@ -30,8 +30,8 @@ def test_cycles_are_found_and_what_lies_between_two_is_not_in_one() -> None:
 
 
 def test_a_cycle_is_fed_from_outside_as_one() -> None:
-    outside = outside_feeders(CYCLE)
-    assert outside == {"s": set(), "a": {"s"}, "b": {"s"}, "c": {"b"}, "self": {"c"}}
+    external = external_feeders(CYCLE)
+    assert external == {"s": set(), "a": {"s"}, "b": {"s"}, "c": {"b"}, "self": {"c"}}
 
 
 def test_a_cycle_counts_as_one_level() -> None:
