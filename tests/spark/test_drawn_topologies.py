@@ -28,6 +28,8 @@ def _seeds(variable: str, default: str) -> range:
     return range(int(first), int(end) if end else int(first) + 1)
 
 
+# Processes that die in this one leave their event loops open.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("seed", _seeds("HERON_DRAWN_SEEDS", SEEDS))
 def test_the_tester_and_the_hosts_of_spark_give_what_plain_python_gives(
     seed: int, tmp_path: Path
