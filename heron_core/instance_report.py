@@ -115,16 +115,17 @@ class SummedNumbers(Struct, frozen=True, kw_only=True):
         "Exceptions of user code", heron="__error-count", metric="errors",
     )]  # fmt: skip
     callback_errors: Annotated[Count, counter(
-        "Errors that fail no tuple",
+        "Errors that fail no tuple", metric="callback_errors",
         more="in `next_tuple`, `ack`, `fail`, `activate`, `deactivate`, `on_finish`; they are among"
         " the errors",
     )]  # fmt: skip
     undeclared: Annotated[Count, counter(
-        "Tuples that a bolt emitted although it declares no outputs",
+        "Tuples that a bolt emitted although it declares no outputs", metric="undeclared_tuples",
         more="they are dropped, and the run is INCOMPLETE",
     )] = 0  # fmt: skip
     fenced: Annotated[Count, counter(
         "Batches dropped because they were routed by an older physical plan",
+        metric="fenced_batches",
         more="before a stream manager was replaced or state was moved; their tracked tuples failed",
     )]  # fmt: skip
     late: Annotated[Count, counter(
