@@ -17,6 +17,7 @@ from heron_connectors.kafka.client import (
     setting,
     to_reach_brokers,
 )
+from heron_connectors.kafka.committed import committed_offsets
 from heron_connectors.kafka.formats import (
     Encode,
     Inputs,
@@ -189,22 +190,14 @@ class KafkaSink(WriteAheadSink):
     def _last_run(self) -> int | None:
         """The number of the run that has written last; None if there is none, or it is not known:
         brokers forget what was noted long ago."""
+        place = self._topic, 0
         try:
             with self._consumer(self._group_of_runs) as consumer:
-                (found,) = consumer.committed(self._noted(0), timeout=METADATA_SECS)
+                return committed_offsets(consumer, [place], self._rights.lacking)[place]
         except kafka().KafkaException as error:
-            self._warn_of(error.args[0])
+            why = self._rights.described(error.args[0])
+            self.logger.warning("the run that wrote last is not known: %s", why)
             return None
-        if found.error is not None:
-            self._warn_of(found.error)
-            return None
-        return None if found.offset < 0 else int(found.offset)
-
-    def _warn_of(self, error: Any) -> None:
-        if self._rights.lacking(error):
-            self.logger.warning(
-                "the run that wrote last is not known: %s", self._rights.described(error)
-            )
 
     @property
     def _group_of_runs(self) -> str:
