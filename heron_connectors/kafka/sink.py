@@ -190,10 +190,10 @@ class KafkaSink(WriteAheadSink):
     def _last_run(self) -> int | None:
         """The number of the run that has written last; None if there is none, or it is not known:
         brokers forget what was noted long ago."""
-        place = self._topic, 0
+        of_runs = self._topic, 0
         try:
             with self._consumer(self._group_of_runs) as consumer:
-                return committed_offsets(consumer, [place], self._rights.lacking)[place]
+                return committed_offsets(consumer, [of_runs], self._rights.lacking)[of_runs]
         except kafka().KafkaException as error:
             why = self._rights.described(error.args[0])
             self.logger.warning("the run that wrote last is not known: %s", why)
