@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 import zmq
 
+from heron_core.instance_report import NOTHING_REPORTED
 from heron_core.wire.messages import Resync
 from heron_instance.control_thread import ControlThread
 from heron_instance.events import ControlReceived
@@ -32,7 +33,7 @@ class RestingCore:
     def __init__(self) -> None:
         self.resynced = threading.Event()
         self.identity = SimpleNamespace(task=1)
-        self.control = SimpleNamespace(traces=list, snapshot=lambda _: {}, pace=None)
+        self.control = SimpleNamespace(traces=list, report=lambda _: NOTHING_REPORTED, pace=None)
 
     def handle(self, event: Any, _: float) -> list[Any]:
         if isinstance(event, ControlReceived) and isinstance(event.message, Resync):
