@@ -66,7 +66,8 @@ def test_sinks_have_each_number_once_though_each_component_hangs_in_an_attempt(
     place: SparkPlace, two_hosts: Standalone, kafka: KafkaBroker
 ) -> None:
     """Files, Parquet, a database and a topic: two hang amid a batch, two behind its commit; before
-    them their source and a bolt hang. Copies go on; what hung wakes up batches later."""
+    them their source and a bolt hang. Copies go on; what hung wakes up batches later, or its host
+    is ended."""
     topic, marks = f"hangs-{uuid.uuid4().hex[:8]}", place.path / "marks"
     marks.mkdir()
     kafka.create(topic)
@@ -88,8 +89,9 @@ def test_sinks_have_each_number_once_though_each_component_hangs_in_an_attempt(
     options = [word for key, value in config.items() for word in ("-o", f"{key}={value}")]
     run = place.heronpy("run", TOPOLOGY, *query, *cluster, *settings, *options, secs=SECS)
     run.succeeded()
-    for what in ("hung", "woke"):
-        assert {each.name for each in marks.glob(f"{what}-*")} == {f"{what}-{x}" for x in HANGS_AT}
+    assert {each.name for each in marks.glob("hung-*")} == {f"hung-{x}" for x in HANGS_AT}
+    # A host whose worker is gone may end before that, because another worker waits for it.
+    assert any(marks.glob("woke-*"))
     once = Counter(range(NUMBERS))
     parts = (each.read_text() for each in (place.path / "lines").glob("part-*"))
     assert Counter(json.loads(x)["number"] for part in parts for x in part.splitlines()) == once
@@ -122,9 +124,10 @@ def test_a_topology_s_dataframe_and_the_data_source_have_each_row_once_with_copi
     of_topologies = {
         f"marks-{query}/{mark}"
         for query in ("delta", "parquet")
-        for mark in ("hung-bolt", "woke-bolt", "hung-stage")
+        for mark in ("hung-bolt", "hung-stage")
     }
-    assert marks == {*of_topologies, "marks-segments/hung-stage", "marks-read/hung-stage"}
+    woke = {each for each in marks if each.endswith("/woke-bolt")}
+    assert marks - woke == {*of_topologies, "marks-segments/hung-stage", "marks-read/hung-stage"}
 
 
 def run_program(folder: Path, cluster: Standalone) -> None:
