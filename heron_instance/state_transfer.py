@@ -109,8 +109,8 @@ class StateTransfer:
             self._tell(self._stored)
         elif self._writing != update and not self._keeps_state:
             self._tell(SavedForUpdate(task, update, 0))
-        elif isinstance(driver, SpoutDriver) and driver.collector.pending:
-            pass  # the acks are on the way
+        elif isinstance(driver, SpoutDriver) and not driver.settle_to_save():
+            pass  # its tuples are acked or fail: the master asks again
         elif self._writing != update:
             self._take(update, epoch)
 

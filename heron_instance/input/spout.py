@@ -304,6 +304,15 @@ class SpoutDriver(ComponentDriver):
         for roots, expired in deferred:
             self._failed(roots, expired)
 
+    def settle_to_save(self) -> bool:
+        """Whether nothing is pending, so that the state can be saved. `fail` is called for what
+        has failed meanwhile when the rest is settled: the state has to have these tuples."""
+        failed = {root for roots, _ in self._deferred for root in roots}
+        if failed and self.collector.pending.keys() <= failed:
+            self.end_deferral()
+            self.defer_fails()
+        return not self.collector.pending
+
     def _failed(self, roots: "array[int]", expired: bool) -> None:
         if self._defers_fails:
             self._deferred.append((roots, expired))

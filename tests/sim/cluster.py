@@ -320,25 +320,25 @@ class Cluster:
         return self._ask(pack_code(current, change), f"new code, {change}")
 
     def _ask(self, packing: PackingPlan, what: str) -> bool:
-        """Have the topology run by another plan; whether it is not refused. Who asks may die then,
-        and his successor, or another command, asks once more."""
+        """Whether another plan is not refused. The command may die then, and be given once more."""
         assert self.master is not None
         arguments = {"packing": packing_to_json(packing)}
         answer = self.master.ask("update", arguments)
         self.note(f"{what}: {answer}")
         self.updates += bool(answer.ok)
         if answer.ok and self.chance.random() < ASKED_AGAIN_SHARE:
-            again = self.master.ask("update", arguments)
-            require(not again.ok, f"an update begins while one is under way: {again}")
+            begins = self.master.ask("update", arguments).ok
+            require(not begins, "an update begins while one is under way")
         return bool(answer.ok)
 
     def cancel(self) -> None:
         """A container of the new plan is not to be had: the update is given up if it still may."""
         if self.master is not None and not self.store_away:
-            is_late = self.step in (None, UpdateStage.INSTANCES)
+            is_switched = self.step in (None, UpdateStage.INSTANCES)
             answer = self.master.ask("cancel", {"reason": "there is no room"})
-            self.note(f"cancel: {answer}")
-            require(not (answer.ok and is_late), f"a switched plan is given up: {answer}")
+            self.note(f"cancel: {answer}, {self.step}")
+            goes_back = self.step is UpdateStage.CONTAINERS
+            require(goes_back or not (is_switched and answer.ok), "a cancelled plan stays")
 
     # --- faults -------------------------------------------------------------------------------
 

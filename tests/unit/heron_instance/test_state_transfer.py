@@ -386,3 +386,21 @@ def test_a_spout_that_defers_fail_is_told_of_it_when_the_update_is_over(tmp_path
     assert driver.metrics.failed == 0
     spout.plan(2)
     assert (driver.metrics.failed, driver.metrics.expired) == (3, 1)
+
+
+def test_a_spout_is_told_of_what_failed_before_its_state_is_saved(tmp_path: Path) -> None:
+    spout = Process(Numbers, tmp_path)
+    spout.plan(1, state=TopologyState.RUNNING)
+    spout.handle(InputEmpty())
+    spout.plan(1)
+    driver = spout.core.driver
+    assert isinstance(driver, SpoutDriver)
+    first, *others = list(driver.collector.pending)
+    spout.hear(messages.DeferFails(1, 1, (SOURCE,)))
+    spout.handle(Received(encode_roots(Kind.EXPIRED, 1, SOURCE, SOURCE, [first])))
+    assert not spout.save(), "the others are in flight"
+    assert driver.metrics.failed == 0
+    spout.handle(Received(encode_roots(Kind.ACKED, 1, SOURCE, SOURCE, others)))
+    (stored,) = spout.save()
+    assert isinstance(stored, messages.SavedForUpdate)
+    assert driver.metrics.failed == 1
