@@ -3,42 +3,57 @@
 python -m tests.mutants                          30 of all, with seed 1
 python -m tests.mutants --sample 300 --seed 7    others
 python -m tests.mutants --all stream_manager/gates.py
+python -m tests.mutants --sample 300 --shard 1/2 --journal found.jsonl    the first half, kept
 
-Each mutation is made in a copy of the repository, where the package's unit tests, the property
-tests and a simulation with a few seeds run until one fails. What none of them notices is listed at
-the end, and the exit code is 1: write the test that is missing, or note in known.py why there is
-none.
+Unit tests, property tests and a simulation with a few seeds run until one fails; running.py says
+how. What none of them notices is listed at the end, and the exit code is 1: write the test that is
+missing, or note in known.py why there is none. A run with `--journal` begins where the one before
+was ended; `--survivors` tries again what lived.
 """
 
 import argparse
+import os
 import random
 import sys
-import tempfile
 import time
-from collections import Counter
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from queue import SimpleQueue
 
-from tests.mutants.known import KNOWN
+import pytest
+
+from tests.mutants import anew
+from tests.mutants.in_place import NotInPlace
 from tests.mutants.mutations import Mutation, of_files
-from tests.mutants.running import REPOSITORY, Tree, Verdict, stages
+from tests.mutants.running import REPOSITORY, Outcome, Tests, stage_of
+from tests.mutants.verdicts import Journal, Verdict, fingerprint, told
 
 SAMPLED = ("heron_instance", "stream_manager", "topology_master", "heron_core/wire")
 SHELLS = ("server.py", "__main__.py", "native.py")
 """Names of files with I/O, which no simulation runs."""
+PACKAGES = ("heron_instance", "heron_tester", "stream_manager", "topology_master", "heron_core")
+SIMULATED = ("test_cluster.py", "test_effectively_once.py", "test_coroutines.py")
+PATHS = (
+    *(f"tests/unit/{each}" for each in PACKAGES),
+    "tests/property",
+    *(f"tests/sim/{each}" for each in SIMULATED),
+)
+USUAL_SECS = 600.0
+"""Of CPU: more than all these tests take."""
 
 
 def main(arguments: Sequence[str]) -> int:
     """Try them, and say what lived."""
     options = _options().parse_args(arguments)
-    chosen = sample(options.paths or SAMPLED, None if options.all else options.sample, options.seed)
-    with tempfile.TemporaryDirectory(prefix="heron-mutants-") as folder:
-        trees = [Tree(Path(folder) / str(number)) for number in range(options.jobs)]
-        limits = usual_secs(trees[0], chosen, options.seeds)
-        verdicts = list(tried(trees, chosen, options.seeds, limits))
-    return told(verdicts)
+    mutated = _sources(options.paths or SAMPLED)
+    chosen = sample(mutated, None if options.all else options.sample, options.seed)
+    number, _, of = options.shard.partition("/")
+    sources = _sources(SAMPLED) | mutated
+    trial = Trial(chosen[int(number) - 1 :: int(of)], sources, options)
+    os.environ |= {"CI": "1", "HERONPY_NATIVE": "0", "HERON_SIM_SEEDS": f"0:{options.seeds}"}
+    code = pytest.main([*anew.OPTIONS, "-s", *PATHS], plugins=[trial])
+    if code not in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
+        return int(code)
+    return told(trial.verdicts)
 
 
 def _options() -> argparse.ArgumentParser:
@@ -47,22 +62,30 @@ def _options() -> argparse.ArgumentParser:
     parser.add_argument("--sample", type=int, default=30, help="so many of them (30)")
     parser.add_argument("--all", action="store_true", help="all of them")
     parser.add_argument("--seed", type=int, default=1, help="chooses the sample (1)")
-    parser.add_argument("--seeds", type=int, default=4, help="of the simulation, each (4)")
-    parser.add_argument("--jobs", type=int, default=2, help="mutations at a time (2)")
+    parser.add_argument("--seeds", type=int, default=8, help="of the simulation, each (8)")
+    parser.add_argument("--shard", default="1/1", help="2/3: the second third of the sample")
+    parser.add_argument("--journal", type=Path, help="a file that keeps what became of each")
+    parser.add_argument("--survivors", action="store_true", help="try those again that lived")
+    parser.add_argument(
+        "--usual", type=Path, help="a file that keeps which test reaches what, for further runs"
+    )
     return parser
 
 
-def sample(paths: Sequence[str], number: int | None, seed: int) -> list[Mutation]:
-    """Mutations of the files below those paths."""
-    files = {
+def sample(sources: dict[str, bytes], number: int | None, seed: int) -> list[Mutation]:
+    """Mutations of files."""
+    found = list(of_files(sources))
+    if number is None:
+        return found
+    return random.Random(seed).sample(found, min(number, len(found)))
+
+
+def _sources(paths: Sequence[str]) -> dict[str, bytes]:
+    return {
         str(file.relative_to(REPOSITORY)): file.read_bytes()
         for path in paths
         for file in _modules(REPOSITORY / path)
     }
-    found = list(of_files(files))
-    if number is None:
-        return found
-    return random.Random(seed).sample(found, min(number, len(found)))
 
 
 def _modules(path: Path) -> list[Path]:
@@ -70,66 +93,75 @@ def _modules(path: Path) -> list[Path]:
     return [each for each in files if each.name not in SHELLS]
 
 
-def usual_secs(tree: Tree, chosen: Sequence[Mutation], seeds: int) -> dict[tuple[str, ...], float]:
-    """The paths of a stage -> how long its tests take without a mutation, told as it is known.
-    SystemExit if they fail."""
-    found: dict[tuple[str, ...], float] = {}
-    packages = sorted({each.path.partition("/")[0] for each in chosen})
-    wanted = {each.paths: each for package in packages for each in stages(package, seeds)}
-    for paths, stage in wanted.items():
-        began = time.monotonic()
-        if what := tree.failure(stage):
-            raise SystemExit(f"{stage.name} tests fail without any mutation: {what}")
-        found[paths] = time.monotonic() - began
-        print(f"{stage.name}, {' '.join(paths)}: {found[paths]:.0f} s", flush=True)
-    return found
+class Trial:
+    """A plugin of pytest that tries mutations in place of running the collected tests."""
+
+    def __init__(
+        self, chosen: Sequence[Mutation], sources: dict[str, bytes], options: argparse.Namespace
+    ) -> None:
+        self.verdicts: list[Verdict] = []
+        self._chosen = chosen
+        self._sources = sources
+        self._options = options
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        """All of it."""
+        if session.testsfailed:
+            raise SystemExit("tests cannot be collected without any mutation")
+        tests = Tests(session.items, self._sources)
+        tests.learn(self._options.usual)
+        for each in sorted(tests.unsteady):
+            print(f"left out, because it fails without any mutation: {each}", flush=True)
+        self.verdicts.extend(self._tried(tests))
+        return True
+
+    def _tried(self, tests: Tests) -> Iterator[Verdict]:
+        journal = Journal(self._options.journal)
+        for mutation in self._chosen:
+            source = self._sources[mutation.path]
+            key = fingerprint(mutation, source)
+            found = journal.known(key, self._options.survivors)
+            if found is None:
+                found = _verdict(tests, mutation, source)
+                journal.add(key, found)
+                print(found, flush=True)
+            yield found
 
 
-def tried(
-    trees: Sequence[Tree],
-    chosen: Sequence[Mutation],
-    seeds: int,
-    limits: dict[tuple[str, ...], float],
-) -> list[Verdict]:
-    """What becomes of each; told as it comes."""
-    idle: SimpleQueue[Tree] = SimpleQueue()
-    for each in trees:
-        idle.put(each)
+def _verdict(tests: Tests, mutation: Mutation, source: bytes) -> Verdict:
+    began = time.monotonic()
+    outcome = _first_failure(tests, mutation, source)
+    secs = time.monotonic() - began
+    if not outcome.test:
+        return Verdict(mutation, "", f"{outcome.passed} tests passed", secs)
+    return Verdict(mutation, stage_of(outcome.test), f"{outcome.test}: {outcome.how}", secs)
 
-    def verdict(mutation: Mutation) -> Verdict:
-        tree = idle.get()
+
+def _first_failure(tests: Tests, mutation: Mutation, source: bytes) -> Outcome:
+    """The first that fails with the mutation and passes without."""
+    while True:
+        chosen = tests.of(mutation)
+        if chosen is None:
+            return _anew(mutation, source)
         try:
-            found = tree.verdict(mutation, seeds, limits)
-        finally:
-            idle.put(tree)
-        print(found, flush=True)
-        return found
-
-    with ThreadPoolExecutor(len(trees)) as pool:
-        return list(pool.map(verdict, chosen))
-
-
-def told(verdicts: Sequence[Verdict]) -> int:
-    """Say what lived; the exit code."""
-    by_stage = Counter(each.stage for each in verdicts)
-    lived = [each.mutation for each in verdicts if not each.stage]
-    unknown = [each for each in lived if _key(each) not in KNOWN]
-    for each in lived:
-        print(f"lived: {each}{_reason(each)}")
-    killed = len(verdicts) - len(lived)
-    stages_told = ", ".join(f"{stage} {number}" for stage, number in by_stage.items() if stage)
-    share = 100 * killed / max(1, len(verdicts))
-    print(f"{killed} of {len(verdicts)} mutations were noticed ({share:.0f} %): {stages_told}")
-    return 1 if unknown else 0
+            found = tests.outcome(chosen, mutation)
+        except NotInPlace:
+            return _anew(mutation, source)
+        if not found.test or not tests.outcome([found.test], None).test:
+            return found
+        print(f"left out, because it fails without the mutation, too: {found.test}", flush=True)
+        tests.unsteady.add(found.test)
 
 
-def _key(mutation: Mutation) -> tuple[str, str, str, str]:
-    return mutation.path, mutation.function, mutation.before, mutation.after
-
-
-def _reason(mutation: Mutation) -> str:
-    reason = KNOWN.get(_key(mutation))
-    return f" (known: {reason})" if reason else ""
+def _anew(mutation: Mutation, source: bytes) -> Outcome:
+    """In a fresh process: what runs while a module is imported cannot be changed later."""
+    found = anew.outcome(PATHS, mutation, source, USUAL_SECS)
+    if found.test and "::" in found.test:
+        again = anew.outcome([found.test], None, source, USUAL_SECS)
+        if again.test:
+            raise SystemExit(f"{found.test} fails without any mutation: {again.how}")
+    return found
 
 
 if __name__ == "__main__":

@@ -1,16 +1,22 @@
 """Mutations of a module: small changes of its code, each of which some test has to notice.
 
 A mutation is text in place of other text, so that the rest of the file stays as it is. Left alone
-are annotations, decorators, `assert` and `validate`, which are checks themselves, and lines for a
-log.
+are annotations, decorators, `assert` and `validate`, which are checks themselves, and texts for
+people: lines for a log, `__repr__`, messages. A named limit of a module becomes 0: a test that
+repeats its number would prove nothing, and one that notices that it has an effect does.
 """
 
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+VARIABLE = "HERON_MUTATION"
+"""Of a process of tests, JSON: a module's name, the path of its file, and the mutated source."""
 LOGS = ("log", "_log", "logger", "_story", "story")
 CHECKS = ("validate", "assert_never")
+TEXTS = ("__repr__", "__str__")
+FORMATS = "heron_core/wire/"
+"""Where each number is part of a format that others read: one more is another format."""
 COMPARED: dict[type[ast.cmpop], tuple[type[ast.cmpop], ...]] = {
     ast.Lt: (ast.LtE, ast.GtE),
     ast.LtE: (ast.Lt, ast.Gt),
@@ -93,7 +99,7 @@ class _Finder(ast.NodeVisitor):
     # --- where ----------------------------------------------------------------------------------
 
     def _visit_scope(self, name: str, body: list[ast.stmt]) -> None:
-        if name in CHECKS:
+        if name in (*CHECKS, *TEXTS):
             return
         self._scope.append(name)
         for each in body:
@@ -152,10 +158,21 @@ class _Finder(ast.NodeVisitor):
             self.generic_visit(node)
 
     def visit_Assign(self, node: ast.Assign) -> None:
+        if self._is_limit(node):
+            self._put(node.value, ast.Constant(0))
+            return
         is_kept = all(isinstance(each, ast.Attribute | ast.Subscript) for each in node.targets)
         if is_kept and self._scope[-1:] != ["__init__"]:
             self._add(node, "pass")
         self.visit(node.value)
+
+    def _is_limit(self, node: ast.Assign) -> bool:
+        """Whether it gives a number a name that the whole module has."""
+        value, (target, *_) = node.value, node.targets
+        if self._scope or self._path.startswith(FORMATS) or not isinstance(target, ast.Name):
+            return False
+        is_number = isinstance(value, ast.Constant) and type(value.value) in (int, float)
+        return target.id.isupper() and is_number and bool(value.value)
 
     def visit_Return(self, node: ast.Return) -> None:
         if node.value is not None and not isinstance(node.value, ast.Constant):

@@ -1,135 +1,294 @@
-"""Runs the tests over a copy of the repository that has one mutation, cheapest tests first."""
+"""Tests are collected once; each mutation is tried by a fork of that process, in which functions
+get the mutated code, and the tests that reach it run until one fails.
 
+Which tests reach which function is known from a run without any mutation, whose tests also say how
+long they take. What fails is run again without the mutation: a test that then fails as well is
+unsteady, is told, and says nothing any more.
+"""
+
+import json
 import os
-import re
+import resource
+import select
 import shutil
-import subprocess
+import signal
 import sys
+import tempfile
+import threading
 import time
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from types import CodeType, FrameType
 
+import pytest
+from _pytest.runner import runtestprotocol
+
+from tests.mutants import in_place
+from tests.mutants.in_place import NotInPlace, Place
 from tests.mutants.mutations import Mutation
 
 REPOSITORY = Path(__file__).parents[2]
-UNIT = {
-    "heron_instance": ("heron_instance", "heron_tester"),
-    "stream_manager": ("stream_manager",),
-    "topology_master": ("topology_master",),
-    "heron_core": ("heron_core",),
-}
-"""Package -> the folders of unit tests that are about it."""
-SIMULATED = ("test_cluster.py", "test_effectively_once.py", "test_coroutines.py")
+STAGES = {"unit": "tests/unit/", "property": "tests/property/", "simulation": "tests/sim/"}
 SLOWER = 5
-"""A mutated loop may have no end: it has so many times as long as the tests take without."""
-STARTED_SECS = 60.0
-"""And so long besides, where others are busy."""
-FIRST_FAILED = re.compile(r"^(?:FAILED|ERROR) \S*?([^/\s]+?\.py(?:::\S+)?)", re.MULTILINE)
+"""A mutated loop may have no end: a test has so many times the seconds of CPU that it takes
+without."""
+SPARE_SECS = 10
+"""And so many besides."""
+ASLEEP_SECS = 60
+"""A test that sleeps so long, without any CPU meanwhile, waits for what does not come."""
+MEMORY_BYTES = 3 << 30
+"""So much more than the collected tests have: a mutated loop may collect without end."""
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
-    """Tests that run together."""
+class Usual:
+    """A test without any mutation."""
 
-    name: str
-    paths: tuple[str, ...]
-    environment: Mapping[str, str] = field(default_factory=dict)
-
-
-def stages(package: str, seeds: int) -> tuple[Stage, ...]:
-    """Those that have to notice a mutation of a package."""
-    return (
-        Stage("unit", tuple(f"tests/unit/{each}" for each in UNIT[package])),
-        Stage("property", ("tests/property",)),
-        Stage(
-            "simulation",
-            tuple(f"tests/sim/{each}" for each in SIMULATED),
-            {"HERON_SIM_SEEDS": f"0:{seeds}"},
-        ),
-    )
+    test: str
+    secs: float
+    """Of CPU."""
+    has_passed: bool
+    reached: frozenset[Place] = field(default_factory=frozenset)
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
-    """What became of a mutation."""
+class Outcome:
+    """How the tests of a fork ended."""
 
-    mutation: Mutation
-    stage: str
-    """The first tests that noticed it; empty if none did."""
-    what: str = ""
-    secs: float = 0.0
-
-    def __str__(self) -> str:
-        if not self.stage:
-            return f"LIVED   {self.mutation} ({self.secs:.0f} s)"
-        return f"killed  {self.mutation}\n        by {self.stage}, {self.what} ({self.secs:.0f} s)"
+    test: str = ""
+    """The one that failed; empty if all passed."""
+    how: str = ""
+    passed: int = 0
 
 
-class Tree:
-    """A copy of the repository."""
+def stage_of(test: str) -> str:
+    """The stage of a test, by its path."""
+    return next((name for name, path in STAGES.items() if test.startswith(path)), "unit")
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._written = int(time.time())
-        for name in _tracked():
-            copy = folder / name
-            copy.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(REPOSITORY / name, copy, follow_symlinks=False)
 
-    def verdict(
-        self, mutation: Mutation, seeds: int, usual_secs: Mapping[tuple[str, ...], float]
-    ) -> Verdict:
-        """Whether the tests notice it. `usual_secs`: the paths of a stage -> what they take."""
-        source = (REPOSITORY / mutation.path).read_bytes()
-        package = mutation.path.partition("/")[0]
-        began = time.monotonic()
-        self._write(mutation.path, mutation.applied(source))
+class Tests:
+    """The collected tests; all of them run in forks."""
+
+    def __init__(self, items: Sequence[pytest.Item], sources: dict[str, bytes]) -> None:
+        self._items = {each.nodeid: each for each in items}
+        self._sources = sources
+        self._usual: dict[str, Usual] = {}
+        self.unsteady: set[str] = set()
+
+    # --- without a mutation ---------------------------------------------------------------------
+
+    def learn(self, kept: Path | None) -> None:
+        """Run all without a mutation, or read what a run before has kept."""
+        if kept is not None and kept.exists():
+            self._take(kept.read_text("utf-8").splitlines())
+        left = [each for each in self._items if each not in self._usual]
+        while left:
+            lines = self._learned(left, kept)
+            self._take(lines)
+            if not lines:
+                raise SystemExit(f"{left[0]} does not come to its end without any mutation")
+            left = [each for each in left if each not in self._usual]
+        self.unsteady = {each.test for each in self._usual.values() if not each.has_passed}
+
+    def _take(self, lines: Sequence[str]) -> None:
+        for line in lines:
+            entry = json.loads(line)
+            entry["reached"] = frozenset((path, at) for path, at in entry["reached"])
+            self._usual[entry["test"]] = Usual(**entry)
+
+    def _learned(self, tests: Sequence[str], kept: Path | None) -> list[str]:
+        """Lines of JSON, one a test; fewer if one ends the process."""
+        found: list[str] = []
+        files = {str(REPOSITORY / path): path for path in self._sources}
+        with _Fork(lambda say: self._trace(tests, files, say)) as fork:
+            for line in fork.lines():
+                found.append(line)
+                if kept is not None:
+                    with kept.open("a", encoding="utf-8") as file:
+                        file.write(line + "\n")
+        return found
+
+    def _trace(
+        self, tests: Sequence[str], files: dict[str, str], say: Callable[[str], None]
+    ) -> None:
+        reached: dict[int, CodeType] = {}
+
+        def note(frame: FrameType, event: str, argument: object) -> None:
+            if frame.f_code.co_filename in files:
+                reached[id(frame.f_code)] = frame.f_code
+
+        for item, following in self._in_order(tests):
+            reached.clear()
+            began = time.process_time()
+            threading.settrace(note)
+            sys.settrace(note)
+            has_passed = not _failure(item, following)
+            sys.settrace(None)
+            places = {(files[x.co_filename], x.co_firstlineno) for x in list(reached.values())}
+            secs = round(time.process_time() - began, 4)
+            entry = asdict(Usual(item.nodeid, secs, has_passed)) | {"reached": sorted(places)}
+            say(json.dumps(entry))
+
+    def _in_order(self, tests: Sequence[str]) -> Iterator[tuple[pytest.Item, pytest.Item | None]]:
+        items = [self._items[each] for each in tests]
+        return zip(items, [*items[1:], None], strict=True)
+
+    # --- with one -------------------------------------------------------------------------------
+
+    def of(self, mutation: Mutation) -> list[str] | None:
+        """Those that reach it, the cheapest first; None if it is not inside of a function."""
+        place = in_place.place_of(mutation, self._sources[mutation.path])
+        if place is None:
+            return None
+        stages = list(STAGES)
+        found = [each for each in self._usual.values() if place in each.reached]
+        found.sort(key=lambda each: (stages.index(stage_of(each.test)), each.secs))
+        return [x.test for x in found if x.test not in self.unsteady and x.test in self._items]
+
+    def outcome(self, tests: Sequence[str], mutation: Mutation | None) -> Outcome:
+        """Run tests until one fails. NotInPlace if the mutation cannot be made in this process."""
+        at, passed, how = "", 0, ""
+        with _Fork(lambda say: self._try(tests, mutation, say)) as fork:
+            for line in fork.lines():
+                kind, _, text = line.partition(" ")
+                if kind == "unfit":
+                    raise NotInPlace(text)
+                at, passed = (
+                    (text, passed) if kind == "began" else (at, passed + (kind == "passed"))
+                )
+                how = text if kind == "failed" else ""
+        if how or passed < len(tests):
+            return Outcome(at, how or fork.end, passed)
+        return Outcome(passed=passed)
+
+    def _try(
+        self, tests: Sequence[str], mutation: Mutation | None, say: Callable[[str], None]
+    ) -> None:
+        if mutation is not None:
+            try:
+                file = str(REPOSITORY / mutation.path)
+                in_place.apply(mutation, self._sources[mutation.path], file)
+            except NotInPlace as error:
+                say(f"unfit {error}")
+                return
+        for item, following in self._in_order(tests):
+            say(f"began {item.nodeid}")
+            _limit_cpu(self._usual[item.nodeid].secs)
+            if how := _failure(item, following):
+                say(f"failed {how}")
+                return
+            say("passed")
+
+
+def _failure(item: pytest.Item, following: pytest.Item | None) -> str:
+    """What a test raises, in one line; empty if it passes."""
+    for report in runtestprotocol(item, log=False, nextitem=following):
+        if report.failed:
+            crash = getattr(report.longrepr, "reprcrash", None)
+            return " ".join(str(crash.message if crash else report.longrepr).split())[:150] or "?"
+    return ""
+
+
+def _limit_cpu(usual_secs: float) -> None:
+    used = sum(resource.getrusage(resource.RUSAGE_SELF)[:2])
+    most = int(used + usual_secs * SLOWER + SPARE_SECS)
+    resource.setrlimit(resource.RLIMIT_CPU, (most, resource.getrlimit(resource.RLIMIT_CPU)[1]))
+
+
+class _Fork:
+    """A copy of this process that runs a function and says lines; killed with what it started."""
+
+    end = ""
+    """How it ended before its time."""
+
+    def __init__(self, run: Callable[[Callable[[str], None]], None]) -> None:
+        self._folder = tempfile.mkdtemp(prefix="heron-mutant-")
+        self._reading, writing = os.pipe()
+        sys.stdout.flush()
+        self._pid = os.fork()
+        if not self._pid:
+            os.close(self._reading)
+            _be_child(run, writing, self._folder)
+        os.close(writing)
+
+    def __enter__(self) -> "_Fork":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._kill()
+        os.close(self._reading)
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def lines(self) -> Iterator[str]:
+        """What it says, until it ends or sleeps for too long."""
+        rest, asleep_since, used = b"", time.monotonic(), -1
+        while True:
+            if not select.select([self._reading], [], [], 1.0)[0]:
+                is_asleep, now_used = _look_at(self._pid)
+                if not is_asleep or now_used != used:
+                    asleep_since, used = time.monotonic(), now_used
+                if time.monotonic() - asleep_since > ASLEEP_SECS:
+                    self._kill()
+                    self.end = "waits for ever"
+                    return
+                continue
+            asleep_since = time.monotonic()
+            data = os.read(self._reading, 1 << 16)
+            if not data:
+                break
+            *whole, rest = (rest + data).split(b"\n")
+            yield from (each.decode(errors="replace") for each in whole)
+        self._kill()
+
+    def _kill(self) -> None:
+        if not self._pid:
+            return
         try:
-            for stage in stages(package, seeds):
-                secs = usual_secs[stage.paths] * SLOWER + STARTED_SECS
-                if what := self.failure(stage, secs):
-                    return Verdict(mutation, stage.name, what, time.monotonic() - began)
-            return Verdict(mutation, "", "", time.monotonic() - began)
-        finally:
-            self._write(mutation.path, source)
-
-    def _write(self, path: str, source: bytes) -> None:
-        """Bytecode is known by size and second of its source: each one has a second of its own."""
-        file = self._folder / path
-        file.write_bytes(source)
-        self._written += 1
-        os.utime(file, (self._written, self._written))
-
-    def failure(self, stage: Stage, secs: float | None = None) -> str:
-        """The first test that fails, or that they do not come to their end; empty if all pass."""
-        command = [sys.executable, "-m", "pytest", "-q", "-x", "-n", "0", "--tb=no", "--no-header"]
-        command += ["-p", "no:randomly", "-p", "no:cacheprovider", *stage.paths]
-        settings = {"CI": "1", "HERONPY_NATIVE": "0", "PYTHONPATH": str(self._folder)}
-        try:
-            ended = subprocess.run(
-                command,
-                cwd=self._folder,
-                env={**os.environ, **settings, **stage.environment},
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                timeout=secs,
-                check=False,
-            )
-        except subprocess.TimeoutExpired:
-            return f"which did not end within {secs:.0f} s"
-        if ended.returncode == 0:
-            return ""
-        output = ended.stdout.decode(errors="replace")
-        found = FIRST_FAILED.search(output)
-        return found[1] if found else f"exit code {ended.returncode}: {output[-200:].strip()}"
+            os.killpg(self._pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass  # it ended before it had a group of its own
+        _, status = os.waitpid(self._pid, 0)
+        self._pid = 0
+        code = os.waitstatus_to_exitcode(status)
+        self.end = "does not end" if code == -signal.SIGXCPU else f"ends the process: {code}"
 
 
-def _tracked() -> Iterator[str]:
-    listed = subprocess.run(
-        ["git", "ls-files", "-z"], cwd=REPOSITORY, capture_output=True, check=True, text=True
-    )
-    for name in filter(None, listed.stdout.split("\0")):
-        if os.path.lexists(REPOSITORY / name):
-            yield name
+def _look_at(pid: int) -> tuple[bool, int]:
+    """Whether a process sleeps, or has ended, and its CPU time in ticks."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text("utf-8").rpartition(")")[2].split()
+    except OSError:
+        return False, 0
+    return fields[0] in "SZ", int(fields[11]) + int(fields[12])
+
+
+def _be_child(run: Callable[[Callable[[str], None]], None], writing: int, folder: str) -> None:
+    """Never returns."""
+    code = 1
+    try:
+        os.setsid()
+        with open(os.devnull, "r+b") as nothing:
+            for each in (0, 1, 2):
+                os.dup2(nothing.fileno(), each)
+        os.environ |= {"PYTEST_DEBUG_TEMPROOT": folder, "TMPDIR": folder, "HERONPY_HOME": folder}
+        tempfile.tempdir = None
+        _limit_memory()
+        run(lambda line: _write(writing, line))
+        code = 0
+    except BaseException as error:
+        _write(writing, f"failed {error!r}"[:200].replace("\n", " "))
+    finally:
+        os._exit(code)
+
+
+def _write(writing: int, line: str) -> None:
+    data = line.encode(errors="replace") + b"\n"
+    while data:
+        data = data[os.write(writing, data) :]
+
+
+def _limit_memory() -> None:
+    pages = int(Path("/proc/self/statm").read_text("utf-8").split()[0])
+    most = pages * resource.getpagesize() + MEMORY_BYTES
+    resource.setrlimit(resource.RLIMIT_AS, (most, most))

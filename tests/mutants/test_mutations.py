@@ -22,6 +22,8 @@ def function(at: int | None, most: int = 3) -> bool:
 class Core:
     def validate(self):
         return self.at > 0
+    def __repr__(self):
+        return self.at + 1
 '''
 
 
@@ -32,7 +34,7 @@ def changed() -> list[tuple[str, str]]:
 
 def test_each_decision_and_each_effect_is_mutated() -> None:
     assert changed() == [
-        ("7", "(8)"),
+        ("7", "(0)"),
         ("3", "(4)"),
         ("at is None", "(at is not None)"),
         ("at is None and not most", "(at is None or not most)"),
