@@ -36,8 +36,13 @@ class Plan:
     def at(self, moment: str) -> None:
         """A moment has come."""
         if self.kill_at == moment:
-            self.kill_at, self.was_killed = None, True
-            raise Killed
+            self.kill_at = None
+            self.die()
+
+    def die(self) -> None:
+        """The moment is now."""
+        self.was_killed = True
+        raise Killed
 
     def committing(self) -> None:
         """A commit begins."""
@@ -67,8 +72,7 @@ class Plan:
         if event == "line":
             self._seen.add((frame.f_code.co_filename, frame.f_lineno))
             if len(self._seen) == self.kill_in_line:
-                self.was_killed = True
-                raise Killed
+                self.die()
         return self._trace
 
 

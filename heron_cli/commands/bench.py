@@ -24,6 +24,8 @@ PACED_PER_SEC = 2_000
 """Enough that a gap of some milliseconds is seen, and little for any machine."""
 STEADY_SECS = 0.3
 """After all is up, before anything is measured or killed: queues fill, plans are told."""
+FLOWING_SECS = 60.0
+"""The longest that a measurement goes on until every stage has processed a message."""
 AFTER_SECS = 0.01
 """What counts was emitted so long after a kill: the dying may process one or two tuples more."""
 BACK_SECS = 60.0
@@ -55,7 +57,8 @@ class Settings:
 @click.option("--stages", type=click.IntRange(1, 100), default=2, show_default=True, metavar="N",
               help="sol: stages of processors after the producers.")  # fmt: skip
 @click.option("-t", "--time", "seconds", type=Seconds(min=1), default=10.0,
-              show_default=True, metavar="SECONDS", help="sol: measure for this long.")  # fmt: skip
+              show_default=True, metavar="SECONDS",
+              help="sol: measure for this long, and until every stage has a message.")  # fmt: skip
 @click.option("--acked", is_flag=True, help="sol: with acks (at least once), and their latency.")
 @click.option("--rounds", type=click.IntRange(1), default=3, show_default=True, metavar="N",
               help="recovery: number of kills of each kind of process.")  # fmt: skip
@@ -161,8 +164,20 @@ def _sol(settings: Settings) -> list[Row]:
         before, began = run.stats(), time.monotonic()
         progress(f"measuring for {settings.seconds:g} s")
         time.sleep(settings.seconds)
-        after = run.stats()
-        return sol_rows(before, after, time.monotonic() - began, settings.size_bytes)
+        rows: list[Row] = []
+
+        def is_enough() -> bool:
+            rows[:] = sol_rows(before, run.stats(), time.monotonic() - began, settings.size_bytes)
+            return all(is_measured(each, settings.acked) for each in rows)
+
+        run.wait(is_enough, FLOWING_SECS, "not every stage has processed a message")
+        return rows
+
+
+def is_measured(row: Row, acked: bool) -> bool:
+    """Whether a row says something: on a busy machine a stage may have processed nothing yet."""
+    has_latency = row["p50_ms"] is not None or not acked or row["stage"] != "producers"
+    return bool(row["messages_per_sec"]) and has_latency
 
 
 def sol_rows(

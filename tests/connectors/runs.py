@@ -179,7 +179,8 @@ def has_rows(tester: TopologyTester, wanted: int | None) -> bool:
 
 class SparkRun:
     """The tasks of a topology as Spark's workers host them: each batch level by level, without a
-    JVM. A host that is killed in a batch is replaced, and the batch comes again."""
+    JVM. A host that is killed in a batch is replaced, and the batch comes again; one that hangs has
+    a copy, and what it does when it wakes up counts for nothing."""
 
     def __init__(self, topology: TopologySpec, folder: Path, rows_per_batch: int = 1000) -> None:
         self._plan = compile_topology(topology)
@@ -190,6 +191,9 @@ class SparkRun:
         self.facts: list[dict[str, Any]] = []
         """Of the newest batch."""
         self.kills = 0
+        self.refused: list[str] = []
+        """What attempts raised that woke up behind their copies, or whose sink one had fenced."""
+        self._may_repeat = False
         self.before_level: Callable[[int], Any] = lambda level: None
         """May raise Killed."""
         self.after_kill: Callable[[], Any] = lambda: None
@@ -202,6 +206,7 @@ class SparkRun:
     def run(self) -> Iterator[int]:
         """All batches, to the end of the data; each one's number when it is done."""
         for _ in range(BATCHES_MAX):
+            began = self._batch
             try:
                 facts = self._attempt()
             except Killed:
@@ -210,12 +215,28 @@ class SparkRun:
                 self.after_kill()
                 self._host = self._made()
                 continue
+            except HeronError as error:
+                if self._batch == began and not self._may_repeat:
+                    raise
+                self._may_repeat &= self._batch != began
+                self.refused.append(str(error))
+                continue
+            if self._batch != began:
+                continue
             batch, self._batch, self.facts = self._batch, self._batch + 1, facts
             yield batch
             if is_last(self._plan, self._folder, None, batch, facts):
                 self._host.close()
                 return
         raise AssertionError(f"{BATCHES_MAX} batches, and no end")
+
+    def copy_goes_on(self, batches: int) -> None:
+        """While an attempt hangs: another host does its batch, and those behind it. It may be
+        fenced by what wakes up, once: its batch comes again."""
+        self._host, self._may_repeat = self._made(), True
+        for _ in range(batches):
+            self.facts = self._attempt()
+            self._batch += 1
 
     def restart(self) -> None:
         """Its hosts are others; it goes on from the checkpoint."""
@@ -224,15 +245,19 @@ class SparkRun:
 
     def _attempt(self) -> list[dict[str, Any]]:
         waiting: dict[tuple[int, int], list[bytes]] = defaultdict(list)
-        facts = []
+        facts: list[dict[str, Any]] = []
+        batch, host = self._batch, self._host
         for level in range(len(self._plan.levels)):
             self.before_level(level)
             for partition in range(self._plan.partitions(level, 1)):
                 blocks = iter(waiting.pop((level, partition), []))
-                for task in self._host.run(level, partition, self._batch, blocks):
-                    for to_level, to_partition, data in self._folder.blocks(task, self._batch):
+                tasks = host.run(level, partition, batch, blocks)
+                if host is not self._host:
+                    return []  # a copy has done it, and Spark ends this attempt
+                for task in tasks:
+                    for to_level, to_partition, data in self._folder.blocks(task, batch):
                         waiting[to_level, to_partition].append(data)
-                    facts.append(self._folder.facts(task, self._batch))
+                    facts.append(self._folder.facts(task, batch))
         self._note_errors(facts)
         return facts
 
@@ -278,5 +303,15 @@ class At(Plan):
         if moment == self._moment:
             self._left -= 1
             if self._left == 0:
-                self.was_killed = True
-                raise Killed
+                self.die()
+
+
+class Hangs(At):
+    """Hangs there instead, until something else has happened."""
+
+    meanwhile: Callable[[], Any]
+
+    def die(self) -> None:
+        """As if this process was frozen, and wakes up now."""
+        self.kill_in_line, self.was_killed = None, True
+        self.meanwhile()

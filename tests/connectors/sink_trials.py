@@ -17,6 +17,7 @@ from tests.connectors.runs import (
     SPARK,
     At,
     Ended,
+    Hangs,
     Rows,
     SparkRun,
     classes,
@@ -30,6 +31,10 @@ from tests.connectors.sinks import SinkEntry, Store
 
 ENGINES = (*NATIVE, SPARK)
 MOMENTS = ("a tuple", "before the end of a batch", "after the end of a batch")
+COMMITS = ("before a commit", "after a commit")
+"""Of sinks that commit what a batch has prepared."""
+COPIED = (1, 2)
+"""Batches that the copy of an attempt has done when the attempt wakes up."""
 BATCH_ROWS = 2
 KILLED_ROWS = 7
 """Four batches."""
@@ -205,6 +210,11 @@ def _watched(kind: type[TwoPhaseSink], plan: Plan) -> type[TwoPhaseSink]:
             super().process(tup)
             plan.at("a tuple")
 
+        def commit(self, prepared: Any, transaction_id: Any) -> None:
+            plan.at("before a commit")
+            super().commit(prepared, transaction_id)
+            plan.at("after a commit")
+
         def end_batch(self) -> None:
             plan.at("before the end of a batch")
             with plan.lines():
@@ -228,3 +238,37 @@ def _killed(entry: SinkEntry, folder: Path, moment: str, nth: int) -> int:
     assert found == list(range(KILLED_ROWS)), f"{moment} {nth}: {found}"
     assert run.kills == plan.was_killed
     return run.kills
+
+
+def woke_behind_its_copy(entry: SinkEntry, folder: Path) -> int:
+    """An attempt of a batch hangs at each moment, and at each line of its end; meanwhile a copy on
+    another host does the batch, or the next one as well; then it wakes up. Each row is there once.
+    In how many cases the sink refused what woke up."""
+    refused = hung = 0
+    for batches in COPIED:
+        for moment in (*MOMENTS, *COMMITS):
+            plan = Hangs(moment, 2)
+            refused += _woke(entry, folder / f"{moment}-{batches}", plan, batches)
+            hung += plan.was_killed
+    assert hung >= len(COPIED) * len(MOMENTS), "hardly ever hung"
+    for line in count(1) if entry.each_copied_line else ():
+        plan = Hangs("", line)
+        refused += _woke(entry, folder / f"line-{line}", plan, max(COPIED))
+        if not plan.was_killed:
+            break
+    return refused
+
+
+def _woke(entry: SinkEntry, folder: Path, plan: Hangs, batches: int) -> bool:
+    store = entry.opened(_empty(folder / "out"), ("id", "value"))
+    rows = [[number, "x"] for number in range(KILLED_ROWS)]
+    topology = sinking({"id": None, "value": None}, entry.kind, store.config)
+    with classes(given(rows), _watched(entry.kind, plan)):
+        run = SparkRun(topology, folder / "checkpoint", BATCH_ROWS)
+        plan.meanwhile = lambda: run.copy_goes_on(batches)
+        for _ in run.run():
+            found = sorted(each["id"] for each in store.rows())
+            assert found == list(range(len(found))), f"{folder.name}: {found}"
+    found = sorted(each["id"] for each in store.rows())
+    assert found == list(range(KILLED_ROWS)), f"{folder.name}: {found}"
+    return bool(run.refused)

@@ -59,6 +59,8 @@ class SinkEntry:
     """Property -> why it has it not."""
     each_line: bool = True
     """Whether it is killed at each line of a commit, too."""
+    each_copied_line: bool = False
+    """Whether an attempt hangs at each line of a batch's end, too, while a copy of it goes on."""
 
 
 def _visible(folder: Path) -> list[Path]:
@@ -272,7 +274,7 @@ POSTGRES = "DatabaseSink (postgres)"
 NO_FOLDER = "it writes to a server"
 ONE_VALUE = "a line has one value: JSON has several"
 SINKS = (
-    SinkEntry("FileSink (json)", FileSink, _json_files, as_json),
+    SinkEntry("FileSink (json)", FileSink, _json_files, as_json, each_copied_line=True),
     SinkEntry("FileSink (text)", IdAndText, _text_files, as_line, {"schema": ONE_VALUE}),
     SinkEntry("ParquetSink", ParquetSink, _parquet_files, as_arrow, each_line=False),
     SinkEntry("DeltaSink", DeltaSink, _delta_table, as_arrow, each_line=False),
@@ -287,6 +289,7 @@ SINKS = (
         _kafka_topic,
         as_record,
         {"schema": ONE_RECORD, "folder": NO_FOLDER},
+        each_copied_line=True,
     ),
     SinkEntry("SparkSink", SparkSink, _segments, cannot={"schema": NAMED}, each_line=False),
 )

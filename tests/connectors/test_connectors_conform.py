@@ -2,15 +2,19 @@
 not: values of each type, none of a value, kills, other schemas, other time zones. What comes of it
 is what docs/CONNECTORS.md says."""
 
+import fcntl
 import gc
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from heron_connectors import folder_lock
 from tests.connectors import columns, page
 from tests.connectors.fake_kafka import client_in_memory
+from tests.connectors.sink_trials import woke_behind_its_copy
 from tests.connectors.sinks import POSTGRES, SINKS, SinkEntry
 from tests.connectors.sources import POSTGRES as POSTGRES_SOURCES
 from tests.connectors.sources import SOURCES, SourceEntry
@@ -73,6 +77,18 @@ def test_what_goes_into_a_sink_comes_out_of_it(entry: SinkEntry, tmp_path: Path,
 def test_a_sink_holds_whatever_happens(entry: SinkEntry, tmp_path: Path, text: str) -> None:
     said = page.columns_on_page(page.TRIALS_OUT, text)[entry.name]
     assert columns.trials_out(entry, tmp_path) == said, page.REMAKE
+
+
+@each_sink
+@pytest.mark.usefixtures("client")
+def test_an_attempt_that_wakes_up_behind_its_copy_does_no_harm(
+    entry: SinkEntry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Spark starts a copy of a task that hangs. Its locks are those of this one process here: they
+    exclude each other by the open file, as those of two hosts do."""
+    locks = SimpleNamespace(lockf=fcntl.flock, LOCK_EX=fcntl.LOCK_EX, LOCK_NB=fcntl.LOCK_NB)
+    monkeypatch.setattr(folder_lock, "fcntl", locks)
+    woke_behind_its_copy(entry, tmp_path)
 
 
 @each_source

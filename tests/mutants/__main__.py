@@ -32,11 +32,11 @@ SHELLS = ("server.py", "__main__.py", "native.py")
 """Names of files with I/O, which no simulation runs."""
 PACKAGES = ("heron_instance", "heron_tester", "stream_manager", "topology_master", "heron_core")
 SIMULATED = ("test_cluster.py", "test_effectively_once.py", "test_coroutines.py")
-PATHS = (
-    *(f"tests/unit/{each}" for each in PACKAGES),
-    "tests/property",
-    *(f"tests/sim/{each}" for each in SIMULATED),
-)
+PATHS = {
+    "unit": tuple(f"tests/unit/{each}" for each in PACKAGES),
+    "property": ("tests/property",),
+    "simulation": tuple(f"tests/sim/{each}" for each in SIMULATED),
+}
 USUAL_SECS = 600.0
 """Of CPU: more than all these tests take."""
 
@@ -50,7 +50,7 @@ def main(arguments: Sequence[str]) -> int:
     sources = _sources(SAMPLED) | mutated
     trial = Trial(chosen[int(number) - 1 :: int(of)], sources, options)
     os.environ |= {"CI": "1", "HERONPY_NATIVE": "0", "HERON_SIM_SEEDS": f"0:{options.seeds}"}
-    code = pytest.main([*anew.OPTIONS, "-s", *PATHS], plugins=[trial])
+    code = pytest.main([*anew.OPTIONS, "-s", *trial.paths], plugins=[trial])
     if code not in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
         return int(code)
     return told(trial.verdicts)
@@ -65,6 +65,12 @@ def _options() -> argparse.ArgumentParser:
     parser.add_argument("--seeds", type=int, default=8, help="of the simulation, each (8)")
     parser.add_argument("--shard", default="1/1", help="2/3: the second third of the sample")
     parser.add_argument("--journal", type=Path, help="a file that keeps what became of each")
+    parser.add_argument(
+        "--stages",
+        type=lambda text: text.split(","),
+        default=list(PATHS),
+        help="only unit, or property,simulation for what a journal says has lived there",
+    )
     parser.add_argument("--survivors", action="store_true", help="try those again that lived")
     parser.add_argument(
         "--usual", type=Path, help="a file that keeps which test reaches what, for further runs"
@@ -100,6 +106,7 @@ class Trial:
         self, chosen: Sequence[Mutation], sources: dict[str, bytes], options: argparse.Namespace
     ) -> None:
         self.verdicts: list[Verdict] = []
+        self.paths = [path for each in options.stages for path in PATHS[each]]
         self._chosen = chosen
         self._sources = sources
         self._options = options
@@ -123,45 +130,42 @@ class Trial:
             key = fingerprint(mutation, source)
             found = journal.known(key, self._options.survivors)
             if found is None:
-                found = _verdict(tests, mutation, source)
+                found = self._verdict(tests, mutation, source)
                 journal.add(key, found)
                 print(found, flush=True)
             yield found
 
+    def _verdict(self, tests: Tests, mutation: Mutation, source: bytes) -> Verdict:
+        began = time.monotonic()
+        outcome = self._first_failure(tests, mutation, source)
+        secs = time.monotonic() - began
+        if not outcome.test:
+            return Verdict(mutation, "", f"{outcome.passed} tests passed", secs)
+        return Verdict(mutation, stage_of(outcome.test), f"{outcome.test}: {outcome.how}", secs)
 
-def _verdict(tests: Tests, mutation: Mutation, source: bytes) -> Verdict:
-    began = time.monotonic()
-    outcome = _first_failure(tests, mutation, source)
-    secs = time.monotonic() - began
-    if not outcome.test:
-        return Verdict(mutation, "", f"{outcome.passed} tests passed", secs)
-    return Verdict(mutation, stage_of(outcome.test), f"{outcome.test}: {outcome.how}", secs)
+    def _first_failure(self, tests: Tests, mutation: Mutation, source: bytes) -> Outcome:
+        """The first that fails with the mutation and passes without."""
+        while True:
+            chosen = tests.of(mutation)
+            if chosen is None:
+                return self._anew(mutation, source)
+            try:
+                found = tests.outcome(chosen, mutation)
+            except NotInPlace:
+                return self._anew(mutation, source)
+            if not found.test or not tests.outcome([found.test], None).test:
+                return found
+            print(f"left out, because it fails without the mutation, too: {found.test}", flush=True)
+            tests.unsteady.add(found.test)
 
-
-def _first_failure(tests: Tests, mutation: Mutation, source: bytes) -> Outcome:
-    """The first that fails with the mutation and passes without."""
-    while True:
-        chosen = tests.of(mutation)
-        if chosen is None:
-            return _anew(mutation, source)
-        try:
-            found = tests.outcome(chosen, mutation)
-        except NotInPlace:
-            return _anew(mutation, source)
-        if not found.test or not tests.outcome([found.test], None).test:
-            return found
-        print(f"left out, because it fails without the mutation, too: {found.test}", flush=True)
-        tests.unsteady.add(found.test)
-
-
-def _anew(mutation: Mutation, source: bytes) -> Outcome:
-    """In a fresh process: what runs while a module is imported cannot be changed later."""
-    found = anew.outcome(PATHS, mutation, source, USUAL_SECS)
-    if found.test and "::" in found.test:
-        again = anew.outcome([found.test], None, source, USUAL_SECS)
-        if again.test:
-            raise SystemExit(f"{found.test} fails without any mutation: {again.how}")
-    return found
+    def _anew(self, mutation: Mutation, source: bytes) -> Outcome:
+        """In a fresh process: what runs while a module is imported cannot be changed later."""
+        found = anew.outcome(self.paths, mutation, source, USUAL_SECS)
+        if found.test and "::" in found.test:
+            again = anew.outcome([found.test], None, source, USUAL_SECS)
+            if again.test:
+                raise SystemExit(f"{found.test} fails without any mutation: {again.how}")
+        return found
 
 
 if __name__ == "__main__":

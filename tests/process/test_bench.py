@@ -6,8 +6,9 @@ from tests.process.process_support import Place
 
 
 def test_a_machine_is_measured_and_what_is_killed_comes_back(place: Place) -> None:
-    """Both at the same time, because each mostly waits."""
-    sol = place.start("bench", "sol", "--time", "3", "--acked", "--json")
+    """Both at the same time, because each mostly waits. It is measured until each stage has done
+    something, however busy the machine is."""
+    sol = place.start("bench", "sol", "--time", "1", "--acked", "--json")
     recovery = place.start("bench", "recovery", "--rounds", "1", "--processors", "1")
     rows = json.loads(sol.wait().succeeded().out)["rows"]
     assert [each["stage"] for each in rows] == ["producers", "stage1", "stage2"]

@@ -3,7 +3,13 @@
 from typing import Any
 
 from heron_cli.commands.advise import advice_table, summary
-from heron_cli.commands.bench import Settings, recovery_topology, sol_rows, sol_topology
+from heron_cli.commands.bench import (
+    Settings,
+    is_measured,
+    recovery_topology,
+    sol_rows,
+    sol_topology,
+)
 from heron_cli.stats_text import hot_key_lines
 from heron_core import validation
 from heron_core.algorithms.autoscale.assessment import Assessment
@@ -49,6 +55,16 @@ def test_sol_counts_what_was_emitted_and_what_was_processed_between_two_looks() 
     assert (producers["messages_per_sec"], stage["messages_per_sec"]) == (2000.0, 1000.0)
     assert producers["megabytes_per_sec"] == 0.2
     assert producers["p50_ms"] == 2.0
+
+
+def test_sol_goes_on_until_every_stage_has_a_message_and_acks_have_a_latency() -> None:
+    rows = sol_rows(stats(0), stats(1), 2.0, 100)
+    assert [is_measured(each, acked=True) for each in rows] == [True, False]
+    rows = sol_rows(stats(0), stats(2), 2.0, 100)
+    assert [is_measured(each, acked=True) for each in rows] == [True, True]
+    without = [{**each, "p50_ms": None} for each in rows]
+    assert [is_measured(each, acked=True) for each in without] == [False, True]
+    assert [is_measured(each, acked=False) for each in without] == [True, True]
 
 
 def test_the_topologies_of_bench_are_valid_and_as_large_as_wanted() -> None:
