@@ -71,7 +71,7 @@ fast-tests: $(TESTED)
 chaos: $(TESTED) ## Five minutes of kill -9 and SIGSTOP in a running word count; nothing may be missing
 	$(BIN)/python -m tests.chaos --seconds 300
 
-mutants: $(TESTED) ## 30 small changes of the cores, each of which a test has to notice (an hour of a core)
+mutants: $(TESTED) ## 30 small changes of the cores, each of which a test has to notice (half an hour of a core)
 	$(BIN)/python -m tests.mutants $(MUTANTS)
 
 bench: $(TESTED) ## Every benchmark with its peers; see benchmarks/README.md

@@ -14,6 +14,7 @@ VARIABLE = "HERON_MUTATION"
 """Of a process of tests, JSON: a module's name, the path of its file, and the mutated source."""
 LOGS = ("log", "_log", "logger", "_story", "story")
 CHECKS = ("validate", "assert_never")
+NUMBERS = (int, float)
 TEXTS = ("__repr__", "__str__")
 FORMATS = "heron_core/wire/"
 """Where each number is part of a format that others read: one more is another format."""
@@ -171,8 +172,11 @@ class _Finder(ast.NodeVisitor):
         value, (target, *_) = node.value, node.targets
         if self._scope or self._path.startswith(FORMATS) or not isinstance(target, ast.Name):
             return False
-        is_number = isinstance(value, ast.Constant) and type(value.value) in (int, float)
-        return target.id.isupper() and is_number and bool(value.value)
+        parts = [each for each in ast.walk(value) if not isinstance(each, ast.operator | ast.BinOp)]
+        numbers = [
+            x.value for x in parts if isinstance(x, ast.Constant) and type(x.value) in NUMBERS
+        ]
+        return target.id.isupper() and len(numbers) == len(parts) and any(numbers)
 
     def visit_Return(self, node: ast.Return) -> None:
         if node.value is not None and not isinstance(node.value, ast.Constant):

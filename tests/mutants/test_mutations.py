@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     import os
 Kind = int | str
 LIMIT = 7
+BYTES = 64 << 10
 def function(at: int | None, most: int = 3) -> bool:
     """It says \xc3\xa4."""
     assert at == 1
@@ -35,6 +36,7 @@ def changed() -> list[tuple[str, str]]:
 def test_each_decision_and_each_effect_is_mutated() -> None:
     assert changed() == [
         ("7", "(0)"),
+        ("64 << 10", "(0)"),
         ("3", "(4)"),
         ("at is None", "(at is not None)"),
         ("at is None and not most", "(at is None or not most)"),
