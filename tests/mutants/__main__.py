@@ -148,19 +148,19 @@ class Trial:
         while True:
             chosen = tests.of(mutation)
             if chosen is None:
-                return self._anew(mutation, source)
+                return self._anew(tests, mutation, source)
             try:
                 found = tests.outcome(chosen, mutation)
             except NotInPlace:
-                return self._anew(mutation, source)
+                return self._anew(tests, mutation, source)
             if not found.test or not tests.outcome([found.test], None).test:
                 return found
             print(f"left out, because it fails without the mutation, too: {found.test}", flush=True)
             tests.unsteady.add(found.test)
 
-    def _anew(self, mutation: Mutation, source: bytes) -> Outcome:
+    def _anew(self, tests: Tests, mutation: Mutation, source: bytes) -> Outcome:
         """In a fresh process: what runs while a module is imported cannot be changed later."""
-        found = anew.outcome(self.paths, mutation, source, USUAL_SECS)
+        found = anew.outcome(tests.files_of(mutation), mutation, source, USUAL_SECS)
         if found.test and "::" in found.test:
             again = anew.outcome([found.test], None, source, USUAL_SECS)
             if again.test:

@@ -1,5 +1,5 @@
 """A mutation of what a module does while it is imported: a fresh process imports the mutated
-module, and runs all tests until one fails."""
+module, and runs whole files of tests until one fails."""
 
 import json
 import os

@@ -16,6 +16,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -145,6 +146,19 @@ class Tests:
         found = [each for each in self._usual.values() if place in each.reached]
         found.sort(key=lambda each: (stages.index(stage_of(each.test)), each.secs))
         return [x.test for x in found if x.test not in self.unsteady and x.test in self._items]
+
+    def files_of(self, mutation: Mutation) -> list[str]:
+        """Files of tests that reach the mutated module, or one that imports it: those that are
+        called after it first, then the cheapest."""
+        module, _, name = mutation.path.removesuffix(".py").replace("/", ".").rpartition(".")
+        words = f"from {module}.{name} import", f"from {module} import {name}"
+        near = {path for path, x in self._sources.items() if any(w.encode() in x for w in words)}
+        near.add(mutation.path)
+        secs: dict[str, float] = defaultdict(float)
+        for each in self._usual.values():
+            if each.test in self._items and any(path in near for path, _ in each.reached):
+                secs[each.test.partition("::")[0]] += each.secs
+        return sorted(secs, key=lambda file: (f"test_{name}" not in file, secs[file]))
 
     def outcome(self, tests: Sequence[str], mutation: Mutation | None) -> Outcome:
         """Run tests until one fails. NotInPlace if the mutation cannot be made in this process."""
