@@ -2,15 +2,13 @@
 
 import io
 import json
-import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from heron_connectors.kafka.avro_schemas import (
     called,
     holds,
-    name_for,
     schema_for,
     schema_of_type,
 )
@@ -21,13 +19,21 @@ from heron_connectors.kafka.avro_values import (
     resolved,
     writer_of,
 )
+from heron_connectors.kafka.registered_parts import (
+    Codec,
+    Known,
+    Read,
+    Rows,
+    Write,
+    decoded,
+    same,
+    schema_text,
+)
 from heron_connectors.kafka.schema_registry import (
     AVRO,
-    USE_LATEST,
+    AVRO_KIND,
     Registry,
-    RegistryAway,
     context_in,
-    context_of,
     first_line,
     package,
     schema_key,
@@ -35,110 +41,60 @@ from heron_connectors.kafka.schema_registry import (
 from heron_core.errors import ComponentError
 
 _MODULE = "confluent_kafka.schema_registry.avro"
-Read = Callable[[bytes | None, Any], Any]
-"""(key or value, its record) -> what it is; ValueError for bytes that are none, RegistryAway."""
 
 
-@dataclass(frozen=True, slots=True)
-class AvroPart:
-    """The key or the value of what a sink writes."""
+def _own(said: Any, part: str, registry: Registry) -> Known | None:
+    return None if said is None else _known(_avro_schema(schema_text(said, part)), registry)
 
-    registry: Registry
-    topic: str
-    part: str
-    types: Mapping[str, str]
-    """The declared types by field; an empty text for a field without."""
-    is_record: bool
-    """Whether the fields of a tuple are those of the record; else its one field is the value."""
 
-    def encoder(self, said: Any) -> Callable[[Any], bytes | None]:
-        """Makes bytes of a dict of fields, or of a value. The schema is registered, or found, here:
-        ComponentError in one line, before any record, if it is refused or does not hold the
-        declared types."""
-        avro = package(_MODULE, AVRO)
-        schema = self._schema(said)
-        parsed = parsed_schema(schema, self.registry)
-        self._check_types(parsed)
-        subject = self._subject(parsed)
-        if not self.registry.use_latest:
-            self.registry.note(subject, self.topic, schema)
-        settings = {
-            "auto.register.schemas": self.registry.auto_register,
-            "use.latest.version": self.registry.use_latest,
-            "subject.name.strategy": lambda context, record: subject,
-        }
-        serializer = avro.AvroSerializer(self.registry.client, schema, conf=settings)
-        written = writer_of(parsed)
-        context = context_of(self.topic, self.part)
-        return lambda value: None if value is None else serializer(written(value), context)
+def _derived(title: str, rows: Rows, registry: Registry) -> Known:
+    if rows.is_record:
+        schema = schema_for(title, rows.types)
+    else:
+        (declared,) = rows.types.values()
+        schema = schema_of_type(title, declared)
+    return _known(_avro_schema(json.dumps(schema)), registry)
 
-    def _schema(self, said: Any) -> Any:
-        """confluent_kafka's Schema: as it is said, or the newest, or of the declared types."""
-        given = None if said is None else _avro_schema(schema_text(said, self.part))
-        if self.registry.use_latest:
-            return self._newest(given)
-        return given or _avro_schema(json.dumps(self._derived()))
 
-    def _newest(self, given: Any) -> Any:
-        """The client writes by it, whatever else is said: values that are checked by another schema
-        would be converted without a word."""
-        expected = None if given is None else parsed_schema(given, self.registry)
-        subject = self._subject(expected)
-        with self.registry.asked(subject, self.topic):
-            found = self.registry.client.get_latest_version(subject).schema
-        if found.schema_type not in (None, "AVRO"):
-            raise ComponentError(
-                f"subject {subject} has a schema of {found.schema_type}, not of AVRO"
-            )
-        if given is not None and parsed_schema(found, self.registry) != expected:
-            raise ComponentError(
-                f"{schema_key(self.part)} is not the newest schema of subject {subject} of topic"
-                f" {self.topic}, by which {USE_LATEST} writes: leave one of them out"
-            )
-        return found
+def _newest(found: Any, own: Known | None, key: str, registry: Registry) -> Known:
+    return same(_known(found, registry), own, key)
 
-    def _derived(self) -> Any:
-        untyped = [field for field, declared in self.types.items() if not declared]
-        if untyped:
-            raise ComponentError(
-                f"{self.part} of topic {self.topic}: the field {untyped[0]!r} has no declared type:"
-                f" declare it, give {schema_key(self.part)}, or set {USE_LATEST}: true"
-            )
-        name = name_for(self.topic if self.part == "value" else f"{self.topic}_{self.part}")
-        try:
-            if self.is_record:
-                return schema_for(name, self.types)
-            (declared,) = self.types.values()
-            return schema_of_type(name, declared)
-        except ValueError as error:
-            raise ComponentError(f"{self.part} of topic {self.topic}: {error}") from None
 
-    def _subject(self, parsed: Any) -> str:
-        record = parsed.get("name", "") if isinstance(parsed, dict) else ""
-        return self.registry.subject(self.topic, self.part, record)
+def _known(schema: Any, registry: Registry) -> Known:
+    return Known(schema, parsed_schema(schema, registry))
 
-    def _check_types(self, parsed: Any) -> None:
-        """ComponentError if a declared type, or a field, is not in the schema."""
-        problem = self._problem(parsed)
-        if problem:
-            where = f"{self.part} of topic {self.topic}"
-            raise ComponentError(f"{where}: {problem}: change the types, or the schema")
 
-    def _problem(self, parsed: Any) -> str:
-        if kind_of(parsed) == "bytes" and logical_of(parsed) == "decimal":
-            return "a decimal alone has no form in Kafka's Avro, but in a record"
-        if not self.is_record:
-            ((field, declared),) = self.types.items()
-            return _misfit(field, declared, parsed, parsed)
-        if kind_of(parsed) != "record":
-            return f"its schema is {called(parsed)}, and not a record"
-        return record_problem(parsed, self.types)
+def _name_of(parsed: Any) -> str:
+    return str(parsed.get("name", "")) if isinstance(parsed, dict) else ""
+
+
+def _problem(parsed: Any, rows: Rows) -> str:
+    problem = _misfit_of(parsed, rows)
+    return problem and f"{problem}: change the types, or the schema"
+
+
+def _misfit_of(parsed: Any, rows: Rows) -> str:
+    if kind_of(parsed) == "bytes" and logical_of(parsed) == "decimal":
+        return "a decimal alone has no form in Kafka's Avro, but in a record"
+    if not rows.is_record:
+        ((field, declared),) = rows.types.items()
+        return _misfit(field, declared, parsed, parsed)
+    if kind_of(parsed) != "record":
+        return f"its schema is {called(parsed)}, and not a record"
+    return record_problem(parsed, rows.types)
+
+
+def _writer(known: Known, settings: Mapping[str, Any], registry: Registry, where: str) -> Write:
+    make = package(_MODULE, AVRO).AvroSerializer
+    serializer = make(registry.client, known.schema, conf=dict(settings))
+    written = writer_of(known.parsed)
+    return lambda value, context: serializer(written(value), context)
 
 
 def _avro_schema(text: str) -> Any:
     """confluent_kafka's, which wants an object where Avro's own text of a type is enough."""
     text = f'{{"type": {text}}}' if text.startswith('"') else text
-    return package("confluent_kafka.schema_registry", AVRO).Schema(text, "AVRO")
+    return package("confluent_kafka.schema_registry", AVRO).Schema(text, AVRO_KIND)
 
 
 def record_problem(parsed: Any, types: Mapping[str, str]) -> str:
@@ -178,20 +134,6 @@ def parsed_schema(schema: Any, registry: Registry) -> Any:
         raise
     except Exception as error:  # of a dozen classes of fastavro's
         raise ComponentError(f"the schema is not one of Avro: {first_line(error)}") from None
-
-
-def schema_text(said: Any, part: str) -> str:
-    """A schema as it is said: JSON, or the path of a file that has it, or what JSON is read to."""
-    if isinstance(said, (dict, list)):
-        return json.dumps(said)
-    text = str(said).strip()
-    if text.startswith(("{", "[", '"')):
-        return text
-    try:
-        with open(os.path.expanduser(text), encoding="utf-8") as file:
-            return file.read()
-    except (OSError, ValueError) as error:
-        raise ComponentError(f"{schema_key(part)}: {text}: {first_line(error)}") from None
 
 
 # --- reading --------------------------------------------------------------------------------------
@@ -256,12 +198,6 @@ def check_read(parsed: Any, types: Mapping[str, str], part: str) -> None:
             )
 
 
-def decoded(registry: Registry, deserializer: Any, data: bytes | None, context: Any) -> Any:
-    """What a record has; RegistryAway, or a ValueError for what none of its readers can read."""
-    try:
-        return deserializer(data, context)
-    except Exception as error:  # of whatever class: bytes that are no record meet any line
-        problem = registry.problem(error)
-        if isinstance(problem, RegistryAway):
-            raise problem from None
-        raise ValueError(f"{type(error).__name__}: {first_line(error)}") from None
+AVRO_CODEC = Codec(
+    AVRO_KIND, schema_key, _own, _derived, _newest, _name_of, _problem, _writer, avro_reader
+)

@@ -10,21 +10,19 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
-from heron_connectors.kafka.avro_records import AvroPart, Read, avro_reader
-from heron_connectors.kafka.json_records import JsonPart, json_reader
-from heron_connectors.kafka.protobuf_records import ProtobufPart, message_class, protobuf_reader
+from heron_connectors.kafka.avro_records import AVRO_CODEC
+from heron_connectors.kafka.json_records import JSON_CODEC
+from heron_connectors.kafka.protobuf_records import PROTOBUF_CODEC
 from heron_connectors.kafka.records import bytes_of
+from heron_connectors.kafka.registered_parts import Codec, Read, RegisteredPart, Rows
 from heron_connectors.kafka.schema_registry import (
     AVRO,
-    FORMATS,
     JSON_SCHEMA,
     PARTS,
     PROTOBUF,
     Registry,
     format_key,
-    message_key,
     registry_of,
-    schema_key,
 )
 from heron_core.errors import ComponentError
 
@@ -36,6 +34,7 @@ PLAIN: Mapping[str, Callable[[bytes | None], Any]] = {
     "json": lambda data: None if data is None else json.loads(data),
     "bytes": lambda data: data,
 }
+CODECS: Mapping[str, Codec] = {AVRO: AVRO_CODEC, PROTOBUF: PROTOBUF_CODEC, JSON_SCHEMA: JSON_CODEC}
 _ATTRIBUTES: dict[str, Callable[[Any], Any]] = {
     "topic": lambda record: record.topic(),
     "partition": lambda record: record.partition(),
@@ -50,7 +49,7 @@ OWN_FIELDS = (*PARTS, *_ATTRIBUTES)
 def format_of(config: Mapping[str, Any], part: str, name: str, plain: Sequence[str]) -> str:
     """The format of a key or a value; "" if none is said. ComponentError for another one."""
     said = config.get(format_key(part))
-    choices = (*plain, *FORMATS)
+    choices = (*plain, *CODECS)
     if said is not None and said not in choices:
         raise ComponentError(
             f"{name}: {format_key(part)} is one of {', '.join(choices)}, not {said!r}"
@@ -111,15 +110,10 @@ def encoder(
     fields = [each for each in inputs.fields if each != skipped]
     if position is not None:
         fields = [position.field_of(inputs.fields)]
-    if kind == PROTOBUF:
-        message = message_class(config.get(message_key(part)), part, name)
-        whole = tuple(fields) if position is None else ()
-        encode = ProtobufPart(registry, topic, part, whole).encoder(message)
-    else:
-        types = {each: inputs.types.get(each, "") for each in fields}
-        kind_of_part = JsonPart if kind == JSON_SCHEMA else AvroPart
-        made = kind_of_part(registry, topic, part, types, position is None)
-        encode = made.encoder(config.get(schema_key(part)))
+    rows = Rows({each: inputs.types.get(each, "") for each in fields}, position is None)
+    codec = CODECS[kind]
+    made = RegisteredPart(codec, registry, topic, part, rows)
+    encode = made.encoder(config.get(codec.key(part)))
     if position is not None:
         return lambda tup: _labelled(encode, *position.of(tup))
     positions = [inputs.fields.index(each) for each in fields]
@@ -198,15 +192,9 @@ def _reader(
     config: Mapping[str, Any], name: str, part: str, types: Mapping[str, str], opened: ExitStack
 ) -> Read:
     kind = format_of(config, part, name, tuple(PLAIN)) or "text"
-    if kind == AVRO:
-        registry = _registry(config, name, kind, opened)
-        return avro_reader(registry, part, config.get(schema_key(part)), types)
-    if kind == JSON_SCHEMA:
-        registry = _registry(config, name, kind, opened)
-        return json_reader(registry, part, config.get(schema_key(part)), types)
-    if kind == PROTOBUF:
-        message = message_class(config.get(message_key(part)), part, name)
-        return protobuf_reader(_registry(config, name, kind, opened), part, message, types)
+    if kind in CODECS:
+        codec, registry = CODECS[kind], _registry(config, name, kind, opened)
+        return codec.reader(registry, part, config.get(codec.key(part)), types)
     if types and kind != "json":
         known = ", ".join(OWN_FIELDS)
         raise ComponentError(f"{name}: a record has no {next(iter(types))!r}, but {known}")

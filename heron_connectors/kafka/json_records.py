@@ -2,24 +2,30 @@
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from heron_connectors.json_values import document_of
-from heron_connectors.kafka.avro_records import Read, decoded, schema_text
-from heron_connectors.kafka.avro_schemas import name_for
 from heron_connectors.kafka.json_schemas import (
     field_problem,
     json_schema_for,
     json_schema_of_type,
     with_iso_times,
 )
+from heron_connectors.kafka.registered_parts import (
+    Codec,
+    Known,
+    Read,
+    Rows,
+    Write,
+    decoded,
+    same,
+    schema_text,
+)
 from heron_connectors.kafka.schema_registry import (
+    JSON_KIND,
     JSON_SCHEMA,
-    USE_LATEST,
     Registry,
     context_in,
-    context_of,
     first_line,
     package,
     schema_key,
@@ -28,102 +34,51 @@ from heron_connectors.tables.text_tables import TypedValues
 from heron_core.errors import ComponentError
 
 _MODULE = "confluent_kafka.schema_registry.json_schema"
-KIND = "JSON"
-"""As a registry calls it."""
 
 
-@dataclass(frozen=True, slots=True)
-class JsonPart:
-    """The key or the value of what a sink writes."""
+def _own(said: Any, part: str, registry: Registry) -> Known | None:
+    return None if said is None else _known(parsed_json(schema_text(said, part), part))
 
-    registry: Registry
-    topic: str
-    part: str
-    types: Mapping[str, str]
-    """The declared types by field; an empty text for a field without."""
-    is_record: bool
-    """Whether the fields of a tuple are those of an object; else its one field is the value."""
 
-    def encoder(self, said: Any) -> Callable[[Any], bytes | None]:
-        """Makes bytes of a dict of fields, or of a value. The schema is registered, or found, here:
-        ComponentError in one line, before any record, if it is refused or takes no tuple."""
-        schema, subject = self._schema(said)
-        settings = {
-            "auto.register.schemas": self.registry.auto_register,
-            "use.latest.version": self.registry.use_latest,
-            "subject.name.strategy": lambda context, record: subject,
-            "validate": False,  # here, where the place in the value can be named
-        }
-        serializer = _alone(package(_MODULE, JSON_SCHEMA).JSONSerializer)(
-            schema, self.registry.client, conf=settings, json_encode=_document
-        )
-        problems = _problems_by(serializer, schema, f"{self.part} of topic {self.topic}")
-        if not self.registry.use_latest:
-            self.registry.note(subject, self.topic, schema)
-        context = context_of(self.topic, self.part)
+def _derived(title: str, rows: Rows, registry: Registry) -> Known:
+    if rows.is_record:
+        return _known(json_schema_for(title, rows.types))
+    (declared,) = rows.types.values()
+    return _known(json_schema_of_type(title, declared))
 
-        def encode(value: Any) -> bytes | None:
-            if value is None:
-                return None
-            found = json.loads(document_of(with_iso_times(value)))
-            if problem := problems(found):
-                raise ValueError(problem)
-            made: bytes = serializer(found, context)
-            return made
 
-        return encode
+def _newest(found: Any, own: Known | None, key: str, registry: Registry) -> Known:
+    return same(Known(found, json.loads(found.schema_str)), own, key)
 
-    def _schema(self, said: Any) -> tuple[Any, str]:
-        """confluent_kafka's Schema and its subject: as it is said, or the newest, or of the
-        declared types; ComponentError for one that takes no tuple."""
-        given = None if said is None else parsed_json(schema_text(said, self.part), self.part)
-        if self.registry.use_latest:
-            return self._newest(given)
-        parsed = self._derived() if given is None else given
-        self._check(parsed)
-        return _schema_of(parsed), self._subject(parsed)
 
-    def _newest(self, given: Any) -> tuple[Any, str]:
-        subject = self._subject(given)
-        with self.registry.asked(subject, self.topic):
-            found = self.registry.client.get_latest_version(subject).schema
-        if found.schema_type != KIND:
-            kind = found.schema_type or "AVRO"
-            raise ComponentError(f"subject {subject} has a schema of {kind}, not of {KIND}")
-        parsed = json.loads(found.schema_str)
-        if given is not None and parsed != given:
-            raise ComponentError(
-                f"{schema_key(self.part)} is not the newest schema of subject {subject} of topic"
-                f" {self.topic}, by which {USE_LATEST} writes: leave one of them out"
-            )
-        self._check(parsed)
-        return found, subject
+def _known(parsed: Any) -> Known:
+    return Known(_schema_of(parsed), parsed)
 
-    def _subject(self, parsed: Any) -> str:
-        title = parsed.get("title", "") if isinstance(parsed, dict) else ""
-        return self.registry.subject(self.topic, self.part, title)
 
-    def _check(self, parsed: Any) -> None:
-        problem = field_problem(parsed, tuple(self.types)) if self.is_record else ""
-        if problem:
-            where = f"{self.part} of topic {self.topic}"
-            raise ComponentError(f"{where}: {problem}: change the fields, or the schema")
+def _title_of(parsed: Any) -> str:
+    return str(parsed.get("title", "")) if isinstance(parsed, dict) else ""
 
-    def _derived(self) -> Any:
-        untyped = next((field for field, declared in self.types.items() if not declared), None)
-        if untyped is not None:
-            raise ComponentError(
-                f"{self.part} of topic {self.topic}: the field {untyped!r} has no declared type:"
-                f" declare it, give {schema_key(self.part)}, or set {USE_LATEST}: true"
-            )
-        title = name_for(self.topic if self.part == "value" else f"{self.topic}_{self.part}")
-        try:
-            if self.is_record:
-                return json_schema_for(title, self.types)
-            (declared,) = self.types.values()
-            return json_schema_of_type(title, declared)
-        except ValueError as error:
-            raise ComponentError(f"{self.part} of topic {self.topic}: {error}") from None
+
+def _problem(parsed: Any, rows: Rows) -> str:
+    problem = field_problem(parsed, tuple(rows.types)) if rows.is_record else ""
+    return problem and f"{problem}: change the fields, or the schema"
+
+
+def _writer(known: Known, settings: Mapping[str, Any], registry: Registry, where: str) -> Write:
+    own = {"validate": False}  # here, where the place in the value can be named
+    serializer = _alone(package(_MODULE, JSON_SCHEMA).JSONSerializer)(
+        known.schema, registry.client, conf={**settings, **own}, json_encode=_document
+    )
+    problems = _problems_by(serializer, known.schema, where)
+
+    def write(value: Any, context: Any) -> bytes:
+        found = json.loads(document_of(with_iso_times(value)))
+        if problem := problems(found):
+            raise ValueError(problem)
+        made: bytes = serializer(found, context)
+        return made
+
+    return write
 
 
 def parsed_json(text: str, part: str) -> Any:
@@ -136,7 +91,7 @@ def parsed_json(text: str, part: str) -> Any:
 
 def _schema_of(parsed: Any) -> Any:
     module = package("confluent_kafka.schema_registry", JSON_SCHEMA)
-    return module.Schema(json.dumps(parsed), KIND)
+    return module.Schema(json.dumps(parsed), JSON_KIND)
 
 
 def _alone(kind: Any) -> Any:
@@ -218,3 +173,8 @@ def _converted(typed: Mapping[str, TypedValues], found: Mapping[str, Any]) -> di
         except ValueError as error:
             raise ValueError(f"{field}: {error}") from None
     return values
+
+
+JSON_CODEC = Codec(
+    JSON_KIND, schema_key, _own, _derived, _newest, _title_of, _problem, _writer, json_reader
+)

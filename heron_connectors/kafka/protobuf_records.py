@@ -1,19 +1,18 @@
 """Keys and values of Kafka's records in Protobuf: by a class that protoc made, and a registry."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
 
-from heron_connectors.kafka.avro_records import Read, decoded
 from heron_connectors.kafka.proto_texts import UnreadSchema, compiled, is_text
 from heron_connectors.kafka.protobuf_values import reader_of, writer_of
+from heron_connectors.kafka.registered_parts import Codec, Known, Read, Rows, Write, decoded
 from heron_connectors.kafka.schema_registry import (
     PROTOBUF,
+    PROTOBUF_KIND,
     USE_LATEST,
     Registry,
     context_in,
-    context_of,
     first_line,
     message_key,
     package,
@@ -47,83 +46,69 @@ def _naming(kind: Any, registry: Registry) -> Any:
     return Naming
 
 
-def message_class(said: Any, part: str, name: str) -> Any:
+def message_class(said: Any, part: str) -> Any:
     """The class of messages that a config names as MODULE.CLASS; ComponentError without one."""
     key = message_key(part)
     module, _, inside = str(said or "").rpartition(".")
     if not module:
-        raise ComponentError(
-            f"{name}: {key} is the MODULE.CLASS that protoc has made, not {said!r}"
-        )
+        raise ComponentError(f"{key} is the MODULE.CLASS that protoc has made, not {said!r}")
     try:
         found = getattr(import_module(module), inside)
     except (ImportError, AttributeError) as error:
-        raise ComponentError(f"{name}: {key}: {said}: {error}") from None
+        raise ComponentError(f"{key}: {said}: {error}") from None
     if not hasattr(getattr(found, "DESCRIPTOR", None), "full_name"):
-        raise ComponentError(f"{name}: {key}: {said} is not a class of messages")
+        raise ComponentError(f"{key}: {said} is not a class of messages")
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class ProtobufPart:
-    """The key or the value of what a sink writes."""
+def _own(said: Any, part: str, registry: Registry) -> Known:
+    return Known(None, message_class(said, part))
 
-    registry: Registry
-    topic: str
-    part: str
-    fields: tuple[str, ...]
-    """Those of the tuples, which are fields of the message; empty if the whole value is one."""
 
-    def encoder(self, kind: Any) -> Callable[[Any], bytes | None]:
-        """Makes bytes of a dict of fields. The schema is registered, or found, here: ComponentError
-        in one line, before any record, if it is refused or has not the fields."""
-        descriptor = kind.DESCRIPTOR
-        there = {field.name for field in descriptor.fields}
-        missing = next((each for each in self.fields if each not in there), None)
-        if missing is not None:
-            raise ComponentError(
-                f"{self.part} of topic {self.topic}: message {descriptor.full_name} has no field"
-                f" {missing!r}, but {', '.join(sorted(there))}"
-            )
-        subject = self.registry.subject(self.topic, self.part, descriptor.full_name)
-        settings = {
-            "auto.register.schemas": self.registry.auto_register,
-            "use.latest.version": self.registry.use_latest,
-            "subject.name.strategy": lambda context, record: subject,
-        }
-        module = package(_MODULE, PROTOBUF)
-        serializer = _naming(module.ProtobufSerializer, self.registry)(
-            kind, self.registry.client, conf=settings
-        )
-        written = writer_of(descriptor, kind)
-        context = context_of(self.topic, self.part)
-        empty = kind()
-        if not empty.IsInitialized():
-            needed = ", ".join(empty.FindInitializationErrors())
-            raise ComponentError(
-                f"{self.part} of topic {self.topic}: message {descriptor.full_name} has required"
-                f" fields ({needed}), which proto2 alone has: make the fields optional"
-            )
-        with self.registry.asked(subject, self.topic):
-            if self.registry.use_latest:
-                newest = self.registry.client.get_latest_version(subject, "serialized").schema
-                self._check_newest(newest, serializer, descriptor, subject)
-            serializer(empty, context)
-        return lambda value: None if value is None else serializer(written(value), context)
+def _newest(found: Any, own: Known | None, key: str, registry: Registry) -> Known:
+    if own is None:
+        raise ValueError(f"is written by a class of messages, which {key} names")
+    serializer = _serializer(own.parsed, registry, {})
+    if problem := _unlike(found, serializer, own.parsed.DESCRIPTOR):
+        cure = f"write by a class that protoc has made of it, or set {USE_LATEST}: false"
+        raise ValueError(f"{problem}: {cure}")
+    return own
 
-    def _check_newest(self, newest: Any, serializer: Any, descriptor: Any, subject: str) -> None:
-        if problem := _unlike(newest, serializer, descriptor):
-            raise ComponentError(
-                f"the newest schema of subject {subject} of topic {self.topic} {problem}: write by"
-                f" a class that protoc has made of it, or set {USE_LATEST}: false"
-            )
+
+def _name_of(kind: Any) -> str:
+    return str(kind.DESCRIPTOR.full_name)
+
+
+def _problem(kind: Any, rows: Rows) -> str:
+    there = {field.name for field in kind.DESCRIPTOR.fields}
+    missing = next((each for each in rows.types if each not in there), None)
+    if rows.is_record and missing is not None:
+        return f"message {_name_of(kind)} has no field {missing!r}, but {', '.join(sorted(there))}"
+    empty = kind()
+    if empty.IsInitialized():
+        return ""
+    needed = ", ".join(empty.FindInitializationErrors())
+    return (
+        f"message {_name_of(kind)} has required fields ({needed}), which proto2 alone has:"
+        f" make the fields optional"
+    )
+
+
+def _serializer(kind: Any, registry: Registry, settings: Mapping[str, Any]) -> Any:
+    make = _naming(package(_MODULE, PROTOBUF).ProtobufSerializer, registry)
+    return make(kind, registry.client, conf=dict(settings))
+
+
+def _writer(known: Known, settings: Mapping[str, Any], registry: Registry, where: str) -> Write:
+    kind = known.parsed
+    serializer = _serializer(kind, registry, settings)
+    written = writer_of(kind.DESCRIPTOR, kind)
+    return lambda value, context: serializer(written(value), context)
 
 
 def _unlike(newest: Any, serializer: Any, descriptor: Any) -> str:
     """Why a schema does not say what the class writes, in words; empty if it does. The serializer
     puts the number of that schema before the bytes of the class, whatever they are."""
-    if newest.schema_type != "PROTOBUF":
-        return f"is one of {newest.schema_type or 'AVRO'}, not of PROTOBUF"
     name = descriptor.full_name
     try:
         _, pool = serializer._get_parsed_schema(newest)
@@ -167,8 +152,10 @@ def _form_of(field: Any) -> tuple[Any, ...]:
     return field.name, field.type, field.is_repeated, None if kind is None else kind.full_name
 
 
-def protobuf_reader(registry: Registry, part: str, kind: Any, types: Mapping[str, str]) -> Read:
-    """Reads keys or values as messages of a class. `types`: the fields that a record needs."""
+def protobuf_reader(registry: Registry, part: str, said: Any, types: Mapping[str, str]) -> Read:
+    """Reads keys or values as messages of the class that is said. `types`: the fields that a record
+    needs."""
+    kind = message_class(said, part)
     descriptor = kind.DESCRIPTOR
     there = [field.name for field in descriptor.fields]
     for field in types:
@@ -193,3 +180,9 @@ def protobuf_reader(registry: Registry, part: str, kind: Any, types: Mapping[str
         return None if message is None else read_message(message)
 
     return read
+
+
+PROTOBUF_CODEC = Codec(
+    PROTOBUF_KIND, message_key, _own, None, _newest, _name_of, _problem, _writer,
+    protobuf_reader, ("serialized",),
+)  # fmt: skip

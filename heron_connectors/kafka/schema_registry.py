@@ -31,7 +31,8 @@ PARTS = ("key", "value")
 AVRO = "avro"
 PROTOBUF = "protobuf"
 JSON_SCHEMA = "jsonschema"
-FORMATS = (AVRO, PROTOBUF, JSON_SCHEMA)
+AVRO_KIND, PROTOBUF_KIND, JSON_KIND = "AVRO", "PROTOBUF", "JSON"
+"""The same as a registry calls them; a schema without a kind is Avro's."""
 INSTALL = "pip install 'heronpy-topologies[registry]'"
 
 TIMEOUT_SECS = 5

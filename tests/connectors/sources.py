@@ -23,9 +23,8 @@ from pyarrow import parquet
 
 from heron_connectors.files.spout import FileSpout
 from heron_connectors.kafka import schema_registry
-from heron_connectors.kafka.avro_records import AvroPart
-from heron_connectors.kafka.json_records import JsonPart
-from heron_connectors.kafka.protobuf_records import ProtobufPart, message_class
+from heron_connectors.kafka.formats import CODECS
+from heron_connectors.kafka.registered_parts import RegisteredPart, Rows
 from heron_connectors.kafka.spout import KafkaSpout
 from heron_connectors.postgres.changes_spout import PostgresChangesSpout
 from heron_connectors.postgres.spout import PostgresSpout
@@ -185,53 +184,47 @@ def _registry() -> FakeRegistry:
     return serving.__enter__()
 
 
-def _avro_records(folder: Path, values: Values, declared: str | None) -> Mapping[str, Any]:
-    """Each a record of one nullable field: a topic in Avro has a schema, whatever a stream
-    declares."""
+def _type_of(values: Values) -> str:
+    """The declared type of a column; NotThere."""
     known = [each.declared for each in SAMPLES if any(each.value is one for one in values)]
     kind = known[0] if known else "string"
     if kind is None:
         raise NotThere
+    return kind
+
+
+def _registered(form: str, values: Values, kind: str, said: str | None) -> Mapping[str, Any]:
+    """Each a record of one nullable field, by a schema that a registry has."""
     config = {schema_registry.URL: _registry().url}
-    registry = schema_registry.registry_of(config, "test", "avro")
-    part = AvroPart(registry, f"avro-{next(_numbers)}", "value", {"it": kind}, True)
-    encode = part.encoder(None)
-    return {**_records([encode({"it": each}) for each in values], "avro"), **config}
+    registry = schema_registry.registry_of(config, "test", form)
+    topic = f"{form}-{next(_numbers)}"
+    part = RegisteredPart(CODECS[form], registry, topic, "value", Rows({"it": kind}, True))
+    encode = part.encoder(said)
+    return {**_records([encode({"it": each}) for each in values], form), **config}
+
+
+def _avro_records(folder: Path, values: Values, declared: str | None) -> Mapping[str, Any]:
+    """A topic in Avro has a schema, whatever a stream declares."""
+    return _registered("avro", values, _type_of(values), None)
 
 
 def _json_schema_records(folder: Path, values: Values, declared: str | None) -> Mapping[str, Any]:
     """Each an object of one nullable property, by the schema that its declared type has."""
-    known = [each.declared for each in SAMPLES if any(each.value is one for one in values)]
-    kind = known[0] if known else "string"
-    if kind is None:
-        raise NotThere
-    config = {schema_registry.URL: _registry().url}
-    registry = schema_registry.registry_of(config, "test", "jsonschema")
-    part = JsonPart(registry, f"objects-{next(_numbers)}", "value", {"it": kind}, True)
     try:
-        encode = part.encoder(None)
-        written = [encode({"it": each}) for each in values]
+        return _registered("jsonschema", values, _type_of(values), None)
     except (ComponentError, ValueError):
         raise NotThere from None
-    return {**_records(written, "jsonschema"), **config}
 
 
 def _messages(folder: Path, values: Values, declared: str | None) -> Mapping[str, Any]:
     """Each a message of one field."""
-    known = [each.declared for each in SAMPLES if any(each.value is one for one in values)]
-    kind = known[0] if known else "string"
-    if kind is None:
-        raise NotThere
-    config = {schema_registry.URL: _registry().url}
-    registry = schema_registry.registry_of(config, "test", "protobuf")
-    part = ProtobufPart(registry, f"messages-{next(_numbers)}", "value", ("it",))
+    kind = _type_of(values)
     try:
         name = message_of((("it", kind),))
-        encode = part.encoder(message_class(name, "value", "test"))
-        written = [encode({"it": each}) for each in values]
+        made = _registered("protobuf", values, kind, name)
     except (NoSuchField, ValueError):
         raise NotThere from None
-    return {**_records(written, "protobuf"), **config, "kafka.value.message": name}
+    return {**made, "kafka.value.message": name}
 
 
 POSTGRES = "PostgresSpout", "PostgresChangesSpout"

@@ -2,10 +2,12 @@
 done and what is right, and tried here. The reference is of the report; the words are ours. Records
 are made and read by the same functions on each engine (tests/connectors compares the engines)."""
 
+import sys
 from collections.abc import Callable
 from datetime import UTC, datetime
 from decimal import Decimal
-from typing import Any
+from types import ModuleType, SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from google.protobuf.descriptor_pb2 import FieldDescriptorProto as Field
@@ -14,7 +16,8 @@ from google.protobuf.descriptor_pool import DescriptorPool
 from google.protobuf.message_factory import GetMessageClass
 from registry_support import Client, record, run, spout
 
-from heron_connectors.kafka.protobuf_records import ProtobufPart, protobuf_reader
+from heron_connectors.kafka.protobuf_records import PROTOBUF_CODEC
+from heron_connectors.kafka.registered_parts import RegisteredPart, Rows
 from heron_connectors.kafka.schema_registry import URL, registry_of
 from heron_core.errors import ComponentError
 from tests.connectors.fake_registry import FakeRegistry
@@ -253,11 +256,14 @@ def a_message_inside_of_another_is_found_from_the_outside_in(
     pool = DescriptorPool()
     pool.Add(file)
     two = GetMessageClass(pool.FindMessageTypeByName("reports.Outer.Two"))
+    sys.modules["reports_outer"] = cast(ModuleType, SimpleNamespace(Two=two))
     known = registry_of({URL: registry.url}, "test", "protobuf")
-    data = ProtobufPart(known, "rows", "value", ("text",)).encoder(two)({"text": "x"})
+    part = RegisteredPart(PROTOBUF_CODEC, known, "rows", "value", Rows({"text": ""}, True))
+    data = part.encoder("reports_outer.Two")({"text": "x"})
     assert data is not None
     assert data[5:8] == b"\4\2\2", "two indexes: 1, then 1"
-    assert protobuf_reader(known, "value", two, {})(data, record(data)) == {"text": "x"}
+    read = PROTOBUF_CODEC.reader(known, "value", "reports_outer.Two", {})
+    assert read(data, record(data)) == {"text": "x"}
 
 
 @pytest.mark.parametrize(
