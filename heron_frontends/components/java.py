@@ -1,8 +1,9 @@
 """Python equivalents of well-known Java components, by their Java names.
 
-Sources: Storm's storm-client (org.apache.storm.testing), flux-wrappers, storm-starter, storm-perf.
-The packages of Storm before 1.0 (backtype.storm, storm.starter) name the same classes. Anything
-else cannot run here: there is no Java in an instance.
+Sources: Storm's storm-client (org.apache.storm.testing), flux-wrappers, storm-starter, storm-perf,
+and the examples of Heron's ECO. The packages of Storm before 1.0 (backtype.storm, storm.starter)
+and of Heron before Apache (com.twitter.heron) name the same classes. Anything else cannot run here:
+there is no Java in an instance.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -27,7 +28,6 @@ _VALUES = {
     "org.apache.storm.topology.base.BaseWindowedBolt$Count": "WindowCount",
     "org.apache.storm.topology.base.BaseWindowedBolt$Duration": "WindowDuration",
     "org.apache.heron.api.bolt.BaseWindowedBolt$Count": "WindowCount",
-    "com.twitter.heron.api.bolt.BaseWindowedBolt$Count": "WindowCount",
 }
 """Java class of plain values -> the Python class that stands for it"""
 _GROUPINGS = {"org.apache.storm.testing.NGrouping": "NGrouping"}
@@ -38,11 +38,15 @@ not take, with what it takes."""
 
 LIBRARY = "heron_frontends.components."
 _STORM = "org.apache.storm."
+_HERON = "org.apache.heron."
+_ECO = f"{_HERON}examples.eco."
 _OLD_PACKAGES = {
+    "com.twitter.heron.": _HERON,
     "backtype.storm.": _STORM,
     "storm.starter.": f"{_STORM}starter.",
     "storm.": _STORM,
 }
+"""Beginning of a name -> that of today's."""
 _JAVA_PACKAGES = ("org.", "com.", "net.", "io.", "java.", "javax.", "backtype.", "storm.")
 _SENTENCES = (
     "the cow jumped over the moon",
@@ -84,20 +88,37 @@ def _sentences(args: Sequence[Any]) -> dict[str, Any]:
     return {WORDS: list(_SENTENCES)}
 
 
+_PAGE = "docs/PORTING.md, Java components"
+_KAFKA_SINK = "heronpy_compat.connectors.kafka.KafkaSink (docs/CONNECTORS.md, Kafka)"
+_KAFKA_SPOUT = "heronpy_compat.connectors.kafka.KafkaSpout (docs/CONNECTORS.md, Kafka)"
+_WINDOWED = "WindowedBolt (docs/WINDOWS.md, Storm's WindowedBolt)"
 _OURS: Mapping[str, str] = {
-    "kafka.bolt.": "heronpy_compat.connectors.kafka.KafkaSink (docs/CONNECTORS.md, Kafka)",
-    "kafka.": "heronpy_compat.connectors.kafka.KafkaSpout (docs/CONNECTORS.md, Kafka)",
+    "kafka.bolt.": _KAFKA_SINK,
+    "kafka.": _KAFKA_SPOUT,
     "hdfs.spout.": "heronpy_compat.components.FileSpout (docs/CONNECTORS.md, Lines in and out)",
     "hdfs.": "heronpy_compat.connectors.files.FileSink (docs/CONNECTORS.md, Lines in and out)",
     "jdbc.": "heronpy_compat.connectors.database.DatabaseSink (docs/CONNECTORS.md, Databases)",
     "hive.": "heronpy_compat.connectors.delta.DeltaSink (docs/CONNECTORS.md, Delta)",
     "bolt.JoinBolt": "window_join and interval_join of streamlets (docs/WINDOWS.md, Streamlets)",
-    "topology.base.BaseWindowedBolt": "WindowedBolt (docs/WINDOWS.md, Storm's WindowedBolt)",
+    "topology.base.BaseWindowedBolt": _WINDOWED,
     "streams.": "streamlets (docs/GUIDE.md, Streamlets)",
     "trident.": "streamlets with EFFECTIVELY_ONCE (docs/GUIDE.md, Streamlets)",
+    f"{_ECO}LogInfoBolt": f"heronpy_compat.components.Log ({_PAGE})",
+    f"{_ECO}TestPrintBolt": f"heronpy_compat.components.Print ({_PAGE})",
+    f"{_ECO}TestIBasicPrintBolt": f"heronpy_compat.components.Print ({_PAGE})",
+    f"{_ECO}TestNameSpout": f"heronpy_compat.components.RandomWords ({_PAGE})",
+    f"{_ECO}WordSpout": f"heronpy_compat.components.RandomWords ({_PAGE})",
+    f"{_ECO}TestNameCounter": f"heronpy_compat.components.CountWords ({_PAGE})",
+    f"{_ECO}TestWindowBolt": f"heronpy_compat.components.WindowSizes ({_PAGE})",
+    f"{_ECO}Stateful": "a Python class with state (docs/STATE.md, Keyed state)",
+    f"{_HERON}api.bolt.BaseStatefulWindowedBolt": _WINDOWED,
+    f"{_HERON}api.bolt.BaseWindowedBolt": _WINDOWED,
+    f"{_HERON}bolts.kafka.": _KAFKA_SINK,
+    f"{_HERON}spouts.kafka.": _KAFKA_SPOUT,
+    f"{_HERON}streamlet.": "streamlets (docs/GUIDE.md, Streamlets)",
 }
-"""Beginning of a Java class below org.apache.storm -> what does the same here, in a class and with
-a configuration of its own; the first that fits."""
+"""Beginning of a Java class, without org.apache.storm -> what does the same here, in a class and
+with a configuration of its own; the first that fits."""
 _EQUIVALENTS: Mapping[str, Equivalent] = {
     "testing.TestWordSpout": Equivalent("RandomWords", True, settings=_is_distributed),
     "testing.TestWordCounter": Equivalent("CountWords"),
@@ -139,7 +160,7 @@ def known_classes() -> tuple[str, ...]:
 
 
 def canonical_name(name: str) -> str:
-    """A Java class's name as it is since Storm 1.0."""
+    """A Java class's name as it is since Storm 1.0, and since Heron is Apache's."""
     for old, new in _OLD_PACKAGES.items():
         if name.startswith(old):
             return new + name.removeprefix(old)

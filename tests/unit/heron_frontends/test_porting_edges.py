@@ -147,6 +147,10 @@ def test_infinity_in_a_config_arrives(value: object) -> None:
         ("org.apache.storm.topology.base.BaseWindowedBolt", "WindowedBolt (docs/WINDOWS.md"),
         ("org.apache.storm.streams.StreamBuilder", "streamlets (docs/GUIDE.md, Streamlets)"),
         ("storm.trident.TridentTopology", "streamlets with EFFECTIVELY_ONCE"),
+        ("org.apache.heron.examples.eco.TestNameSpout", "heronpy_compat.components.RandomWords"),
+        ("com.twitter.heron.examples.eco.TestNameCounter", "heronpy_compat.components.CountWords"),
+        ("org.apache.heron.examples.eco.StatefulNumberSpout", "a Python class with state"),
+        ("org.apache.heron.spouts.kafka.KafkaSpout", "heronpy_compat.connectors.kafka.KafkaSpout"),
     ],
 )
 def test_a_java_class_whose_work_ours_do_names_ours(
