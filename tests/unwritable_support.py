@@ -4,11 +4,9 @@ import errno
 import fcntl
 import os
 import struct
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-
-import pytest
 
 FS_IOC_GETFLAGS, FS_IOC_SETFLAGS = 0x80086601, 0x40086602
 """Of linux/fs.h, on machines of 64 bits."""
@@ -17,14 +15,22 @@ READ_ONLY, READ_ONLY_FILE = 0o555, 0o444
 CANNOT = frozenset({errno.EPERM, errno.EOPNOTSUPP, errno.ENOTTY})
 
 
-@contextmanager
-def unwritable(folder: Path) -> Iterator[None]:
+def unwritable(folder: Path) -> AbstractContextManager[None]:
     """Meanwhile nothing in a folder can be made, written, renamed or removed. Root is not held by
-    permissions: it gets the immutable attribute (chattr +i), where the file system has that."""
+    permissions: it gets the immutable attribute (chattr +i). Where the file system has that not, or
+    root may not set it, a file stands in place of the folder."""
     if os.geteuid():
-        set_up, take_back = _without_permissions, _with_permissions
-    else:
-        set_up, take_back = _immutable, _mutable
+        return _each_changed(folder, _without_permissions, _with_permissions)
+    if _may_be_immutable(folder):
+        return _each_changed(folder, _immutable, _mutable)
+    return _replaced_by_a_file(folder)
+
+
+@contextmanager
+def _each_changed(
+    folder: Path, set_up: Callable[[Path], int], take_back: Callable[[Path, int], None]
+) -> Iterator[None]:
+    """The folder and all in it."""
     found = (each for each in folder.rglob("*") if not each.is_symlink())
     # Whoever closes a file ends the locks that its process has on it.
     all_of_it = [folder, *(each for each in found if each.suffix != ".lock")]
@@ -39,6 +45,19 @@ def unwritable(folder: Path) -> Iterator[None]:
             take_back(each, before)
 
 
+@contextmanager
+def _replaced_by_a_file(folder: Path) -> Iterator[None]:
+    """What the folder has cannot be read meanwhile, either."""
+    away = folder.with_name(f"{folder.name}.away")
+    folder.rename(away)
+    folder.touch()
+    try:
+        yield
+    finally:
+        folder.unlink()
+        away.rename(folder)
+
+
 def _without_permissions(path: Path) -> int:
     before = path.stat().st_mode
     path.chmod(READ_ONLY if path.is_dir() else READ_ONLY_FILE)
@@ -49,14 +68,19 @@ def _with_permissions(path: Path, before: int) -> None:
     path.chmod(before)
 
 
-def _immutable(path: Path) -> int:
-    before = _flags(path)
+def _may_be_immutable(folder: Path) -> bool:
     try:
-        _set_flags(path, before | FS_IMMUTABLE)
+        _mutable(folder, _immutable(folder))
     except OSError as error:
         if error.errno in CANNOT:
-            pytest.skip(f"root may not make {path} immutable here: {error.strerror}")
+            return False
         raise
+    return True
+
+
+def _immutable(path: Path) -> int:
+    before = _flags(path)
+    _set_flags(path, before | FS_IMMUTABLE)
     return before
 
 
@@ -68,10 +92,6 @@ def _flags(path: Path) -> int:
     file = os.open(path, os.O_RDONLY)
     try:
         (found,) = struct.unpack("i", fcntl.ioctl(file, FS_IOC_GETFLAGS, struct.pack("i", 0)))
-    except OSError as error:
-        if error.errno in CANNOT:
-            pytest.skip(f"the file system of {path} has no immutable attribute: {error.strerror}")
-        raise
     finally:
         os.close(file)
     return int(found)
