@@ -338,7 +338,6 @@ message Row {
   google.type.Date day = 14;
 }
 """
-needs_protoc = pytest.mark.skipif(not proto_texts.compiler(), reason="protoc is not installed")
 KIND = 'syntax = "proto3"; package parts; enum Kind { NEW = 0; PAID = 1; }'
 
 
@@ -354,7 +353,6 @@ def text_registered(registry: FakeRegistry, text: str = TEXT) -> None:
         assert status == 200
 
 
-@needs_protoc
 def test_records_whose_schema_is_the_text_of_a_file_are_read(
     registry: FakeRegistry, client: Client, shop: ModuleType
 ) -> None:
@@ -366,7 +364,6 @@ def test_records_whose_schema_is_the_text_of_a_file_are_read(
         assert [each.values for each in tester.emitted] == [["x"], [""]]
 
 
-@needs_protoc
 @pytest.mark.parametrize(
     ("text", "said"),
     [
@@ -403,7 +400,6 @@ def test_without_the_package_the_line_names_it(
         run(registry, [ROW], TYPES, **LATEST)
 
 
-@needs_protoc
 def test_an_import_stays_in_its_folder(registry: FakeRegistry, shop: ModuleType) -> None:
     text_registered(registry, TEXT.replace("parts/kind.proto", "../kind.proto"))
     registry.schemas[-1]["references"][0]["name"] = "../kind.proto"
