@@ -88,13 +88,16 @@ class Delay:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
+        # Before the last packets are carried over: what is lost here would be sent again only after
+        # seconds, as TCP has measured how long this cable takes. Some packets arrive twice.
+        self._links(("set", self._port, "master", BRIDGE))
         self._over.set()
         self._waker.wake()
         self._thread.join()
         for each in self._directions:
             each.source.close()
         self._waker.close()
-        self._links(("delete", self._gap), ("set", self._port, "master", BRIDGE))
+        self._links(("delete", self._gap))
         assert self.failed is None, f"the cable of {self._port}: {self.failed}"
 
     def _links(self, *commands: tuple[str, ...]) -> None:
@@ -104,23 +107,25 @@ class Delay:
     def _carry(self) -> None:
         try:
             while not self._over.is_set():
-                self._carry_some()
+                self._take(min(each.due for each in self._directions) - time.monotonic())
+                for each in self._directions:
+                    each.pass_on(time.monotonic())
+            while self._take(0.0):
+                pass
             for each in self._directions:
                 each.pass_on(float("inf"))
         except OSError as error:
             self.failed = error
 
-    def _carry_some(self) -> None:
-        pause_secs = min(each.due for each in self._directions) - time.monotonic()
+    def _take(self, pause_secs: float) -> bool:
+        """Whether a packet has come within the time."""
         sources = {each.source: each for each in self._directions}
         waited_for: list[socket.socket | int] = [*sources, self._waker.readable]
         found, _, _ = select.select(waited_for, [], [], min(max(pause_secs, 0.0), 1.0))
-        now = time.monotonic()
-        for each in sources.keys() & set(found):
+        for each in (arrived := sources.keys() & set(found)):
             late_secs = self._secs * self._chance.uniform(0.5, 1.5)
-            sources[each].take(now + late_secs)
-        for direction in self._directions:
-            direction.pass_on(now)
+            sources[each].take(time.monotonic() + late_secs)
+        return bool(arrived)
 
 
 def _end(name: str) -> socket.socket:
