@@ -20,6 +20,8 @@ from tests.hosts.network import BRIDGE, Host, call
 FRAME_BYTES_MAX = 1 << 17
 """Two hosts of one kernel hand each other up to 64 KiB at once."""
 BUFFER_BYTES = 1 << 22
+FLUSH_SECS_MAX = 5.0
+"""Far more than the packets of a second need."""
 _ALL = 3  # ETH_P_ALL
 _PACKET, _IGNORE_OUTGOING, _VNET_HEADER = 263, 23, 15
 """SOL_PACKET; PACKET_IGNORE_OUTGOING; PACKET_VNET_HDR: checksums and segments that the kernel has
@@ -64,7 +66,8 @@ class Delay:
         self._gap, self._plug = f"gap{host.number}", f"plug{host.number}"
         self._secs, self._chance = secs, chance
         self._waker = Waker()
-        self._over = threading.Event()
+        self._short, self._flushed, self._over = (threading.Event() for _ in range(3))
+        """Packets are not late any more; none waits any more; the bridge has the port again."""
         self._thread = threading.Thread(target=self._carry, name=f"cable of {host.name}")
         self._directions: list[Direction] = []
         self.failed: OSError | None = None
@@ -88,9 +91,12 @@ class Delay:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        # Before the last packets are carried over: what is lost here would be sent again only after
-        # seconds, as TCP has measured how long this cable takes. Some packets arrive twice.
-        self._links(("set", self._port, "master", BRIDGE))
+        # No packet is lost meanwhile, some arrive twice: TCP would send a lost one again only after
+        # seconds, as it has measured how long this cable takes.
+        self._short.set()
+        self._waker.wake()
+        self._flushed.wait(FLUSH_SECS_MAX)
+        self._links(("set", self._port, "master", BRIDGE), ("set", self._plug, "nomaster"))
         self._over.set()
         self._waker.wake()
         self._thread.join()
@@ -108,14 +114,18 @@ class Delay:
         try:
             while not self._over.is_set():
                 self._take(min(each.due for each in self._directions) - time.monotonic())
-                for each in self._directions:
-                    each.pass_on(time.monotonic())
+                self._pass_on()
             while self._take(0.0):
-                pass
-            for each in self._directions:
-                each.pass_on(float("inf"))
+                self._pass_on()
         except OSError as error:
             self.failed = error
+
+    def _pass_on(self) -> None:
+        is_short = self._short.is_set()
+        for each in self._directions:
+            each.pass_on(float("inf") if is_short else time.monotonic())
+        if is_short:
+            self._flushed.set()
 
     def _take(self, pause_secs: float) -> bool:
         """Whether a packet has come within the time."""
