@@ -176,7 +176,7 @@ class BatchWindowBolt(KeyedWindowBolt, BatchBolt):
 
     def process_batch(self, batch: "RecordBatch") -> None:
         """Add the rows of a batch."""
-        tup, runner = self.current_tuple, self.runner
+        tup, runner = self.current_tuple, self.time_runner
         assert isinstance(runner, BatchRunner), "made_runner makes no other"
         if batch.num_rows:
             runner.process_batch(tup, lambda now_ms: self._add(tup, batch, now_ms))
@@ -213,7 +213,7 @@ class BatchWindowBolt(KeyedWindowBolt, BatchBolt):
         if late is not None:
             self.emit_batch(rows, stream=late, anchors=[tup])
         else:
-            self.runner.late_dropped(rows.num_rows)
+            self.time_runner.late_dropped(rows.num_rows)
             self.logger.info("%d late rows of %s are dropped", rows.num_rows, tup.component)
 
     def _column(self, tup: Any, name: str) -> "Array":

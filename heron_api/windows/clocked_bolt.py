@@ -6,57 +6,117 @@ from typing import Any, Protocol
 
 from heron_api.bolt.bolt import Bolt
 from heron_api.windows.event_time import EventClock, EventTimeSettings, field_of
+from heron_api.windows.saved_windows import KeyOf
 from heron_core import config as keys
 from heron_core.algorithms.clock_state import ClockState
 from heron_core.algorithms.event_windows.strategies import WatermarkStrategy
 from heron_core.errors import ComponentError
 
 
-class Runner(Protocol):
-    """What is done for a bolt as time goes on."""
+class BoltCalls(Protocol):
+    """What a runner calls of its bolt."""
+
+    logger: Any
+
+    def emit(self, tup: Any, stream: str = ..., anchors: Any = ...) -> Any:
+        """Emit."""
+
+    def ack(self, tup: Any) -> None:
+        """Ack."""
+
+    def fail(self, tup: Any) -> None:
+        """Fail."""
+
+
+class Runner:
+    """What is done for a bolt as time goes on; watermarks change nothing by processing time."""
 
     def tick(self) -> None:
         """Time has passed."""
+        raise NotImplementedError
+
+    def finish(self) -> None:
+        """The end of the input."""
+        raise NotImplementedError
 
     def clock_state(self) -> ClockState | None:
         """How far it is in event time, if it goes by it; from any thread."""
+        return None
 
     def advance_watermark(self, watermark_ms: int) -> None:
-        """A watermark from elsewhere than the tuples."""
+        """A watermark from elsewhere than the tuples: from a test, or with the data."""
 
     def source_watermark(self, component: str, task: int, watermark_ms: int) -> None:
         """What a source says of itself."""
 
-    def finish(self) -> None:
-        """The end of the input."""
+    def on_watermark(self, watermark_ms: int) -> None:
+        """What all sources together have said."""
+
+    def save(self, state: Any, key_of: KeyOf) -> None:
+        """Put into the state what is not in it yet, by `key_of` its keys or of its tuples; None: no
+        key divides it."""
+
+    def restore(self, state: Any, key_of: KeyOf) -> None:
+        """Go on with what `save` has put there."""
+
+    def fail_held(self) -> None:
+        """Every tuple that is held fails; what was made of it is dropped."""
+
+
+class ClockRunner(Runner):
+    """A runner with an EventClock."""
+
+    def __init__(self, clock: EventClock, settings: EventTimeSettings, by_event_time: bool) -> None:
+        """`by_event_time`: tuples have timestamps."""
+        self._clock = clock
+        self._settings = settings
+        self._by_event_time = by_event_time
+
+    def clock_state(self) -> ClockState | None:
+        """See Runner."""
+        return self._clock.state() if self._by_event_time else None
+
+    def advance_watermark(self, watermark_ms: int) -> None:
+        """See Runner."""
+        self._clock.generator.raise_to(watermark_ms)
+        self.tick()
 
 
 class ClockedBolt(Bolt):
-    """A bolt with a `runner`, which its `initialize` sets."""
+    """A bolt with a `time_runner`, which its `initialize` sets."""
 
     window_clock: Callable[[], float] = staticmethod(time.time)
     """Seconds since 1970."""
-    runner: Runner
+    time_runner: Runner
+
+    @classmethod
+    def with_settings(cls, config: Mapping[str, Any]) -> dict[str, Any]:
+        """The config with what the class says under it."""
+        return dict(config)
 
     def process_tick(self, tup: Any) -> None:
         """Time has passed."""
-        self.runner.tick()
+        self.time_runner.tick()
 
     def clock_state(self) -> ClockState | None:
         """How far it is in event time (the engine asks for it, from any thread)."""
-        return self.runner.clock_state()
+        return self.time_runner.clock_state()
 
     def advance_watermark(self, watermark_ms: int) -> None:
         """No event below it is expected, whatever the tuples say (TopologyTester calls it)."""
-        self.runner.advance_watermark(watermark_ms)
+        self.time_runner.advance_watermark(watermark_ms)
 
     def source_watermark(self, component: str, task: int, watermark_ms: int) -> None:
         """A source has sent a watermark, or has finished (the engine calls it)."""
-        self.runner.source_watermark(component, task, watermark_ms)
+        self.time_runner.source_watermark(component, task, watermark_ms)
+
+    def on_watermark(self, watermark_ms: int) -> None:
+        """All sources have sent one; call it if you override it."""
+        self.time_runner.on_watermark(watermark_ms)
 
     def on_finish(self) -> None:
         """The end of a finite run: what is open is complete; call it if you override it."""
-        self.runner.finish()
+        self.time_runner.finish()
 
 
 class TimedBolt(ClockedBolt):

@@ -40,7 +40,7 @@ class KeyedProcessBolt(TimedBolt):
 
     timers: TimerService
     """There from `init_state` on."""
-    runner: TimerRunner
+    time_runner: TimerRunner
 
     @classmethod
     def load_problem(cls, config: Mapping[str, Any], runs_here: bool) -> str | None:
@@ -56,7 +56,7 @@ class KeyedProcessBolt(TimedBolt):
     def initialize(self, config: dict[str, Any], context: TopologyContext) -> None:
         """Read the clock's settings, and ask for ticks; call it if you override it."""
         clock, by_event_time = self.begin_clock(config, context)
-        self.runner = TimerRunner(self.timers, clock, self.settings, by_event_time, self._due)
+        self.time_runner = TimerRunner(self.timers, clock, self.settings, by_event_time, self._due)
         request_timer_ticks(context, self.settings)
 
     def process_element(self, tup: Any, timestamp_ms: int | None) -> Any:
@@ -79,8 +79,4 @@ class KeyedProcessBolt(TimedBolt):
 
     def process(self, tup: Any) -> None:
         """Process a tuple, then what is due."""
-        self.runner.process(tup, partial(self._run_element, tup))
-
-    def on_watermark(self, watermark_ms: int) -> None:
-        """All sources have sent one; call it if you override it."""
-        self.runner.watermark(watermark_ms)
+        self.time_runner.process(tup, partial(self._run_element, tup))

@@ -1,25 +1,14 @@
 """KeyedWindowBolt: windows by the time of the events, each key on its own. heronpy has none."""
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
-from heron_api.state.state import State
-from heron_api.state.stateful_component import StatefulComponent
 from heron_api.topology_context import TopologyContext
-from heron_api.windows.clocked_bolt import ClockedBolt, TimedBolt
+from heron_api.windows.clocked_bolt import TimedBolt
 from heron_api.windows.event_time import EventClock, EventTimeSettings, request_ticks
-from heron_api.windows.saved_windows import (
-    GroupingKey,
-    key_of_fields,
-    restore_windows,
-    save_windows,
-)
-from heron_api.windows.window_runner import (
-    AnchoredAggregate,
-    WindowRunner,
-    checked_aggregate,
-    late_stream_problem,
-)
+from heron_api.windows.holding_bolt import HoldingBolt
+from heron_api.windows.saved_windows import GroupingKey, key_of_fields
+from heron_api.windows.window_runner import AnchoredAggregate, WindowRunner, checked_aggregate
 from heron_core import config as keys
 from heron_core.algorithms.event_windows.aggregates import Aggregate, Count
 from heron_core.algorithms.event_windows.assigners import Assigner
@@ -30,48 +19,11 @@ from heron_core.errors import ComponentError
 from heron_core.validation import choices
 
 
-class EventWindowBolt(ClockedBolt, StatefulComponent):
-    """What bolts with a WindowRunner have in common; `runner` is set by their `initialize`."""
+class EventWindowBolt(HoldingBolt):
+    """What bolts with a WindowRunner have in common."""
 
-    saved_at_least_once = False
-    """The tuples of an open window are not acked: they come again."""
-    runner: WindowRunner
+    time_runner: WindowRunner
     settings: EventTimeSettings
-
-    @classmethod
-    def outputs_problem(cls, config: Mapping[str, Any], streams: Iterable[str]) -> str | None:
-        """A late stream that is not declared, found when the topology is loaded."""
-        return late_stream_problem(cls.with_settings(config).get(keys.LATE_STREAM), streams)
-
-    @classmethod
-    def with_settings(cls, config: Mapping[str, Any]) -> dict[str, Any]:
-        """The config with what the class says under it."""
-        return dict(config)
-
-    def init_state(self, stateful_state: State) -> None:
-        """Keep the state; the windows saved in it are open at the beginning."""
-        self.saved_state = stateful_state
-
-    def pre_save(self, checkpoint_id: Any) -> None:
-        """Save the open windows."""
-        save_windows(self.saved_state, self.runner.operator, self.grouping_key())
-
-    def restore_windows(self) -> None:
-        """Open those that the state has; at the end of `initialize`."""
-        state = getattr(self, "saved_state", None)
-        if state is not None:
-            restore_windows(state, self.runner.operator, self.grouping_key())
-
-    def fail_held(self) -> bool:
-        """Every tuple of an open window fails: an update divides the keys anew, or ends this
-        instance, and the tuples come again. Whether keys tell which instance has what is left."""
-        self.runner.fail_held()
-        return self.grouping_key() is not None
-
-    def grouping_key(self) -> GroupingKey | None:
-        """How to find the key by which the input is grouped in that of a window; None if it is not
-        in it."""
-        return None
 
 
 class KeyedWindowBolt(TimedBolt, EventWindowBolt):
@@ -125,7 +77,7 @@ class KeyedWindowBolt(TimedBolt, EventWindowBolt):
     def initialize(self, config: dict[str, Any], context: TopologyContext) -> None:
         """Make the windows, and ask for ticks."""
         clock, by_event_time = self.begin_clock(config, context)
-        self.runner = self.made_runner(clock, self.settings, by_event_time)
+        self.time_runner = self.made_runner(clock, self.settings, by_event_time)
         self._indexes: dict[tuple[str, str], list[int]] = {}
         request_ticks(context, self.settings, self.trigger)
         self.restore_windows()
@@ -177,7 +129,7 @@ class KeyedWindowBolt(TimedBolt, EventWindowBolt):
 
     def process(self, tup: Any) -> None:
         """Add an event."""
-        self.runner.process(tup, self.key(tup), lambda time_ms: self.value(tup, time_ms))
+        self.time_runner.process(tup, self.key(tup), lambda time_ms: self.value(tup, time_ms))
 
     def _show(self, result: Result, anchors: list[Any]) -> None:
         value, _ = result.value

@@ -6,12 +6,12 @@ Instances that are not equally far in event time may leave tuples to one. It goe
 watermark, and notes of each tuple up to when its windows were shown: none of them shows it twice.
 """
 
-from collections.abc import Callable, Hashable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Hashable, Iterable, Mapping
 from typing import Any
 
 from heron_api.state.component_state import ComponentState
 from heron_api.windows.saved_windows import (
+    KeyOf,
     check_none_by_key,
     restore_windows,
     save_watermark,
@@ -22,39 +22,19 @@ from heron_core.algorithms.event_windows.operator import WindowOperator
 from heron_core.algorithms.event_windows.panes import Pane
 from heron_core.algorithms.event_windows.storm import Held, Position, StormWindows
 from heron_core.algorithms.event_windows.values import NO_WATERMARK, TimeWindow
+from heron_core.errors import StateError
 from heron_core.state.protocol import Table
 
-KeyOf = Callable[[Any], Hashable] | None
-"""A tuple -> the key by which the input was grouped; None if it tells no instance."""
 SAVED_TUPLES = "tuples"
 """The key of the state for tuples that no key divides."""
+OTHER_VERSION = (
+    "its windows were saved by another version of heronpy: start the topology without its state"
+)
 _SUB = "tuples"
 """What a key has in the table of windows."""
 _TUPLE = 2
 """Where an event has its tuple: [timestamp, number, tuple] and, of a restored one, the time up to
 which its windows were shown."""
-
-
-@dataclass(frozen=True, slots=True)
-class Kept:
-    """A tuple, and where it stands among the others."""
-
-    rank: float
-    tuple: Any
-    about: Any = None
-    """Plain data."""
-
-
-def save_tuples(state: Any, kept: Iterable[Kept], key_of: KeyOf, whole: Any) -> None:
-    """Put them into the state, by key or as the one value `whole`."""
-    if key_of is None or not isinstance(state, ComponentState):
-        state.put(SAVED_TUPLES, whole)
-        return
-    state.delete(SAVED_TUPLES)
-    found: dict[Hashable, list[Any]] = {}
-    for each in kept:
-        found.setdefault(key_of(each.tuple), []).append([each.rank, each.tuple, each.about])
-    _put_all(state.named.window_tables()[0], found)
 
 
 def _put_all(table: Table, found: Mapping[Hashable, Any]) -> None:
@@ -66,42 +46,39 @@ def _put_all(table: Table, found: Mapping[Hashable, Any]) -> None:
         table.put(key, kept, _SUB)
 
 
-def restored_tuples(state: Any, key_of: KeyOf) -> list[Kept]:
-    """Those that were saved by key, in order; none if they were saved as one value."""
-    if key_of is None or not isinstance(state, ComponentState):
-        check_none_by_key(state)
-        return []
-    table, _ = state.named.window_tables()
-    found = (each for key in table.all_keys() for _, kept in table.items(key) for each in kept)
-    return sorted((Kept(*each) for each in found), key=lambda each: each.rank)
-
-
-# --- Storm's windows ------------------------------------------------------------------------------
-
-
 def save_storm_windows(state: Any, windows: StormWindows, watermark_ms: int, key_of: KeyOf) -> None:
-    """Put them into the state; by key only if a tuple's windows do not depend on other tuples."""
+    """Put them into the state, each tuple by its key or all as one value."""
     position, held = windows.saved()
-    kept = [Kept(rank, each.item, [[*position], [*each[1:]]]) for rank, each in enumerate(held)]
-    is_divided = windows.is_divisible and isinstance(state, ComponentState)
-    whole = [watermark_ms, [[each.tuple, each.about] for each in kept]]
-    save_tuples(state, kept, key_of if is_divided else None, whole)
-    if is_divided and key_of is not None:
-        save_watermark(state.named.window_tables()[1], watermark_ms)
+    kept = [[rank, each.item, [[*position], [*each[1:]]]] for rank, each in enumerate(held)]
+    if key_of is None or not isinstance(state, ComponentState):
+        state.put(SAVED_TUPLES, [watermark_ms, [each[1:] for each in kept]])
+        return
+    state.delete(SAVED_TUPLES)
+    found: dict[Hashable, list[Any]] = {}
+    for each in kept:
+        found.setdefault(key_of(each[1]), []).append(each)
+    table, watermark = state.named.window_tables()
+    _put_all(table, found)
+    save_watermark(watermark, watermark_ms)
 
 
 def restore_storm_windows(state: Any, windows: StormWindows, key_of: KeyOf) -> int:
-    """Go on with what the state has; the watermark."""
+    """Go on with what the state has; the watermark. StateError for a form of other versions."""
     whole = state.get(SAVED_TUPLES)
-    if whole is not None:
+    if whole is None and isinstance(state, ComponentState) and key_of is not None:
+        table, watermark = state.named.window_tables()
+        found = [each for key in table.all_keys() for _, kept in table.items(key) for each in kept]
+        items = [each[1:] for each in sorted(found, key=lambda each: each[0])]
+        whole = saved_watermark(watermark), items
+    elif whole is None:
+        check_none_by_key(state)
+        whole = NO_WATERMARK, []
+    try:
         watermark_ms, items = whole
         windows.restore([_held(item, about) for item, about in items])
-        return int(watermark_ms)
-    kept = restored_tuples(state, key_of if windows.is_divisible else None)
-    windows.restore([_held(each.tuple, each.about) for each in kept])
-    if key_of is None or not isinstance(state, ComponentState):
-        return NO_WATERMARK
-    return saved_watermark(state.named.window_tables()[1])
+    except (TypeError, ValueError):
+        raise StateError(OTHER_VERSION) from None
+    return int(watermark_ms)
 
 
 def _held(item: Any, about: Any) -> tuple[Position, Held]:

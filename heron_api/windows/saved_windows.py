@@ -22,7 +22,9 @@ SAVED_WINDOWS = "windows"
 WATERMARK = "watermark_ms"
 
 GroupingKey = Callable[[Any], Hashable]
-"""The key of a window -> the key by which the input was grouped."""
+"""The key of a window, or a tuple -> the key by which the input was grouped."""
+KeyOf = GroupingKey | None
+"""None: what is kept is not divided by keys."""
 
 
 class Saved(Protocol):

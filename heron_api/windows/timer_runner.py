@@ -5,8 +5,8 @@ from typing import Any
 
 from heron_api.state.component_state import ComponentState
 from heron_api.topology_context import TopologyContext
+from heron_api.windows.clocked_bolt import ClockRunner
 from heron_api.windows.event_time import MILLISECONDS, EventClock, EventTimeSettings
-from heron_core.algorithms.clock_state import ClockState
 from heron_core.algorithms.event_windows.values import END_OF_TIME
 from heron_core.errors import ComponentError
 from heron_core.state.timer_service import OnTimer, TimerService
@@ -22,7 +22,7 @@ def timers_of(state: Any, component: str) -> TimerService:
     return state.timer_service()
 
 
-class TimerRunner:
+class TimerRunner(ClockRunner):
     """The timers of one bolt's instance, and its clock."""
 
     def __init__(
@@ -33,11 +33,9 @@ class TimerRunner:
         by_event_time: bool,
         on_timer: OnTimer,
     ) -> None:
-        """`by_event_time`: tuples have timestamps; otherwise the watermark is what sources say."""
+        """Without timestamps (`by_event_time`) the watermark is what sources say."""
+        super().__init__(clock, settings, by_event_time)
         self._timers = timers
-        self._clock = clock
-        self._by_event_time = by_event_time
-        self._every_tuple = settings.interval_ms == 0
         self._on_timer = on_timer
         timers.goes_by(clock.now_ms)
 
@@ -49,7 +47,7 @@ class TimerRunner:
             timestamp_ms = self._clock.timestamp_of(tup, now_ms)
             self._clock.seen(tup, timestamp_ms, now_ms)
         process(timestamp_ms)
-        if self._every_tuple:
+        if self._settings.interval_ms == 0:
             self.tick()
 
     def tick(self) -> None:
@@ -66,7 +64,7 @@ class TimerRunner:
         if self._clock.is_complete(holds_tracked=False):
             self.finish()
 
-    def watermark(self, watermark_ms: int) -> None:
+    def on_watermark(self, watermark_ms: int) -> None:
         """What all sources together have said."""
         if not self._by_event_time and watermark_ms < END_OF_TIME:
             self._timers.advance_watermark(watermark_ms, self._on_timer)
@@ -79,10 +77,6 @@ class TimerRunner:
     def finish(self) -> None:
         """The end of the input."""
         self._timers.complete(self._on_timer)
-
-    def clock_state(self) -> ClockState | None:
-        """How far it is in event time, if tuples have timestamps; from any thread."""
-        return self._clock.state() if self._by_event_time else None
 
 
 def request_timer_ticks(context: Any, settings: EventTimeSettings) -> None:

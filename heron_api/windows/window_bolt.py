@@ -3,24 +3,16 @@
 By processing time, as in heronpy; or, with `topology.bolts.tuple.timestamp.field.name` in the
 config, by the time of the events (docs/WINDOWS.md), which heronpy does not have.
 
-Windows by processing time are those of 1970 and whole slides later, [start, end): a tuple is in
-exactly those of its arrival, however late a tick comes by which they are shown. Where Heron's code
-and its documentation differ, this follows the documentation: a window holds what arrived within its
-duration (Heron hands tuples of the window before out once more), and a tuple is acked as soon as no
-later window can hold it.
+Where Heron's code and its documentation differ, this follows the documentation: a window holds what
+arrived within its duration (Heron hands tuples of the window before out once more), and a tuple is
+acked as soon as no later window can hold it.
 """
 
-import time
-from collections import deque, namedtuple
-from collections.abc import Callable, Iterable, Mapping
-from itertools import count
+from collections import namedtuple
+from collections.abc import Mapping
 from typing import Any
 
-from heron_api.bolt.bolt import Bolt
 from heron_api.method_shapes import refuse_coroutine
-from heron_api.state.component_state import ComponentState
-from heron_api.state.state import State
-from heron_api.state.stateful_component import StatefulComponent
 from heron_api.topology_context import TopologyContext
 from heron_api.windows.clocked_bolt import name_of
 from heron_api.windows.event_time import (
@@ -31,50 +23,23 @@ from heron_api.windows.event_time import (
     request_slide_ticks,
     request_ticks,
 )
-from heron_api.windows.saved_tuples import (
-    SAVED_TUPLES,
-    Kept,
-    KeyOf,
-    restore_event_windows,
-    restored_tuples,
-    save_event_windows,
-    save_tuples,
-    tuples_to_show,
-)
-from heron_api.windows.window_runner import (
-    AnchoredAggregate,
-    WindowRunner,
-    late_stream_problem,
-)
+from heron_api.windows.holding_bolt import TupleWindowBolt
+from heron_api.windows.tuple_runners import ArrivalRunner, EventTupleRunner
 from heron_core import config as keys
-from heron_core.algorithms.clock_state import ClockState
-from heron_core.algorithms.event_windows.aggregates import WholeWindow
 from heron_core.algorithms.event_windows.assigners import Assigner, Sliding, Tumbling
-from heron_core.algorithms.event_windows.operator import WindowOperator
-from heron_core.algorithms.event_windows.values import END_OF_TIME, NO_WATERMARK, Firing, Result
+from heron_core.algorithms.event_windows.values import TimeWindow
 from heron_core.errors import ComponentError
 
 WindowContext = namedtuple("WindowContext", ("start", "end"))
 WindowContext.__doc__ = "When a window starts and ends, in whole seconds since 1970."
 
 
-class _WindowBolt(Bolt, StatefulComponent):
-    """What both kinds have in common: the clock, the state, and tuples of a window that failed."""
+class _WindowBolt(TupleWindowBolt):
+    """What both kinds have in common; their `initialize` chooses the runner of the one time or of
+    the other."""
 
-    saved_at_least_once = False
-    """The tuples of an open window are not acked: they come again."""
-    window_clock: Callable[[], float] = staticmethod(time.time)
-    """Seconds since 1970."""
     window_duration: int
-    current_tuples: deque[tuple[Any, int]]
-    """By processing time: (tuple, the millisecond of its arrival), in order."""
-    _slide_ms: int
-    _next_end_ms = NO_WATERMARK
-    """By processing time: of the first window that is not shown yet; from the first call on."""
-    _began_ms = NO_WATERMARK
-    """When that call was."""
-    _runner: WindowRunner | None = None
-    """Of windows by event time."""
+    time_runner: ArrivalRunner | EventTupleRunner
 
     WINDOW_DURATION_SECS: str
 
@@ -86,57 +51,11 @@ class _WindowBolt(Bolt, StatefulComponent):
             return None
         return _duration_problem(config, cls.WINDOW_DURATION_SECS) or _time_problem(config)
 
-    @classmethod
-    def outputs_problem(cls, config: Mapping[str, Any], streams: Iterable[str]) -> str | None:
-        """A late stream that is not declared, found when the topology is loaded."""
-        return late_stream_problem(config.get(keys.LATE_STREAM), streams)
-
-    def init_state(self, stateful_state: State) -> None:
-        """Keep the state; the tuples saved in it are in the first window."""
-        self.saved_state = stateful_state
-
-    def pre_save(self, checkpoint_id: Any) -> None:
-        """Save the tuples of the open window, or of all open ones."""
-        key_of = self.key_of_tuple()
-        if self._runner is None:
-            whole = list(self.current_tuples)
-            save_tuples(self.saved_state, self._kept(), key_of, whole)
-        else:
-            save_event_windows(self.saved_state, self._runner.operator, key_of)
-
-    def fail_held(self) -> bool:
-        """Every tuple of an open window fails: an update divides the keys anew, or ends this
-        instance, and the tuples come again. Whether keys tell which instance has what is left."""
-        if self._runner is not None:
-            self._runner.fail_held()
-        held = [tup for tup, _ in self.current_tuples]
-        self.current_tuples.clear()
-        for tup in held:
-            self.fail(tup)
-        return self.key_of_tuple() is not None
-
-    def key_of_tuple(self) -> KeyOf:
-        """How to find the key by which a tuple was grouped; None if keys do not tell which instance
-        has it."""
-        state = self.saved_state
-        return state.key_of_tuple() if isinstance(state, ComponentState) else None
-
-    def _kept(self) -> list[Kept]:
-        return [Kept(arrived_ms, tup) for tup, arrived_ms in self.current_tuples]
-
-    def clock_state(self) -> ClockState | None:
-        """How far it is in event time (the engine asks for it, from any thread)."""
-        return None if self._runner is None else self._runner.clock_state()
-
-    def advance_watermark(self, watermark_ms: int) -> None:
-        """No event below it is expected, whatever the tuples say (TopologyTester calls it)."""
-        if self._runner is not None:
-            self._runner.advance_watermark(watermark_ms)
-
-    def source_watermark(self, component: str, task: int, watermark_ms: int) -> None:
-        """A source has sent a watermark, or has finished (the engine calls it)."""
-        if self._runner is not None:
-            self._runner.source_watermark(component, task, watermark_ms)
+    @property
+    def current_tuples(self) -> list[Any]:
+        """By processing time: the tuples that are held, in order."""
+        runner = self.time_runner
+        return runner.windows.held() if isinstance(runner, ArrivalRunner) else []
 
     def processWindow(self, window_info: Any, tuples: list[Any]) -> Any:  # noqa: N802
         """Process the tuples of one window; do not ack them.
@@ -148,134 +67,31 @@ class _WindowBolt(Bolt, StatefulComponent):
             f"{type(self).__name__} must define processWindow(self, window_info, tuples)"
         )
 
+    def process(self, tup: Any) -> None:
+        """Hold the tuple until no later window can hold it."""
+        self.time_runner.hold(tup)
+
     def _begin(
         self, config: dict[str, Any], context: TopologyContext, windows: Assigner, slide_secs: int
     ) -> None:
         """The rest of `initialize`, by the one time or by the other."""
-        self.current_tuples = deque()
-        self._has_ended = False
-        self._slide_ms = slide_secs * MILLISECONDS
         if config.get(keys.TIMESTAMP_FIELD) is None:
+            self.time_runner = ArrivalRunner(
+                self, self.window_duration * MILLISECONDS, slide_secs * MILLISECONDS,
+                self._clock_secs, self._show,
+            )  # fmt: skip
             self._request_ticks(config, context, slide_secs)
-            self.restore_windows()
-            return
-        name = name_of(self, context)
-        settings = EventTimeSettings.of(config)
-        assert settings.field is not None
-        clock = EventClock(
-            name, settings, context, self.window_clock, field_of(name, settings.field)
-        )
-        operator = WindowOperator(
-            windows, AnchoredAggregate(WholeWindow()), lateness_ms=settings.lateness_ms
-        )
-        self._numbers = count()
-        self._runner = WindowRunner(self, operator, clock, settings, self._show)
-        request_ticks(context, settings)
+        else:
+            name, settings = name_of(self, context), EventTimeSettings.of(config)
+            assert settings.field is not None
+            timestamp_of = field_of(name, settings.field)
+            clock = EventClock(name, settings, context, self.window_clock, timestamp_of)
+            self.time_runner = EventTupleRunner(self, windows, clock, settings, self._show)
+            request_ticks(context, settings)
         self.restore_windows()
 
-    def restore_windows(self) -> None:
-        """Hold what the state has; part of `initialize`."""
-        state = getattr(self, "saved_state", None)
-        if state is None:
-            return
-        if self._runner is not None:
-            restore_event_windows(state, self._runner.operator, self.key_of_tuple())
-            return
-        whole = state.get(SAVED_TUPLES)
-        if whole is not None:
-            self.current_tuples = deque((tup, arrived_ms) for tup, arrived_ms in whole)
-        else:
-            kept = restored_tuples(state, self.key_of_tuple())
-            self.current_tuples = deque((each.tuple, int(each.rank)) for each in kept)
-
-    # --- windows by processing time -----------------------------------------------------------
-
-    def _now_ms(self) -> int:
-        now_ms = int(self.window_clock() * MILLISECONDS)
-        if self._began_ms == NO_WATERMARK:
-            self._began_ms = now_ms
-            earliest_ms = min([now_ms, *(each for _, each in self.current_tuples)])
-            self._next_end_ms = self._first_end_ms(earliest_ms)
-        return now_ms
-
-    def _first_end_ms(self, arrived_ms: int) -> int:
-        """The end of the first window that holds what arrives then."""
-        duration_ms, slide_ms = self.window_duration * MILLISECONDS, self._slide_ms
-        return ((arrived_ms - duration_ms) // slide_ms + 1) * slide_ms + duration_ms
-
-    def process(self, tup: Any) -> None:
-        """Hold the tuple until no later window can hold it."""
-        if self._runner is not None:
-            self._process_event(self._runner, tup)
-            return
-        now_ms = self._now_ms()
-        # The clock may have been put back: no window that was shown is changed.
-        shown_until_ms = self._next_end_ms - self._slide_ms
-        latest_ms = self.current_tuples[-1][1] if self.current_tuples else shown_until_ms
-        self.current_tuples.append((tup, max(now_ms, latest_ms, shown_until_ms)))
-
-    def process_tick(self, tup: Any) -> None:
-        """Time has passed: show the windows that have ended."""
-        if self._runner is not None:
-            self._runner.tick()
-            return
-        now_ms = self._now_ms()
-        while self._next_end_ms <= now_ms:
-            self._end_window()
-
-    def on_watermark(self, watermark_ms: int) -> None:
-        """All sources have finished: nothing more comes into the windows of what is held. What has
-        failed comes again, and is in windows by the clock: a watermark follows each of its tuples,
-        which must not divide them. Call it if you override it."""
-        if self._runner is None and watermark_ms == END_OF_TIME and not self._has_ended:
-            self._has_ended = True
-            self._end_all()
-
-    def on_finish(self) -> None:
-        """The end of a finite run: the windows of what is held; then nothing is."""
-        if self._runner is not None:
-            self._runner.finish()
-        else:
-            self._end_all()
-
-    def _end_all(self) -> None:
-        self.process_tick(None)
-        while self.current_tuples:
-            self._end_window()
-
-    def _end_window(self) -> None:
-        end_ms = self._next_end_ms
-        self._next_end_ms = self._following_end_ms(end_ms)
-        start_ms = end_ms - self.window_duration * MILLISECONDS
-        held = self.current_tuples
-        inside = [tup for tup, arrived_ms in held if start_ms <= arrived_ms < end_ms]
-        self._run_window(end_ms // MILLISECONDS, inside, [tup for tup, _ in held])
-        while held and held[0][1] < start_ms + self._slide_ms:
-            self.ack(held.popleft()[0])
-
-    def _following_end_ms(self, end_ms: int) -> int:
-        """A slide later; windows that ended while nothing ran are not shown if they are empty."""
-        following_ms = end_ms + self._slide_ms
-        if following_ms > self._began_ms:
-            return following_ms
-        first_ms = end_ms - self.window_duration * MILLISECONDS + self._slide_ms
-        left_ms = [each for _, each in self.current_tuples if each >= first_ms]
-        return max(following_ms, self._first_end_ms(min([*left_ms, self._began_ms])))
-
-    # --- windows by event time ----------------------------------------------------------------
-
-    def _process_event(self, runner: WindowRunner, tup: Any) -> None:
-        runner.process(tup, None, lambda time_ms: [time_ms, next(self._numbers), tup])
-
-    def _show(self, result: Result, anchors: list[Any]) -> None:
-        start, end = (each // MILLISECONDS for each in result.window)
-        events, _ = result.value
-        if result.firing is Firing.ON_TIME:
-            tuples = tuples_to_show(events, result.window.end_ms)
-        else:
-            tuples = [event[2] for event in events]
-        if tuples:
-            self._run_user(WindowContext(start, end), tuples)
+    def _clock_secs(self) -> float:
+        return self.window_clock()
 
     def _request_ticks(
         self, config: dict[str, Any], context: TopologyContext, slide_secs: int
@@ -299,20 +115,12 @@ class _WindowBolt(Bolt, StatefulComponent):
             raise ComponentError(f"bolt {name_of(self, context)!r}: {problem}")
         return keys.whole_number(config, key, 1)
 
-    def _run_user(self, info: WindowContext, tuples: list[Any]) -> None:
+    def _show(self, window: TimeWindow, tuples: list[Any]) -> None:
+        info = WindowContext(*(each // MILLISECONDS for each in window))
         try:
             refuse_coroutine(self.processWindow, self.processWindow(info, tuples))
         except Exception as error:
             error.add_note(f"the window from {info.start} to {info.end} s, {len(tuples)} tuples")
-            raise
-
-    def _run_window(self, end: int, tuples: list[Any], held: list[Any]) -> None:
-        try:
-            self._run_user(WindowContext(end - self.window_duration, end), tuples)
-        except Exception:
-            self.current_tuples.clear()
-            for tup in held:
-                self.fail(tup)
             raise
 
 

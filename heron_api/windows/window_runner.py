@@ -6,11 +6,12 @@ expires). One that nobody tracks is acked at once, and nothing but the accumulat
 """
 
 from collections.abc import Callable, Hashable, Iterable
-from typing import Any, Protocol
+from typing import Any
 
 from heron_api.method_shapes import checked_call, has_run, refuse_methods
+from heron_api.windows.clocked_bolt import BoltCalls, ClockRunner
 from heron_api.windows.event_time import EventClock, EventTimeSettings
-from heron_core.algorithms.clock_state import ClockState
+from heron_api.windows.saved_windows import GroupingKey, restore_windows, save_windows
 from heron_core.algorithms.event_windows.aggregates import Aggregate, Reduce
 from heron_core.algorithms.event_windows.operator import WindowOperator
 from heron_core.algorithms.event_windows.values import Dropped, Failed, Late, Output, Result
@@ -23,21 +24,6 @@ KEY_SHOWN = 100
 """Characters of a key in an error's note."""
 Show = Callable[[Result, list[Any]], None]
 """show(result, anchors)"""
-
-
-class BoltCalls(Protocol):
-    """What is called of a bolt."""
-
-    logger: Any
-
-    def emit(self, tup: Any, stream: str = ..., anchors: Any = ...) -> Any:
-        """Emit."""
-
-    def ack(self, tup: Any) -> None:
-        """Ack."""
-
-    def fail(self, tup: Any) -> None:
-        """Fail."""
 
 
 class AnchoredAggregate:
@@ -84,7 +70,7 @@ class AnchoredAggregate:
         return [self._unpack(packed), []]
 
 
-class WindowRunner:
+class WindowRunner(ClockRunner):
     """An operator (made with an AnchoredAggregate), its clock, and the bolt that it works for."""
 
     def __init__(
@@ -98,12 +84,10 @@ class WindowRunner:
         late_value: Callable[[Any], Any] = lambda tup: list(tup.values),
     ) -> None:
         """`late_value`: what the late stream gets of a tuple."""
+        super().__init__(clock, settings, by_event_time)
         self._bolt = bolt
         self.operator = operator
-        self._clock = clock
-        self._settings = settings
         self._show = show
-        self._by_event_time = by_event_time
         self._late_value = late_value
         self._holds_tuples = False
         """Some have come since they were last acked because nothing came."""
@@ -176,6 +160,14 @@ class WindowRunner:
         dropped = self.operator.drop_cells(lambda accumulator: bool(accumulator[1]))
         return [tup for _, tuples in dropped for tup in tuples]
 
+    def save(self, state: Any, grouping_key: GroupingKey | None) -> None:
+        """Put the open windows into the state."""
+        save_windows(state, self.operator, grouping_key)
+
+    def restore(self, state: Any, grouping_key: GroupingKey | None) -> None:
+        """Open those that the state has."""
+        restore_windows(state, self.operator, grouping_key)
+
     def source_watermark(self, component: str, task: int, watermark_ms: int) -> None:
         """What a source says of itself. When all have finished, the open windows are complete."""
         self._clock.source_watermark(component, task, watermark_ms)
@@ -186,15 +178,6 @@ class WindowRunner:
     def late_dropped(self, number: int) -> None:
         """So many rows came too late, and go to no stream."""
         self._clock.late_dropped(number)
-
-    def clock_state(self) -> ClockState | None:
-        """How far it is in event time, if it goes by it; from any thread."""
-        return self._clock.state() if self._by_event_time else None
-
-    def advance_watermark(self, watermark_ms: int) -> None:
-        """A watermark from elsewhere than the tuples: from a test, or with the data."""
-        self._clock.generator.raise_to(watermark_ms)
-        self.tick()
 
     def finish(self) -> None:
         """The end of the input."""

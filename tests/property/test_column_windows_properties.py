@@ -125,17 +125,18 @@ class Side:
 
     def save(self) -> None:
         """As a checkpoint does: what has changed."""
-        is_all, keys = self.bolt.runner.operator.changes()
+        is_all, keys = self.bolt.time_runner.operator.changes()
         self.saved = {} if is_all else self.saved
         self.saved |= keys
 
     def restart(self) -> None:
         """Another process goes on with what was saved."""
         self.save()
-        watermark_ms = self.bolt.runner.operator.watermark_ms
+        watermark_ms = self.bolt.time_runner.operator.watermark_ms
         kept = [(key, value) for key, value in self.saved.items() if value is not None]
         self.bolt = self._made()
-        self.bolt.runner.operator.restore(*msgpack.unpackb(msgpack.packb([watermark_ms, kept])))
+        operator = self.bolt.time_runner.operator
+        operator.restore(*msgpack.unpackb(msgpack.packb([watermark_ms, kept])))
 
     def newest(self) -> dict[tuple[Any, ...], Any]:
         """The last result of each key and window."""

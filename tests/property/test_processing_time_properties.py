@@ -15,6 +15,7 @@ import pytest
 from heron_api.windows.window_bolt import SlidingWindowBolt, TumblingWindowBolt
 from heron_core.algorithms.event_windows.aggregates import WholeWindow
 from heron_core.algorithms.event_windows.assigners import Sliding, Tumbling
+from heron_core.algorithms.event_windows.heron import HeronWindows
 from heron_core.algorithms.event_windows.storm import Activation, Extent, StormWindows
 from heron_tester.component_tester import ComponentTester
 from heronpy_compat.windows import (
@@ -93,6 +94,44 @@ def test_storms_windows_hold_each_tuple_in_exactly_the_windows_of_its_arrival() 
         take(windows.finish())
         assert shown == expected, seed
         assert sorted(gone) == list(range(TUPLES)), seed
+
+
+def test_herons_windows_hold_each_tuple_in_exactly_the_windows_of_its_arrival() -> None:
+    """Whatever checkpoint it goes on from; from the beginning on empty ones are shown as well."""
+    for seed in range(STREAMS):
+        rng = Random(seed)
+        length = rng.randint(1, 60)
+        slide = rng.randint(1, length)
+        windows = HeronWindows(length, slide)
+        expected: Shown = Counter()
+        steps: list[Any] = []
+        arrivals = random_arrivals(rng)
+        for now_ms, number in arrivals:
+            if number is None:
+                steps += windows.advance(now_ms)
+            else:
+                steps += windows.add(now_ms, number)
+                expected.update((number, end) for end in of_start(now_ms, length, slide))
+            if rng.random() < 0.1:
+                position, held = windows.saved()
+                windows = HeronWindows(length, slide)
+                windows.restore([(position, each) for each in held])
+        steps += windows.finish()
+        shown = [each for each in steps if isinstance(each, Activation)]
+        gone = [item for each in steps if not isinstance(each, Activation) for item in each.items]
+        assert Counter((x, each.end_ms) for each in shown for x in each.items) == expected, seed
+        assert sorted(gone) == list(range(TUPLES)), seed
+        ends = [each.end_ms for each in shown]
+        assert ends == sorted(set(ends)), f"{seed}: a window was shown twice"
+
+
+def test_herons_empty_windows_are_shown_from_the_beginning_on() -> None:
+    windows = HeronWindows(5, 2)
+    steps = [*windows.advance(100), *windows.add(101, "a"), *windows.advance(108)]
+    assert [(each.end_ms, each.items) for each in steps if isinstance(each, Activation)] == [
+        (101, []), (103, ["a"]), (105, ["a"]), (107, []),
+    ]  # fmt: skip
+    assert [each.items for each in steps if not isinstance(each, Activation)] == [["a"]]
 
 
 def shown_at(shown: Shown, end_ms: int) -> bool:

@@ -207,33 +207,25 @@ class Watched:
         return int(clock.window_clock() * 1000)
 
 
-def watched(bolt: Any, looks_in: str) -> Any:
-    """The bolt whose method `looks_in` is a look at the clock."""
+def watched(bolt: Any) -> Any:
+    """The bolt whose runner's ticks are looks at the clock."""
 
     def process(self: Any, tup: Any) -> None:
         number, time_ms = tup.values[:2]
         self.form.definition.arrives(self.now_ms(), time_ms, number)
         bolt.process(self, tup)
 
-    def look(self: Any, tup: Any) -> None:
-        self.form.definition.looks(self.now_ms())
-        bolt.process_tick(self, tup)
-
     def initialize(self: Any, config: Any, context: Any) -> None:
         bolt.initialize(self, config, context)
-        if looks_in == "runner":
-            tick = self.runner.tick
+        tick = self.time_runner.tick
 
-            def looked() -> None:
-                self.form.definition.looks(self.now_ms())
-                tick()
+        def looked() -> None:
+            self.form.definition.looks(self.now_ms())
+            tick()
 
-            self.runner.tick = looked
+        self.time_runner.tick = looked
 
-    made = {"process": process, "initialize": initialize}
-    if looks_in == "process_tick":
-        made["process_tick"] = look
-    return made
+    return {"process": process, "initialize": initialize}
 
 
 class _Storms(Watched, WindowedBolt):
@@ -323,17 +315,9 @@ def heronpys(rng: Random) -> Form:
     return Form(_Slides if is_sliding else _Tumbles, config, definition)
 
 
-LOOKS = {
-    _Storms: "process_tick",
-    _Keyed: "runner",
-    _Slides: "process_tick",
-    _Tumbles: "process_tick",
-}
-
-
 def of_form(form: Form, delays_ms: Callable[[], int]) -> Any:
     """The class of the bolt."""
-    made = watched(form.bolt, LOOKS[form.bolt])
+    made = watched(form.bolt)
     if form.window is not None:
         made |= {"window": form.window, "trigger": form.trigger}
     own = {"form": form, "delays_ms": staticmethod(delays_ms)}

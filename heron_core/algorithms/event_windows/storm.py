@@ -23,6 +23,7 @@ the order of their arrival, and ends windows by the highest timestamp of those, 
 out of order, or with equal timestamps, some are in two windows and others in none.
 """
 
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -99,7 +100,11 @@ Step = Activation | Expired
 class StormWindows:
     """The tuples of one task; what is queued is bounded by what may be pending at the spouts."""
 
-    def __init__(self, length: Extent, slide: Extent, by_event_time: bool) -> None:
+    def __init__(
+        self, length: Extent, slide: Extent, by_event_time: bool, offset_ms: int = 0
+    ) -> None:
+        """`offset_ms`: how far behind whole slides windows of time end."""
+        self._offset_ms = offset_ms
         self._length = length
         self._slide = slide
         self._by_event_time = by_event_time
@@ -207,6 +212,8 @@ class StormWindows:
             )
             for position, each in saved if not each.is_expired
         ]  # fmt: skip
+        if not self._by_event_time:
+            self._queue.sort(key=lambda each: each.timestamp_ms)
 
     def _earliest_arrival_ms(self) -> int:
         """By processing time: no window that has ended is changed, and arrivals are in order."""
@@ -232,7 +239,7 @@ class StormWindows:
         """The next end of a window with something to show; None if there is none."""
         slide_ms, by_count = self._slide.amount, self._length.is_count
         times = [each.timestamp_ms for each in self._queue if not (by_count and each.is_seen)]
-        ends = [-(-min(times) // slide_ms) * slide_ms] if times else []
+        ends = [self._aligned(min(times))] if times else []
         if by_count and self._queue and now_ms is not None:
             ends.append(now_ms // slide_ms * slide_ms)
         if not ends:
@@ -247,37 +254,44 @@ class StormWindows:
 
     def _advance_ends(self, watermark_ms: int, steps: list[Step]) -> None:
         if self._next_end_ms is None:
-            self._next_end_ms = self._aligned_end(None, watermark_ms)
-        while self._next_end_ms is not None and self._next_end_ms < watermark_ms:
+            times = [x.timestamp_ms for x in self._queue if x.timestamp_ms <= watermark_ms]
+            self._next_end_ms = self._aligned(min(times)) if times else None
+        if self._next_end_ms is None or self._next_end_ms >= watermark_ms:
+            return
+        # A window looks through those alone that are due by its end, in order of their arrival.
+        order = {id(each): at for at, each in enumerate(self._queue)}
+        coming = deque(sorted(self._queue, key=lambda each: each.timestamp_ms))
+        self._queue = []
+        while self._next_end_ms < watermark_ms:
             end_ms = self._next_end_ms
+            while coming and coming[0].timestamp_ms <= end_ms:
+                self._queue.append(coming.popleft())
+            self._queue.sort(key=lambda each: order[id(each)])
             if self._activate(end_ms, steps):
                 self._next_end_ms = end_ms + self._slide.amount
-                continue
-            following = self._aligned_end(end_ms, watermark_ms)
-            if following is None:
-                return  # the same end is looked at again with the next watermark
-            self._next_end_ms = following
+            elif coming and coming[0].timestamp_ms <= watermark_ms:
+                self._next_end_ms = self._aligned(coming[0].timestamp_ms)
+            else:
+                break  # the same end is looked at again with the next watermark
+        self._queue = sorted([*self._queue, *coming], key=lambda each: order[id(each)])
 
-    def _aligned_end(self, after_ms: int | None, watermark_ms: int) -> int | None:
-        """The end of the first window that holds the earliest tuple in (after, watermark]."""
-        times = [
-            each.timestamp_ms for each in self._queue
-            if each.timestamp_ms <= watermark_ms
-            and (after_ms is None or each.timestamp_ms > after_ms)
-        ]  # fmt: skip
-        return -(-min(times) // self._slide.amount) * self._slide.amount if times else None
+    def _aligned(self, timestamp_ms: int) -> int:
+        """The end of the first window of time that holds it."""
+        slide_ms, offset_ms = self._slide.amount, self._offset_ms
+        return -((offset_ms - timestamp_ms) // slide_ms) * slide_ms + offset_ms
 
     def _end_counts(self, watermark_ms: int, steps: list[Step]) -> None:
         """By event time: a window with each `slide` tuples up to the watermark that none had."""
         self._sort()
-        while True:
-            fresh = [x for x in self._queue if not x.is_seen and x.timestamp_ms <= watermark_ms]
-            if len(fresh) < self._slide.amount:
-                return
-            last = fresh[self._slide.amount - 1]
-            behind = 1 + next(at for at, each in enumerate(self._queue) if each is last)
-            self._last_end_ms = last.timestamp_ms
-            self._activate(last.timestamp_ms, steps, due=self._queue[:behind])
+        first = sum(each.is_seen for each in self._queue)
+        self._queue, fresh = self._queue[:first], self._queue[first:]
+        due, done = sum(each.timestamp_ms <= watermark_ms for each in fresh), 0
+        while due - done >= self._slide.amount:
+            self._queue += fresh[done : done + self._slide.amount]
+            done += self._slide.amount
+            self._last_end_ms = self._queue[-1].timestamp_ms
+            self._activate(self._last_end_ms, steps, due=self._queue)
+        self._queue += fresh[done:]
 
     def _sort(self) -> None:
         """By event time: those that a window had, then the others by their timestamps."""

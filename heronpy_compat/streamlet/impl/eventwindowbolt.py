@@ -16,11 +16,13 @@ from heronpy_compat.streamlet.keyedwindow import KeyedWindow
 class EventWindowStageBolt(EventStageBolt):
     """Aggregates elements by key and window."""
 
+    time_runner: WindowRunner
+
     def initialize(self, config: dict[str, Any], context: Any) -> None:
         """Make the windows."""
         clock = self.begin(config, context)
         operator = self.make_operator()
-        self.runner = WindowRunner(
+        self.time_runner = WindowRunner(
             self, operator, clock, self.settings, self.show, self.by_event_time,
             late_value=lambda tup: tup.values[0],
         )  # fmt: skip
@@ -42,7 +44,7 @@ class EventWindowStageBolt(EventStageBolt):
 
     def process(self, tup: Any) -> None:
         """Add an element."""
-        self.runner.process(tup, self.key(tup), lambda time_ms: self.value(tup, time_ms))
+        self.time_runner.process(tup, self.key(tup), lambda time_ms: self.value(tup, time_ms))
 
     def show(self, result: Result, anchors: list[Any]) -> None:
         """Emit a result."""

@@ -17,7 +17,7 @@ class ProcessBolt(EventStageBolt):
     """Calls the function for each element and each timer; what it yields is anchored to the
     element, and to nothing for a timer."""
 
-    runner: TimerRunner  # type: ignore[assignment]
+    time_runner: TimerRunner
     saved_at_least_once = True
     """Elements are acked at once: they do not come again."""
 
@@ -26,14 +26,11 @@ class ProcessBolt(EventStageBolt):
         self._timers = timers_of(stateful_state, type(self).__name__)
         self.keyed_state: Any = stateful_state
 
-    def pre_save(self, checkpoint_id: Any) -> None:
-        """All of it is in the state."""
-
     def initialize(self, config: dict[str, Any], context: Any) -> None:
         """Open the function."""
         clock = self.begin(config, context)
         request_timer_ticks(context, self.settings)
-        self.runner = TimerRunner(
+        self.time_runner = TimerRunner(
             self._timers, clock, self.settings, self.by_event_time, self._on_timer
         )
         # A copy: partitions in one process (under test) must not share what `open` sets.
@@ -44,7 +41,7 @@ class ProcessBolt(EventStageBolt):
 
     def process(self, tup: Any) -> None:
         """Give an element to the function."""
-        self.runner.process(tup, lambda timestamp_ms: self._element(tup, timestamp_ms))
+        self.time_runner.process(tup, lambda timestamp_ms: self._element(tup, timestamp_ms))
 
     def _element(self, tup: Any, timestamp_ms: int | None) -> None:
         element, key = tup.values[0], self.key(tup)
@@ -73,10 +70,6 @@ class ProcessBolt(EventStageBolt):
             ) from None
         for element in found:
             self.emit_element(element, anchors)
-
-    def on_watermark(self, watermark_ms: int) -> None:
-        """All sources have sent a watermark."""
-        self.runner.watermark(watermark_ms)
 
 
 class ProcessStreamlet(EventStageStreamlet):

@@ -4,7 +4,7 @@ from typing import Any
 
 from heron_api.method_shapes import CheckedCall
 from heron_api.stream import Grouping
-from heron_api.windows.saved_tuples import KeyOf
+from heron_api.windows.saved_windows import KeyOf
 from heron_api.windows.window_bolt import SlidingWindowBolt
 from heron_core.state.keys import key_of
 from heronpy_compat.streamlet.errors import StreamletError
@@ -43,7 +43,7 @@ class WindowStageBolt(SlidingWindowBolt, StreamletBoltBase):
 class KeyedWindowStageBolt(WindowStageBolt):
     """One whose elements are (key, value), grouped by their keys."""
 
-    def key_of_tuple(self) -> KeyOf:
+    def grouping_key(self) -> KeyOf:
         """That of the element, whatever fields its stream has."""
         return _key_of_element
 

@@ -157,7 +157,7 @@ def test_a_click_without_a_usable_timestamp_fails(click: Any, message: str) -> N
     with ComponentTester(ClicksByAd, inputs=CLICKS) as clicks:
         with pytest.raises(ComponentError, match=message):
             clicks.process(click)
-        assert (clicks.failed, clicks.component.runner.operator.open_windows) == ([1], 0)
+        assert (clicks.failed, clicks.component.time_runner.operator.open_windows) == ([1], 0)
 
 
 def test_a_timestamp_field_that_a_stream_lacks() -> None:

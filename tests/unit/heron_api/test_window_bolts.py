@@ -16,7 +16,7 @@ from heron_api.windows.window_bolt import (
     TumblingWindowBolt,
     WindowContext,
 )
-from heron_core.errors import ComponentError
+from heron_core.errors import ComponentError, StateError
 
 DURATION = SlidingWindowBolt.WINDOW_DURATION_SECS
 SLIDE = SlidingWindowBolt.WINDOW_SLIDEINTERVAL_SECS
@@ -283,3 +283,29 @@ def test_the_open_window_is_saved_and_restored(bolt: type, key: str, bolt_delega
     second.window_clock = lambda: 500.0  # so long has nothing run
     second.process_tick(None)
     assert second.windows == [((100, 105), [7])]
+
+
+def test_a_window_that_was_shown_before_a_checkpoint_is_not_shown_again(bolt_delegate: Any) -> None:
+    """7 is in two windows; the first one was shown before its process ended."""
+    state = HashMapState()
+    for now, expected in ((1002.5, [((998, 1002), [7])]), (1004.5, [((1000, 1004), [7])])):
+        bolt: Any = Sliding(delegate=bolt_delegate)
+        bolt.init_state(state)
+        bolt.initialize({DURATION: 4, SLIDE: 2}, None)
+        if now == 1002.5:
+            bolt.window_clock = lambda: 1000.5
+            bolt.process(Tuple("0", "numbers", "default", 1, [7]))
+        bolt.window_clock = lambda now=now: now
+        bolt.process_tick(None)
+        bolt.pre_save("checkpoint 1")
+        assert bolt.windows == expected
+
+
+def test_a_state_of_an_earlier_version_is_refused_in_one_line(bolt_delegate: Any) -> None:
+    """It has no note of the windows that were shown."""
+    state = HashMapState()
+    state.put("tuples", [(Tuple("0", "numbers", "default", 1, [7]), 1000)])
+    bolt: Any = Tumbling(delegate=bolt_delegate)
+    bolt.init_state(state)
+    with pytest.raises(StateError, match="another version of heronpy: start the topology without"):
+        bolt.initialize({TUMBLING: 5}, None)

@@ -365,8 +365,8 @@ def test_open_windows_fail_what_they_hold_and_the_watermark_goes_with_the_keys(
     assert bolt.save() == [stored], "asked once more"
     new = Process(Windows, tmp_path, task=NEW, plan=TWO, fed_by=BY_VALUE)
     assert new.plan(2, TWO, (SOURCE,)) == [messages.Restored(NEW, 1, 2)]
-    assert new.component.runner.operator.watermark_ms == 2500
-    assert not new.component.runner.operator.open_windows
+    assert new.component.time_runner.operator.watermark_ms == 2500
+    assert not new.component.time_runner.operator.open_windows
 
 
 def test_a_spout_that_defers_fail_is_told_of_it_when_the_update_is_over(tmp_path: Path) -> None:

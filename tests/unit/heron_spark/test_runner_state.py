@@ -197,7 +197,7 @@ def test_timers_of_a_batch_are_due_in_the_process_that_goes_on() -> None:
     successor.deliver([header(Kind.DATA, 0, 1, task, 1), array_of([packer()(["c", 6001])])])
     successor.end(1, False)  # with a tick only if the machine is slow
     component = successor.driver.component.users_object
-    component.runner.tick()
+    component.time_runner.tick()
     assert seen == [("a", 6000)]
     successor.end(2, True)
     successor.close()
@@ -217,7 +217,7 @@ def test_windows_of_batches_are_complete_in_the_process_that_goes_on() -> None:
         body = array_of([packer()(list(each)) for each in rows])
         runner.deliver([header(Kind.DATA, 0, 1, task, len(rows)), body])
         state = runner.end(batch, False).state
-        runner.driver.component.users_object.runner.tick()
+        runner.driver.component.users_object.time_runner.tick()
         runner.close()
     assert sorted(seen) == [("a", 3), ("b", 1)]
 

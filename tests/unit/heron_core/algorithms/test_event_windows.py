@@ -269,3 +269,31 @@ def test_open_windows_that_get_nothing_more() -> None:
         assert forever.add("a", 1, None, 0) == []
         early = Result("a", EVERYTHING, 1, Firing.EARLY, 1)
         assert forever.complete_open() == [early, Dropped(1)]
+
+
+class Looked(int):
+    """A timestamp that counts how often it is looked at."""
+
+    looks = 0
+
+    def __le__(self, other: int) -> bool:
+        Looked.looks += 1
+        return int(self) <= other
+
+    def __rsub__(self, other: int) -> int:
+        Looked.looks += 1
+        return other - int(self)
+
+
+@pytest.mark.parametrize("is_count", [True, False])
+def test_the_work_of_storms_windows_grows_with_the_tuples_alone(is_count: bool) -> None:
+    """Between two watermarks: a window does not look through what comes behind its end."""
+    looks = []
+    for number in (200, 400):
+        windows = StormWindows(Extent(10, is_count), Extent(1, is_count), by_event_time=True)
+        for time_ms in range(number):
+            windows.add(Looked(time_ms), time_ms)
+        Looked.looks = 0
+        assert len(windows.advance(number)) > number
+        looks.append(Looked.looks)
+    assert looks[1] <= 2.5 * looks[0]

@@ -1,0 +1,130 @@
+"""What runs Storm's windows in a bolt: time goes in, calls of `execute` and acks come out."""
+
+from collections.abc import Callable
+from typing import Any
+
+from heron_api.windows.clocked_bolt import BoltCalls, ClockRunner, Runner
+from heron_api.windows.event_time import EventClock, EventTimeSettings
+from heron_api.windows.saved_tuples import restore_storm_windows, save_storm_windows
+from heron_api.windows.saved_windows import KeyOf
+from heron_api.windows.window_runner import give_up_late, is_tracked
+from heron_core.algorithms.event_windows.storm import Activation, Step, StormWindows
+from heron_core.algorithms.event_windows.values import NO_WATERMARK
+
+
+class StepRunner(Runner):
+    """Storm's windows, whose steps are done: windows are shown, tuples that have expired acked."""
+
+    def __init__(
+        self, bolt: BoltCalls, windows: StormWindows, show: Callable[[Activation], None]
+    ) -> None:
+        self.windows = windows
+        self._bolt = bolt
+        self._show = show
+
+    def fail_held(self) -> None:
+        """See Runner."""
+        held = self.windows.held()
+        self.windows.clear()
+        self._fail(held)
+
+    def run(self, steps: list[Step]) -> None:
+        """Do them. If a window raises, all that it and later ones hold fails."""
+        held = self.windows.held()
+        for at, step in enumerate(steps):
+            if not isinstance(step, Activation):
+                for tup in step.items:
+                    self._bolt.ack(tup)
+                continue
+            try:
+                self._show(step)
+            except Exception:
+                self.windows.clear()
+                later = [each for each in steps[at:] if not isinstance(each, Activation)]
+                # What the windows from this one on would have let go, and what is held.
+                self._fail([*(tup for each in later for tup in each.items), *held])
+                raise
+
+    def _fail(self, tuples: list[Any]) -> None:
+        for tup in tuples:
+            self._bolt.fail(tup)
+
+
+class StormRunner(StepRunner, ClockRunner):
+    """The windows of one bolt's instance, and its clock."""
+
+    def __init__(
+        self,
+        bolt: BoltCalls,
+        windows: StormWindows,
+        clock: EventClock,
+        settings: EventTimeSettings,
+        by_event_time: bool,
+        show: Callable[[Activation], None],
+    ) -> None:
+        StepRunner.__init__(self, bolt, windows, show)
+        ClockRunner.__init__(self, clock, settings, by_event_time)
+        self._watermark_ms = clock.generator.watermark_ms
+
+    def hold(self, tup: Any) -> None:
+        """Hold the tuple until it expires; one behind the watermark is late."""
+        now_ms = self._clock.now_ms()
+        if not self._by_event_time:
+            self.run(self.windows.add(now_ms, tup))
+            return
+        timestamp_ms = self._clock.timestamp_of(tup, now_ms)
+        self._clock.seen(tup, timestamp_ms, now_ms)
+        if timestamp_ms < self._watermark_ms:
+            give_up_late(self._bolt, self._settings, self._clock, tup, list(tup.values))
+        else:
+            self.run(self.windows.add(timestamp_ms, tup))
+        if self._settings.interval_ms == 0:
+            self.tick()
+
+    def tick(self) -> None:
+        """Time has passed: a watermark, or a window by the clock."""
+        now_ms = self._clock.now_ms()
+        if not self._by_event_time:
+            self.run(self.windows.advance(now_ms))
+            return
+        self._watermark_ms = self._clock.watermark_ms(now_ms)
+        self.run(self.windows.advance(self._watermark_ms))
+        if self.windows.held() and self._clock.is_quiet(self._clock.now_ms()):
+            # Tuples that come for these windows later are not late: they are shown by themselves.
+            self.run(self.windows.finish())
+        held = len(self.windows.held())
+        if self._clock.has_ended(self._clock.now_ms(), held, self._bolt.logger):
+            self.run(self.windows.finish())
+            # Its windows hold their end.
+            self._clock.generator.raise_to(self.windows.latest_end_ms + 1)
+
+    def source_watermark(self, component: str, task: int, watermark_ms: int) -> None:
+        """What a source says of itself. When all have finished, the windows are complete."""
+        self._clock.source_watermark(component, task, watermark_ms)
+        if self._by_event_time:
+            self.tick()
+        if self._clock.is_complete(any(map(is_tracked, self.windows.held()))):
+            self.run(self.windows.finish())
+
+    def finish(self) -> None:
+        """The end of the input: the windows that are left."""
+        if not self._by_event_time:
+            self.tick()  # those that have ended
+        self.run(self.windows.finish())
+
+    def fail_held(self) -> None:
+        """See Runner."""
+        if self._by_event_time and self.windows.held():
+            # Storm's are late behind the watermark, though windows to come have them.
+            self._clock.generator.forget()
+            self._watermark_ms = NO_WATERMARK
+        super().fail_held()
+
+    def save(self, state: Any, key_of: KeyOf) -> None:
+        """See Runner."""
+        save_storm_windows(state, self.windows, self._watermark_ms, key_of)
+
+    def restore(self, state: Any, key_of: KeyOf) -> None:
+        """See Runner."""
+        self._clock.generator.raise_to(restore_storm_windows(state, self.windows, key_of))
+        self._watermark_ms = self._clock.generator.watermark_ms
