@@ -6,8 +6,8 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from heron_cli.number_text import milliseconds, short, size
 from heron_core.naming import component_of
+from heron_core.number_text import NOTHING, milliseconds, short, size
 from heron_core.stats import BUSY_SHARE, ComponentStats, InstanceStats, LatencyStats, TopologyStats
 
 GAP = "  "
@@ -16,7 +16,7 @@ BAD, WARNING, PAUSED, PLAIN = "bold red", "yellow", "magenta", ""
 DELAY_SECS_MIN = 0.05
 """Shorter queues are those of every topology that works."""
 ALWAYS = 2
-NOTHING = ("", "0", "0%")
+EMPTY = ("", NOTHING, "0", "0%", "0 B")
 """A column of these alone says nothing."""
 
 
@@ -45,7 +45,7 @@ class Column:
     @property
     def is_in_use(self) -> bool:
         """Whether any row has something there."""
-        return self.priority <= ALWAYS or any(each.text not in NOTHING for each in self.cells)
+        return self.priority <= ALWAYS or any(each.text not in EMPTY for each in self.cells)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from heron_cli.number_text import counted
 from heron_core import config
 from heron_core.config import spelling
 from heron_core.config.effects import Idle, idle_keys
+from heron_core.number_text import counted
 from heron_core.storm_settings import instances_of
 from heron_core.topology import ComponentSpec, Config, TopologySpec
 

@@ -5,7 +5,7 @@ import time
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from heron_cli.number_text import whole
+from heron_core.number_text import whole
 
 Letter = Mapping[str, Any]
 ID_CHARACTERS = 8

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from heron_cli.component_table import BAD, GAP, PLAIN, WARNING, Cell, component_table
-from heron_cli.number_text import short, sparkline
 from heron_cli.stats_text import (
     cause_lines,
     clock_lines,
@@ -18,6 +17,7 @@ from heron_cli.stats_text import (
     start_error_lines,
     stuck_lines,
 )
+from heron_core.number_text import short
 from heron_core.stats import TopologyStats
 from heron_core.topology_events import BAD_KINDS, TopologyEvent
 
@@ -215,3 +215,15 @@ class Stopwatch:
     def secs(self) -> float:
         """Elapsed seconds."""
         return time.monotonic() - self._begun
+
+
+SPARKS = "▁▂▃▄▅▆▇█"
+
+
+def sparkline(values: list[float]) -> str:
+    """A bar for each value, the highest is full; empty without any."""
+    highest = max(values, default=0.0)
+    if highest <= 0:
+        return ""
+    last = len(SPARKS) - 1
+    return "".join(SPARKS[round(max(0.0, each) / highest * last)] for each in values)

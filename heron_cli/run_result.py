@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from heron_cli.component_table import component_table
-from heron_cli.number_text import counted, short, whole
 from heron_cli.stats_text import error_lines, event_lines, processed
 from heron_core.exit_codes import describe_end
 from heron_core.naming import component_of, first_of
+from heron_core.number_text import counted, short, whole
 from heron_core.plans import TopologyState
 from heron_core.stats import TopologyStats
 

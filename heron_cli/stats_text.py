@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 
-from heron_cli.number_text import counted, duration, short, whole
 from heron_core.naming import first_of
+from heron_core.number_text import counted, duration, short, whole
 from heron_core.stats import CheckpointStats, ClockStats, PauseStats, TopologyStats
 from heron_core.topology_events import TopologyEvent, event_text, event_time
 

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 import click
 
 from heron_cli.component_table import plain_table
-from heron_cli.number_text import short
 from heron_cli.options.find_topology import Target, target_options
 from heron_cli.options.numbers import Seconds
 from heron_cli.running_topology import RunningTopology
@@ -17,6 +16,7 @@ from heron_core.algorithms.autoscale.assessment import Assessment, assess
 from heron_core.algorithms.autoscale.options import Options
 from heron_core.algorithms.autoscale.readings import Readings, Window, readings_of
 from heron_core.errors import HeronError
+from heron_core.number_text import short
 from heron_core.state_tree import topology_path
 from heron_core.stats import EVERY_COMPONENT
 from heron_core.topology import TopologySpec, topology_from_json

@@ -13,9 +13,9 @@ import click
 
 from heron_cli.bench_run import BenchRun, chain, component, progress
 from heron_cli.component_table import plain_table
-from heron_cli.number_text import milliseconds, short
 from heron_cli.options.numbers import Seconds
 from heron_core import config as keys
+from heron_core.number_text import milliseconds, short
 from heron_core.stats import ComponentStats, TopologyStats
 from heron_core.topology import TopologySpec
 from heron_frontends.components.bench import BYTES, DOUBLE_BYTES, NOTES, RATE, notes
@@ -109,7 +109,7 @@ def _share(value: object) -> str:
 
 
 def _latency(value: object) -> str:
-    return "" if value is None else milliseconds(float(str(value)))
+    return milliseconds(None if value is None else float(str(value)))
 
 
 def _seconds(value: object) -> str:

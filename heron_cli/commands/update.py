@@ -9,12 +9,12 @@ import click
 
 from heron_cli.code_update import CodeOptions, wanted_code
 from heron_cli.engine_update import EngineChange, engine_change
-from heron_cli.number_text import counted
 from heron_cli.operations import ClusterContainers, ask, ask_to_wait, follow, self_running
 from heron_cli.options.find_topology import Target, target_options
 from heron_cli.running_topology import RunningTopology
 from heron_cli.start_time import start_time
 from heron_core.errors import HeronError, UsageError
+from heron_core.number_text import counted
 from heron_core.operations import AT, Kind
 from heron_core.plans import PackingPlan, packing_from_json, packing_to_json
 from heron_core.state_tree import packing_path, topology_path

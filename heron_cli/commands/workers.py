@@ -7,10 +7,10 @@ from typing import Any
 import click
 
 from heron_cli.component_table import plain_table
-from heron_cli.number_text import duration
 from heron_cli.options.find_topology import StoreOptions, with_store_options
 from heron_cli.running_topology import running_names
 from heron_cli.stored_nodes import node, of_each, packing
+from heron_core.number_text import duration
 from heron_core.state_tree import execution_path
 from heron_io.master_client import MasterClient
 from heron_io.state_store.protocol import StateStore

@@ -39,9 +39,6 @@ class Cause(Enum):
     OTHER = "of the connection, of another transaction, of the table: all is tried again"
 
 
-_OF_ROWS = frozenset({"09", "21", "22", "23", "27", "44", "54", "P0"})
-"""Classes of SQLSTATE: triggers, data, constraints, WITH CHECK OPTION, limits (an index entry that
-is too long), PL/pgSQL's RAISE."""
 _OF_OTHERS = frozenset(
     {
         "00", "01", "02", "03", "08", "0B", "0F", "0L", "0P", "0Z", "10", "20", "24", "25", "26",
@@ -49,8 +46,8 @@ _OF_OTHERS = frozenset(
         "HY", "IM", "XX",
     }
 )  # fmt: skip
-"""Those of the standard, of Postgres and of ODBC that are none of a row; a class beside all of
-these is what a trigger has chosen."""
+"""Classes of SQLSTATE of the standard, of Postgres and of ODBC that are not of a row. All others
+are: data, constraints, limits (an index entry that is too long), and what a trigger has chosen."""
 _OF_EITHER = frozenset({"0A", "2F", "38", "39", "42"})
 """Syntax and access (a type that a column does not take, or a missing table); routines outside of
 SQL, as a trigger in another language is one."""

@@ -151,8 +151,6 @@ _PLAIN_ARRAYS: Mapping[int, int] = {
     1022: 701, 1028: 26, 1115: 1114, 1182: 1082, 1183: 1083, 1185: 1184, 1187: 1186, 1231: 1700,
     1270: 1266, 199: 114, 2951: 2950, 3807: 3802,
 }  # fmt: skip
-FIRST_OF_USERS = 16384
-"""Types of users have oids from here on."""
 NESTING_MAX = 8
 """Of domains over arrays over domains, for one that the catalog would go round in."""
 DIMENSIONS_MAX = 6

@@ -18,8 +18,6 @@ from heron_core.errors import StateError
 
 KEY_GROUPS = 128
 """As Flink's default: state moves in parts of less than 1 %, and a list of them stays short."""
-KEY_GROUPS_MAX = 1 << 15
-"""As Flink's; a number of a group takes two bytes."""
 
 _FROZEN: dict[type, Callable[[Any], Any]] = {list: tuple, bytearray: bytes, set: frozenset}
 

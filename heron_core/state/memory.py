@@ -422,10 +422,6 @@ class MemoryBackend:
     def close(self) -> None:
         """See StateBackend: nothing is open."""
 
-    def total_entries(self) -> int:
-        """How many entries all tables have."""
-        return sum(each.size() for each in self._tables.values())
-
 
 def wrong_kind(component: str, found: TableId, wanted: TableId) -> str:
     """What is said of a state that was another kind of state when it was saved."""

@@ -180,7 +180,6 @@ def size_of(frames: Frames) -> int:
 # --- root ids: 20 bits of the spout's task id, 44 bits that its spout counts ------------------
 
 ROOT_COUNTER_BITS = 44
-ROOT_COUNTER_MASK = (1 << ROOT_COUNTER_BITS) - 1
 TASK_ID_MAX = (1 << 20) - 1
 
 

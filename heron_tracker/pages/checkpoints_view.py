@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from datetime import datetime
 
+from heron_core.number_text import NOTHING, duration, milliseconds, size
 from heron_core.stats import CheckpointStats, ClockStats
 from heron_tracker.pages.cells import BAD, GOOD, QUIET, WARNING, Cell, Column, Row, Table
-from heron_tracker.pages.texts import NOTHING, duration, milliseconds, size
 from heron_tracker.snapshot import TopologySnapshot
 
 NONE_TAKEN = (

@@ -5,21 +5,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from heron_core.algorithms.autoscale.flow import SKEWED
+from heron_core.number_text import NOTHING, milliseconds, rate, share, short, size
 from heron_core.stats import ComponentStats, InstanceStats, LatencyStats
 from heron_tracker.history import FINE_SECS, Point
 from heron_tracker.pages.cells import BAD, GOOD, QUIET, TONES, WARNING, Cell, Column, Row, Table
 from heron_tracker.pages.links import topology_page
 from heron_tracker.pages.overview_view import Found
-from heron_tracker.pages.texts import (
-    NOTHING,
-    clock_time,
-    milliseconds,
-    number,
-    rate,
-    share,
-    since,
-    size,
-)
+from heron_tracker.pages.texts import clock_time, since
 from heron_tracker.pages.topology_view import age_cell, busy_cell, count_cell, latency_cell
 from heron_tracker.snapshot import TopologySnapshot
 
@@ -89,11 +81,11 @@ def _facts(stats: ComponentStats, own: Found, now: float) -> list[tuple[str, str
     facts += [
         ("Kind", stats.type),
         ("Instances", f"{stats.up} of {stats.instances} up"),
-        ("Executed", f"{number(stats.executed)} ({rate(stats.executed_per_sec)})"),
-        ("Emitted", f"{number(stats.emitted)} ({rate(stats.emitted_per_sec)})"),
-        ("Acked", number(stats.acked)),
-        ("Failed", number(stats.failed)),
-        ("Waiting", f"{number(stats.queue_tuples)} tuples, {size(stats.queue_bytes)}"),
+        ("Executed", f"{short(stats.executed)} ({rate(stats.executed_per_sec)})"),
+        ("Emitted", f"{short(stats.emitted)} ({rate(stats.emitted_per_sec)})"),
+        ("Acked", short(stats.acked)),
+        ("Failed", short(stats.failed)),
+        ("Waiting", f"{short(stats.queue_tuples)} tuples, {size(stats.queue_bytes)}"),
     ]
     return facts
 
@@ -131,9 +123,9 @@ def _task(
             "work": Cell(work, rate(work)),
             "share": Cell(part, share(part), tone=WARNING if is_skewed else "", share=part),
             "busy": busy_cell(each.capacity, not is_spout),
-            "queue": Cell(each.queue_tuples, number(each.queue_tuples)),
+            "queue": Cell(each.queue_tuples, short(each.queue_tuples)),
             "age": age_cell(each.queue_secs),
-            "pending": Cell(each.pending, number(each.pending)),
+            "pending": Cell(each.pending, short(each.pending)),
             "failed": count_cell(each.failed),
             "errors": count_cell(each.errors),
             "restarts": count_cell(each.restarts),

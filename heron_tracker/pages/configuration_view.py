@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from heron_core.errors import shortened
+from heron_core.number_text import size
 from heron_core.topology import TopologySpec
 from heron_graph.graph import grouping_text
 from heron_tracker.config_view import shown_config
 from heron_tracker.pages.cells import Cell, Column, Row, Table
 from heron_tracker.pages.links import component_page
-from heron_tracker.pages.texts import size
 from heron_tracker.snapshot import TopologySnapshot
 
 VALUE_CHARACTERS_MAX = 300

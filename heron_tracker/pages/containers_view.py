@@ -2,12 +2,12 @@
 
 from dataclasses import dataclass
 
+from heron_core.number_text import NOTHING, duration, share, short, size
 from heron_core.plans import ContainerPlan
 from heron_core.stats import BUSY_SHARE, InstanceStats
 from heron_tracker.pages.cells import BAD, GOOD, WARNING, Cell, Column, Row, Table
 from heron_tracker.pages.links import component_page, topology_page
 from heron_tracker.pages.network_view import instance_cells, network_table, secs_between
-from heron_tracker.pages.texts import NOTHING, duration, number, share, size
 from heron_tracker.pages.topology_view import busy_cell, count_cell
 from heron_tracker.snapshot import TopologySnapshot
 
@@ -104,7 +104,7 @@ def _container(snapshot: TopologySnapshot, plan: ContainerPlan) -> Row:
             "instances": Cell(len(plan.instances)),
             "cpu": Cell(cpu, _cores(cpu)),
             "memory": Cell(memory, size(memory)),
-            "waiting": Cell(waiting, number(waiting)),
+            "waiting": Cell(waiting, short(waiting)),
             "dropped": count_cell(manager.dropped if manager is not None else 0),
         },
     )

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
+from heron_core.number_text import milliseconds, rate, share
 from heron_core.stats import ComponentStats, TopologyStats
 from heron_core.topology import TopologySpec
 from heron_graph.coordinates import rectangles_of
 from heron_graph.graph import graph_of
 from heron_graph.layers import layers_of
 from heron_tracker.pages.flows import Edge, critical_path, edges_of, flows
-from heron_tracker.pages.texts import milliseconds, rate, share
 from heron_tracker.problems import Problem, ProblemKind
 
 NODE_SMALLEST, NODE_LARGEST = 26.0, 62.0

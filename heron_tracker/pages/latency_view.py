@@ -5,9 +5,9 @@ from typing import Any
 
 from heron_core.instance_report import DISTRIBUTIONS
 from heron_core.instance_series import latency_series
+from heron_core.number_text import milliseconds
 from heron_tracker.history import Point
 from heron_tracker.pages.component_view import heat_map
-from heron_tracker.pages.texts import milliseconds
 
 MEAN = "mean_ms"
 """The series that `means` makes."""

@@ -4,11 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from heron_core.naming import others
+from heron_core.number_text import NOTHING, counted, duration, rate
 from heron_core.plans import TopologyState
 from heron_core.stats import TopologyStats
 from heron_tracker.pages.cells import BAD, GOOD, QUIET, TONES, WARNING, Cell, Column, Row, Table
 from heron_tracker.pages.links import component_page, topology_page
-from heron_tracker.pages.texts import NOTHING, counted, duration, plain, rate, since
+from heron_tracker.pages.texts import plain, since
 from heron_tracker.problems import RANKS, Problem, headline
 from heron_tracker.snapshot import LOST, TopologySnapshot
 

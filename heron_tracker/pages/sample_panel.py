@@ -7,9 +7,9 @@ from collections.abc import Callable
 from nicegui import ui
 
 from heron_core.errors import HeronError
+from heron_core.number_text import counted
 from heron_core.topology import DEFAULT_STREAM
 from heron_io.stream_sample import COUNT, COUNT_MAX, SECS, WantedSample
-from heron_tracker.pages.texts import counted
 from heron_tracker.service import Service
 
 

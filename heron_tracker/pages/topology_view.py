@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
+from heron_core.number_text import NOTHING, duration, milliseconds, rate, share, short
 from heron_core.operations import Operation, State
 from heron_core.plans import TopologyState
 from heron_core.stats import BUSY_SHARE, ComponentStats, TopologyStats
@@ -12,16 +13,7 @@ from heron_tracker.pages.cells import BAD, GOOD, QUIET, TONES, WARNING, Cell, Co
 from heron_tracker.pages.links import component_page
 from heron_tracker.pages.overview_view import Found, ProblemCard, lag_secs, problem_card, standing
 from heron_tracker.pages.overview_view import throughput as throughput_of
-from heron_tracker.pages.texts import (
-    NOTHING,
-    clock_time,
-    duration,
-    milliseconds,
-    number,
-    rate,
-    share,
-    since,
-)
+from heron_tracker.pages.texts import clock_time, since
 from heron_tracker.snapshot import TopologySnapshot
 
 EVENTS_SHOWN = 60
@@ -83,7 +75,7 @@ def _facts(snapshot: TopologySnapshot, now: float) -> list[tuple[str, str]]:
         return facts
     facts += [("Throughput", rate(throughput_of(stats))), ("Lag", duration(lag_secs(stats)))]
     if stats.in_flight is not None:
-        facts.append(("In flight", number(stats.in_flight)))
+        facts.append(("In flight", short(stats.in_flight)))
     latency = next(
         (x.latency.complete for x in stats.components.values() if x.latency.complete.p50_ms), None
     )
@@ -129,7 +121,7 @@ def _component_row(topology: str, name: str, each: ComponentStats, matter: Cell)
             "executed": Cell(each.executed_per_sec, rate(each.executed_per_sec)),
             "emitted": Cell(each.emitted_per_sec, rate(each.emitted_per_sec)),
             "busy": busy_cell(each.capacity, each.type == "bolt"),
-            "queue": Cell(each.queue_tuples, number(each.queue_tuples)),
+            "queue": Cell(each.queue_tuples, short(each.queue_tuples)),
             "age": age_cell(each.queue_secs),
             "latency": latency_cell(latency.p50_ms),
             "p99": latency_cell(latency.p99_ms),
@@ -157,7 +149,7 @@ def latency_cell(value: float | None) -> Cell:
 
 def count_cell(count: int) -> Cell:
     """A number that should be zero."""
-    return Cell(count, number(count), tone=BAD if count else QUIET)
+    return Cell(count, short(count), tone=BAD if count else QUIET)
 
 
 def events_table(snapshot: TopologySnapshot, operations: Mapping[int, Operation]) -> Table:

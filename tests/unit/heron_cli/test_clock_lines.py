@@ -20,7 +20,7 @@ def stats(**clocks: ClockStats) -> TopologyStats:
 def test_the_slowest_clock_names_who_holds_it_back() -> None:
     (line,) = clock_lines(stats(count=SLOW))
     assert line == (
-        "event time: 2013-01-01 05:00:00.250; count[0] waits for lines[1], silent for 12.0 s;"
+        "event time: 2013-01-01 05:00:00.250; count[0] waits for lines[1], silent for 12 s;"
         " idle and left out: lines[2], lines[3]"
     )
     travelled = TopologyStats.from_json(stats(count=SLOW).to_json())

@@ -10,8 +10,7 @@ from rich.console import Console, Group
 from view_support import COMPONENTS, EVENTS, STATS, component
 
 from heron_cli.component_table import BAD, PAUSED, WARNING, component_table
-from heron_cli.live_view import LiveView, NewEvents, PlainScreen, progress_line, rendered
-from heron_cli.number_text import short, sparkline
+from heron_cli.live_view import LiveView, NewEvents, PlainScreen, progress_line, rendered, sparkline
 from heron_core.records import replace
 from heron_core.stats import TopologyStats
 
@@ -113,13 +112,6 @@ def test_an_event_is_new_once() -> None:
     assert new.of(replace(STATS, events=EVENTS[1:])) == [EVENTS[1]]
     later = replace(EVENTS[0], at=62.0)
     assert new.of(replace(STATS, events=(*EVENTS[1:], later))) == [later]
-
-
-def test_numbers_have_three_digits_and_a_unit() -> None:
-    numbers = (0, 7.4, 999.4, 999.6, 1234, 12_345, 99_950, 999_500, 4.56e6, 1e9, 2e18)
-    assert [short(each) for each in numbers] == [
-        "0", "7", "999", "1.00k", "1.23k", "12.3k", "100k", "1.00M", "4.56M", "1.00G", "2000P",
-    ]  # fmt: skip
 
 
 def test_the_sparkline_has_a_bar_for_each_value() -> None:

@@ -37,7 +37,7 @@ GOOD = replace(
 def test_all_went_well() -> None:
     assert shortfall_line(GOOD) == ""
     *_, last = Ending(GOOD, 2.0, is_done=True, logs="/logs").lines(80)
-    assert last == "words ended after 2.0 s: 5 tuples processed, 2/s. Logs: /logs"
+    assert last == "words ended after 2.0 s: 5 tuples processed, 2.5/s. Logs: /logs"
 
 
 def test_late_tuples_that_were_dropped_are_in_the_last_lines() -> None:

@@ -67,7 +67,7 @@ def test_what_containers_and_instances_send_is_told_by_the_second() -> None:
     shown = {name: cell.text for name, cell in row.cells.items() if cell.text}
     assert shown == {
         "received": "2.98 KiB", "receiving": "1 KiB/s",
-        "sent": "400 bytes", "sending": "-",
+        "sent": "400 B", "sending": "-",
     }  # fmt: skip
     first = page.processes.rows[0].cells
     assert (first["receiving"].text, first["sending"].text) == ("1 KiB/s", "-")
