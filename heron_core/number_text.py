@@ -38,11 +38,12 @@ def share(value: float) -> str:
 
 
 def size(count: float) -> str:
-    """Bytes: 512 B, 1.50 KiB, 20.2 MiB."""
+    """Bytes: 512 B, 1.5 KiB, 20.2 MiB."""
     at = 0
     while at < len(SIZES) - 1 and abs(count) >= 1024 * ROUNDS_UP:
         count, at = count / 1024, at + 1
-    return f"{_three(count) if at else round(count)} {SIZES[at]}"
+    number = _three(count)
+    return f"{number.rstrip('0').rstrip('.') if '.' in number else number} {SIZES[at]}"
 
 
 def milliseconds(value: float | None) -> str:

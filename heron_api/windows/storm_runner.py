@@ -30,6 +30,8 @@ class StepRunner(Runner):
 
     def run(self, steps: list[Step]) -> None:
         """Do them. If a window raises, all that it and later ones hold fails."""
+        if not steps:
+            return
         held = self.windows.held()
         for at, step in enumerate(steps):
             if not isinstance(step, Activation):
@@ -89,10 +91,10 @@ class StormRunner(StepRunner, ClockRunner):
             return
         self._watermark_ms = self._clock.watermark_ms(now_ms)
         self.run(self.windows.advance(self._watermark_ms))
-        if self.windows.held() and self._clock.is_quiet(self._clock.now_ms()):
+        if self.windows.number_held and self._clock.is_quiet(self._clock.now_ms()):
             # Tuples that come for these windows later are not late: they are shown by themselves.
             self.run(self.windows.finish())
-        held = len(self.windows.held())
+        held = self.windows.number_held
         if self._clock.has_ended(self._clock.now_ms(), held, self._bolt.logger):
             self.run(self.windows.finish())
             # Its windows hold their end.
@@ -114,7 +116,7 @@ class StormRunner(StepRunner, ClockRunner):
 
     def fail_held(self) -> None:
         """See Runner."""
-        if self._by_event_time and self.windows.held():
+        if self._by_event_time and self.windows.number_held:
             # Storm's are late behind the watermark, though windows to come have them.
             self._clock.generator.forget()
             self._watermark_ms = NO_WATERMARK

@@ -176,6 +176,11 @@ class StormWindows:
         """What has not expired."""
         return [each.item for each in self._queue]
 
+    @property
+    def number_held(self) -> int:
+        """How many tuples that is."""
+        return len(self._queue)
+
     def clear(self) -> None:
         """Forget what is held."""
         self._queue = []
@@ -217,13 +222,14 @@ class StormWindows:
 
     def _earliest_arrival_ms(self) -> int:
         """By processing time: no window that has ended is changed, and arrivals are in order."""
-        arrived = [each.timestamp_ms for each in self._queue[-1:]]
+        earliest_ms = self._queue[-1].timestamp_ms if self._queue else NO_WATERMARK
         if self._slide.is_count:
-            return max(arrived, default=NO_WATERMARK)
-        shown = [] if self.latest_end_ms == NO_WATERMARK else [self.latest_end_ms + 1]
+            return earliest_ms
+        if self.latest_end_ms != NO_WATERMARK:
+            earliest_ms = max(earliest_ms, self.latest_end_ms + 1)
         if self._next_end_ms is not None:
-            shown.append(self._next_end_ms - self._slide.amount + 1)
-        return max([*arrived, *shown], default=NO_WATERMARK)
+            earliest_ms = max(earliest_ms, self._next_end_ms - self._slide.amount + 1)
+        return earliest_ms
 
     def _end_slides(self, now_ms: int, steps: list[Step]) -> None:
         """Show the windows that have ended by processing time; those that nothing new is in are

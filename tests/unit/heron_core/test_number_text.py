@@ -18,8 +18,8 @@ def test_numbers_have_three_digits_and_a_unit() -> None:
     [
         (duration(0.0), "0.0 s"), (duration(4.2), "4.2 s"), (duration(59.94), "59 s"),
         (duration(200), "3 min 20 s"), (duration(7500), "2 h 5 min"), (duration(86400), "1 d"),
-        (size(0), "0 B"), (size(1536), "1.50 KiB"), (size(1010 * 1024), "1010 KiB"),
-        (size(1024**2 - 1), "1.00 MiB"), (size(20.25 * 1024**2), "20.2 MiB"),
+        (size(0), "0 B"), (size(1536), "1.5 KiB"), (size(1010 * 1024), "1010 KiB"),
+        (size(1024**2 - 1), "1 MiB"), (size(20.25 * 1024**2), "20.2 MiB"),
         (share(0.054), "5.4%"), (share(0.54), "54%"),
         (milliseconds(None), "-"), (milliseconds(0.0512), "51 µs"),
         (milliseconds(0.9999), "1.0 ms"), (milliseconds(45.26), "45.3 ms"),

@@ -85,7 +85,7 @@ def test_the_front_page_names_component_cause_cure_and_since_when() -> None:
     assert card.href == "/ui/topology/words/component/count"
     assert [each.key for each in view.table.rows] == ["words", "calm"]
     row = cells(view.table, "words")
-    assert (row["throughput"], row["lag"], row["instances"]) == ("5k/s", "2.0 s", "5")
+    assert (row["throughput"], row["lag"], row["instances"]) == ("5.00k/s", "2.0 s", "5")
     assert "nothing holds it back" in cells(view.table, "calm")["problem"]
 
 
@@ -110,7 +110,7 @@ def test_the_graph_shows_flow_cause_who_waits_and_the_critical_path() -> None:
     assert nodes["count"].size > nodes["split"].size
     edges = {(each.source, each.target): each for each in view.edges}
     assert edges["split", "count"].width > edges["lines", "split"].width
-    assert edges["split", "count"].text == "4k/s"
+    assert edges["split", "count"].text == "4.00k/s"
     assert all(each.is_critical for each in view.edges)
     assert view.caption == "Critical path: lines → split → count, 2.0 s for a tuple"
     (series,) = chart(view)["series"]
@@ -151,7 +151,7 @@ def test_a_topology_s_page_has_the_sentence_the_components_and_what_happened() -
     assert dict(view.facts)["Since"].endswith("(42 s)")
     row = cells(view.components, "count")
     assert (row["matter"], row["busy"], row["queue"], row["age"]) == (
-        "bottleneck", "97%", "8k", "2.0 s",
+        "bottleneck", "97%", "8.00k", "2.0 s",
     )  # fmt: skip
     assert cells(view.components, "split")["matter"] == "paused"
     who = Requester("ada", "here", 7)
