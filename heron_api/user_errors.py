@@ -29,7 +29,6 @@ _shown_from: list[str] = []
 EXTRAS = {
     "confluent_kafka": "kafka",
     "deltalake": "delta",
-    "PIL": "png",
     "pyarrow": "tables",
     "pyiceberg": "iceberg",
     "pyspark": "spark",

@@ -39,7 +39,7 @@ def visualize_command(
 ) -> None:
     """Draw a topology: its components, and with which groupings their streams go where.
 
-    Nothing else is needed for SVG and DOT; PNG needs Pillow
+    Nothing else is needed for SVG and DOT; PNG needs two packages
     (pip install 'heronpy-topologies[png]').
 
     \b

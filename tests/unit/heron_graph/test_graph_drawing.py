@@ -15,7 +15,7 @@ from heron_core.topology import (
     TopologySpec,
 )
 from heron_graph.dot import to_dot
-from heron_graph.drawing import Rectangle, sampled
+from heron_graph.drawing import BoxShape, Drawing, Rectangle, sampled
 from heron_graph.graph import Edge, Graph, Node, graph_of
 from heron_graph.layers import layers_of
 from heron_graph.layout import layout
@@ -167,14 +167,30 @@ def test_svg_is_xml_with_every_text() -> None:
     assert len(list(root.iter("{http://www.w3.org/2000/svg}path"))) == 2
 
 
+def picture_of(drawing: Drawing) -> Image.Image:
+    """As on a machine without fonts."""
+    return Image.open(io.BytesIO(to_png(drawing, has_system_fonts=False))).convert("RGB")
+
+
 def test_png_shows_the_boxes() -> None:
-    """Twice as large as the drawing; the middle of a box's border has the box's colours."""
+    """Twice as large as the drawing, whose size is whole in SVG; the middle of a box's border has
+    the box's colours."""
     drawing = layout(CHAIN)
-    picture = Image.open(io.BytesIO(to_png(drawing))).convert("RGB")
-    assert picture.size == (round(drawing.width * SCALE), round(drawing.height * SCALE))
+    picture = picture_of(drawing)
+    assert picture.size == (round(drawing.width) * SCALE, round(drawing.height) * SCALE)
     for box, colour in zip(drawing.boxes, ("#dff3e4", "#e1ecfb", "#e1ecfb"), strict=True):
         at = (round((box.x + 6) * SCALE), round((box.y + box.height / 2) * SCALE))
         expected = tuple(int(colour[at : at + 2], 16) for at in (1, 3, 5))
         found = picture.getpixel(at)
         assert isinstance(found, tuple)
         assert all(abs(one - other) < 8 for one, other in zip(found, expected, strict=True))
+
+
+def test_png_has_the_texts_on_a_machine_without_fonts() -> None:
+    """Each letter of a name is drawn, those outside ASCII, too."""
+    dark = {}
+    for name in ("", "w", "wö", "wört"):
+        box = BoxShape(10, 10, 100, 60, name, (), True)
+        picture = picture_of(Drawing(120, 80, "", (box,), (), ()))
+        dark[name] = sum(picture.convert("L").histogram()[:120])
+    assert dark[""] < dark["w"] < dark["wö"] < dark["wört"]
