@@ -7,7 +7,7 @@ from heron_api.topology_context import TopologyContext
 from heron_api.windows.clocked_bolt import TimedBolt
 from heron_api.windows.event_time import EventClock, EventTimeSettings, request_ticks
 from heron_api.windows.holding_bolt import HoldingBolt
-from heron_api.windows.saved_windows import GroupingKey, key_of_fields
+from heron_api.windows.saved_windows import KeyOf, key_of_fields
 from heron_api.windows.window_runner import AnchoredAggregate, WindowRunner, checked_aggregate
 from heron_core import config as keys
 from heron_core.algorithms.event_windows.aggregates import Aggregate, Count
@@ -92,7 +92,7 @@ class KeyedWindowBolt(TimedBolt, EventWindowBolt):
         )  # fmt: skip
         return WindowRunner(self, operator, clock, settings, self._show, by_event_time)
 
-    def grouping_key(self) -> GroupingKey | None:
+    def grouping_key(self) -> KeyOf:
         """Of the key fields; a `key` of one's own may be anything."""
         if type(self).key is not KeyedWindowBolt.key:
             return None

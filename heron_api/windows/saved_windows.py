@@ -60,7 +60,7 @@ def whole_key(key: Any) -> Hashable:
     return found
 
 
-def key_of_fields(state: Any, key_fields: Sequence[str]) -> GroupingKey | None:
+def key_of_fields(state: Any, key_fields: Sequence[str]) -> KeyOf:
     """The GroupingKey of windows by these fields; None if what an instance has of a key is not all
     of it, or an instance has windows of several."""
     grouped = state.grouped_by if isinstance(state, ComponentState) else None
@@ -70,7 +70,7 @@ def key_of_fields(state: Any, key_fields: Sequence[str]) -> GroupingKey | None:
     return None if any(each != first for each in others) else PartsOfKey(tuple(first))
 
 
-def save_windows(state: Any, windows: Saved, grouping_key: GroupingKey | None) -> None:
+def save_windows(state: Any, windows: Saved, grouping_key: KeyOf) -> None:
     """Put them into the state; what fails is tried again as a whole the next time."""
     try:
         if grouping_key is None or not isinstance(state, ComponentState):
@@ -113,7 +113,7 @@ def saved_watermark(table: Table) -> int:
     return NO_WATERMARK if found is ABSENT else int(found)
 
 
-def restore_windows(state: Any, windows: Saved, grouping_key: GroupingKey | None) -> None:
+def restore_windows(state: Any, windows: Saved, grouping_key: KeyOf) -> None:
     """Have open what the state has."""
     whole = state.get(SAVED_WINDOWS)
     if whole is not None:

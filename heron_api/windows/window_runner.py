@@ -11,7 +11,7 @@ from typing import Any
 from heron_api.method_shapes import checked_call, has_run, refuse_methods
 from heron_api.windows.clocked_bolt import BoltCalls, ClockRunner
 from heron_api.windows.event_time import EventClock, EventTimeSettings
-from heron_api.windows.saved_windows import GroupingKey, restore_windows, save_windows
+from heron_api.windows.saved_windows import KeyOf, restore_windows, save_windows
 from heron_core.algorithms.event_windows.aggregates import Aggregate, Reduce
 from heron_core.algorithms.event_windows.operator import WindowOperator
 from heron_core.algorithms.event_windows.values import Dropped, Failed, Late, Output, Result
@@ -151,7 +151,7 @@ class WindowRunner(ClockRunner):
         return released
 
     def fail_held(self) -> None:
-        """Every tuple that is held fails, and what is made of it is dropped: it comes again."""
+        """See Runner."""
         self._holds_tuples = False
         self._fail({id(tup): tup for tup in self.drop_held()}.values())
 
@@ -160,16 +160,16 @@ class WindowRunner(ClockRunner):
         dropped = self.operator.drop_cells(lambda accumulator: bool(accumulator[1]))
         return [tup for _, tuples in dropped for tup in tuples]
 
-    def save(self, state: Any, grouping_key: GroupingKey | None) -> None:
-        """Put the open windows into the state."""
-        save_windows(state, self.operator, grouping_key)
+    def save(self, state: Any, key_of: KeyOf) -> None:
+        """See Runner."""
+        save_windows(state, self.operator, key_of)
 
-    def restore(self, state: Any, grouping_key: GroupingKey | None) -> None:
-        """Open those that the state has."""
-        restore_windows(state, self.operator, grouping_key)
+    def restore(self, state: Any, key_of: KeyOf) -> None:
+        """See Runner."""
+        restore_windows(state, self.operator, key_of)
 
     def source_watermark(self, component: str, task: int, watermark_ms: int) -> None:
-        """What a source says of itself. When all have finished, the open windows are complete."""
+        """See Runner. When all have finished, the open windows are complete."""
         self._clock.source_watermark(component, task, watermark_ms)
         self.tick()
         if self._clock.is_complete(self._holds_tuples):

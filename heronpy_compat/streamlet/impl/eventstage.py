@@ -10,7 +10,7 @@ from heron_api.stream import Grouping, Stream
 from heron_api.windows.clocked_bolt import name_of
 from heron_api.windows.event_time import EventClock, EventTimeSettings, request_ticks
 from heron_api.windows.holding_bolt import HoldingBolt
-from heron_api.windows.saved_windows import GroupingKey, whole_key
+from heron_api.windows.saved_windows import KeyOf, whole_key
 from heron_core import config as keys
 from heron_core.algorithms.event_windows.aggregates import Aggregate
 from heron_core.algorithms.event_windows.assigners import Assigner
@@ -98,7 +98,7 @@ class EventStageBolt(HoldingBolt):
             self.stage.watermarks, lambda tup: tup.values[0],
         )  # fmt: skip
 
-    def grouping_key(self) -> GroupingKey | None:
+    def grouping_key(self) -> KeyOf:
         """Elements are grouped by the key of their windows, if they have keys."""
         return None if self.stage.left.key is None else whole_key
 
