@@ -21,6 +21,7 @@ from heron_api.incarnation import Incarnation
 from heron_core import config as keys
 from heron_core.errors import HeronError
 from heron_core.plans import PackingPlan
+from heron_core.records import replace
 from heron_core.topology import TopologySpec
 from heron_core.wire import message_codec, messages
 from heron_core.wire.merged import merge
@@ -87,6 +88,12 @@ class InstanceArguments(Struct, frozen=True):
     """The store was away when the run began: nothing is there that says so."""
     awaits_run: bool = False
     """The topology master's container says there that the run has begun, perhaps in a moment."""
+
+    def after(self, predecessor: str) -> "InstanceArguments":
+        """Those of an instance's next process; `predecessor` says how the one before has ended,
+        empty for the first one. That has waited for the run's mark, so a later process tells at
+        once that the disk with the states is not mounted, and is started again until that is."""
+        return replace(self, awaits_run=self.awaits_run and not predecessor)
 
 
 class Server:

@@ -20,6 +20,13 @@ SERVERS = {
 }
 """Folder -> fixtures that take seconds to start, and are shared by a process's tests. What a file
 asks for is read from it: `NAME: `, as all parameters have a type."""
+FIRST = (
+    "tests/spark/test_flights_on_spark.py",
+    "tests/conformance/test_back_ends.py",
+    "tests/process/test_recovery.py",
+)
+"""Files that begin, one for each process of `make test`: the first one leaves the classes of its
+JVM for Spark's JVMs of all later tests, and the others need none meanwhile."""
 LONG = ("spark", "conformance", "process", "chaos", "connectors", "native", "sim")
 """Folders below tests, those with the longest tests first; all others come behind them."""
 UNSTARTED_MAX = 1
@@ -28,8 +35,11 @@ UNSTARTED_MAX = 1
 
 def rank(file: Path) -> int:
     """Where the tests of a file stand."""
-    folder = file.relative_to(REPOSITORY).parts[1]
-    return LONG.index(folder) if folder in LONG else len(LONG)
+    below = file.relative_to(REPOSITORY)
+    if below.as_posix() in FIRST:
+        return FIRST.index(below.as_posix())
+    folder = below.parts[1]
+    return len(FIRST) + (LONG.index(folder) if folder in LONG else len(LONG))
 
 
 @cache

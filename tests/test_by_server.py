@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tests.by_server import REPOSITORY, SERVERS, rank, unit_of
+from tests.by_server import FIRST, REPOSITORY, SERVERS, rank, unit_of
 
 
 def test_files_that_ask_for_a_server_are_one_unit_and_any_other_is_its_own() -> None:
@@ -30,3 +30,7 @@ def test_what_takes_longest_begins() -> None:
     assert ranks == sorted(ranks)
     assert ranks[0] < ranks[1]
     assert rank(Path(__file__)) == ranks[1]
+    every = [rank(REPOSITORY / each) for each in FIRST]
+    assert every == sorted(every)
+    assert every[-1] < ranks[0]
+    assert all((REPOSITORY / each).exists() for each in FIRST)

@@ -229,7 +229,8 @@ def _instance_spec(
         make_importable(spec.topology)
         try:
             enter_folder(spec.topology.by_name[plan.component])
-            return heron_instance.server.run(spec.topology, spec.packing, where, link)
+            mine = where.after(link.predecessor)
+            return heron_instance.server.run(spec.topology, spec.packing, mine, link)
         except HeronError as error:
             log.error("%s", error)
             link.report(f"{error} (log: {path})")

@@ -34,10 +34,11 @@ from tests.process.survival import TOPOLOGY, acked, records, settings, survey
 
 LINES = 100_000
 """More than the spouts emit in the time that all steps take."""
-RATE = 100
-"""Lines a second: enough to be in the middle of something always, few enough to look at each."""
+RATE = 40
+"""Lines a second: enough to be in the middle of something always, few enough to look at each, and
+that the cores are free for what starts and ends."""
 PENDING = 50
-FLOWING_LINES = 50
+FLOWING_LINES = 20
 CONTAINERS = 2
 ADDED = 3
 OLD_CODE = """\

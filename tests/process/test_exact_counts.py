@@ -12,9 +12,9 @@ from tests.process.test_recovery import processes, title_of
 
 TOPOLOGY = TOPOLOGIES / "exact.py"
 KEYS = 97
-LINES = 40_000
+LINES = 20_000
 TEXT = "".join(f"line {number}\n" for number in range(LINES))
-"""At one a millisecond they outlast all that is killed."""
+"""At a hundred a second they outlast all that is killed."""
 MIGRATION = """
     state_version = 1
     seen = value_state(default=0)

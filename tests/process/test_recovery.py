@@ -50,7 +50,7 @@ PENDING = 100
 FLOWING_LINES = 100
 AT_ONCE_SECS = 5.0
 """What is lost fails within about a second on an idle machine; the message timeout is 30 s."""
-STEADY_LINES, STEADY_RATE = 100_000, 400
+STEADY_LINES, STEADY_RATE = 100_000, 100
 STEADY_SPOUTS = 2
 
 MASTER = f"heron: topology master ({NAME})"

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from heron_core.exit_codes import ExitCode
+from heron_io.checkpoint_store.run_marker import AWAIT_SECS
 from tests.process.process_support import TOPOLOGIES, Master, Place, Running
 from tests.process.test_recovery import processes, title_of
 from tests.process.test_resume import arguments, check_exact, completed, end
@@ -25,7 +26,10 @@ def test_states_on_a_disk_that_is_not_mounted_are_waited_for(place: Place) -> No
     before = wait_for_states(first, disk, wait_for_states(first, disk) + 1)
     disk.rename(unmounted)
     processes(first)[title_of(first, SPOUT)].kill()
-    first.until(lambda: ABSENT in place.log(NAME, "events"), "it waits and says for what")
+    # Sooner than the first process of an instance would look for the disk.
+    first.until(
+        lambda: ABSENT in place.log(NAME, "events"), "it says what it waits for", AWAIT_SECS
+    )
     assert not disk.exists(), "nothing is saved where the disk is to be"
     unmounted.rename(disk)
     first.until(lambda: len(begun(place)) == 2, "it begins when the disk is there")

@@ -20,8 +20,8 @@ from heron_io.state_store.protocol import StateStore
 from tests.process.process_support import TOPOLOGIES, Master, Place, Running, until
 from tests.process.survival import NAME, TOPOLOGY, WORDS_PER_LINE, acked, records, settings
 
-LINES, RATE = 1_000_000, 300
-"""More than any run here needs."""
+LINES, RATE = 1_000_000, 100
+"""More than any run here needs; each line is eleven tuples, and the cores are for the updates."""
 FLOWING_LINES = 50
 UPDATE_SECS = 120.0
 """For what takes a second on an idle machine."""

@@ -54,6 +54,8 @@ from tests.spark.spark_support import Watched, run  # noqa: E402
 TESTER, HOSTS, NATIVE, SPARK = "tester", "hosts", "native", "spark"
 FAST = (TESTER, HOSTS)
 NATIVE_SECS = 300.0
+ONE_SEED = "5"
+"""Of the tests by processes and in a Spark: effectively once, letters to a bolt, in India."""
 CHECKPOINT_SHARE, DEATH_SHARE, DEATHS_MAX = 0.7, 0.2, 3
 """How often there is a checkpoint, and a process dies."""
 ROOTS = "roots"
@@ -67,6 +69,12 @@ class Counts:
 
     failed: Counter[str]
     late: Counter[str]
+
+
+def seeds_of(variable: str, default: str) -> range:
+    """The seeds that an environment variable names, as `5` or `1:30`."""
+    first, _, end = os.environ.get(variable, default).partition(":")
+    return range(int(first), int(end) if end else int(first) + 1)
 
 
 @contextmanager

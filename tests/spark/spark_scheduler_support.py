@@ -98,6 +98,11 @@ class SparkPlace(Place):
         return Master(self.store_url, self.name)
 
 
+def listed(place: SparkPlace) -> list[list[str]]:
+    """Name and state of each topology that `list` shows."""
+    return [line.split()[:2] for line in place.heronpy("list").succeeded().out.splitlines()]
+
+
 def _has_words(process: psutil.Process, words: tuple[str, ...]) -> bool:
     with suppress(psutil.Error):
         line = " ".join(process.cmdline())

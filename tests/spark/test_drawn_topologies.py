@@ -1,36 +1,28 @@
 """Drawn types, nulls, failing and late rows, zones, modes, coroutines, ticks: engines agree.
 
 Values and their types, what is refused, failed, late and a dead letter are compared exactly. By
-default the tester and the Spark engine's hosts run a few seeds, processes and Spark one.
-HERON_DRAWN_SEEDS=1000:1200 chooses other seeds for the former, HERON_DRAWN_ALL=5:9 for the latter.
+default the tester and the Spark engine's hosts run a few seeds, processes one, and so does a Spark
+(tests/cluster/test_drawn_on_spark.py). HERON_DRAWN_SEEDS=1000:1200 chooses other seeds for the
+former, HERON_DRAWN_ALL=5:9 for the latter.
 """
 
-import os
 from pathlib import Path
 from random import Random
-from typing import Any
 
 import pytest
 
 from drawn_expected import expected
-from drawn_rounds import FAST, NATIVE, SPARK, Round
+from drawn_rounds import FAST, NATIVE, ONE_SEED, Round, seeds_of
 from drawn_topologies import BOLTS, KINDS, SPOUTS, STREAMS, TIME_ZONES, WINDOWS, drawn
 from drawn_values import draw_misfit, draw_type, draw_value
 from heron_core.field_types import fits_of
 
 SEEDS = "1:3"
-ALL = "5:6"
-"""Effectively once, letters to a bolt, in India."""
-
-
-def _seeds(variable: str, default: str) -> range:
-    first, _, end = os.environ.get(variable, default).partition(":")
-    return range(int(first), int(end) if end else int(first) + 1)
 
 
 # Processes that die in this one leave their event loops open.
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-@pytest.mark.parametrize("seed", _seeds("HERON_DRAWN_SEEDS", SEEDS))
+@pytest.mark.parametrize("seed", seeds_of("HERON_DRAWN_SEEDS", SEEDS))
 def test_the_tester_and_the_hosts_of_spark_give_what_plain_python_gives(
     seed: int, tmp_path: Path
 ) -> None:
@@ -38,11 +30,9 @@ def test_the_tester_and_the_hosts_of_spark_give_what_plain_python_gives(
     assert not found, "\n".join(found)
 
 
-@pytest.mark.parametrize("seed", _seeds("HERON_DRAWN_ALL", ALL))
-def test_processes_and_spark_give_what_plain_python_gives(
-    seed: int, spark: Any, tmp_path: Path
-) -> None:
-    found = list(Round(seed, tmp_path, spark, [NATIVE, SPARK]).complaints())
+@pytest.mark.parametrize("seed", seeds_of("HERON_DRAWN_ALL", ONE_SEED))
+def test_processes_give_what_plain_python_gives(seed: int, tmp_path: Path) -> None:
+    found = list(Round(seed, tmp_path, engines=[NATIVE]).complaints())
     assert not found, "\n".join(found)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from heron_core.wire.messages import CheckpointFailed, CheckpointStored
+from heron_instance.server import InstanceArguments
 from heron_instance.stored_states import CheckpointStates
 from heron_io.checkpoint_store.local_files import LocalFiles
 from heron_io.checkpoint_store.protocol import CheckpointStoreError
@@ -95,3 +96,10 @@ def test_a_process_on_a_host_without_the_disk_waits_and_leaves_nothing_there(
     with pytest.raises(CheckpointStoreError, match="mount its disk"):
         RunMarker("words", "run", is_folder=True).check_first(LocalFiles(str(bare)), known.append)
     assert known == [], "a later process of the run waits for nothing"
+
+
+def test_only_the_first_process_of_an_instance_waits_for_the_mark() -> None:
+    first = InstanceArguments(1, "socket", awaits_run=True)
+    assert first.after("") == first
+    assert not first.after("was killed by SIGKILL").awaits_run
+    assert not InstanceArguments(1, "socket").after("").awaits_run

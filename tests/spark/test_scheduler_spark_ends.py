@@ -1,5 +1,5 @@
-"""kill -9 of every kind of process of a topology on Spark: it comes back, or all of it ends; and
-what it has no room for changes nothing."""
+"""kill -9 of a driver on Spark: another application takes over, or all of it ends; and what it has
+no room for changes nothing."""
 
 import signal
 from collections.abc import Iterator
@@ -9,24 +9,15 @@ import psutil
 import pytest
 
 from tests.process.process_support import TOPOLOGIES, until
-from tests.process.survival import TOPOLOGY, acked, settings, survey
 from tests.spark.spark_scheduler_support import (
     GONE_SECS,
-    LOCAL_CLUSTER,
     SPARK_SECS,
     SparkPlace,
     instances_up,
+    listed,
 )
 
 pytestmark = pytest.mark.timeout(900)
-
-LINES = 1500
-RATE = 1e9
-SLEEP_SECS = 0.0005
-PENDING = 50
-FLOWING_LINES = 50
-BACK_SECS = 120.0
-"""A JVM, a Python and a container, where two cores are busy."""
 
 
 @pytest.fixture
@@ -37,22 +28,6 @@ def place(tmp_path: Path) -> Iterator[SparkPlace]:
     made.close()
 
 
-def kill_and_see_return(place: SparkPlace, victim: psutil.Process, lost: int, other: int) -> None:
-    """Kill: container `lost` comes back as another process, `other` is the same as before, and
-    lines flow again."""
-    before = {number: place.container(number) for number in (lost, other)}
-    victim.kill()
-
-    def is_back() -> bool:
-        found = place._called(f"heron: container {lost} ({place.name})")
-        return found is not None and found != before[lost]
-
-    until(is_back, f"container {lost} is back", BACK_SECS)
-    assert place.container(other) == before[other]
-    flowing = acked(place.path) + FLOWING_LINES
-    until(lambda: acked(place.path) >= min(flowing, LINES), "lines flow again", BACK_SECS)
-
-
 def cannot_grow(place: SparkPlace, why: str) -> None:
     """`update` to three containers fails with that line, and the two run on."""
     before = [place.container(number) for number in (1, 2)]
@@ -60,33 +35,6 @@ def cannot_grow(place: SparkPlace, why: str) -> None:
     line = f"heronpy: {place.name} is not updated: {why}"
     assert (refused.code, refused.errors) == (1, [line])
     assert [place.container(number) for number in (1, 2)] == before
-
-
-def listed(place: SparkPlace) -> list[list[str]]:
-    """Name and state of each topology that `list` shows."""
-    return [line.split()[:2] for line in place.heronpy("list").succeeded().out.splitlines()]
-
-
-def test_what_is_killed_comes_back_alone(place: SparkPlace) -> None:
-    """An executor's JVM, then a Python worker, then a container die while lines flow: each time
-    only that container starts again, and in the end every line is acked. The usual commands work
-    meanwhile, and nothing is left after `kill`."""
-    words, _ = settings(place.path, LINES, RATE, sleep_secs=SLEEP_SECS)
-    pending = ("-o", f"topology.max.spout.pending={PENDING}")
-    submitted = place.submit(TOPOLOGY, LOCAL_CLUSTER, "-w", 2, *pending, *words).succeeded()
-    assert submitted.out.startswith(f"{place.name} runs: 7 instances, 2 containers")
-    assert [place.name, "RUNNING"] in listed(place)
-    until(lambda: acked(place.path) > FLOWING_LINES, "lines flow")
-    kill_and_see_return(place, place.java_of(place.container(1)), lost=1, other=2)
-    python = place.container(2).parent()
-    assert python is not None
-    kill_and_see_return(place, python, lost=2, other=1)
-    kill_and_see_return(place, place.container(1), lost=1, other=2)
-    assert "container-2" in place.heronpy("tail", place.name).succeeded().out
-    until(lambda: acked(place.path) >= LINES, "all lines are acked", SPARK_SECS)
-    assert survey(place.path, LINES).complete
-    assert f"{place.name} is killed" in place.heronpy("kill", place.name).succeeded().out
-    place.nothing_is_left(GONE_SECS)
 
 
 def test_without_its_scheduler_everything_ends(place: SparkPlace) -> None:
