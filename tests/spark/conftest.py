@@ -15,11 +15,15 @@ from tests.spark.spark_scheduler_support import Standalone, standalone
 __all__ = ["pytest_terminal_summary"]
 
 
+FEW = ("spark.sql.shuffle.partitions", "3")
+"""Of the exchanges above a topology: plans of a hundred rows need no 200."""
+
+
 @pytest.fixture(scope="session")
 def spark() -> Iterator[Any]:
     """A session of two cores."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    with session("tests", SparkOptions(master="local[2]")) as made:
+    with session("tests", SparkOptions(master="local[2]", config=(FEW,))) as made:
         yield made
 
 

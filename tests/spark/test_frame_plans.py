@@ -1,7 +1,6 @@
 """A topology's DataFrame gives what a plain one gives, whatever Spark does above it."""
 
 import os
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from random import Random
@@ -9,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from heron_spark.tables import settings
 from heronpy_compat.spark import dataframe_of, spout_of
 from session_topologies import by_time, counted
 from tests.process.process_support import until
@@ -25,7 +23,6 @@ from tests.spark.frame_plans import (
 )
 
 NUMBER = 1001
-FEW = {"spark.sql.shuffle.partitions": "3"}
 SEEDS = os.environ.get("HERON_PLAN_SEEDS", "0:1")
 """First and behind the last: HERON_PLAN_SEEDS=1:30 takes others."""
 PLANS = 4
@@ -41,13 +38,6 @@ def numbers(spark: Any, count: int) -> Any:
 def plain(spark: Any, rows: list[tuple[int, int]]) -> Any:
     """The same rows, from no topology."""
     return spark.createDataFrame(rows, "n bigint, seen bigint")
-
-
-@pytest.fixture(autouse=True)
-def few_partitions(spark: Any) -> Iterator[None]:
-    """Of the exchanges above a topology: plans of a hundred rows need no 200."""
-    with settings(spark, FEW):
-        yield
 
 
 @pytest.mark.parametrize("seed", range(*map(int, SEEDS.split(":"))))
