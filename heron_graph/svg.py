@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from xml.sax.saxutils import escape
 
-from heron_graph.colours import ARROW, BACKGROUND, BOX, SMALL_TEXT, TEXT
 from heron_graph.drawing import (
     LINE_HEIGHT,
     NAME_SIZE,
@@ -14,6 +13,13 @@ from heron_graph.drawing import (
     Drawing,
     LabelShape,
 )
+
+BACKGROUND = "#ffffff"
+TEXT = "#1c2733"
+SMALL_TEXT = "#44546a"
+ARROW = "#66788c"
+BOX = {True: ("#dff3e4", "#3c9a5f"), False: ("#e1ecfb", "#3f74c4")}
+"""Whether it is a spout -> fill and border."""
 
 FONTS = "Helvetica, Arial, 'DejaVu Sans', sans-serif"
 TITLE_AT = (24.0, 34.0)
@@ -60,13 +66,13 @@ def _box(box: BoxShape) -> Iterator[str]:
         f'<rect x="{box.x:.1f}" y="{box.y:.1f}" width="{box.width:.1f}" height="{box.height:.1f}" '
         f'rx="{CORNER}" fill="{fill}" stroke="{stroke}" stroke-width="1.5"/>'
     )
-    for x, y, text, size in box_texts(box):
+    for x, y, text, size in _box_texts(box):
         bold = size == NAME_SIZE
         yield _text(x, y + size * BASELINE, text, size, TEXT if bold else SMALL_TEXT, bold=bold)
 
 
 def _label(label: LabelShape) -> Iterator[str]:
-    for x, y, text in label_texts(label):
+    for x, y, text in _label_texts(label):
         halo = f' stroke="{BACKGROUND}" stroke-width="{2 * HALO}" paint-order="stroke"'
         yield _text(x, y + SMALL_SIZE * BASELINE, text, SMALL_SIZE, SMALL_TEXT, more=halo)
 
@@ -88,7 +94,7 @@ def _text(
     )
 
 
-def box_texts(box: BoxShape) -> Iterator[tuple[float, float, str, int]]:
+def _box_texts(box: BoxShape) -> Iterator[tuple[float, float, str, int]]:
     """Middle, text and size of each line in a box, from top to bottom."""
     height = (NAME_SIZE + len(box.lines) * SMALL_SIZE) * LINE_HEIGHT
     y = box.y + (box.height - height) / 2
@@ -97,7 +103,7 @@ def box_texts(box: BoxShape) -> Iterator[tuple[float, float, str, int]]:
         y += size * LINE_HEIGHT
 
 
-def label_texts(label: LabelShape) -> Iterator[tuple[float, float, str]]:
+def _label_texts(label: LabelShape) -> Iterator[tuple[float, float, str]]:
     """Middle and text of each line of a label, from top to bottom."""
     top = label.y - label.height / 2
     for at, text in enumerate(label.lines):
