@@ -1,11 +1,11 @@
 """What the last lines of a run say about its dead letters."""
 
-from heron_cli.letters_text import counted
 from heron_connectors.letters.folder import letters_since
 from heron_core.config.names import DEAD_LETTER
 from heron_core.dead_letter_target import BoltTarget, FileTarget, Target, target_of, where
 from heron_core.dead_letters import ERRORS
 from heron_core.errors import HeronError
+from heron_core.number_text import counted
 from heron_core.stats import TopologyStats
 from heron_core.topology import TopologySpec
 
@@ -19,12 +19,12 @@ def letters_line(topology: TopologySpec, stats: TopologyStats, began_ms: int) ->
     if not isinstance(target, FileTarget):
         number = _emitted(stats)
         most = "up to " if stats.checkpoints is not None else ""
-        return f"{most}{counted(number)} in {where(target)}{look}" if number else ""
+        return f"{most}{counted(number, 'dead letter')} in {where(target)}{look}" if number else ""
     try:
         number = letters_since(target.folder, began_ms)
     except (HeronError, OSError) as error:
         return f"dead letters: {error}"
-    return f"{counted(number)} in {target.folder}{look}" if number else ""
+    return f"{counted(number, 'dead letter')} in {target.folder}{look}" if number else ""
 
 
 def _look(topology: TopologySpec, target: Target) -> str:

@@ -5,7 +5,7 @@ import time
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from heron_core.number_text import whole
+from heron_core.number_text import counted, whole
 
 Letter = Mapping[str, Any]
 ID_CHARACTERS = 8
@@ -20,7 +20,10 @@ def overview(
     if not letters:
         return [f"no dead letters in {where}"]
     again = sum(each["id"] in replayed for each in letters)
-    lines = [f"{counted(len(letters))} in {where}, {whole(again)} of them sent again", ""]
+    lines = [
+        f"{counted(len(letters), 'dead letter')} in {where}, {whole(again)} of them sent again",
+        "",
+    ]
     rows = [("COMPONENT", "EXCEPTION", "LETTERS", "AGAIN", "NEWEST")]
     for (component, exception), some in _grouped(letters).items():
         number = sum(each["id"] in replayed for each in some)
@@ -82,11 +85,6 @@ def _table(rows: Sequence[Sequence[str]]) -> list[str]:
         "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip()
         for row in rows
     ]
-
-
-def counted(number: int) -> str:
-    """1 dead letter, 2 dead letters."""
-    return f"{whole(number)} dead letter{'' if number == 1 else 's'}"
 
 
 def whole_letter(letter: Letter, is_replayed: bool) -> list[str]:

@@ -8,7 +8,7 @@ from heron_cli.component_table import component_table
 from heron_cli.stats_text import error_lines, event_lines, processed
 from heron_core.exit_codes import describe_end
 from heron_core.naming import component_of, first_of
-from heron_core.number_text import counted, short, whole
+from heron_core.number_text import counted, short
 from heron_core.plans import TopologyState
 from heron_core.stats import TopologyStats
 
@@ -24,14 +24,14 @@ def shortfalls(stats: TopologyStats) -> list[str]:
     components = stats.components.values()
     found = []
     if failed := sum(each.failed_for_good for each in components):
-        found.append(f"{counted_whole(failed, 'tuple')} failed for good")
+        found.append(f"{counted(failed, 'tuple')} failed for good")
     if stats.lost:
-        found.append(f"up to {counted_whole(stats.lost, 'delivery')} lost")
+        found.append(f"up to {counted(stats.lost, 'delivery')} lost")
     if stats.lost_uncounted:
         found.append("what the queues of a stream manager held that ended is lost")
     if discarded := _discarded(stats):
         about = "" if not _has_crashed(stats) else "about "
-        text = counted_whole(discarded, "delivery")
+        text = counted(discarded, "delivery")
         is_kept = stats.checkpoints is not None and stats.checkpoints.completed
         what = "which the next run processes again" if is_kept else "and discarded"
         found.append(f"{about}{text} still in flight, {what}")
@@ -43,15 +43,9 @@ def shortfalls(stats: TopologyStats) -> list[str]:
             errors = counted(each.callback_errors, "error")
             found.append(f"{name}: {errors} outside of a tuple")
         if each.undeclared:
-            number = counted_whole(each.undeclared, "tuple")
+            number = counted(each.undeclared, "tuple")
             found.append(f"{name}: {number} emitted without declared outputs, and dropped")
     return found
-
-
-def counted_whole(number: int, noun: str) -> str:
-    """1 tuple, 2,000 tuples."""
-    plural = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
-    return f"{whole(number)} {noun if number == 1 else plural}"
 
 
 def _discarded(stats: TopologyStats) -> int:
@@ -89,7 +83,7 @@ def failure_line(stats: TopologyStats) -> str:
     empty for any other."""
     if stats.checkpoints is None or not stats.lost:
         return ""
-    lost = counted_whole(stats.lost, "delivery")
+    lost = counted(stats.lost, "delivery")
     return (
         f"FAILED: {lost} sent and never processed, so neither results nor checkpoints are exact: "
         "start anew, with --fresh"
@@ -124,7 +118,7 @@ class Ending:
         lines += late_lines(self.stats)
         lines.append(
             f"{stats.topology} {how} after {self.secs:.1f} s: "
-            f"{counted_whole(total, 'tuple')} processed, {rate}/s. Logs: {self.logs}"
+            f"{counted(total, 'tuple')} processed, {rate}/s. Logs: {self.logs}"
         )
         return lines
 
@@ -151,7 +145,7 @@ def late_lines(stats: TopologyStats) -> list[str]:
     """For each component whose windows have dropped late tuples: how many."""
     found = ((name, each.user_totals.get(LATE_DROPPED)) for name, each in stats.components.items())
     return [
-        f"{name}: {counted_whole(int(number), 'tuple')} came too late for a window and were dropped"
+        f"{name}: {counted(int(number), 'tuple')} came too late for a window and were dropped"
         f" ({LATE_DROPPED}); a late stream or more lag keeps them"
         for name, number in found
         if isinstance(number, int | float) and number

@@ -69,5 +69,6 @@ def duration(secs: float) -> str:
 
 
 def counted(number: int, noun: str) -> str:
-    """1 container, 2 containers."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+    """1 container, 2,000 deliveries."""
+    plural = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
+    return f"{number:,} {noun if number == 1 else plural}"

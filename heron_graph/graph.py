@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from heron_core.config.names import SHELL_COMMAND
+from heron_core.number_text import counted
 from heron_core.topology import DEFAULT_STREAM, ComponentSpec, InputSpec, TopologySpec
 
 FIELDS_SHOWN = 4
@@ -22,8 +23,7 @@ class Node:
     @property
     def lines(self) -> tuple[str, ...]:
         """What stands below its name."""
-        instances = "instance" if self.parallelism == 1 else "instances"
-        return (self.implementation, f"{self.parallelism} {instances}")
+        return (self.implementation, counted(self.parallelism, "instance"))
 
 
 @dataclass(frozen=True, slots=True)

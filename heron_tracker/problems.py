@@ -15,6 +15,7 @@ from heron_core.algorithms.autoscale.flow import SKEWED, Demand
 from heron_core.algorithms.autoscale.readings import THROTTLED_MAX
 from heron_core.config import AUTOSCALE_TARGET_UTILIZATION, DEFAULTS
 from heron_core.naming import component_of, first_of
+from heron_core.number_text import counted
 from heron_core.plans import Phase, TopologyState
 from heron_core.stats import BUSY_SHARE, ComponentStats, InstanceStats, TopologyStats
 from heron_core.topology_events import EventKind, TopologyEvent
@@ -329,7 +330,7 @@ def _bottleneck(
         kind=ProblemKind.BOTTLENECK,
         component=name,
         what=f"`{name}` is the bottleneck: {component.capacity:.0%} busy on "
-        f"{number} instance{'s' if number > 1 else ''}{whom}",
+        f"{counted(number, 'instance')}{whom}",
         cure=_advice(stats, name, rows, paused_share),
         weight=(10.0 if paused else 0.0) + component.capacity,
     )
@@ -383,18 +384,17 @@ def _failing(stats: TopologyStats) -> Iterator[Problem]:
         if not component.failed or component.failed < FAILED_SHARE * done:
             continue
         share = component.failed / done
-        tuples = "tuple" if component.failed == 1 else "tuples"
         if component.type == "spout" and component.expired >= component.failed / 2:
             yield Problem(
                 kind=ProblemKind.FAILING,
                 component=name,
-                what=f"{component.expired} {tuples} of `{name}` were not acked in time "
+                what=f"{counted(component.expired, 'tuple')} of `{name}` were not acked in time "
                 f"({share:.1%} of all)",
                 cure="raise topology.message.timeout.secs, or find the bolt that does not ack",
                 weight=share / 2,
             )
         elif component.type == "bolt":
-            what = f"`{name}` has failed {component.failed} {tuples} ({share:.1%} of all)"
+            what = f"`{name}` has failed {counted(component.failed, 'tuple')} ({share:.1%} of all)"
             yield _failure(name, what, component, share)
 
 

@@ -12,11 +12,12 @@ from heron_cli.letters_of import (
     running_spec,
     unsendable,
 )
-from heron_cli.letters_text import counted, overview, whole_letter
+from heron_cli.letters_text import overview, whole_letter
 from heron_cli.options.find_topology import Target, target_options
 from heron_connectors.letters.locations import letters_in, request_replay
 from heron_core.dead_letter_target import FileTarget, where
 from heron_core.errors import HeronError, UsageError
+from heron_core.number_text import counted
 from heron_core.topology import Config
 
 LAST = 20
@@ -134,9 +135,9 @@ def _replay(
         request_replay(location, name, config, _lines(sendable))
     for reason in refused:
         click.echo(reason, err=True)
-    click.echo(f"{name}: {counted(len(sendable))} sent again{note}")
+    click.echo(f"{name}: {counted(len(sendable), 'dead letter')} sent again{note}")
     if refused:
-        raise HeronError(f"{name}: {counted(len(refused))} cannot be sent again")
+        raise HeronError(f"{name}: {counted(len(refused), 'dead letter')} cannot be sent again")
 
 
 def _lines(wanted: Letters) -> list[bytes]:

@@ -10,6 +10,7 @@ before anything is written.
 from collections.abc import Sequence
 from typing import Any, Protocol, runtime_checkable
 
+from heron_core.number_text import counted
 from heron_core.plans import PackingPlan
 from heron_engine.scheduler.container.supervisor_events import ProcessSpec
 from heron_engine.scheduler.submission import Submission
@@ -18,8 +19,7 @@ from heron_io.state_store.protocol import StateStore
 
 def describe_containers(submission: Submission) -> str:
     """What a back end that runs containers says of them."""
-    number = len(submission.packing.containers)
-    return "1 container" if number == 1 else f"{number} containers"
+    return counted(len(submission.packing.containers), "container")
 
 
 class Backend(Protocol):
