@@ -203,9 +203,8 @@ class UndoableCalls(RowMaker):
             self.collector.router.routes[name].emits[0] = number
 
     def follow(self, before: "UndoableCalls") -> None:
-        """The same process goes on with this one, by the same plan: what its neighbours have said
-        and been told still holds."""
-        self.go_on_counting(before)
+        """The same process goes on with this one, which has its counts already, by the same plan:
+        what its neighbours have said and been told still holds."""
         self.watermarks_taken = before.watermarks_taken
         self.watermarks.go_on(before.watermarks)
         self._ticks, self._flushes_seen = before._ticks, -1

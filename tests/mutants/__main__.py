@@ -24,7 +24,8 @@ import pytest
 from tests.mutants import anew
 from tests.mutants.in_place import NotInPlace
 from tests.mutants.mutations import Mutation, of_files
-from tests.mutants.running import REPOSITORY, Outcome, Tests, stage_of
+from tests.mutants.places import REPOSITORY
+from tests.mutants.running import Outcome, Tests, stage_of
 from tests.mutants.verdicts import Journal, Verdict, fingerprint, told
 
 SAMPLED = ("heron_instance", "stream_manager", "topology_master", "heron_core/wire")
@@ -125,7 +126,8 @@ class Trial:
 
     def _tried(self, tests: Tests) -> Iterator[Verdict]:
         journal = Journal(self._options.journal)
-        for mutation in self._chosen:
+        in_place_first = sorted(self._chosen, key=lambda each: tests.of(each) is None)
+        for mutation in in_place_first:
             source = self._sources[mutation.path]
             key = fingerprint(mutation, source)
             found = journal.known(key, self._options.survivors)

@@ -11,7 +11,8 @@ import tempfile
 from collections.abc import Sequence
 
 from tests.mutants.mutations import VARIABLE, Mutation
-from tests.mutants.running import REPOSITORY, SLOWER, SPARE_SECS, Outcome
+from tests.mutants.places import REPOSITORY, loaded_file, module_name
+from tests.mutants.running import SLOWER, SPARE_SECS, Outcome
 
 FIRST_FAILED = re.compile(r"^(?:FAILED|ERROR) (\S+)(?: - (.*))?$", re.MULTILINE)
 COLLECTED_SECS = 60
@@ -34,8 +35,8 @@ def outcome(
         settings |= {"PYTEST_DEBUG_TEMPROOT": folder, "TMPDIR": folder, "HERONPY_HOME": folder}
         if mutation is not None:
             text = mutation.applied(source).decode()
-            file = str(REPOSITORY / mutation.path)
-            settings[VARIABLE] = json.dumps([_module(mutation.path), file, text])
+            file = loaded_file(mutation.path)
+            settings[VARIABLE] = json.dumps([module_name(mutation.path), file, text])
         most = int(usual_secs * SLOWER + SPARE_SECS + COLLECTED_SECS)
         command = [sys.executable, "-m", "pytest", "-x", *OPTIONS, *paths]
         try:
@@ -62,7 +63,3 @@ def _read(code: int, said: str) -> Outcome:
     if found:
         return Outcome(found[1], (found[2] or "fails")[:150])
     return Outcome("tests", f"exit code {code}: {' '.join(said[-200:].split())}")
-
-
-def _module(path: str) -> str:
-    return path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")

@@ -28,8 +28,8 @@ from _pytest.runner import runtestprotocol
 from tests.mutants import in_place
 from tests.mutants.in_place import NotInPlace, Place
 from tests.mutants.mutations import Mutation
+from tests.mutants.places import loaded_file, module_name
 
-REPOSITORY = Path(__file__).parents[2]
 STAGES = {"unit": "tests/unit/", "property": "tests/property/", "simulation": "tests/sim/"}
 SLOWER = 5
 """A mutated loop may have no end: a test has so many times the seconds of CPU that it takes
@@ -101,7 +101,7 @@ class Tests:
     def _learned(self, tests: Sequence[str], kept: Path | None) -> list[str]:
         """Lines of JSON, one a test; fewer if one ends the process."""
         found: list[str] = []
-        files = {str(REPOSITORY / path): path for path in self._sources}
+        files = {loaded_file(path): path for path in self._sources}
         with _Fork(lambda say: self._trace(tests, files, say)) as fork:
             for line in fork.lines():
                 found.append(line)
@@ -150,7 +150,7 @@ class Tests:
     def files_of(self, mutation: Mutation) -> list[str]:
         """Files of tests that reach the mutated module, or one that imports it: those that are
         called after it first, then the cheapest."""
-        module, _, name = mutation.path.removesuffix(".py").replace("/", ".").rpartition(".")
+        module, _, name = module_name(mutation.path).rpartition(".")
         words = f"from {module}.{name} import", f"from {module} import {name}"
         near = {path for path, x in self._sources.items() if any(w.encode() in x for w in words)}
         near.add(mutation.path)
@@ -181,7 +181,7 @@ class Tests:
     ) -> None:
         if mutation is not None:
             try:
-                file = str(REPOSITORY / mutation.path)
+                file = loaded_file(mutation.path)
                 in_place.apply(mutation, self._sources[mutation.path], file)
             except NotInPlace as error:
                 say(f"unfit {error}")
