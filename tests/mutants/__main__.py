@@ -38,8 +38,6 @@ PATHS = {
     "property": ("tests/property",),
     "simulation": tuple(f"tests/sim/{each}" for each in SIMULATED),
 }
-USUAL_SECS = 600.0
-"""Of CPU: more than all these tests take."""
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -162,9 +160,11 @@ class Trial:
 
     def _anew(self, tests: Tests, mutation: Mutation, source: bytes) -> Outcome:
         """In a fresh process: what runs while a module is imported cannot be changed later."""
-        found = anew.outcome(tests.files_of(mutation), mutation, source, USUAL_SECS)
+        files = tests.files_of(mutation)
+        secs = tests.secs_of(files)
+        found = anew.outcome(files, mutation, source, secs)
         if found.test and "::" in found.test:
-            again = anew.outcome([found.test], None, source, USUAL_SECS)
+            again = anew.outcome([found.test], None, source, secs)
             if again.test:
                 raise SystemExit(f"{found.test} fails without any mutation: {again.how}")
         return found

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from tests.mutants.mutations import VARIABLE, Mutation
 from tests.mutants.places import REPOSITORY, loaded_file, module_name
-from tests.mutants.running import SLOWER, SPARE_SECS, Outcome
+from tests.mutants.running import SPARE_SECS, Outcome
 
 FIRST_FAILED = re.compile(r"^(?:FAILED|ERROR) (\S+)(?: - (.*))?$", re.MULTILINE)
 COLLECTED_SECS = 60
@@ -37,7 +37,7 @@ def outcome(
             text = mutation.applied(source).decode()
             file = loaded_file(mutation.path)
             settings[VARIABLE] = json.dumps([module_name(mutation.path), file, text])
-        most = int(usual_secs * SLOWER + SPARE_SECS + COLLECTED_SECS)
+        most = int(usual_secs + SPARE_SECS + COLLECTED_SECS)
         command = [sys.executable, "-m", "pytest", "-x", *OPTIONS, *paths]
         try:
             ended = subprocess.run(

@@ -19,6 +19,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
+from importlib import import_module
 from pathlib import Path
 from types import CodeType, FrameType
 
@@ -80,7 +81,10 @@ class Tests:
     # --- without a mutation ---------------------------------------------------------------------
 
     def learn(self, kept: Path | None) -> None:
-        """Run all without a mutation, or read what a run before has kept."""
+        """Run all without a mutation, or read what a run before has kept. All modules are loaded
+        then, those as well that the engine imports when it needs them."""
+        for path in self._sources:
+            import_module(module_name(path))
         if kept is not None and kept.exists():
             self._take(kept.read_text("utf-8").splitlines())
         left = [each for each in self._items if each not in self._usual]
@@ -159,6 +163,10 @@ class Tests:
             if each.test in self._items and any(path in near for path, _ in each.reached):
                 secs[each.test.partition("::")[0]] += each.secs
         return sorted(secs, key=lambda file: (f"test_{name}" not in file, secs[file]))
+
+    def secs_of(self, files: Sequence[str]) -> float:
+        """Of CPU, for all tests of files without a mutation."""
+        return sum(x.secs for x in self._usual.values() if x.test.partition("::")[0] in files)
 
     def outcome(self, tests: Sequence[str], mutation: Mutation | None) -> Outcome:
         """Run tests until one fails. NotInPlace if the mutation cannot be made in this process."""

@@ -294,6 +294,29 @@ def test_a_coroutine_that_raises_is_tried_again_where_checkpoints_are_taken() ->
     assert process.core.bolt.collector.failed == 0
 
 
+class EmitsFirst(Calls):
+    """Emits, and waits for what may raise then."""
+
+    async def process(self, tup: Any) -> None:
+        self.emit(["answer", tup.value + 10])
+        await super().process(tup)
+
+
+def test_what_a_call_that_raises_has_emitted_counts_for_nothing() -> None:
+    process = opened_process(EmitsFirst, config={"topology.bolt.retry.backoff.ms": 1})
+    process.begin(epoch=1)
+    process.receive(batch([1], epoch=1))
+    settle(process)
+    process.component.open[1].set_exception(ConnectionError("away"))
+    while 1 in process.component.open:
+        process.handle(Turn())
+    while 1 not in process.component.open:
+        process.handle(Turn())
+    answer(process.component, 1)
+    settle(process)
+    assert sent_by(process) == [11, 1]
+
+
 def test_one_that_always_raises_is_given_up_and_counted() -> None:
     config = {"topology.bolt.retry.backoff.ms": 1, "topology.bolt.retries": 1}
     process = opened_process(Calls, config=config)

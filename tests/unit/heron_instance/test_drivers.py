@@ -7,6 +7,7 @@ import msgpack
 import pytest
 from instance_support import EPOCH, OTHER, SHUFFLE, SOURCE, Made, Middle, Source, batch, make, reads
 
+from heron_core.algorithms.histogram import bucket_of
 from heron_core.errors import ComponentError, ProtocolError
 from heron_core.wire.frames import Flag, Kind, header
 from heron_core.wire.values import TUPLE
@@ -246,6 +247,28 @@ def test_a_slow_bolts_acks_leave_during_the_batch() -> None:
     assert acked_before[-1] >= 10
 
 
+def test_a_bolt_that_never_acks_is_told_so_once_a_message_timeout_later() -> None:
+    made = bolt(**{"topology.message.timeout.secs": 30})
+    for root in range(1, 5):
+        made.core.deliver(batch(["x"], roots=[(ROOT + root, 7)]))
+        made.now += 29.0
+        if root == 1:
+            assert made.core.statistics().errors == 0
+    assert made.core.statistics().errors == 1
+    assert "none of 3 tuples was acked in time (30 s)" in made.core.statistics().last_error
+
+
+def test_a_bolt_that_acks_or_fails_now_and_then_is_not_told_so() -> None:
+    for settle in ("ack", "fail"):
+        made = bolt(**{"topology.message.timeout.secs": 30})
+        for root in range(1, 5):
+            made.core.deliver(batch(["x"], roots=[(ROOT + root, 7)]))
+            if root == 1:
+                getattr(made.component, settle)(made.component.received[0])
+            made.now += 29.0
+        assert made.core.statistics().errors == 0
+
+
 def test_last_words_are_said_once() -> None:
     made = bolt()
     made.core.finish()
@@ -262,6 +285,23 @@ def test_a_storm_of_errors_does_not_fill_the_log() -> None:
 
 
 # --- spouts --------------------------------------------------------------------------------------
+
+
+def test_a_call_of_next_tuple_takes_its_share_of_a_turn() -> None:
+    made = spout()
+    left = list(range(4))
+
+    def script() -> None:
+        made.now += 0.010
+        if left:
+            made.component.emit([left.pop(), 1])
+
+    made.component.script = script
+    made.core.turn(made.now + 0.035)
+    assert made.core.statistics().executed == 4
+    execute = made.core.statistics().execute
+    assert (execute.number, execute.total_secs) == (4, pytest.approx(0.04))
+    assert execute.histogram == {bucket_of(0.010): 1}
 
 
 def test_a_spout_pauses_at_its_pending_limit() -> None:

@@ -103,6 +103,34 @@ def test_a_run_ends_when_the_pool_is_done() -> None:
     assert process.core.driver.counts()[2]
 
 
+def test_what_a_pool_acks_and_fails_is_counted() -> None:
+    process = Process(Pooled)
+    process.begin(epoch=1)
+    process.receive(batch([1], [2], [3], epoch=1))
+    first, second, third = process.component.got
+    process.component.ack(first)
+    process.component.fail(second)
+    process.component.ack(third)
+    process.component.ack(third)
+    process.core.driver.flush()
+    statistics = process.core.driver.statistics()
+    assert (statistics.acked, statistics.failed, statistics.late) == (2, 1, 1)
+
+
+def test_what_is_emitted_for_a_settled_tuple_is_sent_as_soon_as_it_is_as_large_as_a_message() -> (
+    None
+):
+    process = Process(Pooled)
+    process.begin(epoch=1)
+    process.receive(batch([1], epoch=1))
+    (taken,) = process.component.got
+    for _ in range(2):
+        process.component.emit(["x" * 5_000_000, 1], anchors=[taken])
+    assert not any(each[0][2] == Kind.DATA for each in process.sent)
+    process.component.ack(taken)
+    assert any(each[0][2] == Kind.DATA for each in process.sent)
+
+
 def test_a_batch_is_processed_as_a_whole_or_again_as_a_whole() -> None:
     process = Process(Pooled)
     process.begin(epoch=1)
