@@ -4,5 +4,14 @@ KNOWN: dict[tuple[str, str, str, str], str] = {
     ("heron_instance/checkpointing.py", "Checkpointing.trigger", "0", "(1)"): (
         "source and destination of a barrier that begins here: it is only passed on, with others"
     ),
+    ("heron_instance/attempts.py", "_works_on", "False", "(True)"): (
+        "the adapters of all bolts say whether they ack later: the default is never used"
+    ),
+    (
+        "stream_manager/queues.py",
+        "InstanceQueue._messages_to_hand",
+        "self.waiting_tuples <= tuples_max",
+        "(self.waiting_tuples < tuples_max)",
+    ): "where both are equal all messages go either way: no sum of some is larger",
 }
 """(path, function, before, after) -> why it lives."""

@@ -7,6 +7,7 @@ import msgpack
 import pytest
 from instance_support import EPOCH, OTHER, SHUFFLE, SOURCE, Made, Middle, Source, batch, make, reads
 
+from heron_api.task_hook import ITaskHook
 from heron_core.algorithms.histogram import bucket_of
 from heron_core.errors import ComponentError, ProtocolError
 from heron_core.wire.frames import Flag, Kind, header
@@ -302,6 +303,28 @@ def test_a_call_of_next_tuple_takes_its_share_of_a_turn() -> None:
     execute = made.core.statistics().execute
     assert (execute.number, execute.total_secs) == (4, pytest.approx(0.04))
     assert execute.histogram == {bucket_of(0.010): 1}
+
+
+class Timed(Source):
+    """Notes how long its tuples took, as its hook hears it."""
+
+    def initialize(self, config: Any, context: Any) -> None:
+        super().initialize(config, context)
+        self.took: list[float] = []
+        hook = ITaskHook()
+        hook.spout_ack = lambda info: self.took.append(info.complete_latency_ms)  # type: ignore[method-assign]
+        hook.spout_fail = lambda info: self.took.append(-info.fail_latency_ms)  # type: ignore[method-assign]
+        context.add_task_hook(hook)
+
+
+def test_hooks_hear_how_long_each_tuple_took() -> None:
+    made = make(Timed, reads(SHUFFLE))
+    made.core.set_active(True)
+    roots = emits(made, 40)
+    made.now += 2.0
+    made.core.deliver(told(Kind.ACKED, *roots[:20]))
+    made.core.deliver(told(Kind.FAILED, *roots[20:]))
+    assert made.component.took == pytest.approx([2000.0] * 20 + [-2000.0] * 20)
 
 
 def test_a_spout_pauses_at_its_pending_limit() -> None:

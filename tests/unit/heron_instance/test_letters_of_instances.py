@@ -1,11 +1,15 @@
 """Letters of what an instance gives up, where no checkpoints are taken."""
 
+from array import array
 from typing import Any
 
+import msgpack
 import pytest
 from instance_support import (
+    EPOCH,
     OTHER,
     SHUFFLE,
+    SOURCE,
     Comfortable,
     Made,
     Middle,
@@ -17,7 +21,7 @@ from instance_support import (
 
 from heron_core.dead_letters import ERRORS, FIELDS, STREAM
 from heron_core.topology import StreamSpec
-from heron_core.wire.frames import Kind
+from heron_core.wire.frames import Flag, Kind, header
 from heron_instance.emit.dead_letters import TRACEBACK_CHARACTERS
 from heronpy_compat import BatchBolt
 
@@ -180,3 +184,16 @@ def test_a_row_that_is_not_a_column_is_a_letter() -> None:
     bolt = make(RefusesBatches, reads(SHUFFLE, ERRORS), outputs=OUTPUTS, tracked=False)
     bolt.core.deliver(batch([[1, "x"]]))
     assert [letter["values"] for letter in letters_of(bolt)] == [[[1, "x"]]]
+
+
+def test_a_tuple_that_is_acked_is_no_letter_though_neighbours_of_its_root_are_open() -> None:
+    bolt = made(Middle, tracked=True, topology_bolt_retries=0)
+    head = header(Kind.DATA, EPOCH, OTHER, SOURCE, 2, 0, Flag.TRACKED | Flag.RUNS)
+    run = array("Q", [1, 5]).tobytes(), array("I", [2]).tobytes()
+    bolt.core.deliver([head, msgpack.packb([["a"], ["b"]]), *run])
+    first, second = bolt.component.received
+    bolt.component.ack(first)
+    bolt.component.fail(first)
+    assert letters_of(bolt) == []
+    bolt.component.fail(second)
+    assert [each["values"] for each in letters_of(bolt)] == [["b"]]

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 from test_checkpoints import Made, restore_failure, running, sent
-from test_master_core import FIRST
+from test_master_core import FIRST, LAST, SPOUT
 
 from heron_core.plans import Restore
 from heron_core.wire import messages
@@ -130,3 +130,12 @@ def test_to_go_back_to_what_is_not_retained_is_refused(
     assert reply.data["error"] == refusal
     made.restored(incarnation=80)
     assert made.restore.checkpoint == 2
+
+
+def test_what_is_in_flight_is_asked_anew_when_all_have_their_states() -> None:
+    made = running()
+    made.receive(messages.Restored(FIRST, 99, 0))
+    made.receive(messages.Restored(SPOUT, 71, 2), messages.Restored(LAST, 73, 2))
+    before = made.core.probe_round
+    made.receive(messages.Restored(FIRST, 99, 2))
+    assert made.core.probe_round == before + 1
