@@ -6,7 +6,8 @@ has an effect while the module is imported: see imported.py.
 
 import ast
 import gc
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from types import CodeType, FunctionType
 
 from tests.mutants.mutations import Mutation
@@ -55,9 +56,18 @@ def place_of(mutation: Mutation, source: bytes) -> Place | None:
     return (mutation.path, lines[-1]) if lines else None
 
 
-def apply(mutation: Mutation, source: bytes, file: str) -> None:
-    """Change the functions of this process that were made of `file`. NotInPlace if they cannot
-    be."""
+def living() -> dict[str, list[FunctionType]]:
+    """The functions of this process, by the files that they were made of."""
+    found: dict[str, list[FunctionType]] = defaultdict(list)
+    for each in gc.get_objects():
+        if isinstance(each, FunctionType):
+            found[each.__code__.co_filename].append(each)
+    return found
+
+
+def apply(mutation: Mutation, source: bytes, file: str, functions: Iterable[FunctionType]) -> None:
+    """Change those of the functions made of `file` that have the mutation. NotInPlace if they
+    cannot be changed."""
     lines = functions_around(mutation, source)
     codes = {
         (code.co_qualname, code.co_firstlineno): code
@@ -65,12 +75,11 @@ def apply(mutation: Mutation, source: bytes, file: str) -> None:
         if code.co_firstlineno in lines
     }
     changed = 0
-    for each in gc.get_objects():
-        if isinstance(each, FunctionType) and each.__code__.co_filename == file:
-            code = codes.get((each.__code__.co_qualname, each.__code__.co_firstlineno))
-            if code is not None:
-                _replace(each, code)
-                changed += 1
+    for each in functions:
+        code = codes.get((each.__code__.co_qualname, each.__code__.co_firstlineno))
+        if code is not None:
+            _replace(each, code)
+            changed += 1
     if not changed:
         raise NotInPlace(f"{mutation}: its function is not alive")
 

@@ -6,6 +6,7 @@ long they take. What fails is run again without the mutation: a test that then f
 unsteady, is told, and says nothing any more.
 """
 
+import gc
 import json
 import os
 import resource
@@ -35,7 +36,7 @@ STAGES = {"unit": "tests/unit/", "property": "tests/property/", "simulation": "t
 SLOWER = 5
 """A mutated loop may have no end: a test has so many times the seconds of CPU that it takes
 without."""
-SPARE_SECS = 10
+SPARE_SECS = 4
 """And so many besides."""
 ASLEEP_SECS = 60
 """A test that sleeps so long, without any CPU meanwhile, waits for what does not come."""
@@ -85,6 +86,8 @@ class Tests:
         then, those as well that the engine imports when it needs them."""
         for path in self._sources:
             import_module(module_name(path))
+        self._functions = in_place.living()
+        gc.freeze()  # a fork copies no page only because its garbage is looked for
         if kept is not None and kept.exists():
             self._take(kept.read_text("utf-8").splitlines())
         left = [each for each in self._items if each not in self._usual]
@@ -190,7 +193,8 @@ class Tests:
         if mutation is not None:
             try:
                 file = loaded_file(mutation.path)
-                in_place.apply(mutation, self._sources[mutation.path], file)
+                source, functions = self._sources[mutation.path], self._functions[file]
+                in_place.apply(mutation, source, file, functions)
             except NotInPlace as error:
                 say(f"unfit {error}")
                 return

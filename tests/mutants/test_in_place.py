@@ -29,7 +29,7 @@ def undone(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_method_is_changed_wherever_it_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
     undone(monkeypatch)
     bound = Core().larger
-    in_place.apply(mutation("number + 1", "(number - 1)"), SOURCE, FILE)
+    in_place.apply(mutation("number + 1", "(number - 1)"), SOURCE, FILE, in_place.living()[FILE])
     assert bound(5) == 4
 
 
@@ -38,7 +38,7 @@ def test_a_function_in_a_function_is_changed_where_it_lives_and_where_it_is_made
 ) -> None:
     undone(monkeypatch)
     before = Core.adder()
-    in_place.apply(mutation("number + 2", "(number - 2)"), SOURCE, FILE)
+    in_place.apply(mutation("number + 2", "(number - 2)"), SOURCE, FILE, in_place.living()[FILE])
     assert (before(3), Core.adder()(3)) == (1, 1)
 
 
@@ -46,7 +46,7 @@ def test_what_a_module_does_while_it_is_imported_cannot_be_changed() -> None:
     default = mutation("7", "(8)")
     assert in_place.place_of(default, SOURCE) is None
     with pytest.raises(NotInPlace):
-        in_place.apply(default, SOURCE, FILE)
+        in_place.apply(default, SOURCE, FILE, in_place.living()[FILE])
 
 
 def test_a_function_is_known_by_the_line_of_its_first_decorator() -> None:

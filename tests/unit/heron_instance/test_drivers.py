@@ -7,7 +7,7 @@ import msgpack
 import pytest
 from instance_support import EPOCH, OTHER, SHUFFLE, SOURCE, Made, Middle, Source, batch, make, reads
 
-from heron_api.task_hook import ITaskHook
+from heron_api.task_hook import ITaskHook, SpoutAckInfo, SpoutFailInfo
 from heron_core.algorithms.histogram import bucket_of
 from heron_core.errors import ComponentError, ProtocolError
 from heron_core.wire.frames import Flag, Kind, header
@@ -305,16 +305,24 @@ def test_a_call_of_next_tuple_takes_its_share_of_a_turn() -> None:
     assert execute.histogram == {bucket_of(0.010): 1}
 
 
-class Timed(Source):
-    """Notes how long its tuples took, as its hook hears it."""
+class Timing(ITaskHook):
+    """Notes how long tuples took; negative for those that failed."""
 
+    def __init__(self) -> None:
+        self.took: list[float] = []
+
+    def spout_ack(self, spout_ack_info: SpoutAckInfo) -> None:
+        self.took.append(spout_ack_info.complete_latency_ms)
+
+    def spout_fail(self, spout_fail_info: SpoutFailInfo) -> None:
+        self.took.append(-spout_fail_info.fail_latency_ms)
+
+
+class Timed(Source):
     def initialize(self, config: Any, context: Any) -> None:
         super().initialize(config, context)
-        self.took: list[float] = []
-        hook = ITaskHook()
-        hook.spout_ack = lambda info: self.took.append(info.complete_latency_ms)  # type: ignore[method-assign]
-        hook.spout_fail = lambda info: self.took.append(-info.fail_latency_ms)  # type: ignore[method-assign]
-        context.add_task_hook(hook)
+        self.hook = Timing()
+        context.add_task_hook(self.hook)
 
 
 def test_hooks_hear_how_long_each_tuple_took() -> None:
@@ -324,7 +332,7 @@ def test_hooks_hear_how_long_each_tuple_took() -> None:
     made.now += 2.0
     made.core.deliver(told(Kind.ACKED, *roots[:20]))
     made.core.deliver(told(Kind.FAILED, *roots[20:]))
-    assert made.component.took == pytest.approx([2000.0] * 20 + [-2000.0] * 20)
+    assert made.component.hook.took == pytest.approx([2000.0] * 20 + [-2000.0] * 20)
 
 
 def test_a_spout_pauses_at_its_pending_limit() -> None:
