@@ -12,8 +12,8 @@ from benchmarks import workload
 from benchmarks.spark_batches import BATCH_SENTENCES, MASTER, Clock
 from heron_core.records import replace
 from heron_frontends.loading.load import load_topology
+from heron_spark.driver.run import run_on_spark
 from heron_spark.options import SparkOptions
-from heron_spark.run import run_on_spark
 
 TOPOLOGIES = Path(__file__).parent / "topologies"
 BY_TUPLES, BY_COLUMNS = "spark_word_count.py", "spark_columnar_words.py"

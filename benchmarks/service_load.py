@@ -21,12 +21,12 @@ import psutil
 
 from benchmarks.simulated_masters import BEGAN_AT, SimulatedMaster
 from heron_tracker.application import application
-from heron_tracker.core import Tracker
-from heron_tracker.history_store import HistoryStore
+from heron_tracker.model.core import Tracker
+from heron_tracker.model.history_store import HistoryStore
+from heron_tracker.model.problems import Problem
+from heron_tracker.model.snapshot import TopologySnapshot
 from heron_tracker.options import Options
-from heron_tracker.problems import Problem
 from heron_tracker.service import Service
-from heron_tracker.snapshot import TopologySnapshot
 
 LOOK_SECS = 10
 """Between two looks at a topology, as the service leaves them while nobody asks."""
@@ -38,7 +38,7 @@ NOT_OURS = re.compile("jstack|/profiling/")
 
 
 class SimulatedCollector:
-    """As heron_tracker.collector.Collector, without threads and with a clock that is set."""
+    """As heron_tracker.model.collector.Collector, without threads and with a clock that is set."""
 
     def __init__(self, masters: list[SimulatedMaster], history: HistoryStore) -> None:
         self._masters = masters

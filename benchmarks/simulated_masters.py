@@ -43,7 +43,7 @@ from heron_core.wire import message_codec, messages
 from heron_engine.scheduler.packing import pack
 from heron_io.security import Keys
 from heron_io.state_store.protocol import StateStore
-from heron_tracker.snapshot import Nodes, TopologySnapshot, snapshot_of
+from heron_tracker.model.snapshot import Nodes, TopologySnapshot, snapshot_of
 
 BEGAN_AT = 1_795_435_200.0
 BUCKETS = range(50, 70)

@@ -51,7 +51,7 @@ def _idle_notes(topology: TopologySpec, is_query: bool) -> Iterator[str]:
 
 
 def _says_the_query(idle: Idle, is_query: bool) -> bool:
-    """heron_spark.compile names these itself, also where there is no command."""
+    """heron_spark.compile.plan names these itself, also where there is no command."""
     return is_query and not idle.owner
 
 

@@ -141,7 +141,7 @@ def _origin(key: str, layers: list[Mapping[str, str]]) -> str:
 
 def _shown(key: str, value: Any) -> Any:
     """Without secrets and pickles."""
-    from heron_tracker.config_view import shown_config  # few commands ask for it
+    from heron_tracker.model.config_view import shown_config  # few commands ask for it
 
     return shown_config({key: value})[key]
 

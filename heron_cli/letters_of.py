@@ -15,7 +15,7 @@ from heron_core.state_tree import topology_path
 from heron_core.topology import Config, TopologySpec, topology_from_json
 from heron_engine.scheduler.outcomes import outcome_of
 from heron_engine.scheduler.user_folder import Home
-from heron_spark.foreground import query_of
+from heron_spark.backend.foreground import query_of
 
 Location = FileTarget | KafkaTarget
 

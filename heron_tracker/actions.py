@@ -15,7 +15,7 @@ from heron_engine.scheduler.operations import Requests
 from heron_engine.scheduler.packing import repack
 from heron_io.state_store.protocol import StateStore
 from heron_tracker.envelope import BadRequest, Unavailable
-from heron_tracker.snapshot import TopologySnapshot
+from heron_tracker.model.snapshot import TopologySnapshot
 
 WAIT_SECS_MAX = 3600
 """For a kill: nobody wants to drain longer."""

@@ -14,7 +14,7 @@ from starlette.exceptions import HTTPException
 
 from heron_core.errors import HeronError
 from heron_core.version import version_of_heronpy
-from heron_tracker.access import (
+from heron_tracker.auth.access import (
     ABOUT_THE_SITE,
     LOGIN,
     LOGIN_AT_ISSUER,
@@ -27,18 +27,18 @@ from heron_tracker.access import (
     refusal,
     role_of_token,
 )
+from heron_tracker.auth.login import login_router
+from heron_tracker.auth.sessions import Sessions
 from heron_tracker.envelope import BadRequest, encoded, failure, status_of, storm_failure
-from heron_tracker.heron_routes import EnvelopeResponse, heron_router, metrics_router
-from heron_tracker.login import login_router
+from heron_tracker.heron_api.routes import EnvelopeResponse, heron_router, metrics_router
 from heron_tracker.options import BODY_BYTES_MAX, Options
 from heron_tracker.pages.mounting import CLOSE_POLICY, WithPages
 from heron_tracker.sample_routes import sample_router
 from heron_tracker.service import Service
-from heron_tracker.sessions import Sessions
-from heron_tracker.storm_routes import PREFIX, problems_router, storm_router
+from heron_tracker.storm_api.routes import PREFIX, problems_router, storm_router
 
 if TYPE_CHECKING:
-    from heron_tracker.open_id import OpenIdIssuer
+    from heron_tracker.auth.open_id import OpenIdIssuer
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -78,7 +78,7 @@ def _logins(
 ) -> APIRouter:
     flow = None
     if issuer is not None and options.open_id is not None and options.open_id.client:
-        from heron_tracker.code_flow import CodeFlow  # which needs further packages
+        from heron_tracker.auth.code_flow import CodeFlow  # which needs further packages
 
         flow = CodeFlow(options.open_id, issuer, sessions)
     return login_router(identify, options.certificate is not None, sessions, flow)
@@ -206,7 +206,7 @@ def issuer_of(options: Options) -> "OpenIdIssuer | None":
     """The issuer, if there is one."""
     if options.open_id is None:
         return None
-    from heron_tracker.open_id import OpenIdIssuer  # which needs further packages
+    from heron_tracker.auth.open_id import OpenIdIssuer  # which needs further packages
 
     return OpenIdIssuer(options.open_id)
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from heron_engine.scheduler.user_folder import is_logs_folder
 from heron_tracker.envelope import BadRequest, NotFound, Unavailable
-from heron_tracker.heron_plans import instance_ids, log_file
-from heron_tracker.snapshot import TopologySnapshot
+from heron_tracker.heron_api.plans import instance_ids, log_file
+from heron_tracker.model.snapshot import TopologySnapshot
 
 LENGTH_MAX = 1024 * 1024
 """Bytes in one answer."""

@@ -6,8 +6,8 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
 
 from heron_io.open_metrics import PREFIX, ExposedTopology, topology_families
-from heron_tracker.problems import RANKS
-from heron_tracker.snapshot import TopologySnapshot
+from heron_tracker.model.problems import RANKS
+from heron_tracker.model.snapshot import TopologySnapshot
 
 Problems = Mapping[str, Mapping[str, int]]
 """topology -> kind of problem -> how many there are."""

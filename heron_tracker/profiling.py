@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from heron_core.stats import InstanceStats
 from heron_io.processes import parent_of
 from heron_tracker.envelope import BadRequest, NotFound, Unavailable
-from heron_tracker.snapshot import TopologySnapshot
+from heron_tracker.model.snapshot import TopologySnapshot
 from heron_tracker.stacks import (
     FOLDED_CHARACTERS_MAX,
     SAMPLES_PER_SEC,

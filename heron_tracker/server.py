@@ -11,10 +11,12 @@ import uvicorn
 from heron_core.errors import HeronError, UsageError
 from heron_core.records import replace
 from heron_io.state_store.opening import open_store
-from heron_tracker.access import check_options
 from heron_tracker.application import Application, application
-from heron_tracker.collector import Collector
-from heron_tracker.history_store import HistoryStore, history_file
+from heron_tracker.auth.access import check_options
+from heron_tracker.model.collector import Collector
+from heron_tracker.model.history_store import HistoryStore, history_file
+from heron_tracker.model.reader import Reader
+from heron_tracker.model.snapshot import TopologySnapshot
 from heron_tracker.options import (
     CONNECTIONS_MAX,
     HEADER_BYTES_MAX,
@@ -22,10 +24,8 @@ from heron_tracker.options import (
     Options,
 )
 from heron_tracker.pages.notes import are_installed
-from heron_tracker.reader import Reader
 from heron_tracker.request_protocol import RequestProtocol
 from heron_tracker.service import Service
-from heron_tracker.snapshot import TopologySnapshot
 
 BACKLOG = 128
 KEEP_ALIVE_SECS = 15

@@ -11,14 +11,14 @@ from heron_core.stats import InstanceStats
 from heron_io.state_store.protocol import StateStore
 from heron_io.stream_sample import WantedSample, sampled
 from heron_tracker import actions
-from heron_tracker.collector import Collector
 from heron_tracker.envelope import NotFound, Unavailable
-from heron_tracker.heron_metrics import Wanted, rows_of
-from heron_tracker.history import Point, timelines
-from heron_tracker.history_store import HistoryStore
-from heron_tracker.problems import headline
+from heron_tracker.heron_api.metrics import Wanted, rows_of
+from heron_tracker.model.collector import Collector
+from heron_tracker.model.history import Point, timelines
+from heron_tracker.model.history_store import HistoryStore
+from heron_tracker.model.problems import headline
+from heron_tracker.model.snapshot import TopologySnapshot
 from heron_tracker.profiling import Profilers
-from heron_tracker.snapshot import TopologySnapshot
 
 AskMaster = Callable[[str, str, dict[str, Any]], dict[str, Any]]
 """Topology, command and arguments -> what its master answers; HeronError if it refuses."""

@@ -13,8 +13,8 @@ from typing import Any
 
 from heron_core.stats import InstanceStats
 from heron_tracker.envelope import Unavailable
+from heron_tracker.model.snapshot import TopologySnapshot
 from heron_tracker.options import STACKS_AT_ONCE
-from heron_tracker.snapshot import TopologySnapshot
 
 PY_SPY = "py-spy"
 STACK_SECS = 10.0

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from heron_connectors.tables.source import TableSource
-    from heron_spark.data_source import HeronpySource
-    from heron_spark.dataframes import dataframe_of
-    from heron_spark.delta_batches import delta_table
-    from heron_spark.in_session import run, start
+    from heron_spark.session.data_source import HeronpySource
+    from heron_spark.session.dataframes import dataframe_of
+    from heron_spark.session.delta_batches import delta_table
+    from heron_spark.session.in_session import run, start
 
 __all__ = ["HeronpySource", "dataframe_of", "delta_table", "run", "spout_of", "start"]
 
@@ -44,4 +44,4 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
-    return getattr(import_module(f"heron_spark.{_HOME[name]}"), name)
+    return getattr(import_module(f"heron_spark.session.{_HOME[name]}"), name)

@@ -2,7 +2,7 @@
 
 A class path of such a class leads to it in the process that has made it, as long as that runs.
 Other processes get the class by value where it is sent: by Spark's engine
-(heron_spark/main_classes.py), and from a prompt or a notebook (loading/interactive_run.py).
+(heron_spark/compile/main_classes.py), and from a prompt or a notebook (loading/interactive_run.py).
 """
 
 import re

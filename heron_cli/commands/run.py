@@ -133,7 +133,7 @@ def run_command(
 def _query(spec: TopologySpec, spark: SparkOptions, seconds: float | None) -> int:
     """Run it as a query of Spark; the exit code."""
     from heron_cli.letters_line import letters_line
-    from heron_spark.backend import run_here
+    from heron_spark.backend.query_backend import run_here
 
     began_ms = int(time.time() * 1000)
     code, stats = run_here(spec, spark.options(seconds))

@@ -35,7 +35,7 @@ from heron_engine.scheduler.outcomes import last_numbers_of, outcome_of
 from heron_engine.scheduler.registration import is_alive
 from heron_engine.scheduler.user_folder import Home
 from heron_io.master_client import NoAnswer
-from heron_tracker.problems import headline
+from heron_tracker.model.problems import headline
 
 EVENTS_SHOWN = 10
 

@@ -9,7 +9,7 @@ import click
 
 from heron_cli.options.common import Function, stacked
 from heron_core.errors import HeronError, UsageError
-from heron_tracker.access import claim_of, token_of
+from heron_tracker.auth.access import claim_of, token_of
 from heron_tracker.options import SCOPES, OpenIdOptions, Options
 
 NEEDED = ("httpx", "joserfc")

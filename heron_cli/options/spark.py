@@ -145,7 +145,7 @@ class SparkOptions:
         from heron_engine.scheduler.backends.registry import local_backend, spark_backend
 
         if self.compiles:
-            from heron_spark.backend import query_backend
+            from heron_spark.backend.query_backend import query_backend
 
             return query_backend(self.options(None), name)
         if self.scheduler == LOCAL:
@@ -159,7 +159,7 @@ class SparkOptions:
 
         if not self.compiles:
             return packing_plan(topology)
-        from heron_spark.compile import one_container
+        from heron_spark.compile.plan import one_container
 
         return one_container(topology)
 

@@ -1,7 +1,7 @@
 """What Spark reads, as tuples: a DataFrame, a table in any of its formats, a stream.
 
 On `--engine spark` the engine reads the frame and hands its rows over, batch by batch
-(heron_spark/tables.py). Elsewhere pyarrow reads what it can, and the rest is refused by name.
+(heron_spark/driver/tables.py). Elsewhere pyarrow reads what it can; the rest is refused by name.
 """
 
 import os

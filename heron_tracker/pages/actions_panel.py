@@ -9,6 +9,7 @@ from nicegui import ui
 from heron_core.errors import HeronError
 from heron_core.operations import Operation
 from heron_engine.scheduler.user_folder import Home
+from heron_tracker.model.snapshot import TopologySnapshot
 from heron_tracker.pages.actions_view import (
     DESTRUCTIVE,
     KINDS,
@@ -21,7 +22,6 @@ from heron_tracker.pages.actions_view import (
 )
 from heron_tracker.pages.frame import Shown
 from heron_tracker.service import Service
-from heron_tracker.snapshot import TopologySnapshot
 
 
 class ActionsPanel:

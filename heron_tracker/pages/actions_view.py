@@ -9,8 +9,8 @@ from heron_core.operations import Kind, Operation, State
 from heron_core.plans import PackingPlan, TopologyState
 from heron_tracker.actions import kill_arguments, update_arguments
 from heron_tracker.envelope import BadRequest
+from heron_tracker.model.snapshot import TopologySnapshot
 from heron_tracker.pages.topology_view import operation_text
-from heron_tracker.snapshot import TopologySnapshot
 
 MASTER_CONTAINER = 0
 WAIT_SECS = 5

@@ -5,8 +5,8 @@ from datetime import datetime
 
 from heron_core.number_text import NOTHING, duration, milliseconds, size
 from heron_core.stats import CheckpointStats, ClockStats
+from heron_tracker.model.snapshot import TopologySnapshot
 from heron_tracker.pages.cells import BAD, GOOD, QUIET, WARNING, Cell, Column, Row, Table
-from heron_tracker.snapshot import TopologySnapshot
 
 NONE_TAKEN = (
     "It takes no checkpoints: they are taken with topology.reliability.mode EFFECTIVELY_ONCE"

@@ -6,7 +6,8 @@ from fastapi import Request
 from nicegui import ui
 
 from heron_core.errors import HeronError
-from heron_tracker.history import Point
+from heron_tracker.model.history import Point
+from heron_tracker.model.snapshot import TopologySnapshot
 from heron_tracker.pages.cards import Sentence
 from heron_tracker.pages.chart import Chart
 from heron_tracker.pages.component_view import (
@@ -28,7 +29,6 @@ from heron_tracker.pages.sample_panel import SamplePanel
 from heron_tracker.pages.tables import LiveTable
 from heron_tracker.pages.texts import plain
 from heron_tracker.service import Service
-from heron_tracker.snapshot import TopologySnapshot
 
 CHART_SECS = 10.0
 """Between two looks at the history, which has a point every ten seconds."""

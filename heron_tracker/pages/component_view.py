@@ -7,13 +7,13 @@ from typing import Any
 from heron_core.algorithms.autoscale.flow import SKEWED
 from heron_core.number_text import NOTHING, milliseconds, rate, share, short, size
 from heron_core.stats import ComponentStats, InstanceStats, LatencyStats
-from heron_tracker.history import FINE_SECS, Point
+from heron_tracker.model.history import FINE_SECS, Point
+from heron_tracker.model.snapshot import TopologySnapshot
 from heron_tracker.pages.cells import BAD, GOOD, QUIET, TONES, WARNING, Cell, Column, Row, Table
 from heron_tracker.pages.links import topology_page
 from heron_tracker.pages.overview_view import Found
 from heron_tracker.pages.texts import clock_time, since
 from heron_tracker.pages.topology_view import age_cell, busy_cell, count_cell, latency_cell
-from heron_tracker.snapshot import TopologySnapshot
 
 TASKS = (
     Column("instance", "Instance"),

@@ -9,10 +9,10 @@ from heron_core.errors import shortened
 from heron_core.number_text import size
 from heron_core.topology import TopologySpec
 from heron_graph.graph import grouping_text
-from heron_tracker.config_view import shown_config
+from heron_tracker.model.config_view import shown_config
+from heron_tracker.model.snapshot import TopologySnapshot
 from heron_tracker.pages.cells import Cell, Column, Row, Table
 from heron_tracker.pages.links import component_page
-from heron_tracker.snapshot import TopologySnapshot
 
 VALUE_CHARACTERS_MAX = 300
 CONFIG = (Column("owner", "Of"), Column("key", "Key"), Column("value", "Value"))

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from heron_core.number_text import NOTHING, duration, share, short, size
 from heron_core.plans import ContainerPlan
 from heron_core.stats import BUSY_SHARE, InstanceStats
+from heron_tracker.model.snapshot import TopologySnapshot
 from heron_tracker.pages.cells import BAD, GOOD, WARNING, Cell, Column, Row, Table
 from heron_tracker.pages.links import component_page, topology_page
 from heron_tracker.pages.network_view import instance_cells, network_table, secs_between
 from heron_tracker.pages.topology_view import busy_cell, count_cell
-from heron_tracker.snapshot import TopologySnapshot
 
 CONTAINERS = (
     Column("container", "Container", is_number=True),

@@ -1,13 +1,13 @@
 """The problems of a topology, each with the time since when: as seen, or by the history."""
 
 from heron_core.errors import HeronError
-from heron_tracker.history import COARSE_KEPT_SECS
+from heron_tracker.model.history import COARSE_KEPT_SECS
+from heron_tracker.model.problems import Problem
+from heron_tracker.model.snapshot import TopologySnapshot
 from heron_tracker.pages.component_view import fine
 from heron_tracker.pages.overview_view import Found
 from heron_tracker.pages.since_view import KINDS, busy_since
-from heron_tracker.problems import Problem
 from heron_tracker.service import Service
-from heron_tracker.snapshot import TopologySnapshot
 
 KNOWN_MAX = 1000
 """Problems whose beginning is kept: it does not change, and asking the history takes time."""

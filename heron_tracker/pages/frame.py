@@ -8,7 +8,7 @@ from typing import Generic, TypeVar
 from fastapi import Request
 from nicegui import events, ui
 
-from heron_tracker.access import COOKIE, LOGOUT, LOGS_IN
+from heron_tracker.auth.access import COOKIE, LOGOUT, LOGS_IN
 from heron_tracker.pages.links import FRONT, TABS, topology_page
 
 FRESH_SECS = 2.0

@@ -6,6 +6,8 @@ from html import escape
 from nicegui import events, ui
 
 from heron_core.topology import TopologySpec
+from heron_tracker.model.problems import Problem
+from heron_tracker.model.snapshot import TopologySnapshot
 from heron_tracker.pages.chart import Chart
 from heron_tracker.pages.graph_view import (
     COLOURS,
@@ -17,8 +19,6 @@ from heron_tracker.pages.graph_view import (
     positions_of,
 )
 from heron_tracker.pages.links import component_page
-from heron_tracker.problems import Problem
-from heron_tracker.snapshot import TopologySnapshot
 
 CRITICAL_PATH = "critical path"
 

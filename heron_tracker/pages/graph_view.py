@@ -12,8 +12,8 @@ from heron_core.topology import TopologySpec
 from heron_graph.coordinates import rectangles_of
 from heron_graph.graph import graph_of
 from heron_graph.layers import layers_of
+from heron_tracker.model.problems import Problem, ProblemKind
 from heron_tracker.pages.flows import Edge, critical_path, edges_of, flows
-from heron_tracker.problems import Problem, ProblemKind
 
 NODE_SMALLEST, NODE_LARGEST = 26.0, 62.0
 EDGE_THINNEST, EDGE_WIDEST = 1.5, 9.0

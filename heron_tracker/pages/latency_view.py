@@ -6,7 +6,7 @@ from typing import Any
 from heron_core.instance_report import DISTRIBUTIONS
 from heron_core.instance_series import latency_series
 from heron_core.number_text import milliseconds
-from heron_tracker.history import Point
+from heron_tracker.model.history import Point
 from heron_tracker.pages.component_view import heat_map
 
 MEAN = "mean_ms"

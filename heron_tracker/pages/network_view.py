@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 from heron_core.number_text import NOTHING, size
 from heron_core.stats import InstanceStats, StreamManagerStats
+from heron_tracker.model.snapshot import TopologySnapshot
 from heron_tracker.pages.cells import Cell, Column, Row, Table
-from heron_tracker.snapshot import TopologySnapshot
 
 NETWORK = (
     Column("container", "Container", is_number=True),

@@ -7,11 +7,11 @@ from heron_core.naming import others
 from heron_core.number_text import NOTHING, counted, duration, rate
 from heron_core.plans import TopologyState
 from heron_core.stats import TopologyStats
+from heron_tracker.model.problems import RANKS, Problem, headline
+from heron_tracker.model.snapshot import LOST, TopologySnapshot
 from heron_tracker.pages.cells import BAD, GOOD, QUIET, TONES, WARNING, Cell, Column, Row, Table
 from heron_tracker.pages.links import component_page, topology_page
 from heron_tracker.pages.texts import plain, since
-from heron_tracker.problems import RANKS, Problem, headline
-from heron_tracker.snapshot import LOST, TopologySnapshot
 
 CARDS_MAX = 8
 """Problems in full on the front page: more do not fit on a screen, and the table has the rest."""

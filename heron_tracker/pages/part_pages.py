@@ -6,6 +6,7 @@ from fastapi import Request
 from nicegui import ui
 
 from heron_core.errors import HeronError
+from heron_tracker.model.snapshot import TopologySnapshot
 from heron_tracker.pages.cards import Sentence
 from heron_tracker.pages.cells import Column
 from heron_tracker.pages.checkpoints_view import ALIGNMENT, CLOCKS, checkpoints_page
@@ -16,7 +17,6 @@ from heron_tracker.pages.network_view import NETWORK
 from heron_tracker.pages.overview_view import standing
 from heron_tracker.pages.tables import LiveTable
 from heron_tracker.service import Service
-from heron_tracker.snapshot import TopologySnapshot
 
 
 def _table(heading: str, columns: Sequence[Column], empty: str) -> LiveTable:

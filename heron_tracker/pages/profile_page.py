@@ -9,10 +9,10 @@ from nicegui import ui
 from heron_core.errors import HeronError
 from heron_core.number_text import counted
 from heron_core.stats import InstanceStats
+from heron_tracker.model.snapshot import TopologySnapshot
 from heron_tracker.pages.flame_view import flame_svg, tree_of
 from heron_tracker.pages.frame import frame
 from heron_tracker.service import Service
-from heron_tracker.snapshot import TopologySnapshot
 from heron_tracker.stacks import RECORD_SECS_MAX, folded_stacks, stack_answer
 
 SECS = 5

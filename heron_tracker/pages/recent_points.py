@@ -1,9 +1,9 @@
 """The last hour of components, for the pictures of a page that stays open."""
 
-from heron_tracker.history import FINE_SECS, Point
+from heron_tracker.model.history import FINE_SECS, Point
+from heron_tracker.model.snapshot import TopologySnapshot
 from heron_tracker.pages.component_view import fine
 from heron_tracker.service import Service
-from heron_tracker.snapshot import TopologySnapshot
 
 HISTORY_SECS = 3600
 

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from heron_core.stats import BUSY_SHARE
-from heron_tracker.history import Point
-from heron_tracker.problems import Problem, ProblemKind
+from heron_tracker.model.history import Point
+from heron_tracker.model.problems import Problem, ProblemKind
 
 KINDS = frozenset({ProblemKind.BOTTLENECK, ProblemKind.SKEWED})
 """Problems that the history shows: somebody is busy nearly all the time."""

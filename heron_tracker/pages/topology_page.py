@@ -9,7 +9,8 @@ from heron_core.errors import StateStoreError
 from heron_core.operations import Operation
 from heron_engine.scheduler.operations import Requests
 from heron_tracker.envelope import NotFound
-from heron_tracker.history import Point
+from heron_tracker.model.history import Point
+from heron_tracker.model.snapshot import TopologySnapshot
 from heron_tracker.pages.actions_panel import ActionsPanel
 from heron_tracker.pages.cards import Cards, Sentence
 from heron_tracker.pages.chart import Chart
@@ -30,7 +31,6 @@ from heron_tracker.pages.topology_view import (
     topology_page as view_of,
 )
 from heron_tracker.service import Service
-from heron_tracker.snapshot import TopologySnapshot
 
 LINES_MAX = 20
 """In the chart: more cannot be told apart."""

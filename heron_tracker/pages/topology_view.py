@@ -9,12 +9,12 @@ from heron_core.operations import Operation, State
 from heron_core.plans import TopologyState
 from heron_core.stats import BUSY_SHARE, ComponentStats, TopologyStats
 from heron_core.topology_events import BAD_KINDS, event_text
+from heron_tracker.model.snapshot import TopologySnapshot
 from heron_tracker.pages.cells import BAD, GOOD, QUIET, TONES, WARNING, Cell, Column, Row, Table
 from heron_tracker.pages.links import component_page
 from heron_tracker.pages.overview_view import Found, ProblemCard, lag_secs, problem_card, standing
 from heron_tracker.pages.overview_view import throughput as throughput_of
 from heron_tracker.pages.texts import clock_time, since
-from heron_tracker.snapshot import TopologySnapshot
 
 EVENTS_SHOWN = 60
 COMPONENTS = (

@@ -9,8 +9,8 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TypeVar
 
+from heron_spark.driver.session import session
 from heron_spark.options import SparkOptions
-from heron_spark.session import session
 from tests.connectors import columns, page
 from tests.connectors.fake_kafka import client_in_memory
 from tests.connectors.sinks import SINKS, SinkEntry

@@ -22,12 +22,12 @@ from heron_core.topology import (
     StreamSpec,
     TopologySpec,
 )
-from heron_spark.checkpoint_dir import CheckpointDir
-from heron_spark.compile import compile_topology
-from heron_spark.job import Job
-from heron_spark.printing import Printed
-from heron_spark.query import is_last
-from heron_spark.task_host import Host
+from heron_spark.batch_log.checkpoint_dir import CheckpointDir
+from heron_spark.batch_log.job import Job
+from heron_spark.compile.plan import compile_topology
+from heron_spark.driver.query import is_last
+from heron_spark.worker.printing import Printed
+from heron_spark.worker.task_host import Host
 from heron_tester import fixtures
 from heron_tester.errors import TesterError
 from heron_tester.faults import Killed

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from heron_io.state_store.embedded_zookeeper import EmbeddedZooKeeper
+from heron_spark.driver.session import session
 from heron_spark.options import SparkOptions
-from heron_spark.session import session
 from tests.conformance.report import pytest_terminal_summary
 from tests.spark.spark_scheduler_support import Standalone, standalone
 

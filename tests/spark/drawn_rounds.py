@@ -40,10 +40,10 @@ from drawn_values import shown  # noqa: E402
 from heron_connectors.letters.folder import letters  # noqa: E402
 from heron_connectors.letters.records import values_of  # noqa: E402
 from heron_core.records import replace  # noqa: E402
-from heron_spark.compile import one_container  # noqa: E402
-from heron_spark.metrics import QueryMetrics  # noqa: E402
-from heron_spark.progress import Progress  # noqa: E402
-from heron_spark.tables import settings  # noqa: E402
+from heron_spark.backend.metrics import QueryMetrics  # noqa: E402
+from heron_spark.compile.plan import one_container  # noqa: E402
+from heron_spark.driver.progress import Progress  # noqa: E402
+from heron_spark.driver.tables import settings  # noqa: E402
 from heron_tester.faults import Killed  # noqa: E402
 from heron_tester.sources import topology_of  # noqa: E402
 from heronpy_compat.testing import TopologyTester  # noqa: E402
@@ -299,8 +299,8 @@ def _letters(given: Drawn, results: Path) -> Counter[tuple[str, ...]]:
 
 def main(first: int, behind: int, *engines: str) -> int:
     """Many rounds; says what is wrong as it comes."""
+    from heron_spark.driver.session import session
     from heron_spark.options import SparkOptions
-    from heron_spark.session import session
 
     wrong = 0
     on = engines or FAST

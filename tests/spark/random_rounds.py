@@ -123,8 +123,8 @@ def _size(part: Sequence[Node]) -> int:
 
 def main(first: int, behind: int, *engines: str) -> int:
     """Many rounds; says what is wrong as it comes."""
+    from heron_spark.driver.session import session
     from heron_spark.options import SparkOptions
-    from heron_spark.session import session
 
     wrong = topologies = 0
     on = engines or ENGINES

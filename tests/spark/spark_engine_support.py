@@ -107,6 +107,8 @@ def python_workers(executor: psutil.Process) -> list[psutil.Process]:
     for daemon in executor.children():
         with suppress(psutil.Error):
             found += [
-                each for each in daemon.children() if "heron_spark.task_host" not in each.cmdline()
+                each
+                for each in daemon.children()
+                if "heron_spark.worker.task_host" not in each.cmdline()
             ]
     return found

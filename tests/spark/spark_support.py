@@ -17,10 +17,10 @@ from heron_core.topology import (
     StreamSpec,
     TopologySpec,
 )
-from heron_spark.compile import compile_topology
+from heron_spark.compile.plan import compile_topology
+from heron_spark.driver.progress import Progress
+from heron_spark.driver.run import checkpoint, run_in
 from heron_spark.options import SparkOptions
-from heron_spark.progress import Progress
-from heron_spark.run import checkpoint, run_in
 
 HERE = str(Path(__file__).parent)
 NUMBER = StreamSpec("default", ("number", "key"))

@@ -8,8 +8,8 @@ import pytest
 
 from heron_cli.run_result import late_lines, shortfall_line
 from heron_core.records import replace
-from heron_spark.compile import one_container
-from heron_spark.metrics import QueryMetrics
+from heron_spark.backend.metrics import QueryMetrics
+from heron_spark.compile.plan import one_container
 from heron_tester.sources import topology_of
 from heronpy_compat.testing import TopologyTester
 from spark_failing import BOLTS, COUNT, EVERY, Failing

@@ -139,8 +139,8 @@ def test_a_killed_driver_leaves_no_process_and_loses_nothing(spark: Any, tmp_pat
 
 def run_until_killed(folder: str) -> None:
     """In a process of its own: run, and say when two batches have been reported."""
+    from heron_spark.driver.run import run_on_spark
     from heron_spark.options import SparkOptions
-    from heron_spark.run import run_on_spark
 
     watched = Watched()
 

@@ -19,8 +19,8 @@ from pyarrow import dataset, parquet
 from heron_connectors.spark.frames import FrameSpout
 from heron_core.errors import HeronError, UsageError
 from heron_core.records import replace
-from heron_spark.checkpoint_dir import CheckpointDir
-from heron_spark.progress import Progress
+from heron_spark.batch_log.checkpoint_dir import CheckpointDir
+from heron_spark.driver.progress import Progress
 from heron_tester.sources import topology_of
 from heronpy_compat.testing import TopologyTester
 from spark_support import Watched, run
@@ -43,8 +43,8 @@ DRIVER_SECS = 300.0
 
 def run_until_killed(folder: str) -> None:
     """In a process of its own, with one core."""
+    from heron_spark.driver.run import run_on_spark
     from heron_spark.options import SparkOptions
-    from heron_spark.run import run_on_spark
 
     checkpoint = os.path.join(folder, "checkpoint")
     options = SparkOptions(master="local[1]", checkpoint=checkpoint)

@@ -14,10 +14,11 @@ import pyspark
 import pytest
 
 from heron_io.atomic_files import remove
-from heron_spark.checkpoint_dir import CheckpointDir
-from heron_spark.compile import compile_topology
-from heron_spark.job import Job
-from heron_spark.python_worker import (
+from heron_spark.batch_log.checkpoint_dir import CheckpointDir
+from heron_spark.batch_log.job import Job
+from heron_spark.compile.plan import compile_topology
+from heron_spark.driver.run import await_hosts
+from heron_spark.worker.python_worker import (
     BATCH_ID,
     BEGIN,
     Level,
@@ -26,7 +27,6 @@ from heron_spark.python_worker import (
     rows_of_blocks,
     send,
 )
-from heron_spark.run import await_hosts
 from tests.process.process_support import until
 from tests.spark.spark_support import bolt, reads, spout, topology
 

@@ -12,7 +12,7 @@ import pytest
 from pyspark import cloudpickle as untyped
 
 from heron_connectors.spark.segments import SegmentLog, writers_of
-from heron_spark.data_source import HeronpySource, SegmentReader, SegmentWriter
+from heron_spark.session.data_source import HeronpySource, SegmentReader, SegmentWriter
 from heronpy_compat.spark import dataframe_of, spout_of
 from tests.spark.session_topologies import times_again
 

@@ -11,7 +11,7 @@ from deltalake import DeltaTable
 
 from heron_connectors.spark.segments import SegmentLog, writers_of
 from heron_core.errors import HeronError, TopologyError, UsageError
-from heron_spark.tables import settings
+from heron_spark.driver.tables import settings
 from heronpy_compat.spark import HeronpySource, dataframe_of, delta_table, run, spout_of, start
 from session_topologies import doubled, totals
 from tests.process.process_support import EXAMPLES, until

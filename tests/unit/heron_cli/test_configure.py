@@ -26,7 +26,7 @@ from heron_core.topology import (
 from heron_core.validation import check
 from heron_frontends.loading.load_request import LoadRequest
 from heron_io import span_exporter
-from heron_spark.compile import one_container
+from heron_spark.compile.plan import one_container
 
 COUNT = ComponentSpec("count", False, "m.Count", 1)
 SPOUT = ComponentSpec("lines", True, "m.Lines", 4, (StreamSpec("default", ("line",)),))

@@ -21,7 +21,7 @@ from heron_core.topology import (
     TopologySpec,
 )
 from heron_engine.scheduler.user_folder import Home
-from heron_spark.foreground import ForegroundQuery, announce, query_of
+from heron_spark.backend.foreground import ForegroundQuery, announce, query_of
 
 
 def topology(dead_letter: str | None = None) -> TopologySpec:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from heron_spark.abandoned_calls import ABANDONED_SECS, Attendance, Patience
+from heron_spark.worker.abandoned_calls import ABANDONED_SECS, Attendance, Patience
 
 
 @pytest.fixture

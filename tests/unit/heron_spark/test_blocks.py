@@ -1,8 +1,8 @@
 """Messages as blocks for the partitions they go to."""
 
 from heron_core.wire.frames import Frames, Kind, destination_of, header
-from heron_spark import blocks
-from heron_spark.blocks import OutgoingBlocks, messages
+from heron_spark.batch_log import blocks
+from heron_spark.batch_log.blocks import OutgoingBlocks, messages
 
 PLACES = {1: (0, 0), 2: (1, 0), 3: (1, 1), 4: (1, 0)}
 

@@ -10,8 +10,8 @@ import pytest
 
 from heron_core.errors import HeronError, UsageError
 from heron_core.topology import ComponentSpec, TopologySpec
-from heron_spark import checkpoint_dir
-from heron_spark.checkpoint_dir import CheckpointDir, Outcome
+from heron_spark.batch_log import checkpoint_dir
+from heron_spark.batch_log.checkpoint_dir import CheckpointDir, Outcome
 
 
 def outcome(state: bytes = b"state", finished: bool = False) -> Outcome:
@@ -167,7 +167,7 @@ def test_a_checkpoint_is_for_one_run_at_a_time(tmp_path: Path) -> None:
     path = tmp_path / "checkpoint"
     program = (
         "import sys\n"
-        "from heron_spark.checkpoint_dir import CheckpointDir\n"
+        "from heron_spark.batch_log.checkpoint_dir import CheckpointDir\n"
         "from heron_core.topology import ComponentSpec, TopologySpec\n"
         "spec = TopologySpec('t', (ComponentSpec('words', False, 'm.C', 1),))\n"
         f"with CheckpointDir({str(path)!r}).held(spec):\n"

@@ -9,8 +9,15 @@ import pytest
 from heron_connectors.spark.frames import BY_COLUMNS, FrameSpout
 from heron_core.errors import ComponentError
 from heron_core.topology import TopologySpec
-from heron_spark.columns import emits_batches, with_columns
-from heron_spark.frame_sink import SCHEMA, STREAM, BatchSink, SameIndex, TupleSink, read_block
+from heron_spark.compile.columns import emits_batches, with_columns
+from heron_spark.worker.frame_sink import (
+    SCHEMA,
+    STREAM,
+    BatchSink,
+    SameIndex,
+    TupleSink,
+    read_block,
+)
 from heronpy_compat import BatchBolt, Bolt, Grouping, Topology
 
 

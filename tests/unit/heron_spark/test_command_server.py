@@ -20,10 +20,10 @@ from heron_core.topology import ComponentSpec, GroupingKind, GroupingSpec, Input
 from heron_core.wire import messages
 from heron_io.state_store.opening import open_store
 from heron_io.state_store.protocol import StateStore
-from heron_spark.command_server import CommandServer
-from heron_spark.compile import one_container
-from heron_spark.detached import Logs
-from heron_spark.progress import Progress
+from heron_spark.backend.command_server import CommandServer
+from heron_spark.backend.detached import Logs
+from heron_spark.compile.plan import one_container
+from heron_spark.driver.progress import Progress
 
 READS = (InputSpec("words", "default", GroupingSpec(GroupingKind.SHUFFLE)),)
 SPEC = TopologySpec(

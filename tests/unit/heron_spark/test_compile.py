@@ -14,7 +14,7 @@ from heron_core.topology import (
     StreamSpec,
     TopologySpec,
 )
-from heron_spark.compile import compile_topology, problems
+from heron_spark.compile.plan import compile_topology, problems
 
 OUT = (StreamSpec("default", ("value",)),)
 SHUFFLE = GroupingSpec(GroupingKind.SHUFFLE)

@@ -18,7 +18,7 @@ from heron_core.state_tree import topology_path
 from heron_core.topology import topology_to_json
 from heron_frontends.loading.topology_sources import topology_from
 from heron_io.state_store.opening import open_store
-from heron_spark.data_source import HeronpySource, SegmentReader
+from heron_spark.session.data_source import HeronpySource, SegmentReader
 from heronpy_compat import Bolt, Spout, Topology
 from heronpy_compat.testing import TopologyTester, check_two_phase_sink
 

@@ -9,7 +9,7 @@ import pytest
 from deltalake import DeltaTable
 
 from heron_core.errors import ComponentError
-from heron_spark.delta_batches import append
+from heron_spark.session.delta_batches import append
 from heronpy_compat.spark import delta_table
 
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from heron_spark.batch_times import batch_begun_at
-from heron_spark.python_worker import BEGIN, Begun, Failed, LevelRows, rows_of_blocks
+from heron_spark.batch_log.batch_times import batch_begun_at
+from heron_spark.worker.python_worker import BEGIN, Begun, Failed, LevelRows, rows_of_blocks
 
 LEVEL = 1
 

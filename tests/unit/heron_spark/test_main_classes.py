@@ -8,7 +8,7 @@ import pytest
 
 from heron_api.class_loading import load_class
 from heron_core.errors import TopologyError
-from heron_spark.main_classes import by_value, pickled_classes
+from heron_spark.compile.main_classes import by_value, pickled_classes
 from heronpy_compat import Bolt, Spout, Topology
 from heronpy_compat.testing import TopologyTester
 
@@ -49,7 +49,7 @@ def test_a_class_from_inside_a_function_is_found_in_another_process() -> None:
     spec = made_with(5).to_spec()
     path = by_value(spec).by_name["times"].class_path
     code = (
-        "import sys; from heron_spark import main_classes; "
+        "import sys; from heron_spark.compile import main_classes; "
         "from heron_api.class_loading import load_class; "
         "main_classes.install(sys.stdin.read()); print(load_class(sys.argv[1]).__name__)"
     )

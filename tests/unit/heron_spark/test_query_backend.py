@@ -8,11 +8,11 @@ from heron_core.errors import UsageError
 from heron_core.topology import ComponentSpec, TopologySpec
 from heron_engine.scheduler.submission import Submission
 from heron_engine.scheduler.user_folder import Home
-from heron_spark.backend import query_backend
-from heron_spark.checkpoint_dir import CheckpointDir
-from heron_spark.compile import one_container
+from heron_spark.backend.query_backend import query_backend
+from heron_spark.backend.shipping import with_archives
+from heron_spark.batch_log.checkpoint_dir import CheckpointDir
+from heron_spark.compile.plan import one_container
 from heron_spark.options import SparkOptions
-from heron_spark.shipping import with_archives
 
 SPEC = TopologySpec("t", (ComponentSpec("words", True, "m.Words", 2),))
 

@@ -3,8 +3,8 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from heron_spark.rate_controller import FIRST, RateController, worked_secs
-from heron_spark.spouts import PATIENCE_SECS, drive
+from heron_spark.worker.rate_controller import FIRST, RateController, worked_secs
+from heron_spark.worker.spouts import PATIENCE_SECS, drive
 
 
 def test_it_grows_eightfold_until_a_batch_is_as_long_as_wanted() -> None:

@@ -5,11 +5,11 @@ from typing import Any
 import pyarrow as arrow
 
 from heron_core.wire.frames import HEADER, destination_of
-from heron_spark.blocks import NUMBER, messages
-from heron_spark.python_worker import BEGIN
-from heron_spark.redistribute import redistributed
-from heron_spark.row_blocks import hand_over, pack_rows, unpack_rows
-from heron_spark.tables import DEAL, TIME, PartitionRows
+from heron_spark.batch_log.blocks import NUMBER, messages
+from heron_spark.batch_log.redistribute import redistributed
+from heron_spark.driver.tables import DEAL, TIME, PartitionRows
+from heron_spark.worker.python_worker import BEGIN
+from heron_spark.worker.row_blocks import hand_over, pack_rows, unpack_rows
 
 
 class Taking:

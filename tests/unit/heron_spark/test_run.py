@@ -10,10 +10,10 @@ import pytest
 
 from heron_core.errors import HeronError
 from heron_core.topology import ComponentSpec, StreamSpec, TopologySpec
-from heron_spark import session
+from heron_spark.driver import session
+from heron_spark.driver.progress import Console, Progress, line_about
+from heron_spark.driver.run import run_on_spark
 from heron_spark.options import SparkOptions
-from heron_spark.progress import Console, Progress, line_about
-from heron_spark.run import run_on_spark
 
 WORDS = ComponentSpec("words", True, "m.Words", 1, (StreamSpec("default", ("word",)),))
 SPEC = TopologySpec("t", (WORDS,))
@@ -37,7 +37,7 @@ def test_a_topology_that_has_ended_is_not_run_again(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     options = SparkOptions(checkpoint=str(tmp_path / "checkpoint"))
-    from heron_spark.checkpoint_dir import CheckpointDir
+    from heron_spark.batch_log.checkpoint_dir import CheckpointDir
 
     folder = CheckpointDir(str(tmp_path / "checkpoint"))
     folder.claim(SPEC)
@@ -65,8 +65,8 @@ def test_no_java_is_told_in_a_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
 def test_without_pyspark_it_says_what_to_install() -> None:
     program = (
         "import sys; sys.modules['pyspark'] = sys.modules['pyarrow'] = None\n"
-        "from heron_spark.run import run_on_spark\n"
-        "from heron_spark.session import check_environment\n"
+        "from heron_spark.driver.run import run_on_spark\n"
+        "from heron_spark.driver.session import check_environment\n"
         "from heron_spark.options import SparkOptions\n"
         "check_environment(SparkOptions())\n"
     )

@@ -11,11 +11,11 @@ from heron_api.stream import Grouping
 from heron_api.topology import Topology
 from heron_core.wire.frames import Kind, header
 from heron_core.wire.values import array_of, packer
-from heron_spark.blocks import Block, messages
-from heron_spark.checkpoint_dir import Outcome
-from heron_spark.compile import Plan, compile_topology
-from heron_spark.printing import Printed
-from heron_spark.runner import Runner
+from heron_spark.batch_log.blocks import Block, messages
+from heron_spark.batch_log.checkpoint_dir import Outcome
+from heron_spark.compile.plan import Plan, compile_topology
+from heron_spark.worker.printing import Printed
+from heron_spark.worker.runner import Runner
 from heron_tester.sources import topology_of
 from heronpy_compat.windows import BatchWindowBolt, KeyedProcessBolt, Timer, Tumbling
 

@@ -6,10 +6,10 @@ import re
 import pytest
 
 from heron_core.errors import HeronError, UsageError
-from heron_spark.callback_queue import CallbackQueue
+from heron_spark.driver.session import check_master, first_line, is_one_machine, master_url
 from heron_spark.options import SparkOptions
-from heron_spark.printing import KEPT_CHARACTERS, Lines, Printed
-from heron_spark.session import check_master, first_line, is_one_machine, master_url
+from heron_spark.worker.callback_queue import CallbackQueue
+from heron_spark.worker.printing import KEPT_CHARACTERS, Lines, Printed
 
 
 @pytest.mark.parametrize(

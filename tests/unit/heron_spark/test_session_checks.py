@@ -12,9 +12,9 @@ from heron_connectors.spark.frames import FRAME, FrameSpout, HeldFrame, check_wi
 from heron_core.errors import TopologyError, UsageError
 from heron_core.records import replace
 from heron_core.topology import ComponentSpec, StreamSpec, TopologySpec
-from heron_spark import main_classes
-from heron_spark.connector_packages import missing_package
-from heron_spark.user_session import check_session, local_path
+from heron_spark.compile import main_classes
+from heron_spark.driver.connector_packages import missing_package
+from heron_spark.session.user_session import check_session, local_path
 
 FRAME_OF_NUMBERS = SimpleNamespace(isStreaming=False, columns=["number"])
 

@@ -4,7 +4,7 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
-from heron_spark.state_snapshot import StateSnapshot
+from heron_spark.worker.state_snapshot import StateSnapshot
 
 
 class Component:

@@ -10,11 +10,11 @@ import pytest
 
 from heron_core.errors import HeronError
 from heron_core.records import replace
-from heron_spark.checkpoint_dir import BATCHES_KEPT, CheckpointDir
-from heron_spark.compile import compile_topology
-from heron_spark.job import Job
-from heron_spark.printing import Printed
-from heron_spark.task_host import Host
+from heron_spark.batch_log.checkpoint_dir import BATCHES_KEPT, CheckpointDir
+from heron_spark.batch_log.job import Job
+from heron_spark.compile.plan import compile_topology
+from heron_spark.worker.printing import Printed
+from heron_spark.worker.task_host import Host
 from heron_tester.sources import topology_of
 from heronpy_compat import Bolt, Spout, Topology
 

@@ -9,7 +9,7 @@ import pytest
 
 from heron_core.errors import HeronError
 from heron_core.topology import ComponentSpec, StreamSpec, TopologySpec
-from heron_spark.user_session import check_session
+from heron_spark.session.user_session import check_session
 from heronpy_compat import Bolt, Spout, Topology
 from heronpy_compat.spark import dataframe_of, run, start
 

@@ -11,11 +11,11 @@ from tracker_support import NOW, snapshot, stats
 
 from heron_io.state_store.protocol import StateStore
 from heron_tracker.application import application
-from heron_tracker.collector import Collector
-from heron_tracker.history_store import HistoryStore
+from heron_tracker.model.collector import Collector
+from heron_tracker.model.history_store import HistoryStore
+from heron_tracker.model.snapshot import TopologySnapshot
 from heron_tracker.options import Options
 from heron_tracker.service import Service
-from heron_tracker.snapshot import TopologySnapshot
 
 HOST = "http://127.0.0.1:8889"
 

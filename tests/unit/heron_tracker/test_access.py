@@ -9,7 +9,7 @@ from click.testing import CliRunner
 from heron_cli.main import heronpy
 from heron_core.errors import HeronError, UsageError
 from heron_core.loopback import is_loopback
-from heron_tracker.access import Refusal, refusal, token_of
+from heron_tracker.auth.access import Refusal, refusal, token_of
 from heron_tracker.options import BODY_BYTES_MAX, Options
 from heron_tracker.stacks import answer_of
 

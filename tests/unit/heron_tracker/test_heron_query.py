@@ -3,7 +3,7 @@
 import pytest
 
 from heron_tracker.envelope import BadRequest
-from heron_tracker.heron_query import Fetched, Operator, Timeline, evaluate, parse
+from heron_tracker.heron_api.query import Fetched, Operator, Timeline, evaluate, parse
 
 TWO = (Timeline("a", {60: 10.0, 120: 30.0}), Timeline("b", {60: 30.0, 120: 30.0, 180: 5.0}))
 ONE = (Timeline("a", {60: 2.0, 120: 0.0}),)

@@ -9,8 +9,8 @@ from client_support import Asked
 from tracker_support import NOW, instance, snapshot, stats
 
 from heron_core.topology_events import TopologyEvent
-from heron_tracker.history import FINE_SECS
-from heron_tracker.snapshot import TopologySnapshot
+from heron_tracker.model.history import FINE_SECS
+from heron_tracker.model.snapshot import TopologySnapshot
 
 TRACE = "Traceback (most recent call last):\n  …\nValueError: no word"
 CRASH = TopologyEvent(at=NOW - 60, kind="crash", what="was killed", container=2, task=5)

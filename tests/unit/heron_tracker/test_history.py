@@ -10,7 +10,7 @@ from tracker_support import SUBMITTED_SECS, instance, snapshot
 from heron_core.errors import HeronError
 from heron_core.records import replace
 from heron_core.stats import InstanceStats
-from heron_tracker.history import (
+from heron_tracker.model.history import (
     COARSE_KEPT_SECS,
     COARSE_SECS,
     FINE_KEPT_SECS,
@@ -21,7 +21,7 @@ from heron_tracker.history import (
     timelines,
     totals,
 )
-from heron_tracker.history_store import HistoryStore, history_file
+from heron_tracker.model.history_store import HistoryStore, history_file
 from heron_tracker.pages.recent_points import RecentPoints
 
 START = SUBMITTED_SECS // COARSE_SECS * COARSE_SECS

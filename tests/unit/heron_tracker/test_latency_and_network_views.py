@@ -11,7 +11,7 @@ from heron_core.errors import HeronError
 from heron_core.records import replace
 from heron_core.stats import InstanceStats, StreamManagerStats
 from heron_io.stream_sample import WantedSample, sampled
-from heron_tracker.history import COARSE_SECS, Recorder
+from heron_tracker.model.history import COARSE_SECS, Recorder
 from heron_tracker.pages.containers_view import containers_page
 from heron_tracker.pages.latency_view import MEAN, latency_map, means, measured_kinds
 

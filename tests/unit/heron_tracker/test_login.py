@@ -24,8 +24,8 @@ from issuer_support import Issuer
 from joserfc.jwk import ECKey, OctKey
 
 from heron_core.errors import HeronError, UsageError
-from heron_tracker.access import WEBSOCKET, Role, check_options, refusal, role_of_token
-from heron_tracker.open_id import OpenIdIssuer
+from heron_tracker.auth.access import WEBSOCKET, Role, check_options, refusal, role_of_token
+from heron_tracker.auth.open_id import OpenIdIssuer
 from heron_tracker.options import OpenIdOptions, Options
 from heron_tracker.server import check_certificate, listen, uvicorn_config
 

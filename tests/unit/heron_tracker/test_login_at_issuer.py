@@ -11,9 +11,9 @@ import pytest
 from client_support import Answer, Asked
 from issuer_support import Issuer
 
-from heron_tracker.access import Role
+from heron_tracker.auth.access import Role
+from heron_tracker.auth.sessions import LOGIN_SECS, SESSION_SECS, SESSIONS_MAX, Login, Sessions
 from heron_tracker.options import OpenIdOptions, Options
-from heron_tracker.sessions import LOGIN_SECS, SESSION_SECS, SESSIONS_MAX, Login, Sessions
 
 PAGE = "/ui/topology/words?tab=1"
 BROWSER = {"accept": "text/html"}

@@ -17,8 +17,8 @@ from heron_core.records import replace
 from heron_core.stats import ComponentLatencies, InstanceStats, LatencyStats
 from heron_io.duration_histograms import FIRST_INDEX, bound_text
 from heron_io.open_metrics import INSTANCES_MAX, USER_METRICS_MAX, exposition
+from heron_tracker.model.snapshot import TopologySnapshot
 from heron_tracker.open_metrics import service_families
-from heron_tracker.snapshot import TopologySnapshot
 
 ACCEPT = "application/openmetrics-text; version=1.0.0"
 NATIVE = "application/openmetrics-text; version=2.0.0"

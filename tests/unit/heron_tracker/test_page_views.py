@@ -18,7 +18,9 @@ from heron_core.stats import CheckpointStats, ComponentLatencies, LatencyStats
 from heron_core.topology import ComponentSpec, TopologySpec
 from heron_core.topology_events import TopologyEvent
 from heron_tracker.envelope import BadRequest
-from heron_tracker.history import Point
+from heron_tracker.model.history import Point
+from heron_tracker.model.problems import Problem, ProblemKind, problems
+from heron_tracker.model.snapshot import TopologySnapshot
 from heron_tracker.pages import texts
 from heron_tracker.pages.actions_view import Action, arguments_of, available, progress
 from heron_tracker.pages.cells import BAD, GOOD, WARNING, Table, as_row
@@ -35,8 +37,6 @@ from heron_tracker.pages.log_view import LINES_MAX, LogTail
 from heron_tracker.pages.overview_view import overview
 from heron_tracker.pages.since_view import busy_since
 from heron_tracker.pages.topology_view import events_table, topology_page
-from heron_tracker.problems import Problem, ProblemKind, problems
-from heron_tracker.snapshot import TopologySnapshot
 
 SLOW = {
     "components": {

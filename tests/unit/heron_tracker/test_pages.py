@@ -15,8 +15,8 @@ from fastapi import Request
 from tracker_support import NOW, instance, snapshot, stats
 
 from heron_io.state_store.file_store import FileStore
-from heron_tracker.access import COOKIE, LOGOUT, LOGS_IN, Refusal, Role, refusal, role_of_token
 from heron_tracker.application import as_from_a_page
+from heron_tracker.auth.access import COOKIE, LOGOUT, LOGS_IN, Refusal, Role, refusal, role_of_token
 from heron_tracker.options import Options
 from heron_tracker.pages import mounting
 from heron_tracker.pages.notes import NOT_INSTALLED

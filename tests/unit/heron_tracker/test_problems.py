@@ -6,7 +6,13 @@ from tracker_support import component, instance, paused, stats
 from heron_core.records import replace
 from heron_core.stats import CheckpointStats, HotKeyStats, StreamManagerStats, TopologyStats
 from heron_core.topology_events import TopologyEvent
-from heron_tracker.problems import CRASHED_SECS, ProblemKind, headline, instances_wanted, problems
+from heron_tracker.model.problems import (
+    CRASHED_SECS,
+    ProblemKind,
+    headline,
+    instances_wanted,
+    problems,
+)
 
 
 def kinds(found: TopologyStats) -> list[str]:

@@ -14,8 +14,8 @@ from tracker_support import snapshot, stats
 
 from heron_core.stats import RegisteredStats
 from heron_tracker import profiling
+from heron_tracker.model.snapshot import TopologySnapshot
 from heron_tracker.options import Options
-from heron_tracker.snapshot import TopologySnapshot
 
 # A shell would not do: it cannot trap a signal that was ignored when it began, as SIGINT is of all
 # that a script has started with `&`. py-spy sets its handler.

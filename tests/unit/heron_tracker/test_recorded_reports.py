@@ -18,10 +18,10 @@ from heron_core.instance_report import report_of_json
 from heron_core.records import replace
 from heron_core.stats import EVERY_COMPONENT
 from heron_io.open_metrics import exposition
-from heron_tracker import storm_views
-from heron_tracker.heron_metrics import Wanted, component_metrics
+from heron_tracker.heron_api.metrics import Wanted, component_metrics
+from heron_tracker.model.snapshot import TopologySnapshot
 from heron_tracker.open_metrics import service_families
-from heron_tracker.snapshot import TopologySnapshot
+from heron_tracker.storm_api import views as storm_views
 
 GOLDEN = Path(__file__).parent / "golden"
 ACCEPT = "application/openmetrics-text; version=1.0.0"

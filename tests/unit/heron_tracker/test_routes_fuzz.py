@@ -21,7 +21,7 @@ from tracker_support import snapshot, stats
 
 from heron_core.records import replace
 from heron_io.state_store.file_store import FileStore
-from heron_tracker.snapshot import TopologySnapshot
+from heron_tracker.model.snapshot import TopologySnapshot
 
 EXAMPLES = os.environ.get("HERON_FUZZ_EXAMPLES")
 EXAMPLES_USUAL = 15

@@ -16,8 +16,8 @@ from heron_core.state_tree import topology_path
 from heron_core.topology import GroupingKind, GroupingSpec, InputSpec, StreamSpec
 from heron_engine.scheduler.operations import Requests
 from heron_io.state_store.file_store import FileStore
+from heron_tracker.model.snapshot import TopologySnapshot
 from heron_tracker.options import Options
-from heron_tracker.snapshot import TopologySnapshot
 
 STATS = stats(
     {"lines": {"emitted": 100, "acked": 90}, "count": {"executed": 1000, "acked": 1000}},

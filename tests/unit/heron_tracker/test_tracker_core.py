@@ -3,9 +3,9 @@
 from tracker_support import SUBMITTED_SECS, snapshot, stats
 
 from heron_core.records import replace
-from heron_tracker.core import Tracker
+from heron_tracker.model.core import Tracker
+from heron_tracker.model.snapshot import TopologySnapshot
 from heron_tracker.options import Options
-from heron_tracker.snapshot import TopologySnapshot
 
 OPTIONS = Options()
 AT = SUBMITTED_SECS + 60.0

@@ -32,7 +32,7 @@ from heron_core.topology import (
     TopologySpec,
     topology_to_json,
 )
-from heron_tracker.snapshot import Nodes, TopologySnapshot, snapshot_of
+from heron_tracker.model.snapshot import Nodes, TopologySnapshot, snapshot_of
 
 NOTHING = LatencyStats(mean_ms=None, p50_ms=None, p99_ms=None)
 RESOURCE = Resource(1.0, 2**30, 2**30)

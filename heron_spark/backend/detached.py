@@ -1,0 +1,135 @@
+"""A run without a terminal: a command server answers, printed lines go to logs.
+
+Its process is one that may be started again: what it has done is in the checkpoint folder.
+"""
+
+import logging
+import os
+from collections.abc import Callable, Iterable
+from contextlib import ExitStack, closing
+from dataclasses import dataclass
+from enum import Enum
+from logging.handlers import RotatingFileHandler
+
+from heron_core.errors import HeronError
+from heron_core.plans import PackingPlan
+from heron_core.topology import TopologySpec
+from heron_io.logs import FORMAT, LOG_BYTES_MAX, LOG_FILES
+from heron_spark.backend import command_server
+from heron_spark.compile.plan import compile_topology
+from heron_spark.driver.progress import Progress, line_about
+from heron_spark.driver.run import checkpoint, end_text, run_in
+from heron_spark.driver.session import check_environment, session
+from heron_spark.options import SparkOptions
+
+log = logging.getLogger("heron_spark")
+
+
+class Ending(Enum):
+    """How a run ended."""
+
+    ENDED = "ended"
+    """The topology is at its end."""
+    STOPPED = "stopped"
+    """It was told to."""
+    FAILED = "failed"
+    """It would fail again."""
+    LOST = "lost"
+    """Nothing is wrong with it: its JVM died."""
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """How a run ended, and why in a line."""
+
+    ending: Ending
+    reason: str
+
+
+class Logs:
+    """What tasks print: a log for each, COMPONENT-TASK.log as those of other topologies."""
+
+    def __init__(self, folder: str, packing: PackingPlan) -> None:
+        self._logs = {
+            task: _log_at(os.path.join(folder, f"{each.component}-{task}.log"))
+            for task, each in packing.instances.items()
+        }
+
+    def add(self, progress: Progress) -> None:
+        """The lines of a batch."""
+        for each in progress.facts:
+            self._write(self._logs[each["task"]], each["label"], each["printed"])
+
+    def close(self) -> None:
+        """Let the files go."""
+        for each in self._logs.values():
+            each.close()
+
+    @staticmethod
+    def _write(handler: logging.Handler, label: str, lines: Iterable[str]) -> None:
+        for line in lines:
+            text = line.removeprefix(f"{label} | ")
+            handler.handle(logging.LogRecord(label, logging.INFO, "", 0, text, None, None))
+
+
+def _log_at(path: str) -> RotatingFileHandler:
+    """A log that is there, if empty, and open only once somebody prints: tasks may be thousands."""
+    with open(path, "a"):
+        pass
+    handler = RotatingFileHandler(
+        path, maxBytes=LOG_BYTES_MAX, backupCount=LOG_FILES, encoding="utf-8", delay=True
+    )
+    handler.setFormatter(logging.Formatter(FORMAT))
+    return handler
+
+
+def run_detached(
+    topology: TopologySpec,
+    packing: PackingPlan,
+    options: SparkOptions,
+    arguments: command_server.ServerArguments,
+    logs: str,
+    announce: Callable[[str], None],
+) -> Result:
+    """Run a checked topology until its end, SIGTERM, or a failure. `packing` is the one in the
+    state store, `logs` the folder for what tasks print; `announce` gets the application's id."""
+    from heron_spark.driver.query import JvmGone
+
+    try:
+        return _run(topology, packing, options, arguments, logs, announce)
+    except JvmGone as error:
+        return Result(Ending.LOST, str(error))
+    except HeronError as error:
+        return Result(Ending.FAILED, str(error))
+
+
+def _run(
+    topology: TopologySpec,
+    packing: PackingPlan,
+    options: SparkOptions,
+    arguments: command_server.ServerArguments,
+    logs: str,
+    announce: Callable[[str], None],
+) -> Result:
+    plan = compile_topology(topology)
+    with ExitStack() as stack:
+        folder = stack.enter_context(checkpoint(plan, options))
+        if folder.ended:
+            return Result(Ending.ENDED, end_text(topology, folder))
+        check_environment(options)
+        server = stack.enter_context(command_server.serving(topology, packing, arguments))
+        printed = stack.enter_context(closing(Logs(logs, packing)))
+        for notice in plan.notices:
+            log.warning("%s", notice)
+
+        def report(progress: Progress) -> None:
+            server.record_batch(progress)
+            printed.add(progress)
+            log.debug("%s", line_about(progress).removeprefix("heronpy: "))
+
+        spark = stack.enter_context(session(topology.name, options, lambda: folder.ended))
+        announce(str(spark.sparkContext.applicationId))
+        run_in(spark, plan, folder, options, report, server.attach)
+        if folder.ended:
+            return Result(Ending.ENDED, f"{topology.name} has come to its end")
+        return Result(Ending.STOPPED, "SIGTERM")

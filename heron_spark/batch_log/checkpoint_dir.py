@@ -1,0 +1,378 @@
+"""What lies in the checkpoint folder.
+
+    topology.json            whose it is: name, components, parallelism, version of this layout
+    name                     tells it from all other checkpoints, also of this path, for sinks
+    query/                   Spark's own checkpoint: which batches were begun, which are done
+    tasks/TASK/BATCH         what one task did in one batch, written once and never changed
+    ending                   the batch in which bolts finish, once spouts are finished
+    tables/NAME, tables.json frames that are no streams, as they were; which tables there are
+    runs/RUN.json            what the hosts of a run have to know; its removal ends them
+    lock                     held by the process that runs it, which is named in it
+
+A task's batch is done exactly when its file is there: it has what the task sent and its state
+afterwards. It is written beside its place and linked to it, so it is whole or absent, and the first
+of several attempts wins: all others, and every repetition of the batch, read the same. That makes a
+batch repeatable whatever user code does, and a tuple of a source that cannot be asked twice is in
+the file before anybody sees it.
+"""
+
+import fcntl
+import json
+import os
+import secrets
+import shutil
+import socket
+import struct
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from heron_core.errors import HeronError, UsageError
+from heron_core.topology import TopologySpec
+from heron_io.atomic_files import remove, replace_whole, sync_folder, write_synced
+from heron_spark.batch_log.blocks import Block
+
+VERSION = 1
+LOCK = "lock"
+BATCHES_KEPT = 3
+"""The batch that runs, the one before it (the state it begins with) and one for Spark's sake: its
+log of a batch may be lost with the machine although the batch is done."""
+NAME_BYTES = 8
+"""Of chance: no two checkpoints are called alike."""
+BESIDE_BYTES = 4
+"""Of chance in the name of a file that is being written: so many attempts meet once in 65,536."""
+_LENGTH = struct.Struct("<I")
+_NO_LINKS = (1, 38, 95)
+"""EPERM, ENOSYS, EOPNOTSUPP: file systems without hard links."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What one task did in one batch."""
+
+    facts: Mapping[str, Any]
+    """JSON values: counts, whether a spout is finished, printed lines."""
+    blocks: list[Block]
+    state: bytes
+
+
+class CheckpointDir:
+    """A checkpoint folder."""
+
+    def __init__(self, path: str, query: str | None = None) -> None:
+        self.path = os.path.abspath(path)
+        self.query = os.path.join(self.path, "query") if query is None else query
+        """Spark's checkpoint; of a stream's DataFrame it is the user's, with this folder in it."""
+
+    def run_file(self, run: str) -> str:
+        """What the hosts of a run read, and watch."""
+        return os.path.join(self.path, "runs", f"{run}.json")
+
+    def task_file(self, task: int, batch: int) -> str:
+        """Where the outcome of a task's batch lies."""
+        return os.path.join(self.path, "tasks", str(task), f"{batch:09d}")
+
+    # --- whose it is ---------------------------------------------------------------------------
+
+    @contextmanager
+    def held(self, topology: TopologySpec) -> Iterator[None]:
+        """Have it for this topology and this process alone; UsageError if it is another's."""
+        self.is_of(topology)  # what is refused stays as it was
+        with self._locked():
+            self.claim(topology)
+            # Hosts of a driver that was killed end without it.
+            shutil.rmtree(os.path.join(self.path, "runs"), ignore_errors=True)
+            yield
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        path = os.path.join(self.path, LOCK)
+        try:
+            os.makedirs(self.path, exist_ok=True)
+            lock = open(path, "a+", encoding="utf-8")  # noqa: SIM115 (closed below)
+        except OSError as error:
+            raise UsageError(
+                f"checkpoint {self.path} cannot be written to: {error.strerror}"
+            ) from None
+        with lock:
+            try:
+                # A POSIX lock: it ends with the process, and machines that share files share it.
+                fcntl.lockf(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                lock.seek(0)
+                raise UsageError(
+                    f"checkpoint {self.path} is in use by {lock.read() or 'another run'}: end that "
+                    "first, or give another --checkpoint"
+                ) from None
+            lock.truncate(0)
+            lock.write(f"pid {os.getpid()} on {socket.gethostname()}")
+            lock.flush()
+            yield
+
+    def claim(self, topology: TopologySpec) -> None:
+        """Make it this topology's, or see that it is; UsageError if it is another's."""
+        if not self.is_of(topology):
+            write_whole(self._topology_file, json.dumps(identity(topology), indent=2).encode())
+
+    def claim_together(self, topology: TopologySpec) -> None:
+        """The same where several processes do it at once, and nobody holds the lock."""
+        if not os.path.exists(self._topology_file):
+            write_once(self._topology_file, [json.dumps(identity(topology), indent=2).encode()])
+        self._check_identity(topology)
+
+    def name(self) -> str:
+        """What no other checkpoint is called; whoever asks first draws it."""
+        path = os.path.join(self.path, "name")
+        if not os.path.exists(path):
+            write_once(path, [secrets.token_hex(NAME_BYTES).encode()])
+        return Path(path).read_text("ascii")
+
+    @property
+    def _topology_file(self) -> str:
+        return os.path.join(self.path, "topology.json")
+
+    def is_of(self, topology: TopologySpec) -> bool:
+        """Whether it is this topology's already, and not only free; UsageError if it is another's,
+        or not whole."""
+        try:
+            self._check_identity(topology)
+        except FileNotFoundError:
+            self._check_empty()
+            return False
+        self._check_whole()
+        return True
+
+    def _check_identity(self, topology: TopologySpec) -> None:
+        """UsageError if it is another's; FileNotFoundError if it is nobody's."""
+        try:
+            found = json.loads(Path(self._topology_file).read_text("utf-8"))
+        except FileNotFoundError:
+            raise
+        except OSError as error:
+            raise UsageError(f"checkpoint {self.path} cannot be read: {error.strerror}") from None
+        except ValueError as error:
+            raise UsageError(f"checkpoint {self.path}: topology.json is damaged: {error}") from None
+        difference = difference_between(found, identity(topology))
+        if difference:
+            raise UsageError(
+                f"checkpoint {self.path} {difference}: give another --checkpoint, or delete it to "
+                "start from scratch"
+            )
+
+    def _check_empty(self) -> None:
+        if os.path.isdir(self.path) and set(os.listdir(self.path)) - {LOCK}:
+            raise UsageError(
+                f"checkpoint {self.path} is a folder with other things in it: give an empty one, "
+                "or a path that does not exist yet"
+            )
+
+    def _check_whole(self) -> None:
+        """Spark's log and our files have to tell of the same batches."""
+        newest, done = self._newest_batch(), self.batches_done()
+        if newest > done:
+            raise UsageError(
+                f"checkpoint {self.path} is incomplete: its tasks have batch {newest}, its query "
+                f"only {done}; delete it to start from scratch"
+            )
+
+    def batches_done(self) -> int:
+        """The newest batch that Spark had begun, -1 for none."""
+        return _newest(os.path.join(self.query, "offsets"))
+
+    def committed(self) -> int:
+        """The newest batch that is done for good, -1 for none."""
+        return _newest(os.path.join(self.query, "commits"))
+
+    def _newest_batch(self) -> int:
+        tasks = os.path.join(self.path, "tasks")
+        names = os.listdir(tasks) if os.path.isdir(tasks) else []
+        return max((_newest(os.path.join(tasks, name)) for name in names), default=-1)
+
+    # --- the end of a finite run ---------------------------------------------------------------
+
+    def end_with(self, batch: int) -> None:
+        """In this batch the bolts finish."""
+        write_whole(os.path.join(self.path, "ending"), str(batch).encode())
+
+    def ending(self) -> int | None:
+        """The batch in which the bolts finish, if it is decided."""
+        try:
+            return int(Path(self.path, "ending").read_text("ascii"))
+        except FileNotFoundError:
+            return None
+
+    @property
+    def ended(self) -> bool:
+        """Whether the topology has come to its end."""
+        ending = self.ending()
+        return ending is not None and self.committed() >= ending
+
+    # --- outcomes ------------------------------------------------------------------------------
+
+    def keep(self, task: int, batch: int, outcome: Outcome) -> bool:
+        """Write the outcome; False if another attempt's was there before, which then counts."""
+        path = self.task_file(task, batch)
+        first = write_once(path, _parts(outcome))
+        if batch == 0 or self.has(task, batch - 1):
+            self._forget(task, batch - BATCHES_KEPT)
+        else:  # batches were left out
+            for each in self._batches(task)[:-BATCHES_KEPT]:
+                self._forget(task, each)
+        return first
+
+    def replace(self, task: int, batch: int, outcome: Outcome) -> None:
+        """Write the same outcome otherwise; only before a query runs."""
+        write_whole(self.task_file(task, batch), b"".join(_parts(outcome)))
+
+    def _forget(self, task: int, batch: int) -> None:
+        try:
+            os.unlink(self.task_file(task, batch))
+        except FileNotFoundError:
+            pass
+
+    def has(self, task: int, batch: int) -> bool:
+        """Whether a task's batch is done."""
+        return os.path.exists(self.task_file(task, batch))
+
+    def is_past(self, task: int, batch: int) -> bool:
+        """Whether a task has done this batch or a later one: its file may be forgotten by now."""
+        return any(each >= batch for each in self._batches(task))
+
+    def newest_before(self, task: int, batch: int) -> int:
+        """The newest batch below `batch` that a task has done, -1 for none."""
+        return max((each for each in self._batches(task) if each < batch), default=-1)
+
+    def _batches(self, task: int) -> list[int]:
+        return _numbers(os.path.dirname(self.task_file(task, 0)))
+
+    def facts(self, task: int, batch: int) -> dict[str, Any]:
+        """Its facts."""
+        with open(self.task_file(task, batch), "rb") as file:
+            found: dict[str, Any] = _head(file)["facts"]
+            return found
+
+    def blocks(self, task: int, batch: int) -> Iterator[Block]:
+        """What it sent."""
+        with open(self.task_file(task, batch), "rb") as file:
+            for level, partition, size in _head(file)["blocks"]:
+                yield level, partition, file.read(size)
+
+    def state(self, task: int, batch: int) -> bytes:
+        """Its state afterwards; HeronError if that batch's file is not there."""
+        path = self.task_file(task, batch)
+        try:
+            with open(path, "rb") as file:
+                blocks = _head(file)["blocks"]
+                file.seek(sum(size for _, _, size in blocks), os.SEEK_CUR)
+                return file.read()
+        except FileNotFoundError:
+            raise HeronError(
+                f"the state of task {task} after batch {batch} is missing: {path}; is the "
+                "checkpoint folder the same on every machine?"
+            ) from None
+
+
+def identity(topology: TopologySpec) -> dict[str, Any]:
+    """What has to be the same for a checkpoint to be continued; user code may change."""
+    return {
+        "version": VERSION,
+        "topology": topology.name,
+        "components": {each.name: each.parallelism for each in topology.components},
+    }
+
+
+def difference_between(found: Mapping[str, Any], ours: Mapping[str, Any]) -> str:
+    """What another checkpoint differs in, as the end of a sentence; empty if in nothing."""
+    if found.get("version") != ours["version"]:
+        return (
+            f"was written by another version (layout {found.get('version')}, not {ours['version']})"
+        )
+    if found["topology"] != ours["topology"]:
+        return f"is of topology {found['topology']!r}, not {ours['topology']!r}"
+    theirs, here = found["components"], ours["components"]
+    if set(theirs) != set(here):
+        return f"has the components {', '.join(theirs)}, the topology {', '.join(here)}"
+    for name, parallelism in here.items():
+        if theirs[name] != parallelism:
+            return f"has {theirs[name]} tasks of {name!r}, the topology {parallelism}"
+    if list(theirs) != list(here):
+        return "has the components in another order, so other task ids"
+    return ""
+
+
+def write_whole(path: str, data: bytes) -> None:
+    """Write a file so that it is there as a whole or not at all; replaces one that is there.
+
+    HeronError in one line if the disk does not take it.
+    """
+    try:
+        replace_whole(path, [data], _beside(path))
+    except OSError as error:
+        raise _write_error(path, error) from None
+
+
+def write_once(path: str, parts: list[bytes]) -> bool:
+    """The same, but False without a change if there is one already."""
+    beside = _beside(path)
+    try:
+        write_synced(beside, parts)
+        _link(beside, path)
+        sync_folder(os.path.dirname(path))
+    except FileExistsError:
+        return False
+    except OSError as error:
+        raise _write_error(path, error) from None
+    finally:
+        remove(beside)
+    return True
+
+
+def _link(beside: str, path: str) -> None:
+    """Give a file its name; FileExistsError if there is one of that name."""
+    try:
+        os.link(beside, path)
+    except OSError as error:
+        if error.errno not in _NO_LINKS:
+            raise
+        os.rename(beside, path)
+
+
+def _beside(path: str) -> str:
+    # Not by the process id, which attempts on two machines, or in two containers, may share.
+    return f"{path}.{secrets.token_hex(BESIDE_BYTES)}.tmp"
+
+
+def _write_error(path: str, error: OSError) -> HeronError:
+    return HeronError(
+        f"cannot write {path}: {error.strerror}; nothing is lost: make room or mend it, and start "
+        "again with the same --checkpoint"
+    )
+
+
+def _parts(outcome: Outcome) -> list[bytes]:
+    head = json.dumps(
+        {
+            "facts": dict(outcome.facts),
+            "blocks": [(level, partition, len(data)) for level, partition, data in outcome.blocks],
+        }
+    ).encode()
+    return [
+        _LENGTH.pack(len(head)), head, *(data for _, _, data in outcome.blocks), outcome.state
+    ]  # fmt: skip
+
+
+def _head(file: Any) -> dict[str, Any]:
+    (length,) = _LENGTH.unpack(file.read(_LENGTH.size))
+    head: dict[str, Any] = json.loads(file.read(length))
+    return head
+
+
+def _newest(folder: str) -> int:
+    return max(_numbers(folder), default=-1)
+
+
+def _numbers(folder: str) -> list[int]:
+    names = os.listdir(folder) if os.path.isdir(folder) else []
+    return sorted(int(name) for name in names if name.isdigit())

@@ -1,0 +1,45 @@
+"""A run that is continued with another number of cores: blocks that lie in the checkpoint move.
+
+What a task sent in a batch that was not done is in its file, as blocks for the partitions that
+there were. With more or fewer cores tasks live in other partitions, where these blocks have to go.
+"""
+
+from collections.abc import Iterable, Mapping
+
+from heron_core.wire.frames import destination_of
+from heron_spark.batch_log.blocks import Block, LevelPartition, OutgoingBlocks, messages
+from heron_spark.batch_log.checkpoint_dir import CheckpointDir, Outcome
+from heron_spark.compile.plan import Plan
+
+
+def move_blocks(folder: CheckpointDir, plan: Plan, slots: int) -> None:
+    """Bring the files of the batch that is to be repeated, if there is one, into line."""
+    batch, partition_of = folder.batches_done(), plan.partition_of(slots)
+    if batch == folder.committed():
+        return
+    for task in partition_of:
+        if not folder.has(task, batch):
+            continue
+        blocks = list(folder.blocks(task, batch))
+        if any(_is_misplaced(each, partition_of) for each in blocks):
+            facts, state = folder.facts(task, batch), folder.state(task, batch)
+            folder.replace(task, batch, Outcome(facts, redistributed(blocks, partition_of), state))
+
+
+def redistributed(
+    blocks: Iterable[Block], partition_of: Mapping[int, LevelPartition]
+) -> list[Block]:
+    """The same messages as blocks for where their tasks are now."""
+    outgoing, others = OutgoingBlocks(partition_of), []
+    for each in blocks:
+        if each[0] < 0:  # rows of a DataFrame are for no task
+            others.append(each)
+            continue
+        for frames in messages(each[2]):
+            outgoing.add(frames)
+    return outgoing.take() + others
+
+
+def _is_misplaced(block: Block, partition_of: Mapping[int, LevelPartition]) -> bool:
+    level, partition, data = block
+    return any(partition_of[destination_of(each)] != (level, partition) for each in messages(data))

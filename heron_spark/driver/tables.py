@@ -1,0 +1,420 @@
+"""Spouts whose rows Spark reads: their frames become part of the query.
+
+    the table's frame ─ dealt out by the hash of a row ─ blocks ─┐
+    rate-micro-batch ─ a row for each partition of spouts ───────┴ exchange ─ level 0 …
+
+What a batch holds of a table is in Spark's log of offsets before the batch runs, so a batch that is
+repeated gets the same rows. Which task gets a row only its values decide: the same again, with
+however many cores the run is continued. Files are read by Spark's own file stream; a frame that is
+no stream is written to the checkpoint folder once, and read from there: else it might hold other
+rows the next time.
+
+A finite table is at its end when the log says that a batch brought nothing new of it.
+"""
+
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from heron_api.user_errors import format_error
+from heron_connectors.spark import frames
+from heron_connectors.tables import source as tables
+from heron_core.errors import TopologyError, UsageError
+from heron_core.topology import ComponentSpec
+from heron_core.wire.pickled import opened
+from heron_io.imports import put_on_search_path
+from heron_spark.batch_log.blocks import LevelPartition
+from heron_spark.batch_log.checkpoint_dir import CheckpointDir, write_whole
+from heron_spark.compile.plan import Plan
+from heron_spark.compile.ticks import wants_ticks
+from heron_spark.driver.connector_packages import missing_package
+from heron_spark.driver.csv_schema import (
+    as_written,
+    csv_schema,
+    folder_columns,
+    with_left_out,
+    with_misread,
+)
+from heron_spark.driver.session import first_line
+from heron_spark.worker.python_worker import BEGIN, SCHEMA, rows_of_blocks
+from heron_spark.worker.row_blocks import pack_rows
+from heronpy_compat import aliases
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+FILE_FORMATS = frozenset({"parquet", "csv", "json", "text", "orc"})
+"""What Spark's file stream reads."""
+USUAL_OPTIONS = {
+    # As the native engine has it.
+    "csv": {"header": "true", "multiLine": "true", "escape": '"'},
+}
+READ_OR_LEFT_OUT = {"columnNameOfCorruptRecord": frames.LEFT_OUT, "mode": "PERMISSIVE"}
+"""Of CSV and JSON, where the user says nothing of it: a row that cannot be read is kept as it is in
+a column, and the spout tells of it. Spark's own default makes null of what it cannot read."""
+BATCH_BYTES = str(64 * 1024 * 1024)
+"""Of files, for one batch of a table: some seconds of work; `maxBytesPerTrigger` of the options
+says otherwise."""
+FROZEN_ROWS = 100_000
+"""Of one file of a frame that is kept in the checkpoint folder."""
+DEAL = "__heronpy_task__"
+TIME = "__heronpy_time__"
+ROW_SETTINGS = {
+    # The engine's own rows are blocks of a megabyte, a table's are short: bytes bound both.
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "4096",
+    "spark.sql.execution.arrow.maxBytesPerBatch": str(16 * 1024 * 1024),
+}
+AS_TEXT = {"spark.sql.sources.partitionColumnTypeInference.enabled": "false"}
+"""Columns that folders name are texts, as they are on the native engine."""
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionRows:
+    """Makes blocks of a table's rows: a function of Arrow batches for mapInArrow.
+
+    The last two columns are the batch's time and whose a row is. A block is the task, then the rows
+    as an Arrow stream.
+    """
+
+    tasks: tuple[int, ...]
+    partitions: tuple[int, ...]
+    """Where each task runs on level 0."""
+    count: int
+    """How many partitions level 0 has: they hear by these rows, too, that a batch begins. With
+    availableNow the driving source ends before tables do."""
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        has_begun = False
+        for batch in batches:
+            *_, time, assigned = batch.columns
+            rows = batch.select(list(range(batch.num_columns - 2)))
+            if batch.num_rows and not has_begun:
+                payload, has_begun = time[0].as_py().encode(), True
+                begins = [(BEGIN, each, payload) for each in range(self.count)]
+                yield rows_of_blocks(begins, self.count)
+            for index in pc.unique(assigned).to_pylist():
+                payload = pack_rows(self.tasks[index], rows.filter(pc.equal(assigned, index)))
+                partition = self.partitions[index]
+                yield rows_of_blocks([(0, partition, payload)], partition + 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A spout's frame."""
+
+    component: ComponentSpec
+    frame: "DataFrame"
+    is_finite: bool
+    """Then it is one source of the query."""
+
+
+class Tables:
+    """The tables of a topology, the finite ones first: so their offsets are in known lines."""
+
+    def __init__(self, plan: Plan, found: Sequence[Table]) -> None:
+        self._plan = plan
+        self._tables = sorted(found, key=lambda each: not each.is_finite)
+
+    def frame(self, driving: "DataFrame | None", slots: int) -> "DataFrame":
+        """What level 0 gets: `driving` has a row for each of its partitions. Without it there is a
+        batch only where a table has something new."""
+        count = self._plan.partitions(0, slots)
+        partition_of = self._plan.partition_of(slots)
+        parts = [] if driving is None else [beginnings(driving, count)]
+        parts += [
+            _blocks(each.frame, self._tasks(each), partition_of, count) for each in self._tables
+        ]
+        rows = parts[0]
+        for each in parts[1:]:
+            rows = rows.union(each)
+        return rows.repartitionById(count, "id")
+
+    def _tasks(self, table: Table) -> tuple[int, ...]:
+        name, instances = table.component.name, self._plan.packing.instances
+        return tuple(task for task, each in instances.items() if each.component == name)
+
+    @property
+    def batch_tables(self) -> list[str]:
+        """The spouts whose frames are no streams."""
+        return [each.component.name for each in self._tables if not each.frame.isStreaming]
+
+    @property
+    def streams(self) -> list[str]:
+        """The spouts whose frames do not end."""
+        return [each.component.name for each in self._tables if not each.is_finite]
+
+    def needs_driving(self, folder: CheckpointDir) -> bool:
+        """Whether batches have to come without input; as before, where a checkpoint has begun."""
+        lines = _offsets(folder, folder.batches_done())
+        return len(lines) > len(self._tables) if lines else not self.brings_batches
+
+    @property
+    def brings_batches(self) -> bool:
+        """Whether no batch is needed but when a table has something new: all spouts are streams,
+        and no component goes by time."""
+        topology = self._plan.topology
+        ticks = wants_ticks(topology)
+        spouts = sum(each.is_spout for each in topology.components)
+        are_streams = all(each.frame.isStreaming and not each.is_finite for each in self._tables)
+        return not ticks and are_streams and spouts == len(self._tables)
+
+    def exhausted(self, folder: CheckpointDir, batch: int) -> set[int]:
+        """The tasks of finite tables of which batch `batch` brought nothing new."""
+        now, before = (_offsets(folder, each) for each in (batch, batch - 1))
+        ended = [
+            each
+            for line, each in enumerate(self._tables, 1)
+            if each.is_finite and before and now[line] == before[line]
+        ]
+        return {task for each in ended for task in self._tasks(each)}
+
+
+def _offsets(folder: CheckpointDir, batch: int) -> list[str]:
+    """A batch's line of each source, that of the driving one first; empty without such a batch."""
+    try:
+        text = Path(folder.query, "offsets", str(batch)).read_text("utf-8")
+    except FileNotFoundError:
+        return []
+    return text.splitlines()[2:]  # behind version and metadata
+
+
+def beginnings(driving: "DataFrame", count: int) -> "DataFrame":
+    """Of consecutive numbers, a row for each partition of level 0: when its batch began."""
+    from pyspark.sql import functions
+
+    mark = functions.lit(BEGIN).alias("level")
+    partition = functions.pmod(driving.value, functions.lit(count)).cast("int")
+    time = _time().cast("binary").alias("payload")
+    return driving.select(partition.alias("id"), mark, partition.alias("partition"), time)
+
+
+def _time() -> Any:
+    """When the batch began, in milliseconds as text, by which Spark's log has its number."""
+    from pyspark.sql import functions
+
+    return functions.unix_millis(functions.current_timestamp()).cast("string")
+
+
+def _blocks(
+    frame: "DataFrame",
+    tasks: tuple[int, ...],
+    partition_of: Mapping[int, LevelPartition],
+    count: int,
+) -> "DataFrame":
+    from pyspark.sql import functions
+
+    columns = [each.name for each in frame.schema.fields if _has_hash(each.dataType)]
+    chosen = functions.lit(0)
+    if columns and len(tasks) > 1:
+        values = functions.hash(*(frame[f"`{each}`"] for each in columns))
+        chosen = functions.pmod(values, functions.lit(len(tasks)))
+    rows = PartitionRows(tasks, tuple(partition_of[task][1] for task in tasks), count)
+    return frame.withColumns({TIME: _time(), DEAL: chosen}).mapInArrow(rows, SCHEMA)
+
+
+def _has_hash(kind: Any) -> bool:
+    """Whether Spark hashes values of a type: not maps, nor what has some inside."""
+    return not any(word in kind.simpleString() for word in ("map<", "variant"))
+
+
+# --- from a spout's config to its frame ----------------------------------------------------------
+
+
+def tables_of(spark: "SparkSession", plan: Plan, folder: CheckpointDir) -> Tables | None:
+    """The frames of all spouts that are fed by Spark; None if no spout is.
+
+    TopologyError with one line for a frame that cannot be had, UsageError if they are others than
+    those that the checkpoint was begun with.
+    """
+    fed = [each for each in plan.topology.components if each.config.get(frames.FED)]
+    if not fed:
+        return None
+    _search(plan.topology.search_paths)
+    found = [_table(spark, each, folder) for each in fed]
+    _claim(folder, {each.component.name: each.is_finite for each in found})
+    return Tables(plan, found)
+
+
+def tables_in_session(spark: "SparkSession", plan: Plan) -> Tables | None:
+    """The same for a DataFrame of a user's, whose checkpoint is not known yet: Spark itself looks
+    whether it has these sources. All of them are streams, or none is."""
+    fed = [each for each in plan.topology.components if each.config.get(frames.FED)]
+    return Tables(plan, [_live_table(spark, each) for each in fed]) if fed else None
+
+
+def _live_table(spark: "SparkSession", component: ComponentSpec) -> Table:
+    config = opened(component.config)
+    label = f"spout {component.name!r}"
+    try:
+        made, is_finite = _loaded(spark, config, label)
+        return Table(component, _selected(made, config), is_finite)
+    except (TopologyError, UsageError):
+        raise
+    except Exception as error:
+        raise _error_of(error, config, label) from None
+
+
+def _selected(made: "DataFrame", config: Mapping[str, Any]) -> "DataFrame":
+    """The columns that are the spout's fields, and that of rows that cannot be read."""
+    names = [*config[tables.COLUMNS], *({frames.LEFT_OUT} & set(made.columns))]
+    return made.select(*(f"`{each}`" for each in names))
+
+
+def _search(paths: Sequence[str]) -> None:
+    """The user's functions are opened here as in any instance."""
+    aliases.install()
+    put_on_search_path(paths)
+
+
+def _table(spark: "SparkSession", component: ComponentSpec, folder: CheckpointDir) -> Table:
+    config = opened(component.config)
+    label = f"spout {component.name!r}"
+    try:
+        made, is_finite = _loaded(spark, config, label)
+        made = _selected(made, config)
+        if not made.isStreaming:
+            made, is_finite = _frozen(spark, made, folder, component.name), True
+        return Table(component, made, is_finite)
+    except (TopologyError, UsageError):
+        raise
+    except Exception as error:
+        raise _error_of(error, config, label) from None
+
+
+def _error_of(error: Exception, config: Mapping[str, Any], label: str) -> TopologyError:
+    """One line for what the user's function, or Spark, has raised."""
+    if frames.FUNCTION in config and not type(error).__module__.startswith("py"):
+        return TopologyError(f"{label}: {format_error(error)}")
+    return TopologyError(f"{label}: {missing_package(str(error)) or first_line(error)}")
+
+
+def _loaded(
+    spark: "SparkSession", config: Mapping[str, Any], label: str
+) -> "tuple[DataFrame, bool]":
+    """(frame, whether it is a stream that ends)"""
+    from pyspark.sql import DataFrame
+
+    if frames.FRAME in config:
+        return _held(config[frames.FRAME], label), False
+    if frames.FUNCTION in config:
+        made = config[frames.FUNCTION](spark)
+        if not isinstance(made, DataFrame):
+            kind = type(made).__name__
+            raise TopologyError(f"{label}: its function returns a {kind}, not a DataFrame")
+        return made, False
+    kind, follow = config[frames.SPARK_FORMAT], bool(config.get(tables.FOLLOW))
+    path, schema = config.get(tables.PATH), config.get(frames.SCHEMA)
+    options = {**USUAL_OPTIONS.get(kind, {}), **config.get(frames.OPTIONS, {})}
+    if kind in FILE_FORMATS and path is not None:
+        return _of_files(spark, kind, path, schema, options), not follow
+    reader = spark.readStream if follow else spark.read
+    reader = reader.format(kind).options(**options)
+    return (reader.schema(schema) if schema else reader).load(path), False
+
+
+def _of_files(
+    spark: "SparkSession",
+    kind: str,
+    path: str,
+    schema: str | None,
+    options: Mapping[str, str],
+) -> "DataFrame":
+    """Files as a stream; of CSV and JSON with a column for rows that cannot be read."""
+    given = {each.lower() for each in options}
+    tells = kind in ("csv", "json") and not given & {each.lower() for each in READ_OR_LEFT_OUT}
+    options = {**options, **READ_OR_LEFT_OUT} if tells else options
+    is_ours = kind == "csv" and not schema and not _is_on(options.get("inferSchema"))
+    with settings(spark, AS_TEXT):
+        if is_ours:
+            schema = csv_schema(spark, path, options)
+        reader = spark.read.format(kind).options(**options)
+        found = (reader.schema(schema) if schema else reader).load(path).schema
+        folders = folder_columns(spark, path) if kind == "csv" else []
+    made = _file_stream(spark, kind, path, with_left_out(found) if tells else found, options)
+    if kind == "csv" and tells:
+        made = with_misread(made, [each for each in found.names if each not in folders][-1])
+    return as_written(made) if is_ours else made
+
+
+def _is_on(option: object) -> bool:
+    """Of an option of Spark's, which is a text."""
+    return str(option).lower() == "true"
+
+
+def _held(held: frames.HeldFrame, label: str) -> "DataFrame":
+    if held.frame is None:
+        raise TopologyError(
+            f"{label}: its DataFrame is one of the program that made it: start the topology there, "
+            "with heronpy_compat.spark.start"
+        )
+    frame: DataFrame = held.frame
+    return frame
+
+
+def _file_stream(
+    spark: "SparkSession", kind: str, path: str, schema: Any, options: Mapping[str, Any]
+) -> "DataFrame":
+    given = {each.lower() for each in options}
+    if not given & {"maxbytespertrigger", "maxfilespertrigger"}:
+        options = {**options, "maxBytesPerTrigger": BATCH_BYTES}
+    return spark.readStream.format(kind).schema(schema).options(**options).load(path)
+
+
+def _frozen(
+    spark: "SparkSession", frame: "DataFrame", folder: CheckpointDir, name: str
+) -> "DataFrame":
+    """The rows of a frame, as they were when the checkpoint was begun, as a stream."""
+    path = os.path.join(folder.path, "tables", name)
+    done = f"{path}.done"
+    if not os.path.exists(done):
+        frame.write.mode("overwrite").option("maxRecordsPerFile", FROZEN_ROWS).parquet(path)
+        write_whole(done, b"")
+    return _file_stream(spark, "parquet", path, frame.schema, {})
+
+
+def _claim(folder: CheckpointDir, ours: Mapping[str, bool]) -> None:
+    """The order of a query's sources is that of its checkpoint."""
+    path = os.path.join(folder.path, "tables.json")
+    if os.path.exists(path):
+        theirs = json.loads(Path(path).read_text("utf-8"))
+        if list(theirs.items()) != list(ours.items()):
+            raise UsageError(
+                f"checkpoint {folder.path} was begun with other tables ({_listed(theirs)}, not "
+                f"{_listed(ours)}): give another --checkpoint"
+            )
+    elif folder.batches_done() >= 0:
+        raise UsageError(
+            f"checkpoint {folder.path} was begun without the table(s) {_listed(ours)}: give "
+            "another --checkpoint"
+        )
+    else:
+        write_whole(path, json.dumps(ours).encode())
+
+
+def _listed(found: Mapping[str, bool]) -> str:
+    return ", ".join(
+        f"{name} ({'to its end' if finite else 'followed'})" for name, finite in found.items()
+    )
+
+
+@contextmanager
+def settings(spark: "SparkSession", given: Mapping[str, str]) -> Iterator[None]:
+    """The session with these settings; a query that is started meanwhile keeps them."""
+    before = {key: spark.conf.get(key, None) for key in given}
+    for key, value in given.items():
+        spark.conf.set(key, value)
+    try:
+        yield
+    finally:
+        for key, old in before.items():
+            if old is None:
+                spark.conf.unset(key)
+            else:
+                spark.conf.set(key, old)

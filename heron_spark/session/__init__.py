@@ -1,0 +1,1 @@
+"""Topologies in the session of a user's program: queries, DataFrames, data source and sink."""

@@ -1,0 +1,134 @@
+"""A SparkSession that a user's program has made: what is asked of it before a topology runs."""
+
+import os
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote, urlparse
+
+from heron_api.class_loading import load_class
+from heron_api.user_errors import format_error
+from heron_core import validation
+from heron_core.dead_letters import routed
+from heron_core.errors import TopologyError, UsageError
+from heron_core.records import replace
+from heron_core.storm_settings import settled
+from heron_core.topology import TopologySpec
+from heron_frontends.loading.topology_sources import topology_from
+from heron_spark.compile.columns import with_columns
+from heron_spark.compile.plan import Plan, compile_topology
+from heron_spark.driver.session import CURE, check_pandas, is_local, is_one_machine
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+SETTLED_SECS = 2.0
+EXECUTORS_SECS = 30.0
+"""For an executor to register; without any a level has the partitions that Spark takes then."""
+LOOK_SECS = 0.1
+CONNECT = "pyspark.sql.connect."
+
+
+def check_session(spark: Any) -> None:
+    """UsageError in one line for what is no session, a stopped one, or one of Spark Connect."""
+    if type(spark).__module__.startswith(CONNECT):
+        raise UsageError(
+            "a session of Spark Connect cannot run topologies, as its driver is another process, "
+            "which has not the topology's code: make a classic session, with "
+            "SparkSession.builder.master(...).getOrCreate()"
+        )
+    if not hasattr(spark, "sparkContext"):
+        raise UsageError(f"a SparkSession is needed here, not a {type(spark).__name__}")
+    if spark.sparkContext._jsc is None or spark.sparkContext._jsc.sc().isStopped():
+        raise UsageError(
+            "the SparkSession has been stopped: make another one with "
+            "SparkSession.builder.getOrCreate()"
+        )
+    try:
+        import pyarrow  # noqa: F401
+    except ImportError:
+        raise UsageError(f"topologies on Spark need pyarrow: {CURE}") from None
+    check_pandas()
+    _let_workers_run_this_python(spark.sparkContext)
+
+
+def _let_workers_run_this_python(context: Any) -> None:
+    """On one machine, unless the user has named one, so that they import what this program does.
+
+    PySpark takes the `python3` of PATH, which is another one where a virtual environment's Python
+    is called by its path.
+    """
+    if "PYSPARK_PYTHON" not in os.environ and is_one_machine(str(context.master)):
+        context.pythonExec = sys.executable
+
+
+def planned(source: Any, config: Mapping[str, Any] | None) -> Plan:
+    """The plan of what the user's program calls a topology, whose classes are all there.
+
+    TopologyError that names the component which cannot run.
+    """
+    loaded = topology_from(source, None, None, config or {}).with_config(config or {})
+    topology = routed(settled(loaded), os.path.abspath)
+    validation.check(topology)
+    for each in topology.components:
+        try:
+            load_class(each.class_path)
+        except Exception as error:
+            kind = "spout" if each.is_spout else "bolt"
+            raise TopologyError(
+                f"{kind} {each.name!r}: {format_error(error)}: a component's class is in the main "
+                "module or in one that this program and the executors import"
+            ) from None
+    return compile_topology(_with_search_paths(with_columns(topology)))
+
+
+def _with_search_paths(topology: TopologySpec) -> TopologySpec:
+    """What this program imports, the hosts on this machine import."""
+    prefixes = tuple({os.path.realpath(each) for each in (sys.prefix, sys.base_prefix)})
+    paths = (os.path.abspath(each) for each in sys.path)
+    ours = [
+        each
+        for each in paths
+        if os.path.isdir(each) and not os.path.realpath(each).startswith(prefixes)
+    ]
+    merged = tuple(dict.fromkeys((*topology.search_paths, *ours)))
+    return replace(topology, search_paths=merged)
+
+
+def slots_of(spark: "SparkSession") -> int:
+    """How many tasks it runs at once, once its executors have registered."""
+    context = spark.sparkContext
+    if not is_local(str(context.master)):
+        _await_executors(context)
+    return max(1, context.defaultParallelism)
+
+
+def _await_executors(context: Any) -> None:
+    scala, begun = context._jsc.sc(), time.monotonic()
+    seen, changed = 1, begun  # the driver is one
+    while time.monotonic() - begun < EXECUTORS_SECS:
+        number = int(scala.getExecutorMemoryStatus().size())
+        if number != seen:
+            seen, changed = number, time.monotonic()
+        if seen > 1 and time.monotonic() - changed >= SETTLED_SECS:
+            return
+        if seen > 1 and changed == begun:
+            return
+        time.sleep(LOOK_SECS)
+
+
+def local_path(location: str) -> str | None:
+    """The path of a checkpoint location in files; None for one in another file system."""
+    if "://" not in location and not location.startswith("file:"):
+        return os.path.abspath(location)
+    parsed = urlparse(location)
+    return unquote(parsed.path) if parsed.scheme == "file" else None
+
+
+def default_checkpoint(spark: "SparkSession", name: str) -> str | None:
+    """A folder below the session's own checkpoint location, if it has one in files."""
+    location = spark.conf.get("spark.sql.streaming.checkpointLocation", None)
+    path = local_path(location) if location else None
+    return None if path is None else str(Path(path, name))

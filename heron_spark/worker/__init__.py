@@ -1,0 +1,1 @@
+"""What runs in Spark's workers and beside them: the hosts of tasks, their rows and prints."""

@@ -1,0 +1,323 @@
+"""What Spark's Python workers run: from Spark's rows to the partition's host and back to rows.
+
+A row is (id, level, partition, payload): a block of messages (blocks.py) for a partition of a
+level; `id` is the partition of the next level that it goes to, which a block for a later level only
+passes. Level LAST is the driver: its payloads are facts as JSON.
+
+Which partition and which batch a task works for, rows of the level BEGIN say, never Spark: the
+number of a task in its stage is another one below a union or a coalesce of the user's, and a thread
+of the user's knows no batch. Each task of a level sends one such row to each partition of the next.
+"""
+
+import fcntl
+import json
+import os
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterable, Iterator, Set
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from heron_spark.batch_log.blocks import GREETING, NUMBER, Block
+from heron_spark.batch_log.checkpoint_dir import CheckpointDir
+
+SCHEMA = "id int, level int, partition int, payload binary"
+ARROW_SCHEMA = pa.schema(
+    [("id", pa.int32()), ("level", pa.int32()), ("partition", pa.int32()), ("payload", pa.binary())]
+)
+LAST = -1
+BEGIN = -2
+"""The level of rows that say that a batch begins: `partition` of the level that gets the row, with
+the time of the batch (level 0) or a Begun as payload."""
+BATCH_ID = "streaming.sql.batchId"
+START_SECS = 60.0
+"""A host imports the user's modules before it listens."""
+LOOK_AGAIN_SECS = 0.005
+HOSTS_MAX = 3
+"""So many hosts may end, one after the other, before they answer a worker."""
+DIED = "the process that holds the components died; its last words are in the worker's log"
+OPENING, CLOSING = "<<heronpy: ", " :heronpy>>"
+"""Around the one line of an error that is worth telling, in what Spark makes of it."""
+
+
+class Failed(Exception):
+    """What a host could not do; Spark repeats the task, then ends the query with this text."""
+
+    def __init__(self, line: str) -> None:
+        super().__init__(f"{OPENING}{line}{CLOSING}")
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """The batch that a task of Spark works for."""
+
+    folder: str
+    """Path of the checkpoint folder."""
+    run: str
+    batch: int
+
+    def to_bytes(self) -> bytes:
+        """As the payload of a row, which `from_bytes` reads."""
+        return json.dumps([self.folder, self.run, self.batch]).encode()
+
+    @staticmethod
+    def from_bytes(payload: bytes) -> "Begun":
+        """The inverse of `to_bytes`."""
+        return Begun(*json.loads(payload))
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """One level of a run's query: a function of Arrow batches for mapInArrow."""
+
+    folder: str
+    run: str
+    level: int
+    partitions: int
+    """How many partitions the next level has; 0 if this is the last one."""
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        from pyspark import TaskContext
+
+        context = TaskContext.get()
+        assert context is not None
+        rows, done = LevelRows(self.level, batches), set[int]()
+        while (partition := rows.next_begun(done)) is not None:
+            done.add(partition)
+            begun = self._begun(context, rows.begun[partition])
+            yield from self._work(partition, begun, rows.of(partition))
+        rows.check_empty()
+        if not done and self.level == 0 and (silent := self.silent(context)) is not None:
+            yield from self._work(*silent, ())
+
+    def _begun(self, context: Any, payload: bytes) -> Begun:
+        return self.location(context, payload) if self.level == 0 else Begun.from_bytes(payload)
+
+    def location(self, context: Any, time: bytes) -> Begun:
+        """What a task of level 0 works for. `time`: of the batch, in milliseconds as text."""
+        batch = context.getLocalProperty(BATCH_ID)
+        if batch is None:
+            raise Failed("Spark does not say which batch it runs")
+        return Begun(self.folder, self.run, int(batch))
+
+    def silent(self, context: Any) -> tuple[int, Begun] | None:
+        """What a task of level 0 works for to which the batch brought nothing, not even a row that
+        says that it begins; None: nothing. This stage is between two exchanges of ours."""
+        return context.partitionId(), self.location(context, b"")
+
+    def _work(
+        self, partition: int, begun: Begun, blocks: Iterable[Any]
+    ) -> Iterator[pa.RecordBatch]:
+        """A batch of a partition: payloads for its host, and lists of blocks that only pass."""
+        folder, batch = CheckpointDir(begun.folder), begun.batch
+        payload = begun.to_bytes()
+        if self.partitions:
+            yield self._rows([(BEGIN, each, payload) for each in range(self.partitions)])
+        with connected(folder, begun.run, partition) as host:
+            send(host, question(self.level, partition, batch))
+            for each in blocks:
+                if isinstance(each, list):
+                    yield self._rows(each)
+                else:
+                    send(host, each)
+            send(host, b"")
+            tasks = _answer(host)
+        for task in tasks:
+            for block in self.blocks(folder, task, batch):
+                yield self._rows([block])
+        yield self._rows(
+            [(LAST, 0, json.dumps(folder.facts(task, batch)).encode()) for task in tasks]
+        )
+
+    def blocks(self, folder: CheckpointDir, task: int, batch: int) -> Iterable[Block]:
+        """What a task has sent in the batch."""
+        return folder.blocks(task, batch)
+
+    def _rows(self, blocks: list[Block]) -> pa.RecordBatch:
+        return rows_of_blocks(blocks, self.partitions)
+
+
+class LevelRows:
+    """What a task of Spark gets, by the partitions of its level.
+
+    Usually there is one. Where Spark gives several to a task, they are worked for one after the
+    other: two tasks that held hosts which the other one needs would wait for ever.
+    """
+
+    PASSING = -1
+    """Instead of a partition: for a later level."""
+
+    def __init__(self, level: int, batches: Iterable[pa.RecordBatch]) -> None:
+        self.begun: dict[int, bytes] = {}
+        """partition -> payload of its first BEGIN"""
+        self._kept: dict[int, list[Any]] = {}
+        self._rows = self._read(level, batches)
+
+    def next_begun(self, done: Set[int]) -> int | None:
+        """A partition that is none of these; None if there is no other."""
+        while True:
+            for each in self.begun:
+                if each not in done:
+                    return each
+            row = next(self._rows, None)
+            if row is None:
+                return None
+            self._keep(*row)
+
+    def of(self, partition: int) -> Iterator[Any]:
+        """A partition's payloads, and lists of blocks that pass; at its end all rows are read."""
+        yield from self._kept.pop(self.PASSING, ())
+        yield from self._kept.pop(partition, ())
+        for number, item in self._rows:
+            if number in (partition, self.PASSING):
+                yield item
+            else:
+                self._keep(number, item)
+
+    def check_empty(self) -> None:
+        """Failed if there are rows of a batch that has not begun."""
+        if self._kept:
+            raise Failed(f"rows of a batch that did not begin, for {sorted(self._kept)}")
+
+    def _keep(self, number: int, item: Any) -> None:
+        if item is not None:
+            self._kept.setdefault(number, []).append(item)
+
+    def _read(self, level: int, batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, Any]]:
+        """(partition, payload), (PASSING, blocks), or (partition, None) where one begins."""
+        for rows in batches:
+            passing: list[Block] = []
+            columns = (rows.column(1).to_pylist(), rows.column(2).to_pylist(), rows.column(3))
+            for of, partition, payload in zip(*columns, strict=True):
+                if of == BEGIN:
+                    if partition not in self.begun:
+                        self.begun[partition] = payload.as_py()
+                        yield partition, None
+                elif of == level:
+                    yield partition, payload.as_buffer()
+                else:
+                    passing.append((of, partition, payload.as_py()))
+            if passing:
+                yield self.PASSING, passing
+
+
+def rows_of_blocks(blocks: list[Block], partitions: int) -> pa.RecordBatch:
+    """Rows for a next level of so many partitions; 0: behind the last one, where `id` is the
+    partition."""
+    levels, numbers, payloads = zip(*blocks, strict=True)
+    columns = [
+        pa.array([number % partitions if partitions else number for number in numbers], pa.int32()),
+        pa.array(levels, pa.int32()),
+        pa.array(numbers, pa.int32()),
+        pa.array(payloads, pa.binary()),
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=ARROW_SCHEMA)
+
+
+def question(level: int, partition: int, batch: int) -> bytes:
+    """The first block for a host: what it is to do."""
+    return json.dumps({"level": level, "partition": partition, "batch": batch}).encode()
+
+
+def send(host: socket.socket, data: Any) -> None:
+    """A block for a host, an empty one behind the last; Failed if the host is gone."""
+    try:
+        host.sendall(NUMBER.pack(len(data)))
+        if len(data):  # after the empty block the host may have answered and gone
+            host.sendall(data)
+    except OSError:
+        raise Failed(DIED) from None
+
+
+def _answer(host: socket.socket) -> list[int]:
+    """The tasks that are done; Failed with the host's reason."""
+    try:
+        with host.makefile("rb") as file:
+            head = file.read(NUMBER.size)
+            answer = json.loads(file.read(NUMBER.unpack(head)[0]))
+    except (OSError, ValueError, struct.error):
+        raise Failed(DIED) from None
+    if "error" in answer:
+        raise Failed(answer["error"])
+    tasks: list[int] = answer["tasks"]
+    return tasks
+
+
+def connected(folder: CheckpointDir, run: str, partition: int) -> socket.socket:
+    """A connection to the partition's host, which answers it from here on."""
+    for _ in range(HOSTS_MAX):
+        host = _host(folder, run, partition)
+        if _is_greeted(host):
+            return host
+        host.close()
+        print(f"partition {partition}: its process has ended, another is started", file=sys.stderr)
+    raise Failed(DIED)
+
+
+def _is_greeted(host: socket.socket) -> bool:
+    """Waits for its turn; False if the host has ended before: nothing is lost then."""
+    try:
+        return host.recv(1) == GREETING
+    except ConnectionError:
+        return False
+
+
+def _host(folder: CheckpointDir, run: str, partition: int) -> socket.socket:
+    """A connection to the partition's host, which is started if there is none."""
+    sockets_folder = os.path.join(tempfile.gettempdir(), f"heronpy-spark-{os.getuid()}-{run}")
+    os.makedirs(sockets_folder, mode=0o700, exist_ok=True)
+    if os.stat(sockets_folder).st_uid != os.getuid():
+        raise Failed(f"{sockets_folder} belongs to another user")
+    daemon = os.getppid()
+    address = os.path.join(sockets_folder, f"{daemon}-{partition}")
+    with open(f"{address}.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        host = _try(address)
+        return _started(folder, run, address, daemon) if host is None else host
+
+
+def _try(address: str) -> socket.socket | None:
+    connection = socket.socket(socket.AF_UNIX)
+    try:
+        connection.connect(address)
+    except (FileNotFoundError, ConnectionRefusedError):
+        connection.close()
+        return None
+    return connection
+
+
+def _started(folder: CheckpointDir, run: str, address: str, daemon: int) -> socket.socket:
+    if os.path.exists(address):
+        os.unlink(address)
+    process = subprocess.Popen(
+        [
+            sys.executable,
+            "-P",
+            "-m",
+            "heron_spark.worker.task_host",
+            folder.path,
+            run,
+            address,
+            str(daemon),
+        ],
+        stdin=subprocess.DEVNULL,
+        stdout=2,
+        start_new_session=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "PYTHONUNBUFFERED": "1"},
+    )
+    deadline = time.monotonic() + START_SECS
+    while time.monotonic() < deadline and process.poll() is None:
+        host = _try(address)
+        if host is not None:
+            return host
+        time.sleep(LOOK_AGAIN_SECS)
+    raise Failed(
+        "the process that holds the components does not start "
+        f"(exit code {process.poll()}); its last words are in the worker's log"
+    )

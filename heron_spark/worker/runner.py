@@ -1,0 +1,327 @@
+"""One live task: the engine's own instance, fed batch by batch.
+
+Nothing is tracked: a batch is done as a whole or again as a whole. A spout hears `ack` for what it
+emitted when the next batch begins, since that says that this one is done everywhere.
+"""
+
+import logging
+import os
+import time
+from collections.abc import Callable, Iterable, Set
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any
+
+from heron_api.incarnation import Incarnation
+from heron_api.state.component_state import ComponentState
+from heron_api.user_errors import format_error
+from heron_core.errors import ComponentError
+from heron_core.instance_report import to_wire
+from heron_core.wire.frames import Frames
+from heron_frontends.adapters.construct import construct
+from heron_instance.control_core import Identity
+from heron_instance.core import InstanceCore
+from heron_instance.input.bolt import BoltDriver
+from heron_instance.input.spout import SpoutDriver
+from heron_instance.runtime.environment import Environment
+from heron_instance.runtime.factory import incarnation_number
+from heron_instance.shared_state import SharedState
+from heron_spark.batch_log.blocks import LevelPartition, OutgoingBlocks
+from heron_spark.batch_log.checkpoint_dir import Outcome
+from heron_spark.compile.plan import Plan
+from heron_spark.worker.callback_queue import CallbackQueue
+from heron_spark.worker.frame_sink import FrameSink
+from heron_spark.worker.passed_watermarks import PassedWatermarks, is_watermark
+from heron_spark.worker.printing import Lines, Printed
+from heron_spark.worker.state_snapshot import METRIC, StateSnapshot
+
+NEVER_RAN = -1
+NOT_REPEATED = Incarnation()
+IDLE_WAIT_SECS = 30.0
+"""How long a batch waits for a component that works on in threads; Storm's message timeout."""
+LOOK_AGAIN_SECS = 0.001
+_ENGINE_CALLS = (
+    "emit", "emit_batch", "ack", "fail", "finish", "emit_watermark", "call_soon", "call_later",
+)  # fmt: skip
+"""Attributes of a component that are the engine's, and no part of its state."""
+
+
+@dataclass(slots=True)
+class Marks:
+    """Counters at the beginning of a batch."""
+
+    executed: int = 0
+    sent: int = 0
+    errors: int = 0
+    acked: int = 0
+    given_up: int = 0
+    began: float = field(default_factory=time.monotonic)
+
+
+class Runner:
+    """One task of a topology in this process."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        task: int,
+        partition_of: dict[int, LevelPartition],
+        printed: Printed,
+        incarnation: Incarnation = NOT_REPEATED,
+    ) -> None:
+        instance_plan = plan.packing.instances[task]
+        self.task = task
+        self.component = instance_plan.component
+        self.label = f"{instance_plan.component}[{instance_plan.index}]"
+        self.batch = NEVER_RAN
+        """The newest batch that this copy of the component has done."""
+        self._incarnation = incarnation
+        self._printed = printed
+        self._lines = printed.lines = Lines()
+        self._log = logging.getLogger(self.label)
+        self._callbacks = CallbackQueue(time.monotonic)
+        self._outgoing = OutgoingBlocks(partition_of)
+        self._watermarks = PassedWatermarks(plan, task)
+        self._unacked: list[Any] = []
+        self._behind = plan.topology.components_behind(self.component)
+        self._own_ack: Callable[[Any], None] | None = None
+        self._usual: set[str] = set()
+        self._marks = Marks()
+        try:
+            self._core = self._made_core(plan)
+        except ComponentError:
+            raise
+        except (Exception, SystemExit) as error:
+            raise ComponentError(f"{self.label}: {format_error(error)}") from error
+        self._instance = self._core.instance
+        self.driver = self._core.driver
+        if isinstance(self.driver, SpoutDriver) and self._instance.adapter.coroutines:
+            self._instance.adapter.coroutines.is_patient = True
+        self._memory = self._made_memory()
+        self.driver.begin(True, time.monotonic())
+
+    def _made_core(self, plan: Plan) -> InstanceCore:
+        environment = Environment(
+            time.monotonic,
+            Random(),
+            self._send,
+            lambda: None,
+            self._log,
+            self._callbacks.soon,
+            self._callbacks.later,
+            self._construct,
+            incarnation=self._incarnation,
+        )
+        identity = Identity(self.task, incarnation_number(), os.getpid())
+        return InstanceCore(plan.topology, plan.packing, identity, environment, SharedState())
+
+    def _send(self, messages: Iterable[Frames]) -> None:
+        for each in messages:
+            if is_watermark(each):
+                self._watermarks.take(each)
+            else:
+                self._outgoing.add(each)
+
+    def _construct(self, spec: Any, delegate: Any) -> Any:
+        adapter: Any = construct(spec, delegate)
+        component = adapter.driven_object
+        self._delegate = delegate
+        self._usual = set(vars(component))
+        if spec.is_spout:
+            # Without tracking the driver acks at once; here that waits until the batch is done.
+            self._own_ack = adapter.ack
+            self._note_ack = self._unacked.append
+            component.ack = self._note_ack
+        return adapter
+
+    def _made_memory(self) -> StateSnapshot:
+        instance, driver, delegate = self._instance, self.driver, self._delegate
+        engine = {
+            "core": driver,
+            "outbox": driver.outbox,
+            "collector": driver.collector,  # type: ignore[attr-defined]
+            "context": instance.context,
+            "config": instance.context.get_cluster_config(),
+            "hooks": instance.hooks,
+            "runner": self,
+            "coroutines": instance.adapter.coroutines,
+            "state": instance.state,
+        }
+        if isinstance(instance.state, ComponentState):
+            named = instance.state.named
+            engine["timers"] = named.timers
+            engine |= {f"state.{name}": each for name, each in named.handed_out.items()}
+        metrics = instance.context.metrics.items()
+        engine |= {f"{METRIC}{name}": metric for name, (metric, _) in metrics}
+        for owner, source in (("delegate", delegate), ("component", instance.component)):
+            for name in _ENGINE_CALLS:
+                if name in vars(source):
+                    engine[f"{owner}.{name}"] = vars(source)[name]
+        parts = {name: each for name, each in engine.items() if each is not None}
+        parts["delegate"] = delegate
+        return StateSnapshot(instance.component, parts, self._usual, self._log.warning)
+
+    def restore(self, batch: int, state: bytes) -> None:
+        """Be what the task was after `batch`."""
+        try:
+            extra = self._memory.restore(state)
+        except Exception as error:
+            raise ComponentError(
+                f"{self.label}: its state after batch {batch} does not fit its class any more: "
+                f"{format_error(error)}; start from scratch with another checkpoint"
+            ) from error
+        self._unacked[:] = extra["unacked"]
+        if "state" in extra:  # not in one that was saved before there were keyed states
+            self._instance.state.restore(extra["state"])
+        before = [extra.get("watermark_ms"), False]  # as it was saved once
+        self._watermarks.restore(extra.get("watermarks", before))
+        if isinstance(self.driver, SpoutDriver):
+            self.driver.finished = extra["finished"]
+        self.batch = batch
+
+    # --- one batch -----------------------------------------------------------------------------
+
+    def begin(self, batch: int, gave_up: Set[str] = frozenset()) -> None:
+        """A batch begins: the one before is done everywhere. `gave_up`: the bolts that gave up
+        tuples of it."""
+        self._printed.lines = self._lines
+        self._instance.adapter.begin_batch(batch)
+        metrics = self.driver.metrics
+        self._marks = Marks(metrics.executed, self.driver.outbox.deliveries, metrics.errors)
+        self._marks.given_up = self._given_up
+        behind = sorted(gave_up & self._behind)
+        if behind and self._unacked:
+            self._leave_without_ack(behind)
+        self._ack()
+        self._callbacks.run()
+
+    def _ack(self) -> None:
+        if self._own_ack is None:
+            return
+        done, self._unacked[:] = list(self._unacked), []
+        for tup_id in done:
+            try:
+                self._own_ack(tup_id)
+            except Exception:
+                self.driver.user_raised(f"ack({tup_id!r})")
+        self._marks.acked = len(done)
+
+    def _leave_without_ack(self, gave_up: list[str]) -> None:
+        """It is not known which tuples led to those that were given up: none of the batch is acked,
+        as natively with EFFECTIVELY_ONCE."""
+        number = len(self._unacked)
+        self._unacked.clear()
+        self.driver.record_error(
+            "tuples get no ack",
+            f"{', '.join(gave_up)} gave up tuples of the previous batch. The spout tuples behind"
+            f" them are unknown, so the {number} tuples that this spout emitted in it get no ack",
+        )
+
+    @property
+    def _given_up(self) -> int:
+        """Tuples that a bolt has failed, or whose processing has raised."""
+        return self.driver.given_up if isinstance(self.driver, BoltDriver) else 0
+
+    @property
+    def made(self) -> int:
+        """Deliveries that this batch has so far."""
+        return self.driver.outbox.deliveries - self._marks.sent
+
+    def deliver(self, frames: Frames) -> None:
+        """Run a bolt on the tuples of one message."""
+        self._printed.lines = self._lines
+        self.driver.deliver(frames)
+
+    def take_rows(self, rows: Any) -> None:
+        """Let a spout emit rows that Spark has read for it; each that Spark could not read is an
+        error outside of a tuple, as it is where the spout reads."""
+        self._printed.lines = self._lines
+        for error in self._instance.component.take_rows(rows):
+            try:
+                raise error
+            except ComponentError:
+                self.driver.user_raised("next_tuple")
+        self.driver.outbox.flush_if_full()
+
+    @property
+    def finished(self) -> bool:
+        """Whether it is a spout that has no more to emit."""
+        return isinstance(self.driver, SpoutDriver) and self.driver.finished
+
+    def turn(self, secs: float) -> bool:
+        """Let a spout emit for so long, or by one call for 0; whether it did."""
+        assert isinstance(self.driver, SpoutDriver)
+        self._printed.lines = self._lines
+        return self.driver.turn(time.monotonic() + secs) if secs else self.driver.call_once()
+
+    def end(self, batch: int, last_words: bool) -> Outcome:
+        """The batch is over; its outcome."""
+        self._printed.lines = self._lines
+        driver = self.driver
+        self._wait_until_idle()
+        if isinstance(driver, BoltDriver):
+            driver.tick(time.monotonic())
+            if last_words:
+                driver.finish()
+        driver.flush()
+        self._instance.adapter.end_batch()  # what it raises makes the batch come again
+        self._instance.adapter.pre_save(str(batch))
+        finished = self.finished or last_words
+        state = self._memory.save(
+            {
+                "unacked": list(self._unacked),
+                "finished": finished,
+                "state": self._instance.state.snapshot(),
+                "watermarks": self._watermarks.state,
+            }
+        )
+        self.batch = batch
+        self._outgoing.add_all(self._watermarks.messages())
+        blocks = self._outgoing.take()
+        if isinstance(self._instance.component, FrameSink):
+            blocks += self._instance.component.take_blocks()
+        return Outcome(self._facts(finished, len(state)), blocks, state)
+
+    def _wait_until_idle(self) -> None:
+        """Until nothing is in the works of a component's own threads."""
+        self._callbacks.run()
+        driver = self.driver
+        self._finish_coroutines()
+        deadline = time.monotonic() + IDLE_WAIT_SECS
+        while isinstance(driver, BoltDriver) and not driver.component_is_idle:
+            if time.monotonic() > deadline:
+                self._log.warning("still at work after %.0f s: the batch goes on", IDLE_WAIT_SECS)
+                return
+            time.sleep(LOOK_AGAIN_SECS)
+            self._callbacks.run()
+
+    def _finish_coroutines(self) -> None:
+        """Each has a limit of its own (topology.async.timeout.ms)."""
+        driver, adapter = self.driver, self._instance.adapter
+        while driver.works_on and adapter.coroutines and not driver.component_is_idle:
+            driver.work_on(time.monotonic())
+            adapter.coroutines.wait(IDLE_WAIT_SECS, {})
+            driver.work_on(time.monotonic())
+
+    def _facts(self, finished: bool, state_bytes: int) -> dict[str, Any]:
+        metrics, marks = self.driver.metrics, self._marks
+        return {
+            "task": self.task,
+            "component": self.component,
+            "label": self.label,
+            "spout": isinstance(self.driver, SpoutDriver),
+            "executed": metrics.executed - marks.executed,
+            "emitted": self.driver.outbox.deliveries - marks.sent,
+            "errors": metrics.errors - marks.errors,
+            "failed": self._given_up - marks.given_up,
+            "acked": marks.acked,
+            "secs": round(time.monotonic() - marks.began, 6),
+            "state_bytes": state_bytes,
+            "finished": finished,
+            "statistics": to_wire(self._core.control.report(time.monotonic())),
+            "printed": [f"{self.label} | {line}" for line in self._lines.take()],
+        }
+
+    def close(self) -> None:
+        """The last calls of user code."""
+        self._core.close_component()

@@ -1,0 +1,97 @@
+"""Browsers that log in at an issuer: logins that have begun, and sessions. In memory alone, so a
+service that is started again asks once more; the issuer usually knows the browser and asks nobody.
+"""
+
+import secrets
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from heron_tracker.auth.access import Role
+
+LOGINS_MAX = 1000
+"""That have begun and are not over: anybody may begin one."""
+LOGIN_SECS = 600.0
+"""For typing a password and a second factor."""
+SESSIONS_MAX = 10_000
+SESSION_SECS = 12 * 3600.0
+"""A day's work; what the issuer says of somebody later on is not known before the next login."""
+RANDOM_BYTES = 32
+"""Of what nobody may guess."""
+
+
+@dataclass(frozen=True, slots=True)
+class Login:
+    """One that has begun: what the issuer's answer has to fit."""
+
+    verifier: str
+    """Of PKCE: whoever reads the code on its way cannot use it without."""
+    nonce: str
+    """In the token that the issuer makes of this login and of no other."""
+    redirect_uri: str
+    leads_to: str
+    """The page that the browser wanted."""
+
+
+Value = TypeVar("Value")
+
+
+class _Kept(Generic[Value]):
+    """Values under keys that cannot be guessed, for so long, and the newest of them."""
+
+    def __init__(self, secs: float, most: int) -> None:
+        self._secs = secs
+        self._most = most
+        self._values: dict[str, tuple[float, Value]] = {}
+
+    def add(self, value: Value, now: float) -> str:
+        key = secrets.token_urlsafe(RANDOM_BYTES)
+        while len(self._values) >= self._most:
+            del self._values[next(iter(self._values))]
+        self._values[key] = (now + self._secs, value)
+        return key
+
+    def get(self, key: str, now: float) -> Value | None:
+        until, value = self._values.get(key, (0.0, None))
+        return value if now < until else None
+
+    def remove(self, key: str) -> None:
+        self._values.pop(key, None)
+
+
+class Sessions:
+    """Of one service. From any thread."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._logins = _Kept[Login](LOGIN_SECS, LOGINS_MAX)
+        self._sessions = _Kept[Role](SESSION_SECS, SESSIONS_MAX)
+
+    def begin(self, login: Login) -> str:
+        """What the issuer sends back with its answer (`state`)."""
+        with self._lock:
+            return self._logins.add(login, self._clock())
+
+    def take(self, state: str) -> Login | None:
+        """The login of that state, once; None for none, or one that took too long."""
+        with self._lock:
+            found = self._logins.get(state, self._clock())
+            self._logins.remove(state)
+            return found
+
+    def open(self, role: Role) -> str:
+        """A session's credential."""
+        with self._lock:
+            return self._sessions.add(role, self._clock())
+
+    def role_of(self, credential: str) -> Role | None:
+        """Whose session it is; None for none, or one that is over."""
+        with self._lock:
+            return self._sessions.get(credential, self._clock())
+
+    def close(self, credential: str) -> None:
+        """End a session."""
+        with self._lock:
+            self._sessions.remove(credential)

@@ -1,0 +1,253 @@
+"""Metrics as Heron's tracker tells them: the newest, their timelines, exceptions."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from heron_core.instance_series import SERIES, values_of
+from heron_core.stats import InstanceStats
+from heron_core.topology_events import BAD_KINDS
+from heron_tracker.envelope import BadRequest, NotFound
+from heron_tracker.heron_api.plans import instance_id, instance_ids
+from heron_tracker.heron_api.query import Timeline
+from heron_tracker.model.history import Point, timelines, totals
+from heron_tracker.model.snapshot import TopologySnapshot
+
+Json = dict[str, Any]
+ALL_TIME = -1
+"""Heron's interval for everything since the start."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a request is about; all of a kind where it names none."""
+
+    component: str
+    metrics: Sequence[str] = ()
+    instances: Sequence[str] = ()
+
+
+def check_component(snapshot: TopologySnapshot, component: str) -> None:
+    """NotFound, with those there are, for a component that the topology has not."""
+    known = [each.name for each in snapshot.spec.components] if snapshot.spec else []
+    if component not in known:
+        listed = ", ".join(known) or "none is known"
+        raise NotFound(f"{snapshot.name} has no component {component!r:.100} (it has: {listed})")
+
+
+def series_of(snapshot: TopologySnapshot, component: str, metric: str) -> str | None:
+    """The series behind a metric's name. Heron's names may end in a stream, "__emit-count/default":
+    they are that of the whole where the component has no other stream (else see `_of_stream`)."""
+    name, slash, stream = metric.partition("/")
+    if name not in SERIES:
+        return None
+    spec = snapshot.spec.by_name.get(component) if snapshot.spec else None
+    if not slash or spec is None:
+        return name
+    outputs = [each.name for each in spec.outputs]
+    inputs = [f"{each.component}/{each.stream}" for each in spec.inputs]
+    return name if [stream] in (outputs, inputs) else None
+
+
+def rows_of(snapshot: TopologySnapshot, wanted: Wanted) -> list[InstanceStats]:
+    """The instances that are wanted, by Heron's id or by ours, component[index]."""
+    names = set(wanted.instances)
+    return [
+        each
+        for each in snapshot.instances
+        if each.component == wanted.component
+        and (not names or each.instance in names or _heron_id(each) in names)
+    ]
+
+
+def _heron_id(instance: InstanceStats) -> str:
+    return instance_id(instance.container, instance.component, instance.task)
+
+
+def component_metrics(
+    snapshot: TopologySnapshot, wanted: Wanted, interval: int, recent: Sequence[Point], at: float
+) -> Json:
+    """metric -> instance -> its value as text: since its process began, or over the last `interval`
+    seconds, for which `recent` are the points of the history."""
+    check_component(snapshot, wanted.component)
+    rows = rows_of(snapshot, wanted)
+    found: dict[str, dict[str, str]] = {}
+    for metric in wanted.metrics or SERIES:
+        series = series_of(snapshot, wanted.component, metric)
+        if series is not None:
+            found[metric] = _values(rows, series, interval, recent, at)
+        elif wanted.metrics:
+            since_start = _of_stream(rows, metric) if interval <= 0 else {}
+            found.update({metric: since_start} if since_start else _user_metric(rows, metric))
+    if not wanted.metrics:
+        for metric in _stream_metrics(rows) if interval <= 0 else ():
+            found[metric] = _of_stream(rows, metric)
+        for name in {name for each in rows for name in each.user}:
+            found.update(_user_metric(rows, name))
+    return {"interval": interval, "component": wanted.component, "metrics": found}
+
+
+def _counts_of(row: InstanceStats) -> dict[str, int]:
+    """What is counted by stream, by Heron's names; the history does not have it."""
+    return {
+        **{f"__emit-count/{stream}": number for stream, number in row.emitted_by_stream.items()},
+        **{f"__execute-count/{name}": number for name, number in row.executed_by_input.items()},
+    }
+
+
+def _stream_metrics(rows: Sequence[InstanceStats]) -> list[str]:
+    return sorted({name for each in rows for name in _counts_of(each)})
+
+
+def _of_stream(rows: Sequence[InstanceStats], metric: str) -> dict[str, str]:
+    """Heron's id of an instance -> its count of one stream since its process began."""
+    counts = {_heron_id(each): _counts_of(each) for each in rows}
+    return {name: str(each[metric]) for name, each in counts.items() if metric in each}
+
+
+def _values(
+    rows: Sequence[InstanceStats], series: str, interval: int, recent: Sequence[Point], at: float
+) -> dict[str, str]:
+    if interval <= 0 or not SERIES[series].counts:
+        return {_heron_id(each): _text(values_of(each)[series]) for each in rows}
+    added = totals(recent, series, at - interval)
+    return {_heron_id(each): _text(added.get(each.task, 0.0)) for each in rows}
+
+
+def _user_metric(rows: Sequence[InstanceStats], metric: str) -> dict[str, dict[str, str]]:
+    """A metric that user code registered; each key of one with several is one of its own."""
+    found: dict[str, dict[str, str]] = {}
+    for each in rows:
+        name, _, key = metric.partition("/")
+        value = each.user.get(metric, each.user.get(name))
+        several = value if isinstance(value, Mapping) else {"": value}
+        for part, number in several.items():
+            if isinstance(number, int | float) and key in ("", str(part)):
+                full = f"{name}/{part}" if part != "" else metric
+                text = _text(number) if isinstance(number, float) else str(number)
+                found.setdefault(full, {})[_heron_id(each)] = text
+    return found
+
+
+def _text(value: float) -> str:
+    """Whole numbers without a point, as Heron's counts are."""
+    return str(int(value)) if value.is_integer() else str(value)
+
+
+def timeline_of(
+    snapshot: TopologySnapshot,
+    component: str,
+    metric: str,
+    points: Sequence[Point],
+    start: int,
+    end: int,
+) -> dict[str, dict[int, float]]:
+    """Heron's id of an instance -> its timeline by minutes; empty for a metric without history."""
+    series = series_of(snapshot, component, metric)
+    if series is None:
+        return {}
+    ids = instance_ids(snapshot)
+    found = timelines(points, series, start, end)
+    return {ids.get(task, f"task {task}"): values for task, values in sorted(found.items())}
+
+
+def chosen(
+    found: Mapping[str, Mapping[int, float]], wanted: Wanted, snapshot: TopologySnapshot
+) -> dict[str, dict[int, float]]:
+    """Those of the wanted instances."""
+    rows = {_heron_id(each) for each in rows_of(snapshot, wanted)}
+    names = rows | set(wanted.instances)
+    return {
+        name: dict(values)
+        for name, values in found.items()
+        if not wanted.instances or name in names
+    }
+
+
+def query_timelines(found: Mapping[str, Mapping[int, float]]) -> list[Timeline]:
+    """As the query language takes them."""
+    return [Timeline(name, dict(values)) for name, values in found.items()]
+
+
+def check_interval(start: int, end: int, most_secs: int) -> None:
+    """BadRequest for a time that ends before it begins, or is longer than the history."""
+    if start > end:
+        raise BadRequest("starttime is greater than endtime")
+    if start < 0 or end - start > most_secs:
+        raise BadRequest(f"starttime and endtime are at most {most_secs} s apart, since 1970")
+
+
+def exceptions(snapshot: TopologySnapshot, wanted: Wanted, first: str, last: str) -> list[Json]:
+    """What went wrong in a component: its last traceback, instances that cannot start, crashes.
+    `first` and `last`: when tracebacks of it were seen, as far as the history goes back."""
+    check_component(snapshot, wanted.component)
+    found: list[Json] = []
+    component = snapshot.components.get(wanted.component)
+    rows = rows_of(snapshot, wanted)
+    if component is not None and component.last_error:
+        failing = [each for each in rows if each.errors] or rows
+        trace = component.last_error
+        found += [_exception(snapshot, x, trace, str(x.errors), first, last) for x in failing]
+    errors = snapshot.stats.errors if snapshot.stats is not None else {}
+    found += [
+        _exception(snapshot, each, errors[each.task], "1", "", "")
+        for each in rows
+        if each.task in errors
+    ]
+    return found + _crashes(snapshot, rows)
+
+
+def _crashes(snapshot: TopologySnapshot, rows: Sequence[InstanceStats]) -> list[Json]:
+    by_task = {each.task: each for each in rows}
+    events = snapshot.stats.events if snapshot.stats is not None else ()
+    return [
+        _exception(
+            snapshot, by_task[each.task], f"{each.kind}: {each.what}", "1", str(int(each.at)),
+            str(int(each.at)), each.why,
+        )
+        for each in events
+        if each.task in by_task and each.kind in BAD_KINDS
+    ]  # fmt: skip
+
+
+def _exception(
+    snapshot: TopologySnapshot,
+    instance: InstanceStats,
+    trace: str,
+    count: str,
+    first: str,
+    last: str,
+    logging: str = "",
+) -> Json:
+    return {
+        "hostname": snapshot.host_of(instance.container),
+        "instance_id": _heron_id(instance),
+        "stack_trace": trace,
+        "stacktrace": trace,
+        "lasttime": last,
+        "firsttime": first,
+        "count": count,
+        "logging": logging,
+    }
+
+
+def exception_summary(found: Sequence[Json]) -> list[Json]:
+    """One for each kind of error."""
+    kinds: dict[str, list[Json]] = {}
+    for each in found:
+        kinds.setdefault(_kind(each["stack_trace"]), []).append(each)
+    return [
+        {
+            "class_name": kind,
+            "lasttime": max(each["lasttime"] for each in every),
+            "firsttime": min(each["firsttime"] for each in every),
+            "count": str(sum(int(each["count"]) for each in every)),
+        }
+        for kind, every in kinds.items()
+    ]
+
+
+def _kind(trace: str) -> str:
+    """The class of the error: what stands before the colon in the last line of a traceback."""
+    lines = trace.strip().splitlines()
+    return lines[-1].partition(":")[0].strip() if lines else ""

@@ -1,0 +1,136 @@
+"""Which topologies there are, whose master is due to be asked, and the newest answer of each.
+
+Pure: the clock is an argument. The threads of collector.py ask; requests only read what is here,
+so their number changes nothing for a master, and none of them waits for one.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from heron_core.records import replace
+from heron_tracker.model.problems import Problem, problems
+from heron_tracker.model.snapshot import TopologySnapshot
+from heron_tracker.options import Options
+
+
+@dataclass(slots=True)
+class Tracked:
+    """One topology."""
+
+    due: float
+    """When its master is to be asked next; seconds of a monotonic clock, as all times here."""
+    asking: bool = False
+    watched_until: float = 0.0
+    unanswered: int = 0
+    """Questions in a row that the master has not answered."""
+    snapshot: TopologySnapshot | None = None
+    since: dict[tuple[str, str], float] = field(default_factory=dict)
+    """(kind, subject) of a problem -> when it was first seen, in seconds since 1970."""
+    problems: tuple[Problem, ...] = ()
+
+
+class Tracker:
+    """All of them."""
+
+    def __init__(self, options: Options) -> None:
+        self._options = options
+        self._tracked: dict[str, Tracked] = {}
+
+    def found(self, names: Iterable[str], now: float) -> list[str]:
+        """The state store has these topologies; those that have gone since the last look."""
+        there = set(names)
+        gone = sorted(self._tracked.keys() - there)
+        for name in gone:
+            del self._tracked[name]
+        for name in sorted(there - self._tracked.keys()):
+            self._tracked[name] = Tracked(due=now)
+        return gone
+
+    def due(self, now: float) -> list[str]:
+        """The topologies to be asked about now, who was due first before the others; each of them
+        counts as being asked until `answered`."""
+        pause_secs = self._watched_pause_secs(now)
+        late = [
+            (each.due, name)
+            for name, each in self._tracked.items()
+            if not each.asking and self._due(each, now, pause_secs) <= now
+        ]
+        names = [name for _, name in sorted(late)]
+        for name in names:
+            self._tracked[name].asking = True
+        return names
+
+    def _watched_pause_secs(self, now: float) -> float:
+        """Between two questions about a topology that somebody looks at."""
+        watched = sum(now < each.watched_until for each in self._tracked.values())
+        pause_secs = max(self._options.watched_secs, watched / self._options.watched_per_sec_max)
+        return min(pause_secs, self._options.idle_secs)
+
+    def _due(self, tracked: Tracked, now: float, watched_pause_secs: float) -> float:
+        """One that somebody has begun to look at is not left to the slow pace."""
+        if now >= tracked.watched_until or tracked.unanswered:
+            return tracked.due
+        return min(tracked.due, tracked.due - self._options.idle_secs + watched_pause_secs)
+
+    def answered(self, snapshot: TopologySnapshot, now: float, at: float) -> None:
+        """What was found of a topology at `at`, in seconds since 1970."""
+        tracked = self._tracked.get(snapshot.name)
+        if tracked is None:  # gone meanwhile
+            return
+        tracked.asking = False
+        tracked.unanswered = 0 if snapshot.stats is not None else tracked.unanswered + 1
+        tracked.due = now + self._pause_secs(tracked.unanswered)
+        tracked.snapshot = self._with_last_numbers(snapshot, tracked.snapshot, at)
+        self._take_problems(tracked, at)
+
+    def _pause_secs(self, unanswered: int) -> float:
+        """Until the next question."""
+        if not unanswered:
+            return self._options.idle_secs
+        doubled = self._options.watched_secs * 2.0 ** min(unanswered - 1, 10)
+        return min(doubled, self._options.unanswered_secs_max)
+
+    def _with_last_numbers(
+        self, snapshot: TopologySnapshot, former: TopologySnapshot | None, at: float
+    ) -> TopologySnapshot:
+        """A master that misses a question is no reason for empty pages; one that is another run's
+        is."""
+        if snapshot.stats is not None or former is None or former.stats is None:
+            return snapshot
+        is_fresh = at - former.stats_at <= self._options.stale_secs
+        if not is_fresh or snapshot.id != former.id:
+            return snapshot
+        return replace(snapshot, stats=former.stats, stats_at=former.stats_at)
+
+    def _take_problems(self, tracked: Tracked, at: float) -> None:
+        stats = tracked.snapshot.stats if tracked.snapshot is not None else None
+        found = problems(stats, at) if stats is not None else ()
+        tracked.since = {each.key: tracked.since.get(each.key, at) for each in found}
+        tracked.problems = found
+
+    def watch(self, name: str, now: float) -> None:
+        """Somebody looks at a topology."""
+        if name in self._tracked:
+            self._tracked[name].watched_until = now + self._options.watched_for_secs
+
+    def snapshots(self) -> list[TopologySnapshot]:
+        """The newest of each topology, by name."""
+        newest = (self._tracked[name].snapshot for name in sorted(self._tracked))
+        return [each for each in newest if each is not None]
+
+    def snapshot(self, name: str) -> TopologySnapshot | None:
+        """The newest of one; None if there is no such topology, or nothing is known of it yet."""
+        tracked = self._tracked.get(name)
+        return None if tracked is None else tracked.snapshot
+
+    def problems(self, name: str) -> list[tuple[Problem, float]]:
+        """What is wrong with a topology, the worst first, each with the time since when."""
+        tracked = self._tracked.get(name)
+        if tracked is None:
+            return []
+        return [(each, tracked.since[each.key]) for each in tracked.problems]
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether something is known of every topology."""
+        return all(each.snapshot is not None for each in self._tracked.values())

@@ -1,0 +1,128 @@
+"""Looks at one topology: its nodes in the state store, and the stats of its master."""
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import zmq
+
+from heron_core.errors import HeronError, StateStoreError
+from heron_core.records import replace
+from heron_core.state_tree import (
+    execution_path,
+    keys_path,
+    master_path,
+    packing_path,
+    physical_path,
+    scheduler_path,
+    topology_path,
+)
+from heron_core.stats import EVERY_COMPONENT
+from heron_engine.scheduler.registration import is_alive
+from heron_io.master_client import MasterClient
+from heron_io.state_store.protocol import StateStore
+from heron_tracker.model.snapshot import Nodes, TopologySnapshot, snapshot_of
+
+
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """To a master, at the address that it had."""
+
+    master: Any
+    keys: Any
+    client: MasterClient
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    """A topology that has gone and come again may be asked about twice at once."""
+
+
+class Reader:
+    """All topologies of one state store. A topology is looked at by one thread at a time, several
+    topologies at once."""
+
+    def __init__(
+        self, store: StateStore, answer_secs: float, calendar: Callable[[], float] = time.time
+    ) -> None:
+        self._store = store
+        self._answer_secs = answer_secs
+        self._calendar = calendar
+        self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+        self._connections: dict[str, Connection] = {}
+        self._lock = threading.Lock()
+
+    def find(self) -> list[str]:
+        """The topologies that there are."""
+        return self._store.children("/topologies")
+
+    def look(self, name: str) -> TopologySnapshot:
+        """What is known of one; without stats, and with the reason, if its master does not say."""
+        nodes = Nodes(
+            topology=self._get(topology_path(name)),
+            packing=self._get(packing_path(name)),
+            physical=self._get(physical_path(name)),
+            execution=self._get(execution_path(name)),
+            scheduler=self._get(scheduler_path(name)),
+            master=self._get(master_path(name)),
+        )
+        snapshot = snapshot_of(name, nodes, is_alive(nodes.scheduler))
+        if nodes.master is None:
+            return _with_trouble(snapshot, "it has no topology master at present")
+        try:
+            connection = self._connection(name, nodes.master)
+            with connection.lock:
+                stats = connection.client.stats(EVERY_COMPONENT, self._answer_secs)
+        except (HeronError, zmq.ZMQError) as error:
+            return _with_trouble(snapshot, str(error))
+        return replace(snapshot, stats=stats, stats_at=self._calendar())
+
+    def ask(self, name: str, command: str, arguments: dict[str, Any]) -> dict[str, Any]:
+        """What a topology's master answers; HeronError if it refuses or does not answer."""
+        master = self._get(master_path(name))
+        if master is None:
+            raise HeronError(f"{name} has no topology master at present")
+        connection = self._connection(name, master)
+        with connection.lock:
+            return connection.client.ask(command, arguments, self._answer_secs)
+
+    def _get(self, path: str) -> Any:
+        """None for a node that is no JSON; that of a store that cannot be reached is an error."""
+        try:
+            return self._store.get(path)
+        except StateStoreError as error:
+            if path not in str(error):
+                raise
+            return None
+
+    def _connection(self, name: str, master: Any) -> Connection:
+        """A new one if the master has moved, or is that of another run."""
+        keys = self._get(keys_path(name))
+        with self._lock:
+            known = self._connections.get(name)
+            if known is not None and (known.master, known.keys) == (master, keys):
+                return known
+            made = Connection(master, keys, MasterClient(self._store, name, self._context))
+            self._connections[name] = made
+        if known is not None:
+            _close(known)
+        return made
+
+    def forget(self, name: str) -> None:
+        """The topology has gone; a question to it that is under way comes to its end first."""
+        with self._lock:
+            known = self._connections.pop(name, None)
+        if known is not None:
+            _close(known)
+
+    def close(self) -> None:
+        """Let the sockets go; nobody may be asking any more."""
+        self._context.destroy(linger=0)
+
+
+def _close(connection: Connection) -> None:
+    with connection.lock:
+        connection.client.close()
+
+
+def _with_trouble(snapshot: TopologySnapshot, trouble: str) -> TopologySnapshot:
+    return replace(snapshot, trouble="; ".join(filter(None, (snapshot.trouble, trouble))))

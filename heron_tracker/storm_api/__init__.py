@@ -1,0 +1,1 @@
+"""The REST of Storm's UI: topologies, resources, graphs and profiling as Storm has them."""

@@ -1,0 +1,105 @@
+"""A topology's graph, and the links to its stacks, as Storm's UI tells them."""
+
+import re
+from typing import Any
+from urllib.parse import quote, urlencode
+from zlib import crc32
+
+from heron_core.stats import ComponentStats
+from heron_core.topology import ComponentSpec, InputSpec
+from heron_tracker.model.snapshot import TopologySnapshot
+from heron_tracker.profiling import worker_of
+from heron_tracker.storm_api.views import container_secs, readers
+
+Json = dict[str, Any]
+STREAMS_A_ROW = 4
+"""Of the table of streams, as Storm lays it out."""
+
+
+def plain_stream(stream: str) -> str:
+    """Storm's name of a stream in HTML: letters, and a number that tells it from others."""
+    return f"{re.sub('[^A-Za-z]', '_', stream)}{crc32(stream.encode())}"
+
+
+def stream_table(snapshot: TopologySnapshot) -> Json:
+    """Which streams there are; those that begin with __ are not shown at first."""
+    names = sorted({stream for each in _specs(snapshot) for stream in _names(each)})
+    cells = [
+        {
+            ":stream": each,
+            ":sani-stream": plain_stream(each),
+            ":checked": not each.startswith("__"),
+        }
+        for each in names
+    ]
+    rows = [cells[at : at + STREAMS_A_ROW] for at in range(0, len(cells), STREAMS_A_ROW)]
+    return {"visualizationTable": [{":row": row} for row in rows]}
+
+
+def graph(snapshot: TopologySnapshot) -> Json:
+    """component -> what it is, does and reads."""
+    components = snapshot.components
+    return {
+        each.name: _node(snapshot, each, components[each.name])
+        for each in _specs(snapshot)
+        if each.name in components
+    }
+
+
+def _specs(snapshot: TopologySnapshot) -> tuple[ComponentSpec, ...]:
+    return snapshot.spec.components if snapshot.spec is not None else ()
+
+
+def _names(spec: ComponentSpec) -> list[str]:
+    return [each.name for each in spec.outputs]
+
+
+def _node(snapshot: TopologySnapshot, spec: ComponentSpec, stats: ComponentStats) -> Json:
+    latency = stats.latency.complete if spec.is_spout else stats.latency.execute
+    rows = [each for each in snapshot.instances if each.component == spec.name]
+    return {
+        ":type": "spout" if spec.is_spout else "bolt",
+        ":capacity": stats.capacity,
+        ":latency": "NA" if latency.mean_ms is None else f"{latency.mean_ms:.3f}",
+        ":transferred": sum(_transferred(snapshot, spec, stats.emitted_by_stream).values()),
+        ":stats": [
+            {
+                ":host": snapshot.host_of(each.container),
+                ":port": each.container,
+                ":uptime_secs": int(container_secs(snapshot, each.container)),
+                ":transferred": _transferred(snapshot, spec, each.emitted_by_stream),
+            }
+            for each in rows
+        ],
+        ":link": f"/api/v1/topology/{quote(snapshot.id, safe='')}/component/"
+        f"{quote(spec.name, safe='')}",
+        ":inputs": [_input(each) for each in spec.inputs],
+    }
+
+
+def _transferred(snapshot: TopologySnapshot, spec: ComponentSpec, emitted: Any) -> dict[str, int]:
+    """Stream -> deliveries."""
+    return {each: emitted.get(each, 0) * readers(snapshot, spec, each) for each in _names(spec)}
+
+
+def _input(given: InputSpec) -> Json:
+    return {
+        ":component": given.component,
+        ":stream": given.stream,
+        ":sani-stream": plain_stream(given.stream),
+        ":grouping": given.grouping.kind.value.replace("_", "-"),
+    }
+
+
+def stack_links(snapshot: TopologySnapshot, host_port: str, base_url: str) -> Json:
+    """Where the stacks of a worker's instances are; the worker is HOST-CONTAINER or HOST:…, as the
+    executors of a component tell it."""
+    worker, rows = worker_of(snapshot, host_port)
+    links = [stack_link(snapshot, each.instance, base_url) for each in rows]
+    return {"id": worker.id, "status": "ok", "links": links}
+
+
+def stack_link(snapshot: TopologySnapshot, instance: str, base_url: str) -> str:
+    """Of an instance's Python stack."""
+    query = urlencode({"topology": snapshot.name, "instance": instance})
+    return f"{base_url.rstrip('/')}/topologies/jstack?{query}"

@@ -1,0 +1,97 @@
+"""What Storm's UI tells of resources, workers and where an error was.
+
+Storm counts memory in MB, on and off Java's heap, and CPU in hundredths of a core. Here all memory
+counts as on the heap, and what is assigned is what is asked for.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+from urllib.parse import urlencode
+
+from heron_core.plans import ContainerPlan, Resource
+from heron_tracker.heron_api.plans import log_file
+from heron_tracker.model.snapshot import TopologySnapshot
+
+Json = dict[str, Any]
+MEGABYTE = 2**20
+NOTHING = Resource(0.0, 0, 0)
+DISPLAY = "schedulerDisplayResource"
+
+
+def total(containers: Sequence[ContainerPlan]) -> Resource:
+    """Of some containers."""
+    return sum((each.resource for each in containers), NOTHING)
+
+
+def topology_resources(snapshot: TopologySnapshot) -> Json:
+    """Asked for and assigned."""
+    whole = total(snapshot.packing.containers)
+    memory_mb, cpu = whole.ram_bytes / MEGABYTE, whole.cpu * 100
+    found: Json = {"replicationCount": 1}
+    for word in ("requested", "assigned"):
+        found |= {
+            f"{word}MemOnHeap": memory_mb, f"{word}MemOffHeap": 0.0, f"{word}TotalMem": memory_mb,
+            f"{word}Cpu": cpu,
+        }  # fmt: skip
+    return found
+
+
+def machine_resources(containers: Sequence[ContainerPlan]) -> Json:
+    """Of a supervisor: what it has is not known, and told as what is used."""
+    whole = total(containers)
+    memory_mb, cpu = whole.ram_bytes / MEGABYTE, whole.cpu * 100
+    return {"totalMem": memory_mb, "usedMem": memory_mb, "totalCpu": cpu, "usedCpu": cpu}
+
+
+def cluster_resources(containers: Sequence[ContainerPlan]) -> Json:
+    """Of the whole, in the same way."""
+    used = machine_resources(containers)
+    percent = 100.0 if containers else 0.0
+    return {
+        DISPLAY: False, "totalMem": used["totalMem"], "totalCpu": used["totalCpu"],
+        "availMem": 0.0, "availCpu": 0.0, "memAssignedPercentUtil": percent,
+        "cpuAssignedPercentUtil": percent,
+    }  # fmt: skip
+
+
+def log_link(snapshot: TopologySnapshot, container: int, file: str, base_url: str) -> str:
+    """Where a log is read."""
+    query = urlencode({"topology": snapshot.name, "container": container, "path": file})
+    return f"{base_url.rstrip('/')}/topologies/containerfiledata?{query}"
+
+
+def workers(snapshot: TopologySnapshot, base_url: str, pretty: Any) -> list[Json]:
+    """The containers; `pretty` writes a duration."""
+    rows = []
+    for each in snapshot.packing.containers:
+        registered = snapshot.registered.get(each.id)
+        secs = registered.secs if registered is not None else 0.0
+        counts: dict[str, int] = {}
+        for instance in each.instances:
+            counts[instance.component] = counts.get(instance.component, 0) + 1
+        rows.append(
+            {
+                "supervisorId": snapshot.host_of(each.id), "host": snapshot.host_of(each.id),
+                "port": each.id, "topologyId": snapshot.id, "topologyName": snapshot.name,
+                "executorsTotal": len(each.instances), "componentNumTasks": counts,
+                "assignedMemOnHeap": each.resource.ram_bytes / MEGABYTE, "assignedMemOffHeap": 0.0,
+                "assignedCpu": each.resource.cpu * 100, "uptime": pretty(secs),
+                "uptimeSeconds": int(secs),
+                "workerLogLink": log_link(snapshot, each.id, f"container-{each.id}.log", base_url),
+            }
+        )  # fmt: skip
+    return rows
+
+
+def error_location(snapshot: TopologySnapshot, component: str, base_url: str) -> Json:
+    """Where a component's last error was, if it had one; when is not known."""
+    failing = [x for x in snapshot.instances if x.errors and x.component == component]
+    where: Json = {"errorHost": "", "errorPort": None, "errorWorkerLogLink": ""}
+    if failing:
+        one = max(failing, key=lambda each: each.errors)
+        link = log_link(snapshot, one.container, log_file(component, one.task), base_url)
+        where = {
+            "errorHost": snapshot.host_of(one.container), "errorPort": one.container,
+            "errorWorkerLogLink": link,
+        }  # fmt: skip
+    return {**where, "errorTime": None, "errorLapsedSecs": None}

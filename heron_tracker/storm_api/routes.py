@@ -1,0 +1,145 @@
+"""Storm's UI REST below /api/v1, and what this project adds to it: problems."""
+
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Body, Path, Query, Request
+from fastapi.responses import Response
+
+from heron_core.operations import Kind
+from heron_tracker.actions import kill_arguments, update_arguments
+from heron_tracker.envelope import encoded
+from heron_tracker.model.snapshot import TopologySnapshot
+from heron_tracker.service import Service
+from heron_tracker.storm_api import graphs, views
+from heron_tracker.storm_api.profiling import profiling_router
+
+PREFIX = "/api/v1"
+TopologyId = Annotated[str, Path(max_length=1000)]
+Window = Annotated[Literal["600", "10800", "86400", ":all-time"], Query()]
+WaitSecs = Annotated[int, Path(ge=0, le=10**6)]
+
+
+class StormResponse(Response):
+    """Storm's answers have no envelope."""
+
+    media_type = "application/json"
+
+
+def _answer(value: Any) -> Response:
+    return StormResponse(encoded(value))
+
+
+def storm_router(service: Service) -> APIRouter:
+    """All routes of Storm's UI that are served."""
+    router = APIRouter(prefix=PREFIX, default_response_class=StormResponse)
+    _add_summaries(router, service)
+    _add_topology(router, service)
+    _add_actions(router, service)
+    router.include_router(profiling_router(service))
+    return router
+
+
+def _add_summaries(router: APIRouter, service: Service) -> None:
+    @router.get("/cluster/summary", tags=["Storm"])
+    def cluster_summary() -> Response:
+        """The whole."""
+        uptime_secs = service.calendar() - service.started_at
+        return _answer(views.cluster_summary(service.all(), uptime_secs))
+
+    @router.get("/supervisor/summary", tags=["Storm"])
+    def supervisor_summary() -> Response:
+        """The machines."""
+        return _answer(views.supervisor_summary(service.all()))
+
+    @router.get("/topology/summary", tags=["Storm"])
+    def topology_summary() -> Response:
+        """All topologies."""
+        return _answer(views.topology_summary(service.all(), service.calendar()))
+
+
+def _add_topology(router: APIRouter, service: Service) -> None:
+    @router.get("/topology/{topology_id}", tags=["Storm"])
+    def topology(
+        request: Request, topology_id: TopologyId, window: Window = ":all-time"
+    ) -> Response:
+        """One topology with its components."""
+        snapshot = service.with_stats(service.by_id(topology_id))
+        added, base_url = service.added_in(snapshot), str(request.base_url)
+        now = service.calendar()
+        return _answer(views.topology(snapshot, added, window, now, base_url))
+
+    @router.get("/topology/{topology_id}/component/{component}", tags=["Storm"])
+    def component(
+        request: Request,
+        topology_id: TopologyId,
+        component: Annotated[str, Path(max_length=1000)],
+        window: Window = ":all-time",
+    ) -> Response:
+        """One component with its instances."""
+        snapshot = service.with_stats(service.by_id(topology_id))
+        added, base_url = service.added_in(snapshot), str(request.base_url)
+        return _answer(views.component(snapshot, component, added, window, base_url))
+
+    @router.get("/topology/{topology_id}/visualization-init", tags=["Storm"])
+    def visualization_init(topology_id: TopologyId) -> Response:
+        """The streams of a topology."""
+        return _answer(graphs.stream_table(service.by_id(topology_id)))
+
+    @router.get("/topology/{topology_id}/visualization", tags=["Storm"])
+    def visualization(topology_id: TopologyId) -> Response:
+        """A topology's graph, with the numbers of its components."""
+        snapshot = service.with_stats(service.by_id(topology_id))
+        return _answer(graphs.graph(snapshot))
+
+
+def _add_actions(router: APIRouter, service: Service) -> None:
+    def done(snapshot: TopologySnapshot, word: str, number: int) -> Response:
+        return _answer(
+            {
+                "topologyOperation": word, "topologyId": snapshot.id, "status": "success",
+                "operation": number,
+            }
+        )  # fmt: skip
+
+    @router.post("/topology/{topology_id}/activate", tags=["Storm"])
+    def activate(topology_id: TopologyId) -> Response:
+        """As `heronpy activate`; it is carried out when this is answered, or soon after."""
+        snapshot = service.by_id(topology_id)
+        return done(snapshot, "activate", service.ask(snapshot, Kind.ACTIVATE, {}))
+
+    @router.post("/topology/{topology_id}/deactivate", tags=["Storm"])
+    def deactivate(topology_id: TopologyId) -> Response:
+        """As `heronpy deactivate`."""
+        snapshot = service.by_id(topology_id)
+        return done(snapshot, "deactivate", service.ask(snapshot, Kind.DEACTIVATE, {}))
+
+    @router.post("/topology/{topology_id}/kill/{wait_secs}", tags=["Storm"])
+    def kill(topology_id: TopologyId, wait_secs: WaitSecs) -> Response:
+        """As `heronpy kill --wait`."""
+        snapshot = service.by_id(topology_id)
+        number = service.ask(snapshot, Kind.KILL, kill_arguments(wait_secs))
+        return done(snapshot, "kill", number)
+
+    @router.post("/topology/{topology_id}/rebalance/{wait_secs}", tags=["Storm"])
+    def rebalance(
+        topology_id: TopologyId, wait_secs: WaitSecs, body: Annotated[Any, Body()] = None
+    ) -> Response:
+        """As `heronpy update`, which waits for as long as it has to."""
+        snapshot = service.by_id(topology_id)
+        number = service.ask(snapshot, Kind.UPDATE, update_arguments(snapshot, body))
+        return done(snapshot, "rebalance", number)
+
+
+def problems_router(service: Service) -> APIRouter:
+    """What holds topologies back, and what would help."""
+    router = APIRouter(default_response_class=StormResponse)
+
+    @router.get("/api/problems", tags=["Problems"])
+    def problems(topology: Annotated[str | None, Query(max_length=1000)] = None) -> Response:
+        """Of one topology, or of all: those with problems come first."""
+        if topology is not None:
+            return _answer(service.problems(service.topology(topology)))
+        found = [service.problems(each) for each in service.all()]
+        return _answer(sorted(found, key=lambda each: not (each["problems"] or each["trouble"])))
+
+    return router
