@@ -33,7 +33,8 @@ from heron_io.processes import started_at
 from heron_spark.batch_log.blocks import GREETING, NUMBER, messages
 from heron_spark.batch_log.checkpoint_dir import CheckpointDir
 from heron_spark.batch_log.job import Job
-from heron_spark.compile.plan import Plan, compile_topology, main_classes
+from heron_spark.compile import main_classes
+from heron_spark.compile.plan import Plan, compile_topology
 from heron_spark.worker.abandoned_calls import Attendance
 from heron_spark.worker.passed_watermarks import is_watermark
 from heron_spark.worker.printing import Printed, install
