@@ -10,7 +10,8 @@ the barrier. They have a limit in bytes; above it the alignment, and with it the
 aborted.
 
 A barrier of a later checkpoint, from a source without a barrier for this checkpoint, aborts this
-alignment: the checkpoint's master died, or stopped waiting.
+alignment: the checkpoint's master died, or stopped waiting. TRANSITIONS is the table of a gate's
+states, which docs/ARCHITECTURE.md draws.
 
 Behind the gate a barrier may overtake. Between stream managers a barrier is as fast as data, but
 the messages in front of it in the queue may take a slow instance minutes. When a barrier has waited
@@ -21,10 +22,12 @@ instance saves its state with its unprocessed input, and forwards the barrier.
 
 from collections import deque
 from collections.abc import Iterator
+from enum import Enum
 
 from msgspec import Struct
 
 from heron_core.errors import ProtocolError
+from heron_core.transitions import Transitions
 from heron_core.wire.frames import Frames, Header, items_of, size_of, source_of
 from heron_core.wire.messages import CheckpointFailed, OvertakeInput
 from heron_core.wire.packets import aligned_tasks, checkpoint_of, passed_on
@@ -38,6 +41,28 @@ DATA = 0
 """In place of a barrier's number."""
 Passed = tuple[int, Frames]
 """What goes on to the instance: (DATA, a batch), or (number, the last barrier of a checkpoint)."""
+
+
+class GateState(Enum):
+    """Of the way into the queue of one instance."""
+
+    OPEN = "all messages pass"
+    ALIGNING = "messages behind the barriers that have arrived are held back"
+
+
+TRANSITIONS = Transitions(
+    "a gate",
+    begins={GateState.OPEN: "a plan has the instance"},
+    after={
+        GateState.OPEN: {GateState.ALIGNING: "the first barrier of a checkpoint arrives"},
+        GateState.ALIGNING: {
+            GateState.ALIGNING: "a barrier of a later checkpoint aborts the alignment",
+            GateState.OPEN: (
+                "the last barrier arrives and passes, too much is held back, or all are restored"
+            ),
+        },
+    },
+)
 
 
 class Waiting(Struct, frozen=True):
@@ -54,6 +79,7 @@ class Gate:
 
     def __init__(self, sources: frozenset[int]) -> None:
         self.sources = sources
+        self.state = TRANSITIONS.begin(GateState.OPEN)
         self.aligning = 0
         """Number of the checkpoint whose barriers are awaited; 0 for none."""
         self.held_bytes = 0
@@ -77,6 +103,7 @@ class Gate:
     def _arrives(self, source: int, number: int, frames: Frames) -> Iterator[Passed]:
         is_given_up = 0 < self.aligning < number
         if number != self.aligning:
+            self._enter(GateState.ALIGNING)
             self.aligning, self._arrived = number, set()
         self._arrived.add(source)
         if self._arrived == self.sources:
@@ -86,7 +113,13 @@ class Gate:
         elif is_given_up:
             yield from self._take_held()
 
+    def _enter(self, to: GateState) -> None:
+        """The only way from one state to another."""
+        self.state = TRANSITIONS.follow(self.state, to)
+
     def _end(self) -> None:
+        if self.state is not GateState.OPEN:
+            self._enter(GateState.OPEN)
         self._passed, self.aligning = self.aligning, 0
         self._arrived = set()
 
@@ -119,6 +152,8 @@ class Gate:
         """AssertionError unless what is held back waits for something."""
         assert self._arrived < self.sources or not self.sources, "aligned, and nothing passed"
         assert bool(self._arrived) == bool(self.aligning), "barriers of no checkpoint"
+        is_aligning = self.state is GateState.ALIGNING
+        assert is_aligning is bool(self.aligning), f"{self.state.name}, aligning {self.aligning}"
         assert self.aligning or not self._held, "held back for nothing"
         assert all(source in self._arrived for source, _, _ in self._held), "held back too early"
         assert self.held_bytes == sum(size_of(frames) for _, _, frames in self._held)

@@ -17,17 +17,8 @@ numbers the messages:
   echo with a lower number shows a loss. Both make the sender transmit again from the first missing
   message on.
 
-The states of the sending direction:
-
-    state     meaning                           leaves the state
-    --------  --------------------------------  ----------------------------------------------
-    idle      no message is kept                a message is numbered → waiting
-    waiting   messages are kept, an             all messages are acknowledged → idle
-              acknowledgement is expected       the probe time passes → probing
-                                                the receiver reports a gap → waiting, rewound
-    probing   a probe is under way, the next    an acknowledgement arrives → waiting, or idle
-              follows with a longer interval    the echo shows a loss → waiting, rewound
-    any                                         the link cannot be continued → idle, restarted
+TRANSITIONS is the table of the sending direction's states, which docs/ARCHITECTURE.md draws. A plan
+without the other container ends the link in any state.
 
 *Rewound*: the sender transmits again from the first missing message on. Whether the socket takes
 messages is a state of the queue in front (peer_queue.PeerQueue.blocked).
@@ -46,6 +37,7 @@ from itertools import islice
 from msgspec import Struct
 
 from heron_core.errors import ProtocolError
+from heron_core.transitions import Transitions
 from heron_core.wire.frames import Frames
 from heron_core.wire.links import LinkFlag, LinkHeader
 
@@ -65,6 +57,40 @@ AGAIN_SECS = 0.5
 """Between two rewinds to the same message: what was sent again takes its time to arrive."""
 
 
+class LinkState(Enum):
+    """Of the sending direction."""
+
+    IDLE = "no message is kept"
+    WAITING = "messages are kept, an acknowledgement is expected"
+    PROBING = "a probe is under way, the next follows with a longer interval"
+    RESTARTED = "the numbers begin at 1 in a new generation, the kept messages are lost"
+
+
+_RESTART = "the link cannot be continued"
+TRANSITIONS = Transitions(
+    "a link",
+    begins={LinkState.IDLE: "a plan names the other stream manager, or the link is restarted"},
+    after={
+        LinkState.IDLE: {
+            LinkState.WAITING: "a message is numbered",
+            LinkState.RESTARTED: _RESTART,
+        },
+        LinkState.WAITING: {
+            LinkState.IDLE: "all messages are acknowledged",
+            LinkState.WAITING: "the receiver reports a gap, or an echo shows a loss: rewound",
+            LinkState.PROBING: "an acknowledgement is overdue",
+            LinkState.RESTARTED: _RESTART,
+        },
+        LinkState.PROBING: {
+            LinkState.IDLE: "all messages are acknowledged",
+            LinkState.WAITING: "a message is acknowledged, or a loss is shown: rewound",
+            LinkState.PROBING: "the probe is not answered",
+            LinkState.RESTARTED: _RESTART,
+        },
+    },
+)
+
+
 class Numbered(Struct, frozen=True):
     """A message that has its number on the link."""
 
@@ -79,6 +105,7 @@ class Outgoing:
 
     def __init__(self, bytes_max: int = LINK_BYTES_MAX, generation: int = 0) -> None:
         self._bytes_max = bytes_max
+        self.state = TRANSITIONS.begin(LinkState.IDLE)
         self.generation = generation
         """Epoch in which the numbers began; 0 before the first plan, when no peer is connected."""
         self.peer = 0
@@ -104,10 +131,15 @@ class Outgoing:
         """Whether another message may be numbered."""
         return self.kept_bytes < self._bytes_max
 
+    def _enter(self, to: LinkState) -> None:
+        """The only way from one state to another."""
+        self.state = TRANSITIONS.follow(self.state, to)
+
     def number(self, waiting: list[tuple[int, Frames]], size: int, now: float) -> None:
         """A message joins what is to be transmitted."""
         if not self._kept:
             self._progress_at = now
+            self._enter(LinkState.WAITING)
         self._kept.append(Numbered(self._acked + len(self._kept) + 1, waiting, size))
         self.kept_bytes += size
         self.untransmitted_bytes += size
@@ -148,6 +180,9 @@ class Outgoing:
         if head.acked > self._acked:
             self._forget(head.acked)
             self._probe_secs, self._progress_at = PROBE_SECS, now
+            to = LinkState.WAITING if self._kept else LinkState.IDLE
+            if to is not self.state:
+                self._enter(to)
         is_lost = bool(head.flags & LinkFlag.GAP) or self._echo_shows_loss(head)
         return self._send_again(now) if is_lost else 0
 
@@ -172,6 +207,7 @@ class Outgoing:
             return 0
         again = self._transmitted - self._acked
         if again:
+            self._enter(LinkState.WAITING)
             self._rewound = self._acked, now
             self._rewind(self._acked)
         return again
@@ -185,11 +221,17 @@ class Outgoing:
         since = max(self._progress_at, self._probed_at)
         if self._transmitted == self._acked or now - since < self._probe_secs:
             return 0
+        self._enter(LinkState.PROBING)
         self._probed_at = now
         self._probe_secs = min(2 * self._probe_secs, PROBE_SECS_MAX)
         self._probe += 1
         self._probes.append((self._probe, self._transmitted))
         return self._probe
+
+    def restart(self) -> list[tuple[int, Frames]]:
+        """The link cannot be continued; returns what is kept, and may not have arrived."""
+        self._enter(LinkState.RESTARTED)
+        return self.kept()
 
     def kept(self) -> list[tuple[int, Frames]]:
         """(destination task, message) of all that is not acknowledged."""
@@ -208,6 +250,8 @@ class Outgoing:
         assert self.kept_bytes == sum(each.size for each in self._kept)
         behind = islice(self._kept, self._transmitted - self._acked, None)
         assert self.untransmitted_bytes == sum(each.size for each in behind)
+        is_idle = self.state is LinkState.IDLE
+        assert is_idle is not bool(self._kept), f"a link is {self.state.name} and keeps {numbers}"
 
 
 class Arrival(Enum):

@@ -74,7 +74,7 @@ class PeerQueue:
 
     def restart(self, generation: int) -> list[tuple[int, Frames]]:
         """The link cannot be continued: numbers begin anew; returns what may not have arrived."""
-        lost = self.outgoing.kept()
+        lost = self.outgoing.restart()
         self.outgoing = Outgoing(self._bytes_max, generation)
         return lost
 

@@ -6,32 +6,49 @@ Each is a Mermaid block between two comments with its name.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from enum import Enum
 from pathlib import Path
-from typing import TypeVar
+from typing import Any
 
-from heron_engine.topology_master.update.states import ENDS, TRANSITIONS, State
+from heron_core.transitions import AnyState, Transitions
+from heron_engine.stream_manager import gates, link
+from heron_engine.topology_master import recovery
+from heron_engine.topology_master.update import states as update
 
 PAGE = Path(__file__).parents[1] / "docs" / "ARCHITECTURE.md"
-AnyState = TypeVar("AnyState", bound=Enum)
 
 
-def mermaid(transitions: Mapping[AnyState, Mapping[AnyState, str]]) -> str:
-    """A state diagram: the first state of the table is where it begins."""
-    lines = ["```mermaid", "stateDiagram-v2", f"    [*] --> {next(iter(transitions)).name}"]
-    for state, after in transitions.items():
-        lines += [f"    {state.name} --> {to.name}: {when}" for to, when in after.items()]
-    return "\n".join([*lines, "```"])
+def mermaid(machine: Transitions[AnyState]) -> str:
+    """A state diagram, with where the machine begins and ends."""
+    lines = [f"[*] --> {state.name}: {when}" for state, when in machine.begins.items()]
+    for state, after in machine.after.items():
+        lines += [f"{state.name} --> {to.name}: {when}" for to, when in after.items()]
+    states = type(next(iter(machine.after)))
+    lines += [f"{each.name} --> [*]" for each in states if each in machine.ends]
+    return "\n".join(["```mermaid", "stateDiagram-v2", *(f"    {each}" for each in lines), "```"])
 
 
 def update_diagram() -> str:
     """That of an update, with what happens in each state."""
-    texts = [f"| {each.name} | {each.stage or '-'} | {each.text} |" for each in State]
+    texts = [f"| {each.name} | {each.stage or '-'} | {each.text} |" for each in update.State]
     head = ["", "| state | shown as | what happens |", "|---|---|---|"]
-    drawing = mermaid(TRANSITIONS).removesuffix("\n```")
-    ends = [f"    {each.name} --> [*]" for each in State if each in ENDS]
-    return "\n".join([drawing, *ends, "```", *head, *texts])
+    return "\n".join([mermaid(update.TRANSITIONS), *head, *texts])
+
+
+def diagram(machine: Transitions[Any], states: type[Enum]) -> str:
+    """That of a machine whose states have what happens in them as their values."""
+    texts = [f"| {each.name} | {each.value} |" for each in states]
+    return "\n".join([mermaid(machine), "", "| state | what it means |", "|---|---|", *texts])
+
+
+DIAGRAMS: Mapping[str, Callable[[], str]] = {
+    "update": update_diagram,
+    "link": lambda: diagram(link.TRANSITIONS, link.LinkState),
+    "gate": lambda: diagram(gates.TRANSITIONS, gates.GateState),
+    "restore": lambda: diagram(recovery.TRANSITIONS, recovery.RestoreState),
+}
+"""The name between the comments -> what stands between them."""
 
 
 def _pattern(name: str) -> re.Pattern[str]:
@@ -46,9 +63,11 @@ def drawn(page: str, name: str) -> str:
 
 def main() -> None:
     """Draw all anew."""
-    page = PAGE.read_text()
-    page = _pattern("update").sub(lambda found: f"{found[1]}{update_diagram()}{found[3]}", page)
-    PAGE.write_text(page)
+    page = PAGE.read_text("utf-8")
+    for name, made in DIAGRAMS.items():
+        text = made()
+        page = _pattern(name).sub(lambda found, text=text: f"{found[1]}{text}{found[3]}", page)
+    PAGE.write_text(page, "utf-8")
 
 
 if __name__ == "__main__":

@@ -375,13 +375,10 @@ class TopologyMaster:
     def _state_message(self, message: messages.StateMessage, now: float, out: Out) -> None:
         """An instance has saved or restored its state, or could not."""
         once = self._life.effectively_once
-        if once is None and self._life.updates.take(message, self.epoch):
+        if once is None:
+            self._life.updates.take(message, self.epoch)
             self._life.advance_update(now, out)
-        elif (
-            once is None
-            or isinstance(message, messages.UpdateAnswer)
-            or message.task not in self._life.tasks
-        ):
+        elif isinstance(message, messages.UpdateAnswer) or message.task not in self._life.tasks:
             raise ProtocolError(f"a state of no task of this topology: {message!r:.100}")
         elif message.task in self._life.plan.packing.instances:  # or else it was scaled away
             self._life.take_checkpoint_message(once, message, now, out)

@@ -23,8 +23,6 @@ class Options(Struct, frozen=True):
     """At least once: what is lost is replayed."""
     checkpoints: bool = False
     """Effectively once: after a failure the topology goes back to a checkpoint."""
-    saves_states: bool = False
-    """No checkpoints: for an update those save their states whose keys or processes move."""
     checkpoint_interval_secs: float = 10.0
     checkpoint_timeout_secs: float = 60.0
     """One that is not complete by then has failed."""
@@ -81,7 +79,6 @@ class Options(Struct, frozen=True):
             initial_state=initial_state(config),
             tracked=keys.reliability(merged) == keys.ATLEAST_ONCE,
             checkpoints=keys.takes_checkpoints(merged),
-            saves_states=not keys.takes_checkpoints(merged),
             checkpoint_interval_secs=keys.seconds(merged, keys.CHECKPOINT_INTERVAL_SECS),
             checkpoint_timeout_secs=keys.seconds(merged, keys.CHECKPOINT_TIMEOUT_SECS),
             checkpoint_pause_secs=keys.value_of(merged, keys.CHECKPOINT_PAUSE_MS) / 1000,

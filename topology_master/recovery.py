@@ -10,6 +10,10 @@ It is always the newest one: as soon as a checkpoint is complete, sinks commit w
 and whoever began with an older one would commit that again. If its states cannot be had, all wait
 and try again, without end, until the store is back or a person has decided otherwise
 (`heronpy restore`, which makes an older one the newest).
+
+TRANSITIONS is the table of the states, which docs/ARCHITECTURE.md draws. A restore that is `wanted`
+waits for the registrations of all stream managers in whatever state: it begins with the plan that
+they get.
 """
 
 from collections.abc import Set
@@ -17,6 +21,7 @@ from enum import Enum
 
 from heron_core.plans import Restore
 from heron_core.records import replace
+from heron_core.transitions import Transitions
 from heron_core.wire.messages import Restored, RestoreFailed, RestoreTrouble
 
 TRIES = 3
@@ -25,6 +30,39 @@ RETRY_SECS = 0.5
 """After the first try that has failed; twice as long after each further one."""
 RETRY_SECS_MAX = 5.0
 """A store that is back is not noticed later; each try resets every instance, so not earlier."""
+
+
+class RestoreState(Enum):
+    """How far the restore is with which the newest plan begins."""
+
+    RESTORING = "instances take the states of the checkpoint, all wait"
+    BACKING_OFF = "an instance could not have its state, all wait for the next try"
+    RELEASED = "data flows"
+
+
+TRANSITIONS = Transitions(
+    "a restore",
+    begins={
+        RestoreState.RESTORING: "the topology starts, or a master takes over during a restore",
+        RestoreState.RELEASED: "a master takes over while data flows",
+    },
+    after={
+        RestoreState.RESTORING: {
+            RestoreState.RELEASED: "all instances have their states",
+            RestoreState.BACKING_OFF: "an instance cannot have its state",
+            RestoreState.RESTORING: "a new epoch: once more, with the newest checkpoint",
+        },
+        RestoreState.BACKING_OFF: {
+            RestoreState.RESTORING: "the pause is over, or a new epoch for another reason",
+            RestoreState.RELEASED: "all instances have their states after all",
+        },
+        RestoreState.RELEASED: {
+            RestoreState.RESTORING: (
+                "a new epoch: a process was replaced, the plan is switched, or a person goes back"
+            ),
+        },
+    },
+)
 
 
 class Progress(Enum):
@@ -43,6 +81,9 @@ class Recovery:
     def __init__(self, restore: Restore | None) -> None:
         """`restore`: of the plan that a master before this one has stored."""
         self.restore = restore or Restore(0)
+        self.state = TRANSITIONS.begin(
+            RestoreState.RESTORING if self.restore.members is None else RestoreState.RELEASED
+        )
         self.restored: dict[int, int] = {}
         """task -> incarnation, of those that have the state"""
         self.wanted = ""
@@ -62,17 +103,22 @@ class Recovery:
     @property
     def failure_of_try(self) -> str:
         """Why the present try does not go well; empty as long as it may."""
-        return "" if self._retry_at is None else self._reason
+        return self._reason if self.state is RestoreState.BACKING_OFF else ""
 
     @property
     def is_released(self) -> bool:
         """Whether data flows."""
-        return self.restore.members is not None
+        return self.state is RestoreState.RELEASED
+
+    def _enter(self, to: RestoreState) -> None:
+        """The only way from one state to another."""
+        self.state = TRANSITIONS.follow(self.state, to)
 
     def begin(self, newest: int) -> Restore:
         """A new epoch begins, with the newest completed checkpoint."""
         if newest != self.restore.checkpoint:
             self.tries = 0
+        self._enter(RestoreState.RESTORING)
         self.restore, self.restored = Restore(newest), {}
         self.wanted, self._retry_at = "", None
         return self.restore
@@ -89,6 +135,7 @@ class Recovery:
         self.restored[task] = who
         if self.restored.keys() < tasks:
             return Progress.NOTHING
+        self._enter(RestoreState.RELEASED)
         self.restore = replace(self.restore, members=dict(self.restored))
         self._retry_at = None
         return Progress.RELEASED
@@ -96,8 +143,9 @@ class Recovery:
     def fail(self, message: RestoreFailed, epoch: int, now: float) -> bool:
         """An instance cannot have its state; whether that is news: the first try, or for another
         reason than the one before."""
-        if message.epoch != epoch or self.is_released or self._retry_at is not None:
+        if message.epoch != epoch or self.state is not RestoreState.RESTORING:
             return False
+        self._enter(RestoreState.BACKING_OFF)
         trouble = _trouble_of(message)
         is_news = not self.tries or trouble is not self.trouble
         self.tries += 1
@@ -119,7 +167,11 @@ class Recovery:
         assert self.restored.keys() <= tasks, "a stranger has the state"
         members = self.restore.members
         assert members is None or members.keys() == tasks, "members that are not those of the plan"
-        assert members is None or self._retry_at is None, "released, and to be tried again"
+        assert (members is None) is not self.is_released, f"{self.state.name}, members: {members}"
+        is_backing_off = self.state is RestoreState.BACKING_OFF
+        assert is_backing_off is not (self._retry_at is None), (
+            f"{self.state.name}: {self._retry_at}"
+        )
         if not self.wanted:
             at = self.restore.checkpoint
             assert at <= newest, f"all began with checkpoint {at}, and the newest is {newest}"

@@ -1,6 +1,7 @@
 """One run of a simulated cluster: until it is done, then every rule that holds at the end."""
 
 from collections.abc import Callable
+from functools import cache
 
 from sim.at_least_once import check_keyed_counts
 from sim.checkers import Violation, require
@@ -8,6 +9,7 @@ from sim.cluster import Cluster
 from sim.effectively_once import check_counts
 from sim.faults import Faults
 from sim.topologies import SimSpout
+from tests.transitions_seen import Arrow, transitions_seen
 
 CALM_ROUNDS_MAX = 20_000
 """A run takes some 400 rounds; one that is not done so long after the last fault never is. Ten
@@ -31,6 +33,14 @@ def run_seed(
     finally:
         cluster.close()
     return cluster
+
+
+@cache
+def arrows_taken(seed: int, effectively_once: bool = False) -> frozenset[Arrow]:
+    """The transitions of state machines in the run of a seed, which is done once."""
+    with transitions_seen() as seen:
+        run_seed(seed, effectively_once)
+    return frozenset(seen)
 
 
 def _test_of(cluster: Cluster) -> str:

@@ -8,7 +8,7 @@ import os
 
 import pytest
 
-from sim.run import run_seed
+from sim.run import arrows_taken
 
 SEEDS = 40
 """Of those that have run thousands of times: fresh ones run beside the suite, by the variable."""
@@ -22,4 +22,4 @@ def _seeds() -> range:
 @pytest.mark.parametrize("seed", _seeds())
 def test_cluster(seed: int) -> None:
     # Anything that can go wrong in a night of production, in any order.
-    run_seed(seed)
+    arrows_taken(seed)

@@ -7,7 +7,7 @@ import os
 
 import pytest
 
-from sim.run import run_seed
+from sim.run import arrows_taken
 
 SEEDS = 24
 
@@ -20,4 +20,4 @@ def _seeds() -> range:
 @pytest.mark.parametrize("seed", _seeds())
 def test_effectively_once(seed: int) -> None:
     # Instances, stream managers, masters and whole containers die while checkpoints are taken.
-    run_seed(seed, effectively_once=True)
+    arrows_taken(seed, effectively_once=True)

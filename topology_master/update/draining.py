@@ -49,10 +49,8 @@ ASKED_AGAIN_SECS = 1.0
 class Draining:
     """What each state of an update waits for, and what follows it."""
 
-    def __init__(self, saves_states: bool, held_up_secs: float) -> None:
-        """`saves_states`: whether instances save what moves; `held_up_secs`: for how long a drain
-        waits for back-pressure."""
-        self.saves_states = saves_states
+    def __init__(self, held_up_secs: float) -> None:
+        """`held_up_secs`: for how long a drain waits for back-pressure."""
         self._held_up_secs = held_up_secs
         self.steps: Mapping[State, Callable[[Update, MasterView, Waited], Step]] = {
             State.ADDING: _await_added,
@@ -74,8 +72,7 @@ class Draining:
                 return GiveUp(f"{who} still had tuples in flight after {waited.limit}")
             note = why_undrained(found, update, view, waited.now)
         logged = (Log(f"update: {note}"),) if note else ()
-        if self.saves_states:
-            update.unsaved = moving(view.packing, update.target)
+        update.unsaved = moving(view.packing, update.target)
         if not update.unsaved:
             return Go(State.STARTING, logged, note)
         if found in (Outcome.FAILS_HELD, Outcome.HELD_UP):

@@ -41,7 +41,6 @@ from heron_engine.topology_master.update.record import (
 )
 from heron_engine.topology_master.update.states import (
     CANCELLABLE,
-    ENDS,
     GOING_BACK,
     SWITCHED,
     TRANSITIONS,
@@ -72,7 +71,7 @@ class UpdateMachine:
             UpdateStage.CHECKPOINT: options.deactivate_wait_secs,
             UpdateStage.INSTANCES: options.reactivate_wait_secs,
         }
-        draining = Draining(options.saves_states, options.held_up_secs)
+        draining = Draining(options.held_up_secs)
         self._strategy = Checkpointed() if takes_checkpoints else draining
         self.number = int(stored.get("number", 0))
         """Updates so far."""
@@ -103,9 +102,10 @@ class UpdateMachine:
         if not is_switched:
             if moved is not None and not self.reason:
                 self.reason = "a topology master before this one gave it up"
-            state = State.RETURNING if self.reason else State.ADDING
+            state = TRANSITIONS.begin(State.RETURNING if self.reason else State.ADDING)
             return Update(self.number, wanted, state, moved=moved)
-        update = Update(self.number, wanted, State.RESTARTING if self.reason else State.STARTING)
+        state = TRANSITIONS.begin(State.RESTARTING if self.reason else State.STARTING)
+        update = Update(self.number, wanted, state)
         before = stored.get("before")
         update.before = packing_from_json(before) if before else None
         update.moved, update.unrestored = moved, waiting_for_states(moved, wanted)
@@ -204,28 +204,8 @@ class UpdateMachine:
 
     def _give_up(self, update: Update, reason: str, view: MasterView, now: float) -> list[Decision]:
         self.reason = reason
-        if update.state in CANCELLABLE:
-            return self._cancelled(update, view, now)
-        assert update.before is not None
-        self.update = Update(self.number, update.before, State.RETURNING, moved=update.moved)
-        return [
-            Log(f"update aborted, rolling back: {reason}"),
-            StorePacking(packing_to_json(update.before)),
-            StoreExecution(),
-        ]
-
-    def _cancelled(self, update: Update, view: MasterView, now: float) -> list[Decision]:
-        paused, self.update = self.spouts_paused, None
-        added = containers_of(update.target) - containers_of(view.packing)
-        for container in added & view.registered:
-            self.removed_heard(container, now)
-        decisions: list[Decision] = [
-            Log(f"update cancelled: {self.reason}"),
-            StorePacking(packing_to_json(view.packing)),
-            StoreExecution(),
-            Dismiss(frozenset(added)),
-        ]
-        return [*decisions, PublishPlan()] if paused else decisions
+        to = State.CANCELLED if update.state in CANCELLABLE else State.RETURNING
+        return self._enter(update, to, view, now)
 
     # --- transitions --------------------------------------------------------------------------
 
@@ -257,13 +237,24 @@ class UpdateMachine:
                 assert_never(step)
 
     def _enter(self, update: Update, to: State, view: MasterView, now: float) -> list[Decision]:
-        assert to in TRANSITIONS[update.state], f"{update.state.name} is not followed by {to.name}"
-        update.state, update.since = to, now
-        if to in ENDS:
-            self.update = None
-            return [Log("update: done"), RestartProbes(), StoreExecution(), PublishPlan()]
-        if to not in SWITCHED:
-            return []
+        """The only way from one state to another, and what the next one begins with."""
+        before, update.state = update.state, TRANSITIONS.follow(update.state, to)
+        update.since = now
+        match to:
+            case State.STARTING | State.RESTARTING:
+                return self._switch(update, view)
+            case State.RETURNING:
+                return self._roll_back(update)
+            case State.CANCELLED:
+                return self._cancel(update, before, view, now)
+            case State.DONE:
+                return self._resume("update: done")
+            case State.ROLLED_BACK:
+                return self._resume(f"update: rolled back: {self.reason}")
+            case _:
+                return []
+
+    def _switch(self, update: Update, view: MasterView) -> list[Decision]:
         update.unrestored = waiting_for_states(update.moved, update.target)
         return [
             SwitchPlan(update.target),
@@ -271,16 +262,45 @@ class UpdateMachine:
             StoreExecution(),
         ]
 
+    def _roll_back(self, update: Update) -> list[Decision]:
+        """The plan of before is the target from now on, also for the next master."""
+        assert update.before is not None
+        self.update = Update(self.number, update.before, update.state, moved=update.moved)
+        return [
+            Log(f"update aborted, rolling back: {self.reason}"),
+            StorePacking(packing_to_json(update.before)),
+            StoreExecution(),
+        ]
+
+    def _cancel(
+        self, update: Update, before: State, view: MasterView, now: float
+    ) -> list[Decision]:
+        """`before`: the state in which the update is cancelled; in ADDING the spouts are active."""
+        self.update = None
+        added = containers_of(update.target) - containers_of(view.packing)
+        for container in added & view.registered:
+            self.removed_heard(container, now)
+        decisions: list[Decision] = [
+            Log(f"update cancelled: {self.reason}"),
+            StorePacking(packing_to_json(view.packing)),
+            StoreExecution(),
+            Dismiss(frozenset(added)),
+        ]
+        return decisions if before is State.ADDING else [*decisions, PublishPlan()]
+
+    def _resume(self, text: str) -> list[Decision]:
+        """All instances work by the plan: the spouts resume."""
+        self.update = None
+        return [Log(text), RestartProbes(), StoreExecution(), PublishPlan()]
+
     # --- what instances say -------------------------------------------------------------------
 
-    def take(self, message: StateMessage, epoch: int) -> bool:
-        """An instance says what came of its state; False if no update of this topology asks."""
-        if not isinstance(self._strategy, Draining):
-            return False
+    def take(self, message: StateMessage, epoch: int) -> None:
+        """An instance says what came of its state, in a topology that takes no checkpoints; perhaps
+        the answer to a question that was asked again."""
+        assert isinstance(self._strategy, Draining)
         if self.update is not None:
             self._strategy.take(self.update, message, epoch)
-        # Perhaps the answer to a question that was asked again.
-        return self._strategy.saves_states
 
     def report(self, report: QuiescenceReport, epoch: int) -> None:
         """An instance answers a probe: perhaps it works by the plan of this epoch now."""

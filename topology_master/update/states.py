@@ -1,9 +1,9 @@
 """The states of an update, and which of them follow each other, and when."""
 
-from collections.abc import Mapping
 from enum import Enum
 
 from heron_core.plans import UpdateStage
+from heron_core.transitions import Transitions
 
 
 class State(Enum):
@@ -26,42 +26,51 @@ class State(Enum):
         self.text = text
 
 
-TRANSITIONS: Mapping[State, Mapping[State, str]] = {
-    State.ADDING: {
-        State.DRAINING: "all containers are there",
-        State.CHECKPOINTING: "all containers are there, and checkpoints are taken",
-        State.STARTING: "all containers are there while a checkpoint is being restored",
-        State.CANCELLED: "a container is late, or a person cancels",
+TRANSITIONS = Transitions(
+    "an update",
+    begins={
+        State.ADDING: "an update is asked for, or a master takes over before the switch",
+        State.STARTING: "a master takes over after the switch",
+        State.RETURNING: "a master takes over during a rollback, before its switch",
+        State.RESTARTING: "a master takes over during a rollback, after its switch",
     },
-    State.DRAINING: {
-        State.SAVING: "nothing is in flight that matters, and states move",
-        State.STARTING: "nothing is in flight that matters",
-        State.CANCELLED: "a spout that ends has tuples in flight, or a person cancels",
+    after={
+        State.ADDING: {
+            State.DRAINING: "all containers are there",
+            State.CHECKPOINTING: "all containers are there, and checkpoints are taken",
+            State.STARTING: "all containers are there while a checkpoint is being restored",
+            State.CANCELLED: "a container is late, or a person cancels",
+        },
+        State.DRAINING: {
+            State.SAVING: "nothing is in flight that matters, and states move",
+            State.STARTING: "nothing is in flight that matters",
+            State.CANCELLED: "a spout that ends has tuples in flight, or a person cancels",
+        },
+        State.SAVING: {
+            State.STARTING: "all have saved",
+            State.CANCELLED: "a state is not saved, or a person cancels",
+        },
+        State.CHECKPOINTING: {
+            State.STARTING: "the checkpoint is complete, or one is being restored",
+            State.CANCELLED: "the checkpoint failed, or a person cancels",
+        },
+        State.STARTING: {
+            State.DONE: "all instances work by the new plan",
+            State.RETURNING: "an instance cannot, or a person cancels while all wait",
+        },
+        State.RETURNING: {
+            State.RESTARTING: "all containers are there",
+            State.SAVING_BACK: "all instances had their states by the new plan meanwhile",
+        },
+        State.SAVING_BACK: {
+            State.RESTARTING: "the checkpoint is complete, or one is being restored"
+        },
+        State.RESTARTING: {State.ROLLED_BACK: "all instances work by the former plan"},
     },
-    State.SAVING: {
-        State.STARTING: "all have saved",
-        State.CANCELLED: "a state is not saved, or a person cancels",
-    },
-    State.CHECKPOINTING: {
-        State.STARTING: "the checkpoint is complete, or one is being restored",
-        State.CANCELLED: "the checkpoint failed, or a person cancels",
-    },
-    State.STARTING: {
-        State.DONE: "all instances work by the new plan",
-        State.RETURNING: "an instance cannot, or a person cancels while all wait",
-    },
-    State.RETURNING: {
-        State.RESTARTING: "all containers are there",
-        State.SAVING_BACK: "all instances had their states by the new plan meanwhile",
-    },
-    State.SAVING_BACK: {State.RESTARTING: "the checkpoint is complete, or one is being restored"},
-    State.RESTARTING: {State.ROLLED_BACK: "all instances work by the former plan"},
-}
-"""State -> the states that may follow -> when. What is not here never happens."""
+)
 
-CANCELLABLE = frozenset(state for state, to in TRANSITIONS.items() if State.CANCELLED in to)
+CANCELLABLE = frozenset(state for state, to in TRANSITIONS.after.items() if State.CANCELLED in to)
 """Before the switch: giving up changes nothing."""
 GOING_BACK = frozenset({State.RETURNING, State.SAVING_BACK, State.RESTARTING})
 SWITCHED = frozenset({State.STARTING, State.RESTARTING})
 """A plan is new, and instances begin to work by it."""
-ENDS = frozenset({State.DONE, State.CANCELLED, State.ROLLED_BACK})

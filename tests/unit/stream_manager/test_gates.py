@@ -15,8 +15,9 @@ from heron_core.wire.merged import split
 from heron_core.wire.packets import check_barrier, checkpoint_of, encode_barrier, encode_consumed
 from heron_engine.stream_manager import events
 from heron_engine.stream_manager.core import StreamManager
-from heron_engine.stream_manager.gates import DATA, Gate
+from heron_engine.stream_manager.gates import DATA, TRANSITIONS, Gate
 from heron_engine.stream_manager.options import Options
+from tests.transitions_seen import arrows, transitions_seen
 
 A, B, C = 1, 2, 3
 
@@ -387,3 +388,9 @@ def test_a_topology_that_goes_back_forgets_the_barriers_that_wait() -> None:
     exactly(manager, 2, None)
     manager.now += 2.0
     assert told(manager.handle(events.Timer())) == []
+
+
+def test_each_arrow_of_the_drawing_is_taken() -> None:
+    with transitions_seen() as seen:
+        test_a_later_barrier_gives_up_one_that_its_source_never_sent()
+    assert seen == arrows(TRANSITIONS)

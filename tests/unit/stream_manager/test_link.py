@@ -24,10 +24,13 @@ from heron_engine.stream_manager.link import (
     ACK_SECS,
     AGAIN_SECS,
     PROBE_SECS,
+    TRANSITIONS,
     Arrival,
     Incoming,
+    LinkState,
     Outgoing,
 )
+from tests.transitions_seen import arrows, transitions_seen
 
 T = TypeVar("T")
 
@@ -101,6 +104,25 @@ def test_probes_become_rarer_and_begin_anew_with_an_acknowledgement() -> None:
     link.acknowledged(said(1), 5.0)
     assert not link.probe(5.25)
     assert link.probe(5.5)
+
+
+def test_a_link_that_was_probed_is_idle_when_all_has_arrived() -> None:
+    link = Outgoing(FULL)
+    sent(link, 1)
+    link.acknowledged(said(1, echo=link.probe(PROBE_SECS)), 0.4)
+    link.validate()
+    assert link.state is LinkState.IDLE
+    assert not link.is_overdue(100.0)
+
+
+def test_a_link_is_restarted_in_any_state_and_says_what_may_be_lost() -> None:
+    idle, waiting, probing = (Outgoing(FULL) for _ in range(3))
+    sent(waiting, 1)
+    sent(probing, 2)
+    probing.probe(PROBE_SECS)
+    assert [len(each.restart()) for each in (idle, waiting, probing)] == [0, 1, 2]
+    with pytest.raises(AssertionError, match="a link: RESTARTED is not followed by WAITING"):
+        idle.number([(0, [b"x"])], 1, 1.0)
 
 
 def test_an_old_acknowledgement_changes_nothing_and_one_of_the_future_is_refused() -> None:
@@ -313,3 +335,13 @@ def test_a_message_without_a_sound_link_frame_is_refused(frames: Frames) -> None
 def test_a_link_frame_is_decoded_as_it_was_encoded() -> None:
     head = LinkHeader(LinkFlag.GAP, 7, 1, 2, 3, 4, 1 << 63, 1 << 40, (1 << 64) - 1, 9)
     assert parse_link([encode_link(head), b"x"]) == head
+
+
+def test_each_arrow_of_the_drawing_is_taken() -> None:
+    with transitions_seen() as seen:
+        test_probes_become_rarer_and_begin_anew_with_an_acknowledgement()
+        test_a_reported_gap_sends_everything_from_there_again_once()
+        test_a_link_that_was_probed_is_idle_when_all_has_arrived()
+        test_a_link_is_restarted_in_any_state_and_says_what_may_be_lost()
+        test_a_peer_that_answers_as_another_process_restarts_the_link_and_loss_is_counted()
+    assert seen == arrows(TRANSITIONS)

@@ -8,7 +8,7 @@ from test_master_core import FIRST, LAST, SPOUT
 
 from heron_core.plans import Restore
 from heron_core.wire import messages
-from heron_engine.topology_master.recovery import Recovery
+from heron_engine.topology_master.recovery import Progress, Recovery
 
 
 def failing_to_restore(trouble: str, tries: int = 8) -> tuple[Made, list[int]]:
@@ -80,6 +80,16 @@ def test_a_store_that_is_away_is_tried_less_and_less_often_until_it_is_back() ->
     recovery.begin(2)
     assert recovery.fail(messages.RestoreFailed(1, 8, "away"), 8, now)
     assert recovery.is_retry_due(now + 0.5)
+
+
+def test_an_instance_that_has_its_state_after_all_needs_no_other_try() -> None:
+    """Its process has been replaced meanwhile, by one that could read it."""
+    recovery = Recovery(None)
+    recovery.begin(2)
+    recovery.fail(messages.RestoreFailed(1, 1, "away"), 1, 0.0)
+    assert recovery.take(messages.Restored(1, 9, 1), 1, {1}) is Progress.RELEASED
+    assert not recovery.is_retry_due(100.0)
+    recovery.validate({1}, 2)
 
 
 def test_another_reason_is_told_as_well() -> None:

@@ -22,17 +22,15 @@ from test_rescale import (
 from heron_core.plans import MovedStates, PackingPlan, TopologyState, physical_from_json
 from heron_core.records import replace
 from heron_core.wire import messages
-from heron_engine.topology_master.options import Options
 from heron_engine.topology_master.update.moved_states import moving
 
-SAVING = Options(TopologyState.RUNNING, saves_states=True)
 MOVED = MovedStates(1, (LAST,), {"last": (LAST,)})
 REASON = "last: the store is away"
 
 
 def saved(size_bytes: int = 100) -> tuple[Made, list[Any]]:
     """A topology that is to have one more of the last bolt, whose state is saved."""
-    made = Made(options=SAVING)
+    made = Made()
     update(made, MORE)
     made.register(3)
     answers(made, SPOUT, FIRST, LAST)
@@ -49,7 +47,7 @@ def asked(out: list[Any]) -> list[tuple[bool, set[int]]]:
 
 def test_open_windows_fail_their_tuples_when_the_spouts_defer_fail() -> None:
     """At once, and what a spout emits again goes by the new plan."""
-    made = Made(options=SAVING)
+    made = Made()
     update(made, MORE)
     made.register(3)
     out = held_by(made, LAST, may_fail=True)
@@ -67,7 +65,7 @@ def test_open_windows_fail_their_tuples_when_the_spouts_defer_fail() -> None:
 
 def test_a_spout_that_ends_waits_for_the_outcome_of_its_tuples() -> None:
     """No other process emits them again."""
-    made = Made(options=SAVING)
+    made = Made()
     moved = replace(FEWER, containers=(replace(TWO, instances=(*TWO.instances, *ONE.instances)),))
     update(made, moved)
     held_by(made, LAST, may_fail=True, secs=10.0)
@@ -75,7 +73,7 @@ def test_a_spout_that_ends_waits_for_the_outcome_of_its_tuples() -> None:
 
 
 def test_a_kill_amid_an_update_ends_the_deferral() -> None:
-    made = Made(options=SAVING)
+    made = Made()
     update(made, MORE)
     made.register(3)
     held_by(made, LAST, may_fail=True)
@@ -135,7 +133,7 @@ def successor(made: Made, out: list[Any], packing: PackingPlan) -> Made:
     """The master that takes over, with what is in the state store."""
     told = {"state": "RUNNING", "update": _update_of(out)}
     previous = physical_from_json(made.stored_plan)
-    after = Made(False, packing, SAVING, previous=previous, execution=told)
+    after = Made(False, packing, previous=previous, execution=told)
     after.stored_plan = made.stored_plan
     for container in (1, 2, 3):
         after.register(container)

@@ -16,9 +16,10 @@ from heron_core.plans import (
     physical_from_json,
 )
 from heron_core.records import replace
+from heron_core.topology import ComponentSpec
 from heron_core.wire import messages
 from heron_engine.topology_master import events
-from heron_engine.topology_master.options import HELD_UP_SECS, Options
+from heron_engine.topology_master.options import HELD_UP_SECS
 from heron_engine.topology_master.update.drain import STILL_SECS
 from heron_engine.topology_master.update.draining import ASKED_AGAIN_SECS
 from heron_engine.topology_master.update.machine import ENDED_AFTER_SECS
@@ -32,6 +33,18 @@ FEWER = PackingPlan(
     "t", (ContainerPlan(1, (*ONE.instances, InstancePlan(LAST, "last", 0, NOTHING)), NOTHING),)
 )
 """One container less: the last bolt moves."""
+
+
+class Stateless(Made):
+    """A master whose instances keep no state: what is asked of them for an update is done."""
+
+    def handle(self, event: events.Event) -> list[events.Instruction]:
+        """One step of the core, and the instances' answers."""
+        out = super().handle(event)
+        for _, asked in sent(messages.SaveForUpdate, out)[:1]:
+            for task in asked.tasks:
+                out += self.receive(messages.SavedForUpdate(task, asked.update, 0))
+        return out
 
 
 def ask(made: Made, command: str, **arguments: Any) -> tuple[messages.Reply, list[Any]]:
@@ -77,7 +90,7 @@ def step(made: Made) -> tuple[str | None, list[str]]:
 
 
 def test_an_added_container_comes_up_while_data_flows_then_the_plan_is_switched() -> None:
-    made = Made()
+    made = Stateless()
     out = update(made, MORE)
     assert stored_packings(out) == [packing_to_json(MORE)]
     assert not plans(out), "the spouts go on until the new container is there"
@@ -98,7 +111,7 @@ def test_an_added_container_comes_up_while_data_flows_then_the_plan_is_switched(
 
 def test_spouts_stand_still_until_every_instance_works_by_the_new_plan() -> None:
     # One that is asked before it has taken the plan would send to tasks that are gone.
-    made = Made()
+    made = Stateless()
     update(made, FEWER)
     answers(made, SPOUT, FIRST, LAST)
     assert made.core.epoch == 2
@@ -127,7 +140,7 @@ def held_by(
 
 
 def test_an_update_does_not_wait_for_tuples_in_open_windows_of_others() -> None:
-    made = Made()
+    made = Stateless()
     update(made, FEWER)
     assert not plans(held_by(made, FIRST, secs=STILL_SECS / 2))
     found = [(epoch, state) for epoch, state, _ in plans(held_by(made, FIRST))]
@@ -135,7 +148,7 @@ def test_an_update_does_not_wait_for_tuples_in_open_windows_of_others() -> None:
 
 
 def test_an_update_waits_for_tuples_that_are_held_by_whom_it_concerns() -> None:
-    made = Made()
+    made = Stateless()
     update(made, FEWER)
     assert not plans(held_by(made, FIRST, LAST, secs=10.0))
     kept = [f"{each}[0] (it keeps tuples, as open windows do)" for each in ("first", "last")]
@@ -144,7 +157,7 @@ def test_an_update_waits_for_tuples_that_are_held_by_whom_it_concerns() -> None:
 
 
 def test_a_paused_topology_is_scaled_and_stays_paused() -> None:
-    made = Made()
+    made = Stateless()
     ask(made, "deactivate")
     update(made, FEWER)
     answers(made, SPOUT, FIRST, LAST)
@@ -153,7 +166,7 @@ def test_a_paused_topology_is_scaled_and_stays_paused() -> None:
 
 
 def test_what_the_user_wants_meanwhile_holds_afterwards() -> None:
-    made = Made()
+    made = Stateless()
     update(made, MORE)
     made.register(3)
     ask(made, "deactivate")
@@ -176,14 +189,14 @@ def test_what_the_user_wants_meanwhile_holds_afterwards() -> None:
     ],
 )  # fmt: skip
 def test_a_plan_that_cannot_be_is_refused(packing: PackingPlan, told: str) -> None:
-    reply, out = ask(Made(), "update", packing=packing_to_json(packing))
+    reply, out = ask(Stateless(), "update", packing=packing_to_json(packing))
     assert not reply.ok
     assert re.search(told, reply.data["error"]), reply.data
     assert not stored_packings(out)
 
 
 def test_a_second_update_is_refused_while_one_is_under_way() -> None:
-    made = Made()
+    made = Stateless()
     update(made, MORE)
     reply, _ = ask(made, "update", packing=packing_to_json(FEWER))
     assert reply.data["error"] == "an update of t is under way: wait until it is done"
@@ -191,7 +204,7 @@ def test_a_second_update_is_refused_while_one_is_under_way() -> None:
 
 def test_without_its_containers_an_update_is_given_up() -> None:
     # The cluster has no room.
-    made = Made()
+    made = Stateless()
     update(made, MORE)
     out = made.wait(made.core.options.reactivate_wait_secs + 1)
     assert stored_packings(out) == [packing_to_json(PACKED)]
@@ -205,7 +218,7 @@ def test_without_its_containers_an_update_is_given_up() -> None:
 
 
 def test_a_cancelled_update_lets_the_spouts_go_on() -> None:
-    made = Made()
+    made = Stateless()
     update(made, MORE)
     made.register(3)
     out = ask(made, "cancel", reason="Aurora gave it another number")[1]
@@ -213,10 +226,18 @@ def test_a_cancelled_update_lets_the_spouts_go_on() -> None:
     assert stored_packings(out) == [packing_to_json(PACKED)]
 
 
+def test_an_update_that_is_cancelled_while_containers_start_has_paused_no_spout() -> None:
+    made = Made()
+    update(made, MORE)
+    out = ask(made, "cancel", reason="a mistake")[1]
+    assert not plans(out)
+    assert stored_packings(out) == [packing_to_json(PACKED)]
+
+
 def test_a_container_left_of_an_update_that_was_given_up_is_not_taken_for_the_next_ones() -> None:
     # It has the instances of the first update. It was heard of and never registered again, so the
     # second update waited for ten minutes (simulation, seeds 52099 and 53493).
-    made = Made()
+    made = Stateless()
     update(made, MORE)
     made.register(3)
     ask(made, "cancel", reason="no room")
@@ -229,7 +250,7 @@ def test_a_container_left_of_an_update_that_was_given_up_is_not_taken_for_the_ne
 
 
 def test_new_code_that_cannot_begin_leaves_the_old_one() -> None:
-    made = Made()
+    made = Stateless()
     instances = (InstancePlan(NEW, "last", 0, NOTHING),)
     spec = made.core._life.topology
     new_code = PackingPlan(
@@ -257,7 +278,7 @@ def test_a_spout_that_goes_is_never_ended_with_tuples_in_flight() -> None:
         ContainerPlan(1, (InstancePlan(FIRST, "first", 0, NOTHING),), NOTHING),
         ContainerPlan(2, (InstancePlan(SPOUT, "spout", 0, NOTHING), *TWO.instances), NOTHING),
     ))  # fmt: skip
-    made = Made()
+    made = Stateless()
     update(made, moved)
     answers(made, SPOUT, idle=False)
     out = made.wait(made.core.options.deactivate_wait_secs + 1)
@@ -267,7 +288,7 @@ def test_a_spout_that_goes_is_never_ended_with_tuples_in_flight() -> None:
 
 
 def test_a_bolt_that_keeps_tuples_does_not_hold_an_update_up_for_ever() -> None:
-    made = Made()
+    made = Stateless()
     update(made, FEWER)
     answers(made, FIRST, LAST)
     answers(made, SPOUT, idle=False)
@@ -276,18 +297,18 @@ def test_a_bolt_that_keeps_tuples_does_not_hold_an_update_up_for_ever() -> None:
 
 
 def test_a_master_that_takes_over_goes_on_before_and_after_the_switch() -> None:
-    first = Made()
+    first = Stateless()
     out = update(first, MORE)
     told = {"state": "RUNNING", "update": _update_of(out)}
     plan = physical_from_json(first.stored_plan)
-    second = Made(registered=False, previous=plan, execution=told, packing=MORE)
+    second = Stateless(registered=False, previous=plan, execution=told, packing=MORE)
     for container in (1, 2, 3):
         second.register(container)
     out = answers(second, SPOUT, FIRST, LAST)
     assert plans(out)[-1] == (2, TopologyState.PAUSED, {SPOUT, FIRST, LAST, NEW})
     told = {"state": "RUNNING", "update": _update_of(out)}
     plan = physical_from_json(second.stored_plan)
-    third = Made(registered=False, previous=plan, execution=told, packing=MORE)
+    third = Stateless(registered=False, previous=plan, execution=told, packing=MORE)
     out = []
     for container in (1, 2, 3):
         out += third.register(container)
@@ -303,7 +324,7 @@ def _update_of(out: list[Any]) -> dict[str, Any]:
 
 def test_counts_that_ended_instances_take_along_are_no_loss() -> None:
     # The bolt that moves had processed 10 tuples; its successor counts from zero.
-    made = Made()
+    made = Stateless()
     update(made, FEWER)
     for processed, times in ((10, 2), (0, 2)):
         rounds_of(made, processed, times)
@@ -316,7 +337,7 @@ def test_counts_that_ended_instances_take_along_are_no_loss() -> None:
 def test_a_master_that_cannot_write_to_the_state_store_has_no_instance_ended() -> None:
     # Another master may have taken over with the plan before, and would not know what the ended
     # instances had counted (simulation, seed 20413).
-    made = Made()
+    made = Stateless()
     update(made, FEWER)
     out = answers(made, SPOUT, FIRST, LAST)
     assert plans(out) == [(2, TopologyState.PAUSED, {SPOUT, FIRST, LAST})]
@@ -341,7 +362,7 @@ def rounds_of(made: Made, processed: int, times: int) -> None:
 
 def saving() -> Made:
     """A topology whose instances save their states, about to move the last bolt."""
-    made = Made(options=Options(TopologyState.RUNNING, saves_states=True))
+    made = Made()
     update(made, FEWER)
     answers(made, SPOUT, FIRST, LAST)
     assert step(made) == ("save", ["last[0]"])
@@ -383,7 +404,7 @@ def reports(made: Made, secs: float, paused: frozenset[int], busy: frozenset[int
 
 
 def test_an_update_does_not_wait_for_a_slow_bolt_that_back_pressure_stands_before() -> None:
-    made = Made()
+    made = Stateless()
     update(made, FEWER)
     held, busy = frozenset({FIRST}), frozenset({FIRST, LAST})
     assert not plans(reports(made, HELD_UP_SECS - 0.5, held, busy))
@@ -398,22 +419,37 @@ def test_an_update_does_not_wait_for_a_slow_bolt_that_back_pressure_stands_befor
 
 
 def test_an_update_waits_for_a_slow_bolt_that_nothing_stands_before() -> None:
-    made = Made()
+    made = Stateless()
     update(made, FEWER)
     assert not plans(reports(made, 3 * HELD_UP_SECS, frozenset(), frozenset({LAST})))
 
 
 def test_an_update_waits_for_the_tuples_of_a_spout_that_it_ends() -> None:
-    made = Made()
+    made = Stateless()
     update(made, PackingPlan("t", (replace(TWO, instances=(*ONE.instances, *TWO.instances)),)))
     held = frozenset({FIRST})
     assert not plans(reports(made, 3 * HELD_UP_SECS, held, frozenset({SPOUT, FIRST, LAST})))
 
 
 def test_the_plan_says_since_when_a_component_has_other_tasks() -> None:
-    made = Made()
+    made = Stateless()
     update(made, MORE)
     made.register(3)
     out = answers(made, SPOUT, FIRST, LAST)
     (plan,) = [each.plan for each in out if isinstance(each, events.StorePlan)]
     assert physical_from_json(plan).rescaled == {"last": 2}
+
+
+def test_new_code_with_one_more_component_saves_no_state() -> None:
+    """No process ends, and no key has another task."""
+    made = Made()
+    spec = made.core._life.topology
+    added = ComponentSpec("added", False, "m.B", 1)
+    new_code = PackingPlan(
+        "t",
+        (ONE, replace(TWO, instances=(*TWO.instances, InstancePlan(NEW, "added", 0, NOTHING)))),
+        replace(spec, components=(*spec.components, added)),
+    )
+    update(made, new_code)
+    assert plans(answers(made, SPOUT, FIRST, LAST))[-1][0] == 2
+    assert plans(answers(made, SPOUT, FIRST, LAST, NEW))[-1][1] == TopologyState.RUNNING

@@ -251,3 +251,18 @@ def test_a_second_update_and_a_plan_that_is_none_are_refused() -> None:
     assert ask(made, MORE).ok
     reply = ask(made, FEWER)
     assert reply.data["error"] == "an update of t is under way: wait until it is done"
+
+
+def test_an_update_that_comes_during_a_restore_needs_no_checkpoint_of_its_own() -> None:
+    """All are about to take their states, which they can do by the new plan as well."""
+    made = running()
+    made.receive(messages.Restored(FIRST, 99, 0))  # another process
+    made.wait(0.1)
+    assert made.restore.members is None
+    assert ask(made, MORE).ok
+    out = made.wait(0.1)
+    assert physical_from_json(made.stored_plan).packing == MORE
+    made.restored()
+    out += made.wait(0.1)
+    assert made.core.update_stage is None
+    assert not sent(out, messages.TriggerCheckpoint)

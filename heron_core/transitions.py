@@ -1,0 +1,43 @@
+"""A state machine as a table: its states, which of them follow each other, and when."""
+
+from collections.abc import Mapping
+from enum import Enum
+from typing import Generic, TypeVar
+
+AnyState = TypeVar("AnyState", bound=Enum)
+
+
+class Transitions(Generic[AnyState]):
+    """What is not in the table never happens: the code that changes a state asks for it first.
+
+    The drawing in the docs is made of the same table (`python -m tests.diagrams`).
+    """
+
+    def __init__(
+        self,
+        name: str,
+        begins: Mapping[AnyState, str],
+        after: Mapping[AnyState, Mapping[AnyState, str]],
+    ) -> None:
+        """`begins`: the states in which a machine may begin -> when; `after`: state -> the states
+        that may follow -> when, for people. A state that nothing follows is an end."""
+        self.name = name
+        self.begins = begins
+        self.after = after
+
+    def begin(self, state: AnyState) -> AnyState:
+        """The state; AssertionError if no machine begins in it."""
+        assert state in self.begins, f"{self.name} does not begin with {state.name}"
+        return state
+
+    def follow(self, before: AnyState, to: AnyState) -> AnyState:
+        """The next state; AssertionError if the table does not have it behind `before`."""
+        assert to in self.after.get(before, ()), (
+            f"{self.name}: {before.name} is not followed by {to.name}"
+        )
+        return to
+
+    @property
+    def ends(self) -> frozenset[AnyState]:
+        """The states that nothing follows."""
+        return frozenset(to for after in self.after.values() for to in after) - self.after.keys()
