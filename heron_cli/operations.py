@@ -13,8 +13,8 @@ import click
 from heron_cli.running_topology import RunningTopology
 from heron_core.errors import HeronError
 from heron_core.operations import Kind, Operation, State
-from heron_core.plans import PackingPlan
-from heron_core.state_tree import scheduler_path, topology_path
+from heron_core.plans import PackingPlan, TopologyState
+from heron_core.state_tree import execution_path, scheduler_path, topology_path
 from heron_engine.scheduler.backends.protocol import SelfRunning
 from heron_engine.scheduler.container.engines import Choice
 from heron_engine.scheduler.operation_steps import BACK_SECS, SAVEPOINT, Progress, Service, Steps
@@ -187,8 +187,11 @@ class ClusterContainers:
             self.cluster.scale(self.name, added, removed)
 
     def end(self, reason: str) -> None:
-        """All of them."""
+        """All of them; the state store says so as long as the nodes stand."""
         self.cluster.end(self.name)
+        path = execution_path(self.name)
+        killed = {"state": TopologyState.KILLED, "reason": reason}
+        self.store.put(path, {**(self.store.get(path) or {}), **killed})
 
     def choose(self, container: int, choice: Choice) -> Choice:
         """A cluster's containers run by what was sent there with the topology."""

@@ -6,7 +6,7 @@ is done already.
 """
 
 import time
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence, Set
 from typing import Any, Protocol
 
 from msgspec import Struct, field
@@ -226,8 +226,7 @@ class OperationSteps(Struct, frozen=True):
 
     def update(self, target: PackingPlan) -> Steps:
         """Have the topology run by another packing plan; GivenUp if the master gives it up."""
-        before = {each.id for each in self._running_plan().containers}
-        after = {each.id for each in target.containers}
+        before, after = self._containers_of(self._running_plan()), self._containers_of(target)
         added, removed = sorted(after - before), sorted(before - after)
         yield from self._make_room(target)
         number = yield from self._begin_update(target)
@@ -245,6 +244,7 @@ class OperationSteps(Struct, frozen=True):
         is, or if tuples are processed by the new plan already."""
         if not _is_under_way(self.client.stats()):
             raise HeronError(f"no update of {self.name} is under way, and none waits for its time")
+        asked = self._containers_of(self.stored_plan(), self._running_plan())
         self.client.ask("cancel", {"reason": f"cancelled by {requester}"})
         heard_at = self.clock()
         while (stats := self.client.try_stats(ANSWER_SECS)) is None or _is_under_way(stats):
@@ -253,7 +253,26 @@ class OperationSteps(Struct, frozen=True):
             elif self.clock() - heard_at > SILENT_SECS:
                 raise HeronError(f"the topology master of {self.name} does not answer any more")
             yield Progress("the update is given up" if stats is not None else WAITING_FOR_MASTER)
+        yield from self._end_added(asked)
         return {"cancelled": [str(Kind.UPDATE)]}
+
+    def _end_added(self, asked: Set[int]) -> Generator[Progress, None, None]:
+        """End what an update has added that was given up: the command that asked for it may have
+        died. `asked`: the containers of both plans."""
+        late_at = self.clock() + STORED_SECS
+        while (plan := self.stored_plan()) != self._running_plan():
+            if self.clock() > late_at:
+                raise HeronError(
+                    f"the update of {self.name} is cancelled, and the state store does not say so "
+                    f"after {STORED_SECS:g} s: containers that it has added may still run"
+                )
+            yield Progress("waiting for the state store")
+        added = asked - self._containers_of(plan)
+        self.containers.scale([], sorted(added))
+
+    @staticmethod
+    def _containers_of(*plans: PackingPlan) -> set[int]:
+        return {each.id for plan in plans for each in plan.containers}
 
     def _make_room(self, target: PackingPlan) -> Generator[Progress, None, None]:
         """Before anything of the topology changes: the containers that run become large enough."""

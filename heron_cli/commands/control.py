@@ -5,6 +5,7 @@ import time
 
 import click
 
+from heron_cli.cluster_kill import end_on_cluster
 from heron_cli.operations import ClusterContainers, ask, ask_to_end, follow, gone, self_running
 from heron_cli.options.cluster import chosen
 from heron_cli.options.common import ignored
@@ -14,10 +15,9 @@ from heron_cli.running_topology import RunningTopology
 from heron_cli.stats_text import alignment_text
 from heron_core.errors import HeronError
 from heron_core.operations import Kind
-from heron_core.plans import TopologyState
 from heron_core.state_tree import packing_path, scheduler_path, topology_path
 from heron_engine.scheduler.backends.protocol import SelfRunning
-from heron_engine.scheduler.operation_steps import OperationSteps, drain
+from heron_engine.scheduler.operation_steps import OperationSteps
 from heron_engine.scheduler.outcomes import write_killed_outcome
 from heron_engine.scheduler.registration import forget, is_alive
 from heron_engine.scheduler.savepoints import absolute_url
@@ -178,15 +178,8 @@ def end(
     """End a topology after a drain of at most `wait_secs`, or after a savepoint into that folder,
     and remove its nodes. `is_over`: its next run starts anew (only where a cluster runs it)."""
     cluster = self_running(topology, config_path)
-    if cluster is not None and savepoint:
-        containers = ClusterContainers(cluster, topology.name, topology.store)
-        steps = OperationSteps(topology.store, topology.name, topology.client, containers)
-        follow(steps.savepoint(savepoint))
-        wait_secs = 0.0
     if cluster is not None:
-        if wait_secs and topology.state.get("state") not in TopologyState.OVER:
-            follow(drain(topology.client, wait_secs))
-        cluster.end(topology.name)
+        end_on_cluster(topology, cluster, wait_secs, savepoint)
         write_killed_outcome(
             Home.of_user(),
             topology.name,

@@ -161,3 +161,36 @@ def test_an_update_of_one_bolt_does_not_wait_for_the_open_windows_of_another(pla
         )
         running.until(lambda: master.processed("days") >= 2 * known, "all of them are held again")
     running.end()
+
+
+def cancelled_while(place: Place, running: Running, file: str, waits: str) -> None:
+    """Update the bolt that hangs as long as the file is there, and cancel that while it waits."""
+    hangs = place.path / file
+    hangs.touch()
+    scaling = place.start("update", "Hanging", "--component-parallelism", "seen:2")
+    running.until(lambda: waits in scaling.err, f"the update is {waits}")
+    cancel = place.heronpy("update", "Hanging", "--cancel").succeeded()
+    assert cancel.out == "Hanging: the update is cancelled\n"
+    given_up = scaling.wait()
+    assert given_up.code == 1
+    assert "Hanging is not updated: cancelled by " in given_up.errors[0]
+    hangs.unlink()
+
+
+def test_an_update_that_hangs_is_cancelled_before_and_after_its_switch(place: Place) -> None:
+    """Before it nothing has changed, after it the update is rolled back: data flows again."""
+    running = place.start("run", TOPOLOGIES / "hanging.py", "-o", f"hanging.folder={place.path}")
+    with Master(place.store_url, "Hanging") as master:
+        for file, waits in (
+            ("hold", "waiting for a checkpoint"),
+            ("hang", "waiting for instances"),
+        ):
+            running.until(lambda: master.processed("seen") > FLOWING_LINES, "data flows")
+            cancelled_while(place, running, file, waits)
+            before = master.processed("seen")
+            running.until(
+                lambda before=before: master.processed("seen") > before + FLOWING_LINES,
+                "data flows again",
+            )
+            assert master.component("seen")["instances"] == 1
+    running.end()

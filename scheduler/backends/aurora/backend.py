@@ -15,7 +15,7 @@ from heron_core.plans import MASTER_CONTAINER, MIB, PackingPlan
 from heron_core.state_tree import master_path
 from heron_core.typed_json import to_json
 from heron_engine.scheduler.backends.aurora import render
-from heron_engine.scheduler.backends.aurora.client import AuroraClient, TimedOut
+from heron_engine.scheduler.backends.aurora.client import AuroraClient, NothingThere, TimedOut
 from heron_engine.scheduler.backends.protocol import describe_containers
 from heron_engine.scheduler.clusters.config import Archives, Cluster, words_of
 from heron_engine.scheduler.container_sizes import CONTAINER_SIZE
@@ -214,7 +214,9 @@ class AuroraBackend:
                     "those numbers"
                 )
         if removed:
-            client.kill(removed)
+            # Who cancels an update, and who has asked for it, both end what it has added.
+            with suppress(NothingThere):
+                client.kill(removed)
 
     def _folder(self, name: str) -> str:
         """Of one topology's own archives: a job's key names it, as it names the job."""

@@ -7,6 +7,7 @@ import pytest
 
 from heron_core.errors import HeronError
 from heron_engine.scheduler.backends.aurora.backend import AuroraBackend
+from heron_engine.scheduler.backends.aurora.client import NothingThere
 from heron_engine.scheduler.clusters.config import Archives, Cluster
 
 JOB = "west/www/prod/wordcount"
@@ -51,3 +52,14 @@ def test_instances_with_other_numbers_than_planned_go_again(
     with pytest.raises(HeronError, match="2, 3, and the plan needs 4, 5"):
         backend.scale("wordcount", [4, 5], [])
     assert calls(tmp_path)[-1] == f"job kill {JOB}/2,3"
+
+
+def test_containers_that_have_ended_already_are_no_error(
+    backend: AuroraBackend, tmp_path: Path
+) -> None:
+    """Who cancels an update ends what it has added, and so does the command that asked for it."""
+    client = tmp_path / "aurora"
+    client.write_text("#!/bin/sh\necho 'No tasks to kill found for job' >&2\nexit 1\n")
+    backend.scale("wordcount", [], [2, 3])
+    with pytest.raises(NothingThere):
+        backend.restart("wordcount", 2)

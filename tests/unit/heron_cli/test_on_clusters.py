@@ -1,0 +1,244 @@
+"""Cancelling an update and killing a topology that YARN or Aurora runs: commands do the steps."""
+
+import json
+import stat
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from click.testing import CliRunner
+
+from heron_cli.cluster_kill import end_on_cluster
+from heron_cli.commands.stats import _waiting
+from heron_cli.commands.update import _cancel
+from heron_cli.main import heronpy
+from heron_cli.running_topology import RunningTopology
+from heron_core.errors import HeronError
+from heron_core.operations import Kind, State
+from heron_core.plans import (
+    ContainerPlan,
+    InstancePlan,
+    PackingPlan,
+    PhysicalPlan,
+    Resource,
+    packing_to_json,
+    physical_to_json,
+)
+from heron_core.state_tree import (
+    execution_path,
+    packing_path,
+    physical_path,
+    scheduler_path,
+    topology_path,
+)
+from heron_core.stats import TopologyStats
+from heron_core.topology import ComponentSpec, TopologySpec, topology_to_json
+from heron_engine.scheduler.backends.protocol import SelfRunning
+from heron_engine.scheduler.operations import Requests
+from heron_io.master_client import MasterClient
+from heron_io.state_store.file_store import FileStore
+
+NAME = "words"
+NOTHING = Resource(0.0, 0, 0)
+ONE, TWO = (
+    ContainerPlan(number, (InstancePlan(number, "lines", number - 1, NOTHING),), NOTHING)
+    for number in (1, 2)
+)
+BEFORE, TARGET = PackingPlan(NAME, (ONE,)), PackingPlan(NAME, (ONE, TWO))
+WORDS = TopologySpec(NAME, (ComponentSpec("lines", True, "m.Lines", 1),))
+OPTIONS: Mapping[str, dict[str, Any]] = {
+    "aurora": {"cluster": "west", "role": "www", "env": "test", "one_machine": True},
+    "yarn": {"one_machine": True},
+}
+
+
+def run_by(store: FileStore, plan: PackingPlan) -> None:
+    """Both plans in the state store."""
+    store.put(packing_path(NAME), packing_to_json(plan))
+    store.put(physical_path(NAME), physical_to_json(PhysicalPlan(NAME, 1, "RUNNING", plan, {})))
+
+
+@dataclass
+class FakeClient:
+    """A topology master whose update is cancelled after a few questions."""
+
+    store: FileStore
+    under_way: bool = True
+    is_drained: bool = True
+    asked: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+    left: int = 2
+
+    def ask(
+        self, command: str, arguments: dict[str, Any] | None = None, wait_secs: float = 3.0
+    ) -> dict[str, Any]:
+        if command == "stats":
+            return self.numbers()
+        self.asked.append((command, arguments or {}))
+        return {"number": 1}
+
+    def try_ask(self, command: str, arguments: dict[str, Any] | None = None) -> dict[str, Any]:
+        return self.ask(command, arguments)
+
+    def numbers(self) -> dict[str, Any]:
+        update = {"number": 1, "under_way": self.under_way, "reason": "", "step": "containers",
+                  "waiting_for": [], "uncounted": 0}  # fmt: skip
+        return {
+            "topology": NAME, "state": "RUNNING", "epoch": 1, "phase": "running", "lost": 0,
+            "paused": {}, "stream_managers": {}, "master": {}, "errors": {}, "version": "1",
+            "quiet": self.is_drained, "update": update, "checkpoints": None, "registered": {},
+            "containers": [1], "containers_expected": [1], "components": {},
+        }  # fmt: skip
+
+    def stats(self) -> TopologyStats:
+        return TopologyStats.from_json(self.numbers())
+
+    def try_stats(self, wait_secs: float = 1.0) -> TopologyStats:
+        if any(command == "cancel" for command, _ in self.asked):
+            self.left -= 1
+            if not self.left:
+                self.under_way = False
+                run_by(self.store, BEFORE)
+        return self.stats()
+
+
+@dataclass
+class FakeCluster:
+    """A cluster that ends a topology, or does not."""
+
+    ended: list[str] = field(default_factory=list)
+    refuses: BaseException | None = None
+
+    def end(self, name: str) -> None:
+        if self.refuses is not None:
+            raise self.refuses
+        self.ended.append(name)
+
+
+@pytest.fixture
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FileStore:
+    """With the topology, and with the files of two clusters."""
+    monkeypatch.setenv("HERONPY_HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    client = tmp_path / "client"
+    client.write_text(f'#!/bin/sh\necho "$*" >> {tmp_path}/calls\n')
+    client.chmod(client.stat().st_mode | stat.S_IXUSR)
+    (tmp_path / "clusters").mkdir()
+    for kind, options in OPTIONS.items():
+        words = {"client": str(client)} if kind == "aurora" else {}
+        archives = {"archives": {"folder": str(tmp_path)}} if kind == "aurora" else {}
+        file = {"scheduler": kind, "state": f"file://{tmp_path}/state", **archives,
+                kind: {**options, **words}}  # fmt: skip
+        (tmp_path / "clusters" / f"{kind}.yaml").write_text(json.dumps(file))
+    made = FileStore(str(tmp_path / "state"))
+    made.put(topology_path(NAME), topology_to_json(WORDS))
+    made.put(execution_path(NAME), {"state": "RUNNING"})
+    run_by(made, BEFORE)
+    return made
+
+
+def on(store: FileStore, kind: str, client: FakeClient) -> RunningTopology:
+    """The topology on a cluster."""
+    node = {"kind": kind, "host": "elsewhere", "cluster": kind}
+    store.put(scheduler_path(NAME), node)
+    state = store.get(execution_path(NAME)) or {}
+    return RunningTopology(NAME, store, cast(MasterClient, client), state, node)
+
+
+def calls(tmp_path: Path) -> list[str]:
+    """Of Aurora's client."""
+    path = tmp_path / "calls"
+    lines = path.read_text().splitlines() if path.exists() else []
+    return [each.partition(" --batch-size")[0] for each in lines]
+
+
+@pytest.mark.parametrize("kind", OPTIONS)
+@pytest.mark.parametrize("is_switched", [False, True], ids=["before", "after"])
+def test_an_update_is_cancelled_by_asking_the_master(
+    store: FileStore, tmp_path: Path, kind: str, is_switched: bool
+) -> None:
+    """What it has added ends, also if the command that asked for the update has died; on YARN the
+    application master sees to that, which follows the plan."""
+    run_by(store, TARGET)
+    if not is_switched:
+        physical = physical_to_json(PhysicalPlan(NAME, 1, "RUNNING", BEFORE, {}))
+        store.put(physical_path(NAME), physical)
+    client = FakeClient(store)
+    _cancel(on(store, kind, client), str(tmp_path / "clusters"))
+    ((command, arguments),) = client.asked
+    assert command == "cancel"
+    assert arguments["reason"].startswith("cancelled by ")
+    assert calls(tmp_path) == ["job kill west/www/test/words/2"] * (kind == "aurora")
+
+
+def test_what_is_not_under_way_is_not_cancelled(store: FileStore, tmp_path: Path) -> None:
+    client = FakeClient(store, under_way=False)
+    with pytest.raises(HeronError, match="no update of words is under way"):
+        _cancel(on(store, "yarn", client), str(tmp_path / "clusters"))
+    assert not client.asked
+
+
+def test_a_kill_that_is_interrupted_is_seen_and_the_next_one_takes_it_up(
+    store: FileStore, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Ctrl-C during the drain: the spouts are paused for good, and `stats` says by whom."""
+    topology = on(store, "yarn", FakeClient(store, is_drained=False))
+    cluster = FakeCluster()
+
+    def interrupted(_: float) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        end_on_cluster(topology, cast(SelfRunning, cluster), 30.0, rest=interrupted)
+    assert (
+        "the kill of words is not finished: `heronpy kill words` goes on" in capsys.readouterr().err
+    )
+    (left,) = Requests(store, NAME).all().values()
+    assert (left.kind, left.state) == (Kind.KILL, State.RUNNING)
+    (shown,) = _waiting(topology)
+    assert shown.startswith("kill asked by ")
+    assert shown.endswith("; it ends with its command: `heronpy kill words` takes it up")
+
+    end_on_cluster(topology, cast(SelfRunning, cluster), 0.0)
+    assert "was not finished: this one takes it up" in capsys.readouterr().err
+    assert cluster.ended == [NAME]
+    first, second = Requests(store, NAME).all().values()
+    assert (first.state, first.reason) == (State.FAILED, "the next kill has taken it up")
+    assert second.state is State.DONE
+    # Interrupted here, before the nodes go, it is shown as what it is.
+    assert (store.get(execution_path(NAME)) or {})["state"] == "KILLED"
+
+
+def test_a_kill_that_the_cluster_refuses_has_failed_and_the_topology_stands(
+    store: FileStore,
+) -> None:
+    topology = on(store, "aurora", FakeClient(store))
+    cluster = FakeCluster(refuses=HeronError("no permission"))
+    with pytest.raises(HeronError, match="no permission"):
+        end_on_cluster(topology, cast(SelfRunning, cluster), 0.0)
+    (request,) = Requests(store, NAME).all().values()
+    assert (request.state, request.reason) == (State.FAILED, "no permission")
+    assert (store.get(execution_path(NAME)) or {})["state"] == "RUNNING"
+    assert store.get(topology_path(NAME)) is not None
+
+
+def test_a_savepoint_that_cannot_be_taken_leaves_the_topology(
+    store: FileStore, tmp_path: Path
+) -> None:
+    topology, cluster = on(store, "yarn", FakeClient(store)), FakeCluster()
+    with pytest.raises(HeronError, match="words takes no checkpoints"):
+        end_on_cluster(topology, cast(SelfRunning, cluster), 5.0, f"file://{tmp_path}/savepoint")
+    assert cluster.ended == []
+    (request,) = Requests(store, NAME).all().values()
+    assert (request.state, request.reason) == (State.FAILED, "words takes no checkpoints")
+
+
+def test_kill_ends_the_job_and_leaves_no_node(store: FileStore, tmp_path: Path) -> None:
+    on(store, "aurora", FakeClient(store))
+    store.put(execution_path(NAME), {"state": "ENDED"})
+    done = CliRunner().invoke(heronpy, ["kill", NAME], catch_exceptions=False)
+    assert done.stdout == f"{NAME} is killed\n", done.stderr
+    assert calls(tmp_path) == [f"job killall west/www/test/{NAME}"]
+    assert store.get(topology_path(NAME)) is None
+    assert Requests(store, NAME).all() == {}
