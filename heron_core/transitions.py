@@ -4,7 +4,19 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import Generic, TypeVar
 
-AnyState = TypeVar("AnyState", bound=Enum)
+
+class MachineState(Enum):
+    """A state. A link changes its state with each message, and the hash of an Enum is a function in
+    Python: this one is the object's."""
+
+    __hash__ = object.__hash__
+
+
+AnyState = TypeVar("AnyState", bound=MachineState)
+
+
+NOTHING: Mapping[MachineState, str] = {}
+"""What follows an end."""
 
 
 class Transitions(Generic[AnyState]):
@@ -32,7 +44,7 @@ class Transitions(Generic[AnyState]):
 
     def follow(self, before: AnyState, to: AnyState) -> AnyState:
         """The next state; AssertionError if the table does not have it behind `before`."""
-        assert to in self.after.get(before, ()), (
+        assert to in self.after.get(before, NOTHING), (
             f"{self.name}: {before.name} is not followed by {to.name}"
         )
         return to

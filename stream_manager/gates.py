@@ -22,12 +22,11 @@ instance saves its state with its unprocessed input, and forwards the barrier.
 
 from collections import deque
 from collections.abc import Iterator
-from enum import Enum
 
 from msgspec import Struct
 
 from heron_core.errors import ProtocolError
-from heron_core.transitions import Transitions
+from heron_core.transitions import MachineState, Transitions
 from heron_core.wire.frames import Frames, Header, items_of, size_of, source_of
 from heron_core.wire.messages import CheckpointFailed, OvertakeInput
 from heron_core.wire.packets import aligned_tasks, checkpoint_of, passed_on
@@ -43,7 +42,7 @@ Passed = tuple[int, Frames]
 """What goes on to the instance: (DATA, a batch), or (number, the last barrier of a checkpoint)."""
 
 
-class GateState(Enum):
+class GateState(MachineState):
     """Of the way into the queue of one instance."""
 
     OPEN = "all messages pass"

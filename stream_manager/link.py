@@ -37,7 +37,7 @@ from itertools import islice
 from msgspec import Struct
 
 from heron_core.errors import ProtocolError
-from heron_core.transitions import Transitions
+from heron_core.transitions import MachineState, Transitions
 from heron_core.wire.frames import Frames
 from heron_core.wire.links import LinkFlag, LinkHeader
 
@@ -57,7 +57,7 @@ AGAIN_SECS = 0.5
 """Between two rewinds to the same message: what was sent again takes its time to arrive."""
 
 
-class LinkState(Enum):
+class LinkState(MachineState):
     """Of the sending direction."""
 
     IDLE = "no message is kept"
@@ -66,6 +66,8 @@ class LinkState(Enum):
     RESTARTED = "the numbers begin at 1 in a new generation, the kept messages are lost"
 
 
+IDLE, WAITING = LinkState.IDLE, LinkState.WAITING
+"""By names of this module: Python 3.11 takes ten times as long for a member of an Enum."""
 _RESTART = "the link cannot be continued"
 TRANSITIONS = Transitions(
     "a link",
@@ -139,7 +141,7 @@ class Outgoing:
         """A message joins what is to be transmitted."""
         if not self._kept:
             self._progress_at = now
-            self._enter(LinkState.WAITING)
+            self._enter(WAITING)
         self._kept.append(Numbered(self._acked + len(self._kept) + 1, waiting, size))
         self.kept_bytes += size
         self.untransmitted_bytes += size
@@ -180,7 +182,7 @@ class Outgoing:
         if head.acked > self._acked:
             self._forget(head.acked)
             self._probe_secs, self._progress_at = PROBE_SECS, now
-            to = LinkState.WAITING if self._kept else LinkState.IDLE
+            to = WAITING if self._kept else IDLE
             if to is not self.state:
                 self._enter(to)
         is_lost = bool(head.flags & LinkFlag.GAP) or self._echo_shows_loss(head)
@@ -207,7 +209,7 @@ class Outgoing:
             return 0
         again = self._transmitted - self._acked
         if again:
-            self._enter(LinkState.WAITING)
+            self._enter(WAITING)
             self._rewound = self._acked, now
             self._rewind(self._acked)
         return again
@@ -257,6 +259,7 @@ class Outgoing:
 class Arrival(Enum):
     """What becomes of a message that has arrived."""
 
+    __hash__ = object.__hash__  # it is looked up for each message
     NEXT = auto()
     """It is the next one: to be taken."""
     EMPTY = auto()
@@ -267,6 +270,10 @@ class Arrival(Enum):
     """One before it is missing."""
     SUPERSEDED = auto()
     """It is of an incarnation that another one has replaced."""
+
+
+NEXT, SUPERSEDED = Arrival.NEXT, Arrival.SUPERSEDED
+"""As the states above."""
 
 
 class Incoming:
@@ -311,7 +318,7 @@ class Incoming:
         self.received += 1
         self._unacked_bytes += size
         self._acknowledge_by(now if self._unacked_bytes >= ACK_BYTES else now + ACK_SECS)
-        return Arrival.NEXT
+        return NEXT
 
     def _is_successor(self, head: LinkHeader) -> bool:
         """Whether it is of a later generation, with which the link begins anew."""

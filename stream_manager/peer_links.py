@@ -10,7 +10,7 @@ from heron_core.wire.links import LinkFlag, LinkHeader, parse_link
 from heron_engine.stream_manager import events
 from heron_engine.stream_manager.container_state import ContainerState
 from heron_engine.stream_manager.flow_control import FlowControl
-from heron_engine.stream_manager.link import Arrival
+from heron_engine.stream_manager.link import NEXT, SUPERSEDED, Arrival
 
 Out = list[events.Instruction]
 Replaced = Callable[[list[int], Out], None]
@@ -41,9 +41,9 @@ class PeerLinks:
         arrival = incoming.take(head, size_of(frames), state.now)
         if arrival in COUNTED:
             state.counters[COUNTED[arrival]] += 1
-        if arrival is not Arrival.SUPERSEDED and head.acked_sender == state.incarnation:
+        if arrival is not SUPERSEDED and head.acked_sender == state.incarnation:
             self._acknowledged(head, out)
-        return arrival is Arrival.NEXT
+        return arrival is NEXT
 
     def _acknowledged(self, head: LinkHeader, out: Out) -> None:
         state = self._state

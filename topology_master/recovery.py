@@ -21,7 +21,7 @@ from enum import Enum
 
 from heron_core.plans import Restore
 from heron_core.records import replace
-from heron_core.transitions import Transitions
+from heron_core.transitions import MachineState, Transitions
 from heron_core.wire.messages import Restored, RestoreFailed, RestoreTrouble
 
 TRIES = 3
@@ -32,7 +32,7 @@ RETRY_SECS_MAX = 5.0
 """A store that is back is not noticed later; each try resets every instance, so not earlier."""
 
 
-class RestoreState(Enum):
+class RestoreState(MachineState):
     """How far the restore is with which the newest plan begins."""
 
     RESTORING = "instances take the states of the checkpoint, all wait"

@@ -79,6 +79,8 @@ class UpdateMachine:
         """Why the last one was given up; empty if it was not."""
         self.note = ""
         """What the last one went on in spite of; empty for nothing."""
+        self._end = State.DONE
+        """Of the last one, if this master has seen it."""
         self._removed_heard: dict[int, float] = {}
         """container -> when its stream manager was last heard of, though no plan has it."""
         self.update: Update | None = None
@@ -148,8 +150,8 @@ class UpdateMachine:
     @property
     def outcome(self) -> tuple[str, str]:
         """What became of the last one, and why, for people."""
-        what = f"update {self.number} is {'given up' if self.reason else 'done'}"
-        return what, self.reason or self.note
+        end = self._end.name.lower().replace("_", " ")
+        return f"update {self.number} is {end}", self.reason or self.note
 
     @property
     def way_back(self) -> dict[str, Any]:
@@ -240,6 +242,8 @@ class UpdateMachine:
         """The only way from one state to another, and what the next one begins with."""
         before, update.state = update.state, TRANSITIONS.follow(update.state, to)
         update.since = now
+        if to in TRANSITIONS.ends:
+            self._end = to
         match to:
             case State.STARTING | State.RESTARTING:
                 return self._switch(update, view)

@@ -1,12 +1,10 @@
 """The states of an update, and which of them follow each other, and when."""
 
-from enum import Enum
-
 from heron_core.plans import UpdateStage
-from heron_core.transitions import Transitions
+from heron_core.transitions import MachineState, Transitions
 
 
-class State(Enum):
+class State(MachineState):
     """`stage` is what people are shown of it, `text` what happens meanwhile."""
 
     ADDING = UpdateStage.CONTAINERS, "the added containers start, data flows"

@@ -89,6 +89,13 @@ def step(made: Made) -> tuple[str | None, list[str]]:
     return found["step"], found["waiting_for"]
 
 
+def how_it_ended(made: Made) -> tuple[str, str]:
+    """What the newest event says of an update, and why."""
+    told = ask(made, "stats")[0].data["events"]
+    found = [(each["what"], each["why"]) for each in told if " is " in each["what"]]
+    return found[-1]
+
+
 def test_an_added_container_comes_up_while_data_flows_then_the_plan_is_switched() -> None:
     made = Stateless()
     out = update(made, MORE)
@@ -224,6 +231,7 @@ def test_a_cancelled_update_lets_the_spouts_go_on() -> None:
     out = ask(made, "cancel", reason="Aurora gave it another number")[1]
     assert plans(out) == [(1, TopologyState.RUNNING, {SPOUT, FIRST, LAST})]
     assert stored_packings(out) == [packing_to_json(PACKED)]
+    assert how_it_ended(made) == ("update 1 is cancelled", "Aurora gave it another number")
 
 
 def test_an_update_that_is_cancelled_while_containers_start_has_paused_no_spout() -> None:
@@ -265,9 +273,15 @@ def test_new_code_that_cannot_begin_leaves_the_old_one() -> None:
     # With its code: a process that has started meanwhile knows the new one alone.
     assert stored_packings(out) == [packing_to_json(replace(PACKED, changed=spec))]
     assert plans(made.wait(0.02)) == [(3, TopologyState.PAUSED, {SPOUT, FIRST, LAST})]
-    assert plans(answers(made, SPOUT, FIRST, LAST))[-1][1] == TopologyState.RUNNING
+    out = answers(made, SPOUT, FIRST, LAST)
+    assert plans(out)[-1][1] == TopologyState.RUNNING
+    reason = "last[0]: no module called words"
+    assert f"update: rolled back: {reason}" in [
+        each.text for each in out if isinstance(each, events.Log)
+    ]
+    assert how_it_ended(made) == ("update 1 is rolled back", reason)
     told = ask(made, "stats")[0].data["update"]
-    assert (told["under_way"], told["reason"]) == (False, "last[0]: no module called words")
+    assert (told["under_way"], told["reason"]) == (False, reason)
     reply, _ = ask(made, "update", packing=packing_to_json(new_code))
     assert reply.ok, "it may be tried again"
 
