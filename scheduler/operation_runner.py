@@ -28,7 +28,12 @@ from heron_engine.scheduler.container.own_process import pid_of
 from heron_engine.scheduler.container.supervisor_events import ProcessSpec
 from heron_engine.scheduler.operation_kinds import OperationKinds
 from heron_engine.scheduler.operation_steps import OperationSteps, Progress, Service, Steps, not_up
-from heron_engine.scheduler.operations import Requests, is_under_way, update_under_way
+from heron_engine.scheduler.operations import (
+    HISTORY_MAX,
+    Requests,
+    is_under_way,
+    update_under_way,
+)
 from heron_engine.scheduler.own_nodes import Announcement, NameTaken, OwnNodes
 from heron_engine.scheduler.submission import Submission
 from heron_io.logs import log_to
@@ -50,8 +55,6 @@ hundreds of topologies."""
 RETRY_SECS = 1.0
 """After the state store could not be reached."""
 GRACE_SECS = 2.0
-HISTORY_MAX = 20
-"""So many requests that are over stay in the state store, for whoever asked and for people."""
 
 
 class Killed(Exception):

@@ -226,7 +226,7 @@ class OperationSteps(Struct, frozen=True):
 
     def update(self, target: PackingPlan) -> Steps:
         """Have the topology run by another packing plan; GivenUp if the master gives it up."""
-        before, after = self._containers_of(self._running_plan()), self._containers_of(target)
+        before, after = containers_of(self._running_plan()), containers_of(target)
         added, removed = sorted(after - before), sorted(before - after)
         yield from self._make_room(target)
         number = yield from self._begin_update(target)
@@ -244,7 +244,7 @@ class OperationSteps(Struct, frozen=True):
         is, or if tuples are processed by the new plan already."""
         if not _is_under_way(self.client.stats()):
             raise HeronError(f"no update of {self.name} is under way, and none waits for its time")
-        asked = self._containers_of(self.stored_plan(), self._running_plan())
+        asked = containers_of(self.stored_plan(), self._running_plan())
         self.client.ask("cancel", {"reason": f"cancelled by {requester}"})
         heard_at = self.clock()
         while (stats := self.client.try_stats(ANSWER_SECS)) is None or _is_under_way(stats):
@@ -267,12 +267,8 @@ class OperationSteps(Struct, frozen=True):
                     f"after {STORED_SECS:g} s: containers that it has added may still run"
                 )
             yield Progress("waiting for the state store")
-        added = asked - self._containers_of(plan)
+        added = asked - containers_of(plan)
         self.containers.scale([], sorted(added))
-
-    @staticmethod
-    def _containers_of(*plans: PackingPlan) -> set[int]:
-        return {each.id for plan in plans for each in plan.containers}
 
     def _make_room(self, target: PackingPlan) -> Generator[Progress, None, None]:
         """Before anything of the topology changes: the containers that run become large enough."""
@@ -425,6 +421,11 @@ def drain(
             return {}
         yield Progress()
     return {}
+
+
+def containers_of(*plans: PackingPlan) -> set[int]:
+    """The numbers of the containers of all these plans, without the topology master's."""
+    return {each.id for plan in plans for each in plan.containers}
 
 
 class GivenUp(HeronError):

@@ -27,6 +27,10 @@ from heron_io.state_store.protocol import StateStore
 log = logging.getLogger("operations")
 
 
+HISTORY_MAX = 20
+"""So many requests that are over stay in the state store, for whoever asked and for people."""
+
+
 class Requests:
     """The requests of one topology."""
 
@@ -85,6 +89,12 @@ class Requests:
     def remove(self, number: int) -> None:
         """Forget a request."""
         self._store.delete(operation_path(self._name, number))
+
+    def forget_old(self) -> None:
+        """Of those that are over the newest ones stay."""
+        over = [number for number, each in self.all().items() if each.is_over]
+        for number in over[:-HISTORY_MAX]:
+            self.remove(number)
 
     def remove_all(self) -> None:
         """Of a topology that has ended, or before one of the same name begins."""

@@ -65,8 +65,8 @@ def main() -> None:
     """Draw all anew."""
     page = PAGE.read_text("utf-8")
     for name, made in DIAGRAMS.items():
-        text = made()
-        page = _pattern(name).sub(lambda found, text=text: f"{found[1]}{text}{found[3]}", page)
+        if (found := _pattern(name).search(page)) is not None:
+            page = page.replace(found[0], f"{found[1]}{made()}{found[3]}")
     PAGE.write_text(page, "utf-8")
 
 

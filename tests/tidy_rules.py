@@ -48,6 +48,7 @@ KNOWN_CIRCLES: dict[frozenset[str], str] = {
 SLEEPING_TESTS: dict[str, str] = {
     "tests/browser/troubles.py": "slow and stuck bolts are what the pages are to show",
     "tests/process/topologies/stuck.py": "a bolt that is stuck is what the test is about",
+    "tests/process/topologies/hanging.py": "a bolt that hangs is what the test is about",
     "tests/process/topologies/slow_tick.py": "a tick that is under way is what the test is about",
     "tests/process/topologies/late.py": "a component that is slow to start",
     "tests/process/topologies/pressure.py": "a slow bolt makes back-pressure",

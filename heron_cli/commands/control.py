@@ -5,7 +5,7 @@ import time
 
 import click
 
-from heron_cli.cluster_kill import end_on_cluster
+from heron_cli.cluster_operations import end_on_cluster
 from heron_cli.operations import ClusterContainers, ask, ask_to_end, follow, gone, self_running
 from heron_cli.options.cluster import chosen
 from heron_cli.options.common import ignored

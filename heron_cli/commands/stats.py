@@ -27,7 +27,7 @@ from heron_cli.stats_text import (
 )
 from heron_cli.terminal import stdout_width
 from heron_core.errors import HeronError, UsageError
-from heron_core.operations import Kind, Operation
+from heron_core.operations import Operation
 from heron_core.records import replace
 from heron_core.stats import EVERY_COMPONENT, InstanceStats, TopologyStats
 from heron_core.typed_json import to_json
@@ -144,9 +144,11 @@ def _cure(topology: RunningTopology, request: Operation) -> str:
     """How a request is cancelled that waits, or taken up that a command carries out itself."""
     if request.waits:
         return f"; `heronpy update {topology.name} --cancel` cancels it"
-    if request.kind is Kind.KILL and "pid" not in (topology.scheduler or {"pid": 0}):
-        return f"; it ends with its command: `heronpy kill {topology.name}` takes it up"
-    return ""
+    if "pid" in (topology.scheduler or {"pid": 0}):
+        return ""
+    return (
+        f"; if its command has ended, the next `heronpy {request.kind} {topology.name}` takes it up"
+    )
 
 
 def _stats(topology: RunningTopology) -> TopologyStats:

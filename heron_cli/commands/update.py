@@ -7,9 +7,10 @@ from typing import Any
 
 import click
 
+from heron_cli.cluster_operations import cancel_on_cluster, take_up_update, update_on_cluster
 from heron_cli.code_update import CodeOptions, wanted_code
 from heron_cli.engine_update import EngineChange, engine_change
-from heron_cli.operations import ClusterContainers, ask, ask_to_wait, follow, self_running
+from heron_cli.operations import ask, ask_to_wait, self_running
 from heron_cli.options.find_topology import Target, target_options
 from heron_cli.running_topology import RunningTopology
 from heron_cli.start_time import start_time
@@ -25,8 +26,6 @@ from heron_engine.scheduler.backends.registry import LOCAL
 from heron_engine.scheduler.later_updates import code_change, numbers_wanted, wanted_plan
 from heron_engine.scheduler.machine_limits import check_this_machine
 from heron_engine.scheduler.operation_kinds import ENGINE, PACKING, WANTED, shown_time
-from heron_engine.scheduler.operation_steps import OperationSteps
-from heron_engine.scheduler.operations import requester
 from heron_engine.scheduler.packaging.stored_code import put_code
 from heron_engine.scheduler.packing import algorithm_name, repack
 from heron_engine.scheduler.packing.render import render_update
@@ -129,6 +128,9 @@ def update_command(
             _cancel(topology, target.store_options.config_path)
             click.echo(f"{name}: the update is cancelled")
             return
+        cluster = None if dry_run else self_running(topology, target.store_options.config_path)
+        if cluster is not None:
+            take_up_update(topology, cluster)
         spec, current = _known(topology)
         how = How(time, dry_run, target.store_options.config_path)
         if engine:
@@ -306,20 +308,15 @@ def _cancel(topology: RunningTopology, config_path: str | None) -> None:
     if cluster is None:
         ask(topology, Kind.CANCEL, {})
     else:
-        follow(_steps(topology, cluster).cancel_update(str(requester())))
-
-
-def _steps(topology: RunningTopology, cluster: SelfRunning) -> OperationSteps:
-    containers = ClusterContainers(cluster, topology.name, topology.store)
-    return OperationSteps(topology.store, topology.name, topology.client, containers)
+        cancel_on_cluster(topology, cluster)
 
 
 def _update(topology: RunningTopology, plan: PackingPlan, cluster: SelfRunning | None) -> None:
     """Have it done, and wait until it is; HeronError if it is given up."""
     if cluster is None:
         ask(topology, Kind.UPDATE, {PACKING: packing_to_json(plan)})
-        return
-    follow(_steps(topology, cluster).update(plan))
+    else:
+        update_on_cluster(topology, cluster, plan)
 
 
 def _numbers(plan: PackingPlan, wanted: Mapping[str, int]) -> str:

@@ -163,6 +163,11 @@ def test_an_update_of_one_bolt_does_not_wait_for_the_open_windows_of_another(pla
     running.end()
 
 
+def has_processed(master: Master, tuples: int) -> bool:
+    """Whether the bolt that hangs has come so far."""
+    return master.processed("seen") > tuples
+
+
 def cancelled_while(place: Place, running: Running, file: str, waits: str) -> None:
     """Update the bolt that hangs as long as the file is there, and cancel that while it waits."""
     hangs = place.path / file
@@ -185,12 +190,9 @@ def test_an_update_that_hangs_is_cancelled_before_and_after_its_switch(place: Pl
             ("hold", "waiting for a checkpoint"),
             ("hang", "waiting for instances"),
         ):
-            running.until(lambda: master.processed("seen") > FLOWING_LINES, "data flows")
+            running.until(partial(has_processed, master, FLOWING_LINES), "data flows")
             cancelled_while(place, running, file, waits)
-            before = master.processed("seen")
-            running.until(
-                lambda before=before: master.processed("seen") > before + FLOWING_LINES,
-                "data flows again",
-            )
+            enough = master.processed("seen") + FLOWING_LINES
+            running.until(partial(has_processed, master, enough), "data flows again")
             assert master.component("seen")["instances"] == 1
     running.end()

@@ -10,10 +10,11 @@ from typing import Any, cast
 import pytest
 from click.testing import CliRunner
 
-from heron_cli.cluster_kill import end_on_cluster
+from heron_cli.cluster_operations import end_on_cluster, take_up_update, update_on_cluster
 from heron_cli.commands.stats import _waiting
 from heron_cli.commands.update import _cancel
 from heron_cli.main import heronpy
+from heron_cli.operations import self_running
 from heron_cli.running_topology import RunningTopology
 from heron_core.errors import HeronError
 from heron_core.operations import Kind, State
@@ -23,6 +24,7 @@ from heron_core.plans import (
     PackingPlan,
     PhysicalPlan,
     Resource,
+    packing_from_json,
     packing_to_json,
     physical_to_json,
 )
@@ -62,11 +64,13 @@ def run_by(store: FileStore, plan: PackingPlan) -> None:
 
 @dataclass
 class FakeClient:
-    """A topology master whose update is cancelled after a few questions."""
+    """A topology master whose update is done, or cancelled, after a few questions."""
 
     store: FileStore
     under_way: bool = True
     is_drained: bool = True
+    goal: PackingPlan | None = None
+    """The plan by which it runs when the update is over."""
     asked: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     left: int = 2
 
@@ -76,6 +80,11 @@ class FakeClient:
         if command == "stats":
             return self.numbers()
         self.asked.append((command, arguments or {}))
+        if command == "cancel":
+            self.goal = BEFORE
+        elif command == "update":
+            self.under_way, self.goal = True, packing_from_json((arguments or {})["packing"])
+            self.store.put(packing_path(NAME), (arguments or {})["packing"])
         return {"number": 1}
 
     def try_ask(self, command: str, arguments: dict[str, Any] | None = None) -> dict[str, Any]:
@@ -95,11 +104,11 @@ class FakeClient:
         return TopologyStats.from_json(self.numbers())
 
     def try_stats(self, wait_secs: float = 1.0) -> TopologyStats:
-        if any(command == "cancel" for command, _ in self.asked):
+        if self.goal is not None:
             self.left -= 1
             if not self.left:
                 self.under_way = False
-                run_by(self.store, BEFORE)
+                run_by(self.store, self.goal)
         return self.stats()
 
 
@@ -172,6 +181,53 @@ def test_an_update_is_cancelled_by_asking_the_master(
     assert calls(tmp_path) == ["job kill west/www/test/words/2"] * (kind == "aurora")
 
 
+def interrupted(_: float) -> None:
+    """Ctrl-C."""
+    raise KeyboardInterrupt
+
+
+def aurora_of(store: FileStore, tmp_path: Path, client: FakeClient) -> Any:
+    """The topology and its back end."""
+    topology = on(store, "aurora", client)
+    return topology, self_running(topology, str(tmp_path / "clusters"))
+
+
+def test_an_update_whose_command_has_died_leaves_no_container_behind(
+    store: FileStore, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The master goes on with the update; the container that it has removed is ended by the next
+    command, and nobody else does that on Aurora."""
+    run_by(store, TARGET)
+    client = FakeClient(store, under_way=False)
+    topology, cluster = aurora_of(store, tmp_path, client)
+    with pytest.raises(KeyboardInterrupt):
+        update_on_cluster(topology, cluster, BEFORE, rest=interrupted)
+    assert "the topology master goes on with the update of words" in capsys.readouterr().err
+    assert calls(tmp_path) == []
+    (shown,) = _waiting(topology)
+    assert shown.startswith("update asked by ")
+    with pytest.raises(HeronError, match="an update of words is under way"):
+        take_up_update(topology, cluster)
+
+    client.try_stats()
+    take_up_update(topology, cluster)
+    assert calls(tmp_path) == ["job kill west/www/test/words/2"]
+    (request,) = Requests(store, NAME).all().values()
+    assert request.state is State.FAILED
+    take_up_update(topology, cluster)
+    assert len(calls(tmp_path)) == 1, "once is enough"
+
+
+def test_an_update_on_a_cluster_is_a_request_that_is_done(store: FileStore, tmp_path: Path) -> None:
+    run_by(store, TARGET)
+    topology, cluster = aurora_of(store, tmp_path, FakeClient(store, under_way=False))
+    update_on_cluster(topology, cluster, BEFORE, rest=lambda _: None)
+    assert calls(tmp_path) == ["job kill west/www/test/words/2"]
+    (request,) = Requests(store, NAME).all().values()
+    assert (request.kind, request.state) == (Kind.UPDATE, State.DONE)
+    assert not list(_waiting(topology))
+
+
 def test_what_is_not_under_way_is_not_cancelled(store: FileStore, tmp_path: Path) -> None:
     client = FakeClient(store, under_way=False)
     with pytest.raises(HeronError, match="no update of words is under way"):
@@ -186,9 +242,6 @@ def test_a_kill_that_is_interrupted_is_seen_and_the_next_one_takes_it_up(
     topology = on(store, "yarn", FakeClient(store, is_drained=False))
     cluster = FakeCluster()
 
-    def interrupted(_: float) -> None:
-        raise KeyboardInterrupt
-
     with pytest.raises(KeyboardInterrupt):
         end_on_cluster(topology, cast(SelfRunning, cluster), 30.0, rest=interrupted)
     assert (
@@ -198,7 +251,7 @@ def test_a_kill_that_is_interrupted_is_seen_and_the_next_one_takes_it_up(
     assert (left.kind, left.state) == (Kind.KILL, State.RUNNING)
     (shown,) = _waiting(topology)
     assert shown.startswith("kill asked by ")
-    assert shown.endswith("; it ends with its command: `heronpy kill words` takes it up")
+    assert shown.endswith("; if its command has ended, the next `heronpy kill words` takes it up")
 
     end_on_cluster(topology, cast(SelfRunning, cluster), 0.0)
     assert "was not finished: this one takes it up" in capsys.readouterr().err

@@ -21,9 +21,9 @@ from heron_core.state_tree import (
 )
 from heron_core.topology import TopologySpec, topology_to_json
 from heron_core.typed_json import to_json
-from heron_engine.scheduler.operation_runner import HISTORY_MAX, Killed
+from heron_engine.scheduler.operation_runner import Killed
 from heron_engine.scheduler.operation_steps import SILENT_SECS
-from heron_engine.scheduler.operations import Requests
+from heron_engine.scheduler.operations import HISTORY_MAX, Requests
 from heron_engine.scheduler.signatures import Trust, states_key
 from heron_io.checkpoint_store.opening import open_checkpoint_store
 from heron_io.security import Keys
