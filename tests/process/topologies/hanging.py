@@ -5,6 +5,7 @@ import os
 import time
 
 from heronpy_compat import Bolt, Grouping, Spout, Topology
+from heronpy_compat.api.state.keyed_state import value_state
 from heronpy_compat.api.state.stateful_component import StatefulComponent
 
 PACE_SECS = 0.001
@@ -25,9 +26,10 @@ class Numbers(Spout):
 
 class Seen(Bolt, StatefulComponent):
     outputs = []
+    seen = value_state(default=0)
 
     def init_state(self, stateful_state):
-        self.state = stateful_state
+        pass
 
     def initialize(self, config, context):
         self.folder = config["hanging.folder"]
@@ -40,7 +42,7 @@ class Seen(Bolt, StatefulComponent):
             time.sleep(LOOK_AGAIN_SECS)
 
     def process(self, tup):
-        self.state.put("seen", (self.state.get("seen") or 0) + 1)
+        self.seen.put(self.seen.get() + 1)
 
     def pre_save(self, checkpoint_id):
         self.wait_for("hold")
