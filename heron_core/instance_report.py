@@ -54,6 +54,8 @@ class Summed(Enum):
     """What a component's number is, of those of its instances."""
 
     EVER = "sum, ended processes included"
+    HISTORY = "sum, ended processes included; what a restore has undone is taken back"
+    """In a topology that takes checkpoints: of what happened, not of the work done."""
     NOW = "sum"
     MOST = "highest"
     ALONE = "none"
@@ -102,7 +104,7 @@ class SummedNumbers(Struct, frozen=True, kw_only=True):
         "Tuples failed", heron="__fail-count", metric="failed_tuples", more="of a spout: trees",
     )]  # fmt: skip
     failed_for_good: Annotated[Count, counter(
-        "Failed tuples without a successful replay",
+        "Failed tuples without a successful replay", summed=Summed.HISTORY,
         more="of a bolt: tuples without an id; of a spout: tuples not acked since, so that a tuple"
         " that is being replayed still counts, and only the present processes count",
     )]  # fmt: skip
@@ -117,10 +119,16 @@ class SummedNumbers(Struct, frozen=True, kw_only=True):
     callback_errors: Annotated[Count, counter(
         "Errors that fail no tuple", metric="callback_errors",
         more="in `next_tuple`, `ack`, `fail`, `activate`, `deactivate`, `on_finish`; they are among"
-        " the errors",
+        " the errors; a component's is without given up calls that a restore has undone",
     )]  # fmt: skip
+    calls_given_up: Annotated[Count, counter(
+        "Calls of a bolt about no single tuple that are given up", summed=Summed.HISTORY,
+        more="ticks, windows, timers, `on_finish`; those that are no dead letters; they are among"
+        " the callback errors",
+    )] = 0  # fmt: skip
     undeclared: Annotated[Count, counter(
-        "Tuples that a bolt emitted although it declares no outputs", metric="undeclared_tuples",
+        "Tuples that a bolt emitted although it declares no outputs", summed=Summed.HISTORY,
+        metric="undeclared_tuples",
         more="they are dropped, and the run is INCOMPLETE",
     )] = 0  # fmt: skip
     fenced: Annotated[Count, counter(
@@ -204,6 +212,9 @@ class InstanceReport(InstanceNumbers, frozen=True, kw_only=True):
     finished: bool
     clock: ClockState | None = None
     """None without event time."""
+    tuple_counts: Mapping[str, Amount] = field(default_factory=dict)
+    """What metrics of user code count of tuples, each once: name -> total, which falls when a
+    restore undoes some."""
     hot_keys: Mapping[str, Any] | None = None
     """A sample of frequent keys of its input (heron_core.algorithms.hot_keys)."""
     at: Amount
@@ -287,3 +298,11 @@ def measures_of(kind: type[Struct]) -> Mapping[str, Measure]:
         for measure in getattr(each.type, "__metadata__", ())
         if isinstance(measure, Measure)
     }
+
+
+TOTALS: frozenset[Summed] = frozenset({Summed.EVER, Summed.HISTORY})
+"""Of counters that a component sums over all of its processes."""
+HISTORY: tuple[str, ...] = tuple(
+    name for name, measure in measures_of(SummedNumbers).items() if measure.summed is Summed.HISTORY
+)
+"""What a restore undoes (heron_core.algorithms.covered_counts)."""

@@ -5,7 +5,7 @@
 
 from collections.abc import Iterable, Iterator
 
-from heron_core.instance_report import DISTRIBUTIONS, Kind, Measure, Summed, measures_of
+from heron_core.instance_report import DISTRIBUTIONS, TOTALS, Kind, Measure, measures_of
 from heron_core.instance_series import latency_series
 from heron_core.stats import ComponentStats, InstanceStats
 
@@ -18,7 +18,10 @@ its JSON has.
 - *Name*: the key in `stats --json`, of an instance and, where it has the number, of a component.
 - *Kind*: a counter of an instance counts since its process began; a level is that of the moment.
 - *Component*: how a component's number is made of its instances'. The sum of a counter includes
-  processes that have ended, so that it never falls.
+  processes that have ended, so that it never falls. Numbers of which a restore takes back what it
+  has undone say what has become of the tuples, and decide over the exit code: of a process that has
+  ended, what the newest completed checkpoint covers counts. All others say what work was done, and
+  what was done twice counts twice.
 - *Heron*: the name in Heron's tracker and in the history of `heronpy ui`; counters by stream are
   `__emit-count/STREAM` and `__execute-count/COMPONENT/STREAM`.
 - *OpenMetrics*: the name behind `heron_instance_`; with a * behind `heron_component_`, too.
@@ -69,7 +72,7 @@ def _in_open_metrics(name: str, measure: Measure) -> str:
     if not measure.metric:
         return ""
     of_component = measures_of(ComponentStats).get(name)
-    is_in_both = of_component is not None and of_component.summed is Summed.EVER
+    is_in_both = of_component is not None and of_component.summed in TOTALS
     suffix = "_total" if measure.kind is Kind.COUNTER else ""
     return f"`{measure.metric}{suffix}`{' *' if is_in_both else ''}"
 

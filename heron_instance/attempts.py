@@ -122,8 +122,7 @@ class Call(Struct):
 
     def give_up(self, driver: BoltDriver, fault: Fault) -> bool:
         """It is left out, and is a letter or an error outside of a tuple; whether it is over."""
-        if not driver.give_up_call(self.where, fault):
-            driver.calls_given_up += 1
+        driver.give_up_call(self.where, fault)
         return True
 
 

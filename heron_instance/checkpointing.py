@@ -4,12 +4,13 @@ Checkpointing decides when a state is taken and what follows from it. The instan
 component and its driver, and does the rest: it is what `Host` names.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Protocol
 
 from msgspec import Struct
 
+from heron_core.algorithms.covered_counts import numbers_of
 from heron_core.errors import HeronError, StateError
 from heron_core.plans import PackingPlan, Restore
 from heron_core.state.divided_input import FormerInput, InputDivider
@@ -91,33 +92,50 @@ class Saved(Struct, frozen=True):
 
 
 class Settled(Struct, frozen=True):
-    """Tuples of a bolt that nothing comes of any more, as far as its process has counted them."""
+    """What a bolt's process has counted of what a restore undoes."""
 
     given_up: int = 0
-    counted: dict[str, float] = {}
+    history: Mapping[str, int] = {}
+    """Tuples and calls that nothing comes of any more, by names of HISTORY."""
+    counted: Mapping[str, float] = {}
     """By metrics of the component that count each tuple once: late ones, for instance."""
+
+
+SETTLED_KEPT = 100
+"""Changes of an instance's counts that are remembered: `heronpy restore` goes back further than the
+newest checkpoint, though not further than `topology.checkpoints.retained`, 3 without a choice."""
 
 
 class SettledTuples:
     """How many of them there were in all, at the checkpoints of an instance."""
 
     def __init__(self) -> None:
-        self._totals: dict[int, Settled] = {}
-        """Of the checkpoints after the last completed one."""
-        self.at_checkpoint = Settled()
-        """At the last completed one."""
+        self._totals: list[tuple[int, Settled]] = []
+        """(checkpoint, total) of those whose total was another one than that before."""
+        self._completed = 0
 
     def covered(self, checkpoint: int, total: Settled) -> int:
         """The state of a checkpoint is taken: how many tuples that were given up it covers and no
         completed one does."""
-        self._totals[checkpoint] = total
-        return total.given_up - self.at_checkpoint.given_up
+        if not self._totals or self._totals[-1][1] != total:
+            self._totals.append((checkpoint, total))
+            del self._totals[:-SETTLED_KEPT]
+        return total.given_up - self.at(self._completed).given_up
 
     def completed(self, checkpoint: int) -> None:
         """It is complete: none of those that it covers comes again."""
-        for each in sorted(self._totals):
-            if each <= checkpoint:
-                self.at_checkpoint = self._totals.pop(each)
+        self._completed = max(self._completed, checkpoint)
+
+    def go_back(self, checkpoint: int) -> Settled:
+        """What was counted behind a checkpoint has not happened; the total at it."""
+        self._totals = [each for each in self._totals if each[0] <= checkpoint]
+        self._completed = min(self._completed, checkpoint)
+        return self.at(checkpoint)
+
+    def at(self, checkpoint: int) -> Settled:
+        """The total at a checkpoint of this process, or else at the one before."""
+        found = (total for number, total in reversed(self._totals) if number <= checkpoint)
+        return next(found, Settled())
 
 
 class Checkpointing:
@@ -240,10 +258,11 @@ class Checkpointing:
         driver, context = self._host.driver, self._host.instance.context
         if not isinstance(driver, BoltDriver):
             return
-        total = Settled(driver.given_up, context.counted_tuples())
-        if self._settled.covered(checkpoint, total):
+        total = Settled(driver.given_up, driver.history(), context.counted_tuples())
+        is_new = self._settled.covered(checkpoint, total) > 0
+        if counted := numbers_of(total.history, total.counted):
             task, name = self._host.identity.task, context.get_component_id()
-            self._tell(messages.GivenUp(task, checkpoint, name))
+            self._tell(messages.GivenUp(task, checkpoint, name, is_new, counted))
 
     def _keep_in_flight(self) -> None:
         driver = self._host.driver
@@ -401,8 +420,9 @@ class Checkpointing:
         host.close_component()
         host.make_anew(saved)
         if isinstance(host.driver, BoltDriver):  # what it gave up since then comes again
-            host.driver.take_back_given_up(self._settled.at_checkpoint.given_up)
-            host.instance.context.go_back_to(self._settled.at_checkpoint.counted)
+            settled = self._settled.go_back(checkpoint)
+            host.driver.take_back(settled.history)
+            host.instance.context.go_back_to(settled.counted)
 
     def _call_component(self, call: Callable[[str], Any], checkpoint: int) -> None:
         try:

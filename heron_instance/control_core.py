@@ -243,6 +243,7 @@ class ControlCore:
             processed=processed,
             user=self._user_metrics.read(now),
             user_totals=dict(self._user_metrics.totals),
+            tuple_counts=self._user_metrics.tuple_counts(),
             at=now,
             incarnation=self.identity.incarnation,
             pid=self.identity.pid,

@@ -56,8 +56,7 @@ class RetryingBolt:
         """Nothing that it has done since the newest checkpoint counts from here on."""
         driver, made = self._host.bolt, self._attempts
         if self._raised is None and made is not None and made.gives_up(raised):
-            if not driver.give_up_call(raised.where, fault_of(raised.__cause__)):
-                driver.calls_given_up += 1
+            driver.give_up_call(raised.where, fault_of(raised.__cause__))
             return
         driver.outbox.discard()
         if self._raised is not None:

@@ -14,7 +14,7 @@ from msgspec import Struct
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
 
-from heron_core.instance_report import DISTRIBUTIONS, Kind, Summed, measures_of
+from heron_core.instance_report import DISTRIBUTIONS, TOTALS, Kind, measures_of
 from heron_core.stats import ComponentStats, InstanceStats, TopologyStats
 from heron_io.duration_histograms import durations
 from heron_io.metrics_text import encoder
@@ -125,7 +125,7 @@ def _components(topologies: Topologies) -> Iterator[Metric]:
             labels=COMPONENT_LABELS,
         )
         for name, measure in measures_of(ComponentStats).items()
-        if measure.summed is Summed.EVER and measure.metric
+        if measure.summed in TOTALS and measure.metric
     }  # fmt: skip
     latency = GaugeMetricFamily(
         f"{PREFIX}component_latency_seconds",

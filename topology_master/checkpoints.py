@@ -12,6 +12,7 @@ from typing import Any
 
 from msgspec import Struct, field
 
+from heron_core.algorithms.covered_counts import CoveredCounts, ProcessCounts
 from heron_core.errors import HeronError
 from heron_core.plans import PackingPlan
 from heron_core.records import replace
@@ -76,6 +77,8 @@ class Completed(Struct, frozen=True):
     input_messages: int = 0
     """Of that input."""
     input_bytes: int = 0
+    covered: CoveredCounts = field(default_factory=CoveredCounts)
+    """What the run's instances had counted of what a restore undoes."""
 
 
 class Pending(Struct):
@@ -92,6 +95,8 @@ class Pending(Struct):
     """task -> how long its barriers took from the first to the last"""
     at_end: str = ""
     gave_up: set[str] = field(default_factory=set)
+    counted: dict[int, ProcessCounts] = field(default_factory=dict)
+    """task -> what it had counted of what a restore undoes, if anything"""
     aligned: frozenset[int] = frozenset()
     """The tasks whose input no barrier of it overtakes."""
     with_input: set[int] = field(default_factory=set)
@@ -148,6 +153,15 @@ class Checkpoints:
     def newest(self) -> int:
         """The checkpoint from which the topology is restored; 0: its initial state."""
         return self.numbers()[0]
+
+    @property
+    def covered(self) -> CoveredCounts:
+        """What the run's instances had counted at the newest completed one."""
+        return self.completed[0].covered if self.completed else CoveredCounts()
+
+    def begin_run(self) -> None:
+        """A run begins, and counts from zero: what one before it counted is no part of it."""
+        self.completed = [replace(each, covered=CoveredCounts()) for each in self.completed]
 
     def with_input(self, number: int) -> tuple[int, ...]:
         """The tasks whose states in a completed one have input."""
@@ -231,10 +245,16 @@ class Checkpoints:
         """For all instances: that one is complete."""
         return messages.CheckpointCompleted(number, epoch, self.gave_up(number))
 
-    def note_given_up(self, message: messages.GivenUp) -> None:
-        """A bolt has given up tuples which the one under way covers."""
-        if self.pending is not None and self.pending.number == message.checkpoint:
-            self.pending.gave_up.add(message.component)
+    def note_given_up(self, message: messages.GivenUp, incarnation: int) -> None:
+        """A bolt has given up tuples which the one under way covers, or a completed one;
+        `incarnation`: of its process."""
+        pending, task, component = self.pending, message.task, message.component
+        if pending is None or pending.number != message.checkpoint:
+            return
+        if message.is_new:
+            pending.gave_up.add(component)
+        counted = dict(message.counted)
+        pending.counted[task] = ProcessCounts(task, component, incarnation, counted)
 
     def take(self, message: messages.CheckpointStored, now: float) -> list[Step]:
         """An instance has stored its state; that of the last one has the master look for all."""
@@ -273,6 +293,9 @@ class Checkpoints:
             with_input=tuple(sorted(pending.with_input)),
             input_messages=pending.input_messages,
             input_bytes=pending.input_bytes,
+            covered=self.covered.followed_by(
+                pending.counted[task] for task in sorted(pending.counted)
+            ),
         )
         described = DescribeCheckpoint(newest.number, newest.at, newest.at_end)
         return [described, self._retain([newest, *self.completed])]

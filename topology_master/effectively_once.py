@@ -9,6 +9,7 @@ from heron_core.records import replace
 from heron_core.stats import CheckpointStats
 from heron_core.wire.messages import (
     CheckpointCompleted,
+    GivenUp,
     Json,
     RegisterStreamManager,
     RestoreFailed,
@@ -32,6 +33,8 @@ class EffectivelyOnce:
     ) -> None:
         """`stored`, `previous`: the checkpoints and the plan that a master before this one left."""
         self.checkpoints = Checkpoints(options, stored, wall_clock_secs)
+        if previous is None:
+            self.checkpoints.begin_run()
         self.recovery = Recovery(previous.restore if previous else None)
         self._processes: dict[int, int] = {}
         """container -> incarnation of its stream manager, as this master knows it"""
@@ -101,6 +104,11 @@ class EffectivelyOnce:
         tries = self.recovery.take_tries()
         what = f"checkpoint {self.restore.checkpoint} is restored"
         return (what, f"failed tries before: {tries}") if tries else None
+
+    def note_given_up(self, message: GivenUp) -> None:
+        """A bolt has given up something that the checkpoint under way covers."""
+        members = self.restore.members or {}
+        self.checkpoints.note_given_up(message, members.get(message.task, 0))
 
     def cure(self, topology: str) -> str:
         """What a person can do about a restore that fails."""

@@ -248,7 +248,7 @@ class Lifecycle:
             case messages.CheckpointStored():
                 self._take_steps(once.checkpoints.take(message, now), out)
             case messages.GivenUp():
-                once.checkpoints.note_given_up(message)
+                once.note_given_up(message)
             case messages.CheckpointFailed(task, number, why):
                 where = why_not_stored(task, why, packing, self.members.hosts)
                 self._checkpoint_failed(once, number, where, now)

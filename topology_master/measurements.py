@@ -6,6 +6,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from heron_core.algorithms.covered_counts import CoveredCounts
 from heron_core.algorithms.rollup import Queue, RollUp, are_numbers
 from heron_core.errors import ProtocolError
 from heron_core.instance_report import InstanceReport, report_of
@@ -115,9 +116,12 @@ class Measurements:
         """The tasks that were heard of since then, and are in none of the `silent` containers."""
         return self._rollup.fresh(since, silent)
 
-    def components(self, fresh: Set[int]) -> dict[str, ComponentStats]:
-        """component -> its numbers; `fresh`: the tasks that live."""
-        return self._rollup.components(self._queues(), fresh)
+    def components(
+        self, fresh: Set[int], covered: CoveredCounts | None
+    ) -> dict[str, ComponentStats]:
+        """component -> its numbers; `fresh`: the tasks that live; `covered`: by the newest
+        completed checkpoint, None where none are taken."""
+        return self._rollup.components(self._queues(), fresh, covered)
 
     def instances(
         self, component: str | None, fresh: Set[int], now: float

@@ -27,7 +27,8 @@ def topology_stats(
     packing, once = life.plan.packing, life.effectively_once
     silent_secs = options.instance_silent_secs(len(packing.instances))
     fresh = measurements.fresh(now - silent_secs, silent)
-    components = measurements.components(fresh)
+    covered = None if once is None else once.checkpoints.covered
+    components = measurements.components(fresh, covered)
     return TopologyStats(
         topology=life.topology.name,
         state=last_state(detector.lost, options) if phase is Phase.ENDED else life.state,

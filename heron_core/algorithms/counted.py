@@ -8,15 +8,15 @@ from msgspec import Struct, field
 from heron_core.algorithms.user_metrics import summed
 from heron_core.instance_report import (
     DISTRIBUTIONS,
+    TOTALS,
     Distribution,
     InstanceReport,
-    Summed,
     SummedNumbers,
     measures_of,
 )
 
 SUMS: tuple[str, ...] = tuple(
-    name for name, measure in measures_of(SummedNumbers).items() if measure.summed is Summed.EVER
+    name for name, measure in measures_of(SummedNumbers).items() if measure.summed in TOTALS
 )
 DELIVERIES = ("sent", "processed")
 """Of an instance; not known of a task of a query."""

@@ -1,7 +1,8 @@
 """Roll-up of the instances' reports to components: sums, merged histograms, rates, capacity.
 
 An instance that was restarted counts from zero again: what its predecessor had counted is kept as
-a base, so a component's numbers never fall.
+a base, so a component's numbers never fall. Where checkpoints are taken, those of HISTORY do: what
+a restore has undone is taken back (heron_core/algorithms/covered_counts.py).
 """
 
 from collections.abc import Callable, Iterable, Mapping, Set
@@ -9,11 +10,13 @@ from typing import Any, NamedTuple
 
 from heron_core.algorithms.clocks import clock_stats, slowest
 from heron_core.algorithms.counted import DELIVERIES, SUMS, Counted
+from heron_core.algorithms.covered_counts import METRIC, CoveredCounts
 from heron_core.algorithms.histogram import percentile_secs
 from heron_core.algorithms.hot_keys import joined
 from heron_core.algorithms.user_metrics import rolled_up
 from heron_core.instance_report import (
     DISTRIBUTIONS,
+    HISTORY,
     NOTHING_REPORTED,
     NUMBER_MAX,
     Distribution,
@@ -198,18 +201,27 @@ class RollUp:
         }
 
     def components(
-        self, queues: Mapping[int, Queue], fresh: Set[int] | None = None
+        self,
+        queues: Mapping[int, Queue],
+        fresh: Set[int] | None = None,
+        covered: CoveredCounts | None = None,
     ) -> dict[str, ComponentStats]:
         """component -> its numbers, in order of the topology; `queues`: what waits, by task;
-        `fresh`: the tasks that live (`fresh`), None for all that were ever heard of."""
+        `fresh`: the tasks that live (`fresh`), None for all that were ever heard of; `covered`: by
+        the newest completed checkpoint, None in a topology that takes none."""
         alive = self._newest.keys() if fresh is None else fresh
         return {
-            each.name: self._component(each.name, each.is_spout, queues, alive)
+            each.name: self._component(each.name, each.is_spout, queues, alive, covered)
             for each in self._packing.topology_of(self._submitted).components
         }
 
     def _component(
-        self, name: str, is_spout: bool, queues: Mapping[int, Queue], alive: Set[int]
+        self,
+        name: str,
+        is_spout: bool,
+        queues: Mapping[int, Queue],
+        alive: Set[int],
+        covered: CoveredCounts | None,
     ) -> ComponentStats:
         tasks = self._packing.tasks_of[name]
         waiting = [queues.get(task, EMPTY_QUEUE) for task in tasks]
@@ -222,6 +234,8 @@ class RollUp:
         numbers = {key: counted.sums.get(key, 0) for key in SUMS}
         for key, total in LEVELS.items():
             numbers[key] = total(getattr(each, key) for each in newest)
+        if covered is not None:
+            self._take_back(name, numbers, counted.user_totals, covered)
         if is_spout:  # what a process that is gone would have replayed is for its source to know
             numbers["failed_for_good"] = sum(each.failed_for_good for each in newest)
         return ComponentStats(
@@ -247,6 +261,25 @@ class RollUp:
             clock=slowest(self._clock(task) for task in tasks),
             hot_keys=_hot_keys(newest),
         )
+
+    def _take_back(
+        self,
+        name: str,
+        numbers: dict[str, float],
+        user_totals: dict[str, Any],
+        covered: CoveredCounts,
+    ) -> None:
+        """A restore has undone what of these numbers the ended processes of a component had counted
+        behind the checkpoint."""
+        tasks = self._packing.tasks_of[name]
+        newest = {task: self._newest[task] for task in tasks if task in self._newest}
+        now = covered.now(name, newest)
+        undone = numbers["calls_given_up"] - now["calls_given_up"]
+        numbers["callback_errors"] = max(0, numbers["callback_errors"] - max(0, int(undone)))
+        numbers.update({key: int(now[key]) for key in HISTORY})
+        for metric in user_totals:
+            if f"{METRIC}{metric}" in now:
+                user_totals[metric] = int(now[f"{METRIC}{metric}"])
 
     def _clock(self, task: int) -> ClockStats | None:
         state = self._newest.get(task, NOTHING_REPORTED).clock

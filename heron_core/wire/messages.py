@@ -15,6 +15,8 @@ from heron_core.version import PROTOCOL, VERSION
 WHOLE_NUMBER_MAX = (1 << 63) - 1
 Whole = Annotated[int, Meta(ge=0, le=WHOLE_NUMBER_MAX)]
 """Ids, counters and sizes: none is negative, and each fits into eight bytes with a sign."""
+Amount = Annotated[float, Meta(ge=0, le=1 << 50)]
+"""Sums of thousands of them still fit into the 64 bits of a message."""
 Json = Mapping[str, Any]
 
 
@@ -222,12 +224,16 @@ class FailsDeferred(Struct, frozen=True, array_like=True, tag=True):
 
 
 class GivenUp(Struct, frozen=True, array_like=True, tag=True):
-    """A bolt has given up tuples since the last completed checkpoint, and this one covers them:
-    said before CheckpointStored."""
+    """A bolt's process has given up tuples or calls, or counted others of what a restore undoes,
+    and this checkpoint covers that: said before CheckpointStored."""
 
     task: Whole
     checkpoint: Whole
     component: str
+    is_new: bool = True
+    """Whether any were given up that no completed checkpoint covers."""
+    counted: Mapping[str, Amount] = {}
+    """All since its process began (heron_core.algorithms.covered_counts.numbers_of)."""
 
 
 class CheckpointFailed(Struct, frozen=True, array_like=True, tag=True):

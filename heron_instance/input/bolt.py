@@ -350,7 +350,7 @@ class BoltDriver(FailedCalls):
         super().go_on_counting(before)
         assert isinstance(before, BoltDriver)
         self.collector.go_on_counting(before.collector)
-        self._inputs, self.calls_given_up = before._inputs, before.calls_given_up
+        self._inputs = before._inputs
 
     def look_up(self, now: float) -> None:
         """Between two tuples, when `due`: send what lingers, run a tick whose turn it is."""

@@ -47,9 +47,10 @@ class FailedCalls(DividingCalls):
             self.leave(f"{where} raised, and topology.bolt.on.exception is exit: {error}")
 
     def give_up_call(self, where: str, fault: Fault) -> bool:
-        """Whether a call that raised is a letter now; else it counts."""
+        """Whether a call that raised is a letter now; else it counts as given up."""
         letters = self.collector.letters
         if letters is not None and letters.takes_call(where, fault):
             return True
         self.metrics.callback_errors += 1
+        self.metrics.calls_given_up += 1
         return False

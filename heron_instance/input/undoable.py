@@ -4,12 +4,14 @@ heron_instance/attempts.py says when that is.
 """
 
 import sys
+from collections.abc import Mapping
 from typing import Any, NoReturn
 
 from msgspec import Struct
 
 from heron_core.algorithms.source_watermarks import SourceWatermarks
 from heron_core.errors import ProtocolError
+from heron_core.instance_report import HISTORY
 from heron_core.wire.batch import Batch, decode_batch
 from heron_core.wire.frames import Frames, Header, header_of
 from heron_instance.emit.collector import BoltCollector
@@ -31,6 +33,7 @@ class Totals(Struct, frozen=True):
     acks_counted: int
     failed: int
     failed_for_good: int
+    undeclared: int
     watermarks_taken: int
     is_finished: bool
     emits: dict[str, int]
@@ -46,9 +49,6 @@ class UndoableCalls(RowMaker):
     undoes = False
     """Whether what raises is undone by the caller: every call of user code that is about tuples or
     time ends with UserCodeRaised then."""
-    calls_given_up = 0
-    """Calls that are about no single tuple, a window's for instance: some of its tuples are not
-    processed, whichever."""
     is_trying = False
     """Something is under way that may raise and be tried again."""
     _is_attempt = False
@@ -172,24 +172,32 @@ class UndoableCalls(RowMaker):
 
     @property
     def given_up(self) -> int:
-        """What was taken and is not processed, and never will be."""
-        return self.collector.failed_for_good + self.calls_given_up
+        """What was taken and is not processed, and never will be: tuples, and calls that are about
+        no single one, a window's for instance (some of its tuples are not processed, whichever)."""
+        return self.collector.failed_for_good + self.metrics.calls_given_up
 
-    def take_back_given_up(self, total: int) -> None:
-        """The topology goes back to where `given_up` was that: what was given up since then comes
-        again."""
-        again = max(0, self.given_up - total)
-        of_calls = min(again, self.calls_given_up)
-        self.calls_given_up -= of_calls
-        self.collector.failed_for_good -= again - of_calls
+    def history(self) -> dict[str, int]:
+        """Its numbers of which a restore takes back what it has undone, by names of HISTORY."""
+        self.metrics.failed_for_good = self.collector.failed_for_good
+        return {name: getattr(self.metrics, name) for name in HISTORY}
+
+    def take_back(self, numbers: Mapping[str, int]) -> None:
+        """The topology goes back to where `history` was that: what was counted since then has not
+        happened, and comes again."""
+        metrics, calls = self.metrics, self.metrics.calls_given_up
+        for name in HISTORY:
+            setattr(metrics, name, numbers.get(name, 0))
+        self.collector.failed_for_good = metrics.failed_for_good
+        metrics.callback_errors -= calls - metrics.calls_given_up
 
     def totals(self) -> Totals:
         """What is counted, for `set_totals`."""
         routes = self.collector.router.routes
         return Totals(
             self.metrics.executed, self.metrics.ticks, self.outbox.sent, self.outbox.acks_counted,
-            self.collector.failed, self.collector.failed_for_good, self.watermarks_taken,
-            self._finished, {name: route.emits[0] for name, route in routes.items()},
+            self.collector.failed, self.collector.failed_for_good, self.metrics.undeclared,
+            self.watermarks_taken, self._finished,
+            {name: route.emits[0] for name, route in routes.items()},
         )  # fmt: skip
 
     def set_totals(self, before: Totals) -> None:
@@ -198,6 +206,7 @@ class UndoableCalls(RowMaker):
         self.outbox.sent, self.outbox.acks_counted = before.sent, before.acks_counted
         self.collector.failed = before.failed
         self.collector.failed_for_good = before.failed_for_good
+        self.metrics.undeclared = before.undeclared
         self.watermarks_taken, self._finished = before.watermarks_taken, before.is_finished
         for name, number in before.emits.items():
             self.collector.router.routes[name].emits[0] = number

@@ -212,6 +212,11 @@ class UserMetrics:
                     self.totals[name] = counted
         return {name: value for name, value in self.values.items() if value != {}}
 
+    def tuple_counts(self) -> dict[str, float]:
+        """The totals of those that count each tuple once."""
+        found = list(self._registered.items())
+        return {name: each.total for name, (each, _) in found if isinstance(each, TupleCount)}
+
 
 def _read(metric: Any) -> Any:
     try:

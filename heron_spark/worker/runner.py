@@ -220,7 +220,8 @@ class Runner:
     @property
     def _given_up(self) -> int:
         """Tuples that a bolt has failed, or whose processing has raised."""
-        return self.driver.given_up if isinstance(self.driver, BoltDriver) else 0
+        driver = self.driver
+        return driver.collector.failed_for_good if isinstance(driver, BoltDriver) else 0
 
     @property
     def made(self) -> int:

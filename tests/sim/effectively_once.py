@@ -156,8 +156,34 @@ def napping(cluster: "Cluster") -> bool:
     return True
 
 
+GIVING_UP_SHARE = 0.5
+"""Of the runs: some of the bolts' tuples fail for good."""
+GIVEN_UP_SHARE = 0.1
+"""Of the idents of a bolt."""
+
+
+def is_among(share: float, what: str) -> bool:
+    """Whether it is among those that are chosen: a matter of its name alone."""
+    return crc32(what.encode()) % 1000 < 1000 * share
+
+
+def settle(bolt: Any, tup: Any, ident: int) -> None:
+    """A bolt has done all for a tuple; if its ident is one of those that fail, it fails for good
+    nevertheless, and counts once, however often it is processed again."""
+    emitter = bolt.emitter
+    gives_up = emitter.habits.gives_up and is_given_up(emitter.name, ident)
+    (bolt.fail if gives_up else bolt.ack)(tup)
+
+
+def is_given_up(component: str, ident: int) -> bool:
+    """Whether a bolt fails each tuple of an ident, in a run where any does."""
+    return is_among(GIVEN_UP_SHARE, f"fails {component} {ident}")
+
+
 def counting(topology: TopologySpec, habits: Habits) -> TopologySpec:
     """The same topology of components that keep their state, and with more to do."""
+    shape = [(each.name, each.parallelism, each.inputs) for each in topology.components]
+    habits.gives_up = is_among(GIVING_UP_SHARE, f"gives up {habits.idents} {shape}")
     habits.idents *= LONGER
     components = tuple(
         replace(each, class_path=f"{__name__}.{_kind_of(each).__name__}")
@@ -267,7 +293,7 @@ class CountingBolt(SimBolt, TwoPhaseStatefulComponent):
         habits = self.emitter.habits
         if len(self.waiting) > HELD_MAX or self.emitter.rng.random() > habits.holding_share:
             self.send_waiting()
-        self.ack(tup)
+        settle(self, tup, ident)
         habits.may_raise()
 
     def send_waiting(self) -> None:
@@ -305,7 +331,7 @@ class KeyedCountingBolt(SimBolt, StatefulComponent):
         waiting, habits = self.count(ident), self.emitter.habits
         if len(waiting) > HELD_MAX or self.emitter.rng.random() > habits.holding_share:
             self.send(waiting)
-        self.ack(tup)
+        settle(self, tup, ident)
         habits.may_raise()
 
     def count(self, ident: int) -> Any:
@@ -429,3 +455,15 @@ def check_counts(cluster: "Cluster") -> None:
                 if counted[name][ident] != expected[ident]
             }
             require(not wrong, f"{name} has counted (ident: got, expected) {wrong}")
+            check_given_up(cluster, name, counted[name])
+
+
+def check_given_up(cluster: "Cluster", component: str, counts: Counter[int]) -> None:
+    """At the end: what the master calls failed for good is what failed in the history that counts,
+    neither more (a restore has undone it) nor less (its process has ended)."""
+    assert cluster.master is not None
+    stats = cluster.master.core.stats(None, cluster.clock.now).components[component]
+    given_up = sum(counts[ident] for ident in counts if is_given_up(component, ident))
+    wanted = given_up if cluster.habits.gives_up else 0
+    found = stats.failed_for_good
+    require(found == wanted, f"{component}: {found} failed for good, and {wanted} did")

@@ -78,6 +78,9 @@ class Habits:
     """Of a topology whose bolts raise now and then, after all that they do for a tuple."""
     raises_left: int = 0
 
+    gives_up: bool = False
+    """Whether bolts fail some tuples for good, where checkpoints are taken."""
+
     nap: Callable[[], None] | None = None
     """Lets the bolt that runs now take its time, while everybody else goes on."""
 

@@ -32,6 +32,7 @@ _SAMPLES: dict[Any, Any] = {
     messages.Json: {"a": [1, None, 2.5], "nested": {"b": "c"}},
     tuple[messages.Whole, ...]: (3, 4),
     tuple[str, ...]: ("count", "zähler"),
+    Mapping[str, messages.Amount]: {"failed_for_good": 2.0},
     Mapping[messages.Whole, messages.Json]: {7: {"executed": 1}},
     Mapping[messages.Whole, messages.PauseStatistics]: {
         7: messages.PauseStatistics((1, 2), 0.5, 0.25, 0.1)

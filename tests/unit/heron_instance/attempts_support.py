@@ -84,9 +84,11 @@ class Asking(Remembering, Bolt):
 class Cluster(Process):
     """The instance, and what its neighbours make of what it says: they go back when it asks."""
 
-    def __init__(self, kind: Any, letters: bool = False, **config: Any) -> None:
+    def __init__(
+        self, kind: Any, letters: bool = False, declares: bool = True, **config: Any
+    ) -> None:
         given = {key.replace("_", "."): each for key, each in config.items()}
-        super().__init__(kind, config=given, letters=letters)
+        super().__init__(kind, config=given, letters=letters, declares=declares)
         self.epoch, self.completed, self.restores = 1, 0, 0
         self.step_secs = 10.0
         """How fast time passes."""
@@ -193,5 +195,10 @@ class Prepared(Asking, TwoPhaseStatefulComponent):
     """Whose pre_save means something to others: only the topology can undo what it did."""
 
 
-def said_of_given_up(bolt: Cluster) -> list[Any]:
+def said_of_given_up(bolt: Cluster) -> list[int]:
+    """The checkpoints that cover tuples given up, as no completed one does."""
+    return [each.checkpoint for each in given_up(bolt) if each.is_new]
+
+
+def given_up(bolt: Cluster) -> list[Any]:
     return [each for each in bolt.said if isinstance(each, messages.GivenUp)]

@@ -64,8 +64,9 @@ class Process:
         waits: bool = False,
         config: Mapping[str, Any] | None = None,
         letters: bool = False,
+        declares: bool = True,
     ) -> None:
-        """`letters`: somebody reads its stream `errors`."""
+        """`letters`: somebody reads its stream `errors`; `declares`: it has outputs."""
         self.now = 100.0
         self.sent: list[Frames] = []
         self.states = states or {}
@@ -76,8 +77,10 @@ class Process:
         log.addHandler(Collecting(self.lines))
         topology = topology_with(
             kind,
-            (StreamSpec("default", ("a", "b")), *([LETTERS] if letters else [])),
-            [reads(SHUFFLE), *([reads(SHUFFLE, ERRORS)] if letters else [])],
+            (StreamSpec("default", ("a", "b")), *([LETTERS] if letters else []))
+            if declares
+            else (),
+            [reads(SHUFFLE), *([reads(SHUFFLE, ERRORS)] if letters else [])] if declares else [],
             {keys.RELIABILITY_MODE: keys.EFFECTIVELY_ONCE, **(config or {})},
         )
         environment = Environment(

@@ -11,6 +11,7 @@ from attempts_support import (
     Prepared,
     Refusing,
     World,
+    given_up,
     said_of_given_up,
     values_batch,
 )
@@ -61,11 +62,13 @@ def test_a_poison_tuple_is_given_up_and_nothing_of_it_counts() -> None:
     assert "ConnectionRefusedError" in str(statistics.last_error)
     assert said_of_given_up(bolt) == []
     bolt.checkpoint()
-    assert said_of_given_up(bolt) == [messages.GivenUp(ME, 1, bolt.name)]
+    assert said_of_given_up(bolt) == [1]
     bolt.said.clear()
     bolt.tuples(11)
     bolt.checkpoint()
     assert said_of_given_up(bolt) == []  # of what this one covers all is processed
+    (total,) = given_up(bolt)
+    assert total == messages.GivenUp(ME, 2, bolt.name, False, {"failed_for_good": 1})
 
 
 def test_a_tuple_that_was_given_up_and_is_processed_after_a_restore_has_not_failed() -> None:
@@ -81,6 +84,48 @@ def test_a_tuple_that_was_given_up_and_is_processed_after_a_restore_has_not_fail
     bolt.tuples(*range(5, 10))
     check_counts(bolt, list(range(5, 10)))
     assert bolt.numbers()[1] == 1
+
+
+def test_who_goes_back_behind_the_newest_checkpoint_counts_what_had_failed_there() -> None:
+    bolt = Cluster(Refusing)
+    for value in range(3):
+        bolt.run([values_batch([value], bolt.epoch)])
+        bolt.checkpoint()
+    assert bolt.numbers()[1] == 3
+    bolt.completed = 2  # heronpy restore --checkpoint 2
+    bolt.go_back()
+    assert bolt.numbers()[1] == 2
+    bolt.completed = 3
+    bolt.checkpoint()
+    assert given_up(bolt)[-1].counted == {"failed_for_good": 2}
+    assert said_of_given_up(bolt) == []
+
+
+def test_a_tick_that_was_given_up_and_succeeds_after_a_restore_is_no_error() -> None:
+    bolt = Cluster(Asking, topology_tick_tuple_freq_secs=60)
+    bolt.step_secs = 0.05
+    bolt.world.refuses = lambda value, call: value == "tick"
+    bolt.now += 60.0
+    while not bolt.settle():
+        bolt.now += 60.0
+    metrics = bolt.core.driver.metrics
+    assert (metrics.calls_given_up, metrics.callback_errors) == (1, 1)
+    bolt.go_back()
+    metrics = bolt.core.driver.metrics
+    assert (metrics.calls_given_up, metrics.callback_errors) == (0, 0)
+
+
+def test_tries_that_are_undone_drop_no_tuple_twice() -> None:
+    bolt = Cluster(Asking, declares=False)
+    bolt.world.refuses = lambda value, call: call < 5
+    bolt.tuples(1)
+    assert bolt.core.driver.metrics.undeclared == 1
+    bolt.checkpoint()
+    assert given_up(bolt)[-1].counted == {"undeclared": 1}
+    assert said_of_given_up(bolt) == []
+    bolt.tuples(2)
+    bolt.go_back()
+    assert bolt.core.driver.metrics.undeclared == 1
 
 
 class CountingAsking(Asking):
@@ -116,7 +161,7 @@ def test_a_tuple_that_a_bolt_fails_by_itself_is_given_up_as_well() -> None:
     bolt = Cluster(Refusing)
     bolt.run([values_batch([1], bolt.epoch)])
     bolt.checkpoint()
-    assert said_of_given_up(bolt) == [messages.GivenUp(ME, 1, bolt.name)]
+    assert said_of_given_up(bolt) == [1]
 
 
 def test_who_gives_nothing_up_tries_until_the_connection_is_there() -> None:

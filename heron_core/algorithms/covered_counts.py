@@ -1,0 +1,85 @@
+"""What instances had counted at a completed checkpoint, of the numbers that a restore undoes.
+
+A tuple that was given up behind the checkpoint comes again after a restore, and may succeed: then
+it has not failed. An instance that lives takes its count back itself. Of a process that has ended
+the count at the newest completed checkpoint holds, whatever it has reported later:
+
+    number = ended processes, at the checkpoint + process of the checkpoint + present process
+             (ended)                              (processes; its report, if it lives)
+
+Pure. Whoever replaces a topology master reads it from the state store, with the checkpoint.
+"""
+
+from collections.abc import Iterable, Mapping
+
+from msgspec import Struct, field
+
+from heron_core.instance_report import HISTORY, InstanceReport
+
+Numbers = Mapping[str, float]
+METRIC = "metric "
+"""In front of the names of user code's metrics, so that none of them is a number's."""
+
+
+def numbers_of(counted: Mapping[str, float], tuple_counts: Mapping[str, float]) -> dict[str, float]:
+    """Both as one, without zeros: `counted` by names of HISTORY, and what metrics of user code have
+    counted of tuples."""
+    metrics = {f"{METRIC}{name}": number for name, number in tuple_counts.items()}
+    return {name: number for name, number in {**counted, **metrics}.items() if number}
+
+
+class ProcessCounts(Struct, frozen=True):
+    """What one process had counted when it took its state."""
+
+    task: int
+    component: str
+    incarnation: int
+    numbers: Numbers
+
+
+class CoveredCounts(Struct, frozen=True):
+    """What all had counted that a checkpoint covers."""
+
+    ended: Mapping[str, Numbers] = field(default_factory=dict)
+    """component -> sums over processes that had ended."""
+    processes: tuple[ProcessCounts, ...] = ()
+    """Those that took their states for the checkpoint; without those that had counted nothing."""
+
+    def followed_by(self, processes: Iterable[ProcessCounts]) -> "CoveredCounts":
+        """At the next checkpoint, for which these processes took their states."""
+        newest = tuple(processes)
+        alive = {(each.task, each.incarnation) for each in newest}
+        ended = {component: dict(numbers) for component, numbers in self.ended.items()}
+        for each in self.processes:
+            if (each.task, each.incarnation) not in alive:
+                _add(ended.setdefault(each.component, {}), each.numbers)
+        return CoveredCounts(ended, newest)
+
+    def now(self, component: str, newest: Mapping[int, InstanceReport]) -> dict[str, float]:
+        """The numbers of a component; `newest`: the newest reports of its tasks."""
+        sums = dict.fromkeys(HISTORY, 0.0)
+        _add(sums, self.ended.get(component, {}))
+        reported = {task: _reported(each) for task, each in newest.items()}
+        for each in self.processes:
+            if each.component == component:
+                report = newest.get(each.task)
+                if report is not None and report.incarnation == each.incarnation:
+                    own = reported[each.task]
+                    for name, number in each.numbers.items():  # its report may be an older one
+                        own[name] = max(number, own.get(name, 0))
+                else:
+                    _add(sums, each.numbers)
+        for numbers in reported.values():
+            _add(sums, numbers)
+        return sums
+
+
+def _reported(report: InstanceReport) -> dict[str, float]:
+    counted = {name: getattr(report, name) for name in HISTORY}
+    metrics = {f"{METRIC}{name}": number for name, number in report.tuple_counts.items()}
+    return {**counted, **metrics}
+
+
+def _add(sums: dict[str, float], numbers: Numbers) -> None:
+    for name, number in numbers.items():
+        sums[name] = sums.get(name, 0) + number
