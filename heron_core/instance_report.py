@@ -113,6 +113,10 @@ class SummedNumbers(Struct, frozen=True, kw_only=True):
         more="within `topology.message.timeout.secs`; they are among the failed",
     )]  # fmt: skip
     ticks: Annotated[Count, counter("Tick tuples executed")]
+    ticks_left_out: Annotated[Count, counter(
+        "Ticks that were due while another one waited or ran, which stands for them",
+        more="a tick has no data, so none of them is a loss",
+    )] = 0  # fmt: skip
     errors: Annotated[Count, counter(
         "Exceptions of user code", heron="__error-count", metric="errors",
     )]  # fmt: skip
@@ -137,8 +141,8 @@ class SummedNumbers(Struct, frozen=True, kw_only=True):
         more="before a stream manager was replaced or state was moved; their tracked tuples failed",
     )]  # fmt: skip
     late: Annotated[Count, counter(
-        "Acks and fails of a tuple that was acked or failed before",
-        more="only the first one has an effect",
+        "Acks, fails and anchored emits for a tuple that was acked or failed before",
+        more="only the first ack or fail has an effect, and such an emit is not tracked",
     )]  # fmt: skip
     pending: Annotated[Count, level(
         "Tuples of a spout that wait for their acks", summed=Summed.NOW,

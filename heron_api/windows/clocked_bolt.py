@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 from heron_api.bolt.bolt import Bolt
 from heron_api.windows.event_time import EventClock, EventTimeSettings, field_of
-from heron_api.windows.saved_windows import KeyOf
+from heron_api.windows.saved_windows import FirstEnd, KeyOf
 from heron_core import config as keys
 from heron_core.algorithms.clock_state import ClockState
 from heron_core.algorithms.event_windows.strategies import WatermarkStrategy
@@ -59,6 +59,9 @@ class Runner:
     def restore(self, state: Any, key_of: KeyOf) -> None:
         """Go on with what `save` has put there."""
 
+    def remember_end(self, first_end: FirstEnd) -> None:
+        """Whether its sources have finished before is known by this one."""
+
     def fail_held(self) -> None:
         """Every tuple that is held fails; what was made of it is dropped."""
 
@@ -71,6 +74,10 @@ class ClockRunner(Runner):
         self._clock = clock
         self._settings = settings
         self._by_event_time = by_event_time
+
+    def remember_end(self, first_end: FirstEnd) -> None:
+        """See Runner."""
+        self._clock.first_end = first_end
 
     def clock_state(self) -> ClockState | None:
         """See Runner."""

@@ -12,6 +12,7 @@ from typing import Any
 from heron_api.method_shapes import refuse_methods
 from heron_api.metrics import CountMetric, TupleCount
 from heron_api.topology_context import TopologyContext
+from heron_api.windows.saved_windows import FirstEnd
 from heron_core import config as keys
 from heron_core.algorithms.clock_state import ClockState
 from heron_core.algorithms.event_windows.strategies import WatermarkStrategy
@@ -131,7 +132,8 @@ class EventClock:
         self._wire = _tasks_by_component(context)
         """component -> the newest watermarks of its tasks that came with the data"""
         self._late_dropped = _late_metric(context)
-        self._was_complete = False
+        self.first_end = FirstEnd(None)
+        """Another one if the bolt keeps state."""
         sources = _sources(context, self._by_task)
         self._streams = [] if self._by_task else sources
         self.generator = WatermarkGenerator(
@@ -172,7 +174,7 @@ class EventClock:
         """
         if not self.generator.has_ended:
             return False
-        is_first, self._was_complete = not self._was_complete, True
+        is_first = self.first_end.is_now()
         return is_first or holds_tracked
 
     def has_ended(self, now_ms: int, held: int, logger: Any) -> bool:

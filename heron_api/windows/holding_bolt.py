@@ -8,7 +8,7 @@ from heron_api.state.component_state import ComponentState
 from heron_api.state.state import State
 from heron_api.state.stateful_component import StatefulComponent
 from heron_api.windows.clocked_bolt import ClockedBolt
-from heron_api.windows.saved_windows import KeyOf
+from heron_api.windows.saved_windows import FirstEnd, KeyOf
 from heron_api.windows.window_runner import late_stream_problem
 from heron_core import config as keys
 
@@ -40,6 +40,7 @@ class HoldingBolt(ClockedBolt, StatefulComponent):
         """Open those that the state has; at the end of `initialize`."""
         if self.saved_state is not None:
             self.time_runner.restore(self.saved_state, self.grouping_key())
+            self.time_runner.remember_end(FirstEnd(self.saved_state))
 
     def fail_held(self) -> bool:
         """Every tuple of an open window fails: an update divides the keys anew, or ends this

@@ -8,6 +8,7 @@ from heron_api.method_shapes import refuse_coroutine
 from heron_api.state.state import State
 from heron_api.topology_context import TopologyContext
 from heron_api.windows.clocked_bolt import TimedBolt
+from heron_api.windows.saved_windows import FirstEnd
 from heron_api.windows.timer_runner import TimerRunner, request_timer_ticks, timers_of
 from heron_core.state.timer_service import Timer, TimerService
 
@@ -52,11 +53,13 @@ class KeyedProcessBolt(TimedBolt):
     def init_state(self, state: State) -> None:
         """Keep the timers that are in the state; call it if you override it."""
         self.timers = timers_of(state, type(self).__name__)
+        self._timer_state = state
 
     def initialize(self, config: dict[str, Any], context: TopologyContext) -> None:
         """Read the clock's settings, and ask for ticks; call it if you override it."""
         clock, by_event_time = self.begin_clock(config, context)
         self.time_runner = TimerRunner(self.timers, clock, self.settings, by_event_time, self._due)
+        self.time_runner.remember_end(FirstEnd(self._timer_state))
         request_timer_ticks(context, self.settings)
 
     def process_element(self, tup: Any, timestamp_ms: int | None) -> Any:

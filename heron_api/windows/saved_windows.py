@@ -20,6 +20,8 @@ from heron_core.state.protocol import ABSENT, Table
 SAVED_WINDOWS = "windows"
 """The key of the state under which windows are saved that no key divides."""
 WATERMARK = "watermark_ms"
+_ENDED = "sources have finished"
+"""Beside the watermark, once they have: 1."""
 
 GroupingKey = Callable[[Any], Hashable]
 """The key of a window, or a tuple -> the key by which the input was grouped."""
@@ -99,6 +101,25 @@ def _save_by_key(table: Table, watermark: Table, windows: Saved, grouping_key: G
         else:
             table.put(grouping_key(key), kept, key)
     save_watermark(watermark, windows.watermark_ms)
+
+
+class FirstEnd:
+    """Whether all sources of a bolt have finished for the first time. A state of this engine keeps
+    it: tuples that come behind the first end, of a bolt's tick or `on_finish`, are windows of
+    their own end, also after a restore, at which the sources say once more that they have
+    finished."""
+
+    def __init__(self, state: Any) -> None:
+        """`state`: the bolt's; None for none."""
+        self._table = state.named.window_tables()[1] if isinstance(state, ComponentState) else None
+        self._has_been = self._table is not None and self._table.get(_ENDED) == 1
+
+    def is_now(self) -> bool:
+        """They have finished; whether that is the first time."""
+        is_first, self._has_been = not self._has_been, True
+        if is_first and self._table is not None:
+            self._table.put(_ENDED, 1)
+        return is_first
 
 
 def save_watermark(table: Table, watermark_ms: int) -> None:

@@ -13,7 +13,7 @@ from heron_api.windows.saved_tuples import (
     save_storm_windows,
     tuples_to_show,
 )
-from heron_api.windows.saved_windows import KeyOf
+from heron_api.windows.saved_windows import FirstEnd, KeyOf
 from heron_api.windows.storm_runner import StepRunner
 from heron_api.windows.window_runner import AnchoredAggregate, WindowRunner
 from heron_core.algorithms.event_windows.aggregates import WholeWindow
@@ -49,7 +49,7 @@ class ArrivalRunner(StepRunner):
         self._duration_ms = duration_ms
         self._clock_secs = clock
         self._show_tuples = show
-        self._has_ended = False
+        self._first_end = FirstEnd(None)
 
     def hold(self, tup: Any) -> None:
         """Hold the tuple until no later window can hold it."""
@@ -63,9 +63,12 @@ class ArrivalRunner(StepRunner):
         """All sources have finished: nothing more comes into the windows of what is held. What has
         failed comes again, and is in windows by the clock: a watermark follows each of its tuples,
         which must not divide them."""
-        if watermark_ms == END_OF_TIME and not self._has_ended:
-            self._has_ended = True
+        if watermark_ms == END_OF_TIME and self._first_end.is_now():
             self.finish()
+
+    def remember_end(self, first_end: FirstEnd) -> None:
+        """See Runner."""
+        self._first_end = first_end
 
     def finish(self) -> None:
         """Show the windows of what is held; then nothing is."""

@@ -23,7 +23,12 @@ from heron_instance.emit.dead_letters import DeadLetters, Fault, present_fault
 from heron_instance.emit.output_buffers import Outbox, OutputBuffer, tasks_of
 from heron_instance.emit.routing import Route, Router
 from heron_instance.emit.threads_calls import ThreadsCalls
-from heron_instance.input.anchors import SharedAnchorState, anchors_of
+from heron_instance.input.anchors import (
+    Anchors,
+    SharedAnchorState,
+    anchors_of,
+    is_settled,
+)
 from heron_instance.options import Options
 
 if TYPE_CHECKING:
@@ -205,6 +210,7 @@ class BoltCollector(Collector):
         self.failed = 0
         self.failed_for_good = 0
         """Of them those without a root: nobody is told of them, so nobody replays them."""
+        self.count_untracked: Callable[[str], None] = lambda stream: None
         self.ack: Callable[[Any], None] = outbox.acked.append
         """The tuple is processed. It is only noted: `Outbox.settle` works out all acks of a batch
         at once, which saves a Python call for each."""
@@ -268,11 +274,20 @@ class BoltCollector(Collector):
         data: bytes,
         anchors: Sequence[Any] | None,
     ) -> None:
-        anchor_states = anchors_of(anchors) if self.outbox.tracked and anchors else {}
+        anchor_states = self._anchors(anchors, route)
         total = self.put(buffers, route, data, list(anchor_states))
         for anchor_state, at in anchor_states.values():
             anchor_state[at] ^= total
         self.outbox.flush_if_full()
+
+    def _anchors(self, anchors: Sequence[Any] | None, route: Route) -> Anchors:
+        """As `anchors_of`. What is emitted for a tuple that was settled before is no part of its
+        tree, which is complete or has failed: that is counted."""
+        if not anchors or not self.outbox.tracked:
+            return {}
+        if any(map(is_settled, anchors)):
+            self.count_untracked(route.spec.name)
+        return anchors_of(anchors)
 
     def _fast_emit(
         self, route: Route, general: Emit, unnamed: str | None, user: Any, thread: NextNumber
@@ -297,7 +312,7 @@ class BoltCollector(Collector):
             return
         route = self.route_of(stream)
         emission = self.emission_of(frame, route, direct_task)
-        anchor_states = anchors_of(anchors) if self.outbox.tracked and anchors else {}
+        anchor_states = self._anchors(anchors, route)
         total = self.columns.put(emission, route, list(anchor_states))
         for anchor_state, at in anchor_states.values():
             anchor_state[at] ^= total

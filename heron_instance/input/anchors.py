@@ -14,8 +14,13 @@ from heron_core.native import SharedAnchorState, fold_at_once, own_anchors
 
 AnchorState = list[int] | None
 """None for a tuple that nobody tracks."""
+Anchors = dict[int, tuple[list[int], int]]
+"""What `anchors_of` makes."""
 
-__all__ = ["AnchorState", "SharedAnchorState", "anchors_of", "fold_whole_runs", "own_anchors"]
+__all__ = [
+    "AnchorState", "Anchors", "SharedAnchorState", "anchors_of", "fold_whole_runs", "is_settled",
+    "own_anchors",
+]  # fmt: skip
 
 _roots_of, _key_of = attrgetter("roots"), attrgetter("tuple_key")
 
@@ -49,7 +54,16 @@ def _is_whole(anchor_state: AnchorState, tuples: int) -> bool:
     )
 
 
-def anchors_of(anchors: Sequence[Any]) -> dict[int, tuple[list[int], int]]:
+def is_settled(tup: Any) -> bool:
+    """Whether a tuple was acked or failed. A row of the same root that failed settles that row
+    alone."""
+    state = tup.roots
+    if isinstance(state, SharedAnchorState):
+        return not state.left or tup.tuple_key in (state.settled or set())
+    return bool(state == [])
+
+
+def anchors_of(anchors: Sequence[Any]) -> Anchors:
     """root -> where its new edges are counted: in one anchor state, at a position; a root of two
     anchors counts once."""
     found: dict[int, tuple[list[int], int]] = {}

@@ -19,6 +19,7 @@ from heron_core.wire.frames import Frames, Header, Kind, header_of
 from heron_core.wire.packets import check_watermark, watermark_of
 from heron_instance.emit.collector import BoltCollector
 from heron_instance.emit.output_buffers import Outbox
+from heron_instance.emit.untracked import UntrackedEmits
 from heron_instance.emit.watermarks import EndOfInput
 from heron_instance.input.anchors import AnchorState
 from heron_instance.input.bolt_rows import Decode
@@ -61,6 +62,8 @@ class BoltDriver(FailedCalls):
         super().__init__(component, outbox, options, clock, report)
         self._ticks = TickSchedule(tick_secs)
         self.collector = collector
+        untracked = UntrackedEmits(collector.component, outbox, self.record_error)
+        collector.count_untracked = untracked.count
         self.metrics = metrics
         self.decode = decode
         self._topology = topology
@@ -382,6 +385,7 @@ class BoltDriver(FailedCalls):
             self.report(
                 f"process_tick took {ended - started:.3g} s, and ticks are to come every"
                 f" {self._ticks.interval_secs:g} s: those that fall due meanwhile are left out"
+                " (ticks_left_out)"
             )
 
     def finish(self) -> None:
@@ -426,7 +430,10 @@ class BoltDriver(FailedCalls):
 
     def take_tick(self, now: float) -> bool:
         """Whether a tick is due, which is to be run then; the next one comes an interval later."""
-        return self._ticks.take(now)
+        if not self._ticks.take(now):
+            return False
+        self.metrics.ticks_left_out += self._ticks.left_out
+        return True
 
     def counts(self) -> tuple[int, int, bool]:
         """Processed first: what a tuple's processing sent is then counted for certain."""

@@ -11,20 +11,12 @@ from collections.abc import Callable, Iterable
 from operator import length_hint
 from typing import Any
 
-from heron_instance.input.anchors import SharedAnchorState
+from heron_instance.input.anchors import is_settled
 from heron_instance.input.raised import line_of
 from heron_instance.input.tuples import EngineTuple
 from heron_instance.input.undoable import UndoableCalls
 
 Run = Callable[[Iterable[EngineTuple]], None]
-
-
-def _is_settled(tup: EngineTuple) -> bool:
-    """Whether it was acked or failed. A row of the same root that failed settles that row alone."""
-    state = tup.roots
-    if isinstance(state, SharedAnchorState):
-        return not state.left or tup.tuple_key in (state.settled or set())
-    return bool(state == [])
 
 
 class DividingCalls(UndoableCalls):
@@ -105,7 +97,7 @@ class DividingCalls(UndoableCalls):
         outbox = self.outbox
         is_acked = any(each is tup for each in outbox.acked)
         outbox.settle()
-        if is_acked or _is_settled(tup):
+        if is_acked or is_settled(tup):
             return False  # the user has settled it, and that counts
         return outbox.tracked or outbox.deliveries == self._deliveries_before
 

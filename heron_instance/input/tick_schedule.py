@@ -6,7 +6,9 @@ has its turn first: after a handler it has as long as that took, an interval at 
 that takes longer than its interval leaves tuples their time, and tuples that never end leave ticks
 theirs.
 
-Of the ticks that fall due while one waits or runs, one is kept (Storm would queue them all).
+Of the ticks that fall due while one waits or runs, one is kept (Storm would queue them all), the
+others are counted. None of them is a loss: a tick has no data, it says that time has passed, and
+the one that is kept says so for all of them.
 """
 
 from math import floor
@@ -23,6 +25,8 @@ class TickSchedule(Struct):
     _due: float = NEVER
     _input_until: float = 0.0
     """Until then there are tuples only."""
+    left_out: int = 0
+    """Ticks in whose place the last one that was taken stands as well."""
 
     def begin(self, now: float) -> None:
         """The first plan is there: the first tick comes a whole interval later."""
@@ -39,8 +43,10 @@ class TickSchedule(Struct):
         and more if that is past."""
         if now < self.next_at or self.interval_secs is None:
             return False
-        self._due += floor((now - self._due) / self.interval_secs) * self.interval_secs
-        while self._due <= now:  # once, or twice where a sum was rounded
+        self.left_out = floor((now - self._due) / self.interval_secs)
+        self._due += self.left_out * self.interval_secs
+        self._due += self.interval_secs
+        while self._due <= now:  # where a sum was rounded
             self._due += self.interval_secs
         return True
 

@@ -2,12 +2,14 @@
 watermarks that spouts give travel behind their tuples."""
 
 from random import Random
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
 from heron_api.state.keyed_state import value_state
 from heron_api.state.stateful_component import StatefulComponent
+from heron_api.windows.keyed_process_bolt import KeyedProcessBolt
+from heron_api.windows.window_bolt import TumblingWindowBolt
 from heron_api.windows.windowed_bolt import WindowedBolt
 from heronpy_compat import Bolt, Grouping, Spout, Topology
 from heronpy_compat.testing import TopologyTester
@@ -278,3 +280,78 @@ def test_methods_of_the_users_that_are_called_like_ours_are_left_alone() -> None
         assert tester.component("hears")[0].heard[-1] == ("watermark", 2**63 - 1)
         tester.finish()
         assert len(tester.component("hears")[0].heard) == 4, "it hears of the end once"
+
+
+class InOneWindow(Bolt):
+    """Windows of the tuples that come behind the end of its sources: how many are in each."""
+
+    shown: ClassVar[list[int]] = []
+
+
+class Together(KeyedWindowBolt, InOneWindow):
+    key_fields = ["ad"]
+    timestamp_field = "time_ms"
+    window = Tumbling(10)
+
+    def values(self, result: Any) -> Any:
+        self.shown.append(result.value)
+
+
+class StormsTogether(WindowedBolt, InOneWindow):
+    def execute(self, window: Any) -> None:
+        self.shown.append(len(window.get()))
+
+
+class ByTheClock(TumblingWindowBolt, InOneWindow):
+    def processWindow(self, window_info: Any, tuples: list[Any]) -> None:  # noqa: N802
+        if tuples:  # windows by the clock are shown without any as well
+            self.shown.append(len(tuples))
+
+
+class Timers(KeyedProcessBolt, InOneWindow):
+    count = value_state(default=0)
+    timestamp_field = "time_ms"
+
+    def process_element(self, tup: Any, timestamp_ms: int | None) -> None:
+        self.count.put(self.count.get() + 1)
+        self.timers.register_event_time_timer(109)
+
+    def on_timer(self, timestamp_ms: int, timer: Any) -> None:
+        self.shown.append(self.count.get())
+        self.count.put(0)
+
+
+STORMS_10_MS = {
+    "topology.bolts.window.length.duration.ms": 10,
+    "topology.bolts.window.sliding.interval.duration.ms": 10,
+    "topology.bolts.tuple.timestamp.field.name": "time_ms",
+}
+A_MINUTE = {TumblingWindowBolt.WINDOW_DURATION_SECS: 60}
+
+
+@pytest.mark.parametrize(
+    ("kind", "config"),
+    [(Together, {}), (StormsTogether, STORMS_10_MS), (ByTheClock, A_MINUTE), (Timers, {})],
+)
+@pytest.mark.parametrize("is_restored", [False, True])
+def test_what_comes_behind_the_end_of_its_sources_is_one_window_also_after_a_restore(
+    kind: Any, config: dict[str, Any], is_restored: bool
+) -> None:
+    class Behind(Topology):
+        clicks = Positioned.spec()
+        behind = kind.spec(inputs={clicks: Grouping.fields("ad")}, config=config)
+
+    with TopologyTester(Behind, config={MODE: MODES[2]}) as tester:
+        tester.run_spouts()
+        kind.shown.clear()
+        tester.feed("clicks", ["a", 105])
+        tester.run()
+        if is_restored:
+            assert tester.checkpoint()
+            tester.crash("behind")
+            tester.run_spouts()
+        tester.feed("clicks", ["a", 106])
+        tester.run()
+        assert kind.shown == []
+        tester.finish()
+        assert kind.shown == [2]

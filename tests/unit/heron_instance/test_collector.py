@@ -258,14 +258,28 @@ def test_an_acked_first_anchor_does_not_hide_the_second() -> None:
     assert edges_of(made, ROOT + 1)
 
 
-def test_a_child_of_a_settled_tuple_has_no_root() -> None:
-    made, (tup,) = received()
+def test_a_child_of_a_settled_tuple_has_no_root_and_is_counted() -> None:
+    made, (tup, failed) = received(2)
     made.component.ack(tup)
     made.core.flush()
+    made.component.fail(failed)
+    assert made.core.statistics().late == 0
     made.component.emit([1, 2], anchors=[tup])
+    made.component.emit([1, 2], anchors=[failed])
     assert edges_of(made, ROOT) == 0
     assert acks_of(made) == {ROOT: 1000}
-    assert len(made.emitted()) == 1
+    assert len(made.emitted()) == 2
+    numbers = made.core.statistics()
+    assert (numbers.late, numbers.errors) == (2, 1)
+    assert "Emit first, then ack or fail" in str(numbers.last_error)
+
+
+def test_a_child_of_a_tuple_that_is_acked_in_the_same_call_is_part_of_its_tree() -> None:
+    made, (tup,) = received()
+    made.component.ack(tup)
+    made.component.emit([1, 2], anchors=[tup])
+    assert acks_of(made) == {ROOT: 1000 ^ edges_of(made, ROOT)}
+    assert (edges_of(made, ROOT) != 0, made.core.statistics().late) == (True, 0)
 
 
 def test_the_first_of_ack_and_fail_counts() -> None:
