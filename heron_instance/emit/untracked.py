@@ -7,31 +7,32 @@ is no part of the tree: the tuple goes where it is to go, and is not replayed if
 
 from collections.abc import Callable
 
-from heron_instance.emit.output_buffers import Outbox
+from heron_instance.emit.collector import BoltCollector
 
 
 class UntrackedEmits:
     """Counts them; the first one of a process is an error of its component."""
 
-    def __init__(
-        self, component: str, outbox: Outbox, record_error: Callable[[str, str], None]
-    ) -> None:
+    def __init__(self, record_error: Callable[[str, str], None]) -> None:
         """`record_error` takes what happened, and the text for the log."""
-        self._component = component
-        self._outbox = outbox
         self._record_error = record_error
         self._has_reported = False
 
-    def count(self, stream: str) -> None:
-        """One more, on that stream."""
-        self._outbox.late += 1
-        if not self._has_reported:
-            self._has_reported = True
-            self._record_error("an emit is not tracked", self._text(stream))
+    def count_those_of(self, collector: BoltCollector) -> None:
+        """Each is among what is late."""
 
-    def _text(self, stream: str) -> str:
-        return (
-            f"{self._component}.{stream}: an emit is anchored to a tuple that was acked or failed"
-            " before, so it is no part of its tree: nothing replays it if it is lost. Emit first,"
-            " then ack or fail; further ones are counted (late), not logged"
-        )
+        def count(stream: str) -> None:
+            collector.outbox.late += 1
+            if not self._has_reported:
+                self._has_reported = True
+                self._record_error("an emit is not tracked", _text(collector.component, stream))
+
+        collector.count_untracked = count
+
+
+def _text(component: str, stream: str) -> str:
+    return (
+        f"{component}.{stream}: an emit is anchored to a tuple that was acked or failed before, so"
+        " it is no part of its tree: nothing replays it if it is lost. Emit first, then ack or"
+        " fail; further ones are counted (late), not logged"
+    )

@@ -19,7 +19,6 @@ from heron_core.wire.frames import Frames, Header, Kind, header_of
 from heron_core.wire.packets import check_watermark, watermark_of
 from heron_instance.emit.collector import BoltCollector
 from heron_instance.emit.output_buffers import Outbox
-from heron_instance.emit.untracked import UntrackedEmits
 from heron_instance.emit.watermarks import EndOfInput
 from heron_instance.input.anchors import AnchorState
 from heron_instance.input.bolt_rows import Decode
@@ -62,8 +61,6 @@ class BoltDriver(FailedCalls):
         super().__init__(component, outbox, options, clock, report)
         self._ticks = TickSchedule(tick_secs)
         self.collector = collector
-        untracked = UntrackedEmits(collector.component, outbox, self.record_error)
-        collector.count_untracked = untracked.count
         self.metrics = metrics
         self.decode = decode
         self._topology = topology

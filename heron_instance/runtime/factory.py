@@ -36,6 +36,7 @@ from heron_instance.emit.collector import BoltCollector, Collector, SpoutCollect
 from heron_instance.emit.output_buffers import Outbox
 from heron_instance.emit.routing import Router
 from heron_instance.emit.stream_sample import StreamSamples
+from heron_instance.emit.untracked import UntrackedEmits
 from heron_instance.input.bolt import BoltDriver
 from heron_instance.input.bolt_rows import Decode
 from heron_instance.input.coroutine_bolt import CoroutineBoltDriver
@@ -275,6 +276,7 @@ def _bolt(setting: _Setting) -> Instance:
     driver.may_fail_held = may_fail_held(component.users_object)
     driver.also_idle(lambda: collector.threads_are_idle)
     calls.attach(driver)
+    UntrackedEmits(driver.record_error).count_those_of(collector)
     route_letters(driver, collector, setting.topology, setting.packing, environment.wall_ms)
     samples = setting.samples(decode)
     return Instance(driver, component, context, hooks, setting.state, samples)

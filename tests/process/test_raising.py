@@ -24,6 +24,22 @@ def test_a_bolt_that_ends_its_process_six_times_in_a_row_changes_no_total(place:
     assert "exit code 7" in again
 
 
+def test_a_tuple_that_ends_its_process_once_and_is_processed_then_has_not_failed(
+    place: Place,
+) -> None:
+    place.environment["RAISING"] = "once"
+    run = place.heronpy("run", TOPOLOGY, "-o", "topology.bolt.on.exception=exit").succeeded()
+    assert "topology.bolt.on.exception is exit: ConnectionRefusedError" in run.err
+    assert place.results()["counted"] == NUMBERS
+
+
+def test_a_tuple_that_fails_before_and_after_its_process_ends_has_failed_once(place: Place) -> None:
+    place.environment["RAISING"] = "fails"
+    run = place.heronpy("run", TOPOLOGY, "-o", "topology.bolt.on.exception=exit")
+    run.incomplete("1 tuple failed for good")
+    assert place.results()["counted"] == NUMBERS
+
+
 def test_a_poison_tuple_is_retried_then_given_up_counted_and_named(place: Place) -> None:
     place.environment["RAISING"] = "7"
     run = place.heronpy("run", TOPOLOGY).incomplete("1 tuple failed for good")

@@ -1,9 +1,10 @@
 """Numbers of which each counts once, though the bolt that counts them raises now and then.
 
 The environment says what it does: RAISING is "seldom" (each hundredth call), "exits" (the first
-EXITS processes that get the number 500 end with code 7), or a number that it never takes. The file
-`counted.json` has the numbers that went through it, `acked.json` those that were acked since the
-topology went back last.
+EXITS processes that get the number 500 end with code 7), "once" (the first process that gets it
+raises), "fails" (so does it, and number 7 is failed each time), or a number that it never takes.
+The file `counted.json` has the numbers that went through it, `acked.json` those that were acked
+since the topology went back last.
 """
 
 import os
@@ -21,11 +22,17 @@ RAISING = os.environ.get("RAISING", "seldom")
 calls = count(1)
 
 
+def is_early(most):
+    """Whether no more than so many processes have asked before."""
+    left = [each for each in os.listdir(os.environ["TEST_RESULTS"]) if each.startswith("exit-")]
+    if len(left) < most:
+        open(os.path.join(os.environ["TEST_RESULTS"], f"exit-{len(left)}"), "x").close()
+    return len(left) < most
+
+
 def leave():
     """As a library that ends the process when its dependency is away."""
-    left = [each for each in os.listdir(os.environ["TEST_RESULTS"]) if each.startswith("exit-")]
-    if len(left) < EXITS:
-        open(os.path.join(os.environ["TEST_RESULTS"], f"exit-{len(left)}"), "x").close()
+    if is_early(EXITS):
         os._exit(7)
 
 
@@ -59,6 +66,11 @@ class Count(Bolt):
         if RAISING == "exits":
             if tup.number == NUMBERS // 2:
                 leave()
+        elif RAISING in ("once", "fails"):
+            if RAISING == "fails" and tup.number == 7:
+                self.fail(tup)
+            if tup.number == NUMBERS // 2 and is_early(1):
+                raise ConnectionRefusedError("the dependency is away")
         elif call % 100 == 0 if RAISING == "seldom" else tup.number == int(RAISING):
             raise ConnectionRefusedError("the dependency is away")
 
