@@ -1,0 +1,67 @@
+"""Durations in Parquet files. Arrow writes them as whole numbers, and beside them a note that Spark
+does not read: it would hand the numbers over. Microseconds are what an interval of Spark's has in
+such a file, so that type reads them as they were; for other units, and inside of lists and structs,
+Spark has none."""
+
+from collections.abc import Collection, Mapping
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+from pyarrow import parquet
+
+from heron_connectors.tables.table_files import Table
+from heron_core.errors import TopologyError
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import StructType
+
+UNIT = "us"
+"""Of Spark's intervals."""
+
+
+def with_durations(found: "StructType", path: str, columns: Collection[str]) -> "StructType":
+    """Spark's schema of the files of a path, with intervals for the durations that are among the
+    columns. The footer of each file is read, a third of a millisecond; those of another file system
+    are not. TopologyError for durations that Spark cannot have."""
+    from pyspark.sql.types import DayTimeIntervalType, StructField, StructType
+
+    if "://" in path:
+        return found
+    files = {each: parquet.read_schema(each) for each in Table(path, "parquet").files()}
+    durations = duration_columns(files, columns)
+    return StructType(
+        [
+            StructField(each.name, DayTimeIntervalType(), each.nullable)
+            if each.name in durations
+            else each
+            for each in found.fields
+        ]
+    )
+
+
+def duration_columns(files: Mapping[str, pa.Schema], columns: Collection[str]) -> set[str]:
+    """Which of the columns are durations, in all files that have them; TopologyError for one that
+    Spark cannot have, or that is something else in another file."""
+    found: dict[str, bool] = {}
+    for path, schema in files.items():
+        for field in (each for each in schema if each.name in columns):
+            is_duration = _is_duration(field.type)
+            if is_duration and field.type != pa.duration(UNIT):
+                raise _refused(path, field, f"has durations ({field.type})")
+            if found.setdefault(field.name, is_duration) != is_duration:
+                raise _refused(path, field, f"is {field.type}, and durations are in others")
+    return {name for name, is_duration in found.items() if is_duration}
+
+
+def _is_duration(kind: pa.DataType) -> bool:
+    """Whether a type is one, or has some inside."""
+    return pa.types.is_duration(kind) or any(
+        _is_duration(kind.field(at).type) for at in range(kind.num_fields)
+    )
+
+
+def _refused(path: str, field: pa.Field, why: str) -> TopologyError:
+    return TopologyError(
+        f"column {field.name!r} of {path} {why}, which Spark reads as whole numbers: leave it out"
+        f" of the columns, give a schema, or write it as a column of duration[{UNIT}]"
+    )
