@@ -3,6 +3,7 @@
 import json
 from http import HTTPStatus
 from pathlib import Path
+from typing import Any
 from urllib.error import URLError
 from urllib.request import Request, urlopen
 
@@ -37,12 +38,18 @@ class RegistryServer:
     def compare(self, subject: str) -> None:
         """From now on a new schema of a subject has to read what the last one has written; the
         usual rule of this registry is that anything goes."""
-        request = Request(
-            f"{self.url}/config/{subject}",
-            json.dumps({"compatibility": "BACKWARD"}).encode(),
-            {"Content-Type": "application/json"},
-            method="PUT",
-        )
+        self._told("PUT", f"config/{subject}", {"compatibility": "BACKWARD"})
+
+    def register(self, subject: str, text: str, *imported: tuple[str, str]) -> None:
+        """The text of a .proto file as a version of a subject, as a Java program does it; what it
+        imports by (name, subject)."""
+        references = [{"name": name, "subject": of, "version": 1} for name, of in imported]
+        body = {"schema": text, "schemaType": "PROTOBUF", "references": references}
+        self._told("POST", f"subjects/{subject}/versions", body)
+
+    def _told(self, method: str, path: str, body: Any) -> None:
+        headers = {"Content-Type": "application/json"}
+        request = Request(f"{self.url}/{path}", json.dumps(body).encode(), headers, method=method)
         urlopen(request, timeout=ANSWER_SECS).close()
 
     def stop(self) -> None:

@@ -1,4 +1,5 @@
-"""Kafka's spout and sink with a real broker and a real schema registry, in Avro and Protobuf."""
+"""Kafka's spout and sink with a real broker and a real schema registry, in Avro, Protobuf and JSON
+Schema."""
 
 import uuid
 from collections import Counter
@@ -42,6 +43,13 @@ def avro(*fields: Any) -> dict[str, Any]:
     return {"kafka.value.schema": {"type": "record", "name": "Row", "fields": list(fields)}}
 
 
+def json_schema(**properties: str) -> dict[str, Any]:
+    """The config of a sink that writes objects with these properties."""
+    types = {name: {"type": kind} for name, kind in properties.items()}
+    schema = {"title": "Row", "type": "object", "properties": types, "required": ["id", "name"]}
+    return {"kafka.value.schema": schema}
+
+
 def protobuf(name: str) -> dict[str, Any]:
     """The config of a sink that writes messages of that class."""
     return {"kafka.value.message": f"rows_messages.{name}"}
@@ -58,6 +66,8 @@ class Format:
     why: str
     reads: dict[str, str]
     """What the copying topology is told besides."""
+    no_text: str = "5 is not a text"
+    """Why a number is no name."""
 
 
 AVRO = Format(
@@ -71,6 +81,25 @@ PROTOBUF = Format(
     {"kafka.value.message": "rows_messages.Row"},
 )  # fmt: skip
 """This registry does not compare files of Protobuf that are registered serialized."""
+JSON = Format(
+    "jsonschema", json_schema(id="integer", name="string"),
+    json_schema(id="integer", name="string", shop="string"),
+    json_schema(id="string", name="string"),
+    "the schema is not compatible with those that it has", {}, "5 is not of type 'string'",
+)  # fmt: skip
+TEXT = """// as a Java program registers it
+syntax = "proto3";
+package rows;
+import "google/protobuf/timestamp.proto";
+import "parts/shop.proto";
+message Row {
+  int64 id = 1;
+  string name = 2;
+  parts.Shop shop = 3;
+  google.protobuf.Timestamp at = 4;
+}
+"""
+IMPORTED = 'syntax = "proto3"; package parts; message Shop { string name = 1; }'
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,16 +135,20 @@ class Work:
         with self.writer(version, *fields) as sink:
             for row in rows:
                 sink.process([*row, *more])
-            with pytest.raises(ValueError, match=r"^name: 5 is not a text"):
+            with pytest.raises(ValueError, match=f"^name: {self.format.no_text}"):
                 sink.process([1, 5, *more])
             until(lambda: sink.advance(0.1) or len(sink.acked) == len(rows), "they are stored")
 
     def copied(self) -> Counter[Row]:
         """What the second topic has now."""
+        return self.rows_in(self.copy)
+
+    def rows_in(self, topic: str) -> Counter[Row]:
+        """What a topic has."""
         outputs = {"id": "bigint", "name": "string"}
         reads = {**self.settings, **self.format.reads}
         with closing(FieldReader(outputs, reads, "the test")) as reader:
-            values = self.broker.values(self.copy)
+            values = self.broker.values(topic)
             return Counter(tuple(reader.values(record(each))) for each in values)
 
     def start(self, place: Place, *words: object, **more: object) -> Running:
@@ -138,17 +171,29 @@ def rows_of(numbers: range) -> list[Row]:
 FIRST, SECOND = rows_of(range(ROWS)), rows_of(range(ROWS, 2 * ROWS))
 
 
-@pytest.fixture(params=[AVRO, PROTOBUF], ids=lambda each: each.name)
-def work(request: pytest.FixtureRequest, kafka: KafkaBroker, registry: RegistryServer) -> Work:
+def new_topics(kafka: KafkaBroker, registry: RegistryServer, form: Format) -> Work:
+    """Both empty."""
     name = uuid.uuid4().hex[:8]
-    made = Work(kafka, registry, request.param, f"rows-{name}", f"copy-{name}")
+    made = Work(kafka, registry, form, f"rows-{name}", f"copy-{name}")
     kafka.create(made.rows, made.copy)
+    return made
+
+
+@pytest.fixture
+def work(request: pytest.FixtureRequest, kafka: KafkaBroker, registry: RegistryServer) -> Work:
+    made = new_topics(kafka, registry, request.param)
     made.write(made.format.first, FIRST)
-    if made.format is AVRO:
+    if made.format is not PROTOBUF:
         registry.compare(f"{made.rows}-value")
     return made
 
 
+def in_formats(*formats: Format) -> pytest.MarkDecorator:
+    """With the work of each of them."""
+    return pytest.mark.parametrize("work", formats, ids=lambda each: each.name, indirect=True)
+
+
+@in_formats(AVRO, PROTOBUF, JSON)
 def test_a_topic_is_copied_while_its_schema_grows_and_reader_and_writer_are_killed(
     place: Place, work: Work
 ) -> None:
@@ -175,6 +220,7 @@ def test_a_topic_is_copied_while_its_schema_grows_and_reader_and_writer_are_kill
     assert work.copied() == both
 
 
+@in_formats(AVRO, PROTOBUF)
 def test_on_spark_a_copy_has_each_row_once_though_driver_and_workers_are_killed(
     place: Place, work: Work
 ) -> None:
@@ -192,3 +238,15 @@ def test_on_spark_a_copy_has_each_row_once_though_driver_and_workers_are_killed(
     assert work.copied().total() < 2 * ROWS, "it was killed too late to show anything"
     start().wait(SPARK_SECS).succeeded()
     assert work.copied() == Counter(FIRST + SECOND)
+
+
+def test_messages_of_a_proto_file_that_a_java_program_registered_are_written_and_read(
+    kafka: KafkaBroker, registry: RegistryServer
+) -> None:
+    """This registry answers with the text, and with that of the file that it imports."""
+    work = new_topics(kafka, registry, PROTOBUF)
+    imported, subject = f"shop-{work.rows}", f"{work.rows}-value"
+    registry.register(imported, IMPORTED)
+    registry.register(subject, TEXT, ("parts/shop.proto", imported))
+    work.write({**protobuf("Row"), "kafka.schema.use.latest": True}, FIRST)
+    assert work.rows_in(work.rows) == Counter(FIRST)

@@ -12,8 +12,10 @@ from heron_core.exit_codes import ExitCode
 from heron_core.state_tree import scheduler_path
 from tests.process.process_support import TOPOLOGIES, Master, Place, until
 from tests.process.test_exact_counts import counted, emitted
+from tests.unwritable_support import unwritable
 
 EXACT = TOPOLOGIES / "exact.py"
+SINK = "heron: written[0]"
 LINES = "".join(f"line {number}\n" for number in range(500))
 
 
@@ -98,6 +100,25 @@ def test_a_reboot_then_the_same_submit_is_exact(place: Place) -> None:
     end(place)
     until((place.path / "in_windows").exists, "it ends")
     until(lambda: not place.left_behind(), "nothing is left")
+    check_exact(place)
+
+
+def test_a_sink_that_cannot_write_ends_the_run_and_the_same_command_resumes_it(
+    place: Place,
+) -> None:
+    """Its folder takes no file, and its process is killed: each attempt says so until the run is
+    given up. When the folder takes files again, nothing is missing or there twice."""
+    running = place.start("run", *arguments(place))
+    first = running.until(completed(place), "a checkpoint is complete")
+    running.until(completed(place, first), "lines are committed")
+    with unwritable(place.path / "out"):
+        running.until(partial(running.process_called, SINK), "the sink runs").kill()
+        failed = running.wait()
+    assert failed.code == ExitCode.FAILED
+    assert f"written: cannot write into {place.path / 'out'}" in failed.err
+    end(place)
+    again = place.heronpy("run", *arguments(place)).succeeded()
+    assert resumed_line(again.err)
     check_exact(place)
 
 
