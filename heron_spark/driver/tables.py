@@ -43,6 +43,7 @@ from heron_spark.driver.csv_schema import (
     with_misread,
 )
 from heron_spark.driver.parquet_durations import with_durations
+from heron_spark.driver.json_checks import check_json
 from heron_spark.driver.session import first_line
 from heron_spark.worker.python_worker import BEGIN, SCHEMA, rows_of_blocks
 from heron_spark.worker.row_blocks import pack_rows
@@ -313,25 +314,27 @@ def _loaded(
     kind, follow = config[frames.SPARK_FORMAT], bool(config.get(tables.FOLLOW))
     path, schema = config.get(tables.PATH), config.get(frames.SCHEMA)
     options = {**USUAL_OPTIONS.get(kind, {}), **config.get(frames.OPTIONS, {})}
-    if kind == "parquet" and path is not None and not schema:
-        return _of_parquet(spark, path, config[tables.COLUMNS], options, label), not follow
     if kind in FILE_FORMATS and path is not None:
-        return _of_files(spark, kind, path, schema, options), not follow
+        try:
+            if kind == "json":
+                check_json(spark, path, () if schema else config[tables.COLUMNS], options)
+            if kind == "parquet" and not schema:
+                return _of_parquet(spark, path, config[tables.COLUMNS], options), not follow
+            return _of_files(spark, kind, path, schema, options), not follow
+        except TopologyError as error:
+            raise TopologyError(f"{label}: {error}") from None
     reader = spark.readStream if follow else spark.read
     reader = reader.format(kind).options(**options)
     return (reader.schema(schema) if schema else reader).load(path), False
 
 
 def _of_parquet(
-    spark: "SparkSession", path: str, columns: Sequence[str], options: Mapping[str, str], label: str
+    spark: "SparkSession", path: str, columns: Sequence[str], options: Mapping[str, str]
 ) -> "DataFrame":
     """Files as a stream, durations as they are in them."""
     with settings(spark, AS_TEXT):
         found = spark.read.format("parquet").options(**options).load(path).schema
-    try:
-        schema = with_durations(found, path, columns)
-    except TopologyError as error:
-        raise TopologyError(f"{label}: {error}") from None
+    schema = with_durations(found, path, columns)
     return _file_stream(spark, "parquet", path, schema, options)
 
 

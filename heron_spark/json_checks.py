@@ -1,0 +1,73 @@
+"""What Spark's reader of JSON makes other values of without a word, found before the first row:
+half a character, which it reads as `?`, and values of several types in one place, all of which it
+reads as texts. One pass over the lines, by Spark."""
+
+import re
+from collections.abc import Collection, Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from heron_core.errors import TopologyError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+WHOLE = r"\\\\|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
+"""In the text of JSON: a backslash, which is no beginning of an escape, and the two halves of one
+character."""
+HALF = r"\\u[dD][89a-fA-F][0-9a-fA-F]{2}"
+"""Where WHOLE is taken away."""
+SHOWN_CHARACTERS = 80
+OWN_LINES = frozenset({"encoding", "charset", "lineSep", "mode", "columnNameOfCorruptRecord"})
+"""Options of a user's with which other rows are read than the lines of a text, or other values."""
+_TOKEN = re.compile(r"(OBJECT|ARRAY)<|>|VARIANT|`(?:[^`]|``)*`: |[^\s<>,:]+: ")
+
+
+def check_json(
+    spark: "SparkSession", path: str, columns: Collection[str], options: Mapping[str, str]
+) -> None:
+    """TopologyError in one line for values that Spark would change: half a character anywhere, and
+    several types in one place of the columns (empty where a schema says their types)."""
+    from pyspark.sql import functions
+
+    given = {each.lower(): value for each, value in options.items()}
+    if given.keys() & {each.lower() for each in OWN_LINES}:
+        return
+    whole = str(given.get("multiline")).lower()
+    line = functions.col("value")
+    is_half = functions.regexp_replace(line, WHOLE, "").rlike(HALF)
+    shown = functions.substring(line, 1, SHOWN_CHARACTERS)
+    kinds = functions.schema_of_variant_agg(functions.try_parse_json(line))
+    lines = spark.read.format("text").option("wholetext", whole).load(path)
+    found = lines.agg(functions.max(functions.when(is_half, shown)), kinds).first()
+    half, types = found or (None, "")
+    if half is not None:
+        raise TopologyError(
+            f"{path}: a text has half a character, which Spark reads as a question mark: write the"
+            f" other half, too: {half!r}"
+        )
+    for place in mixed_places(types):
+        if place and place[0] in columns:
+            raise TopologyError(
+                f"{path}: {'.'.join(place)} has values of several types, which Spark reads as"
+                f" texts: give a schema, or leave {place[0]!r} out of the columns"
+            )
+
+
+def mixed_places(types: str) -> Iterator[tuple[str, ...]]:
+    """The places of VARIANT in Spark's text of the types of JSON (`OBJECT<a: ARRAY<VARIANT>>`):
+    names from the outside in, without those of lists around the rows."""
+    names: list[str] = []
+    for token in _TOKEN.finditer(types):
+        text = token.group()
+        if text == "VARIANT":
+            yield tuple(each for each in names if each)
+        elif text == ">":
+            names.pop()
+        elif text.endswith("<"):
+            names.append("")
+        else:
+            names[-1] = _unquoted(text.removesuffix(": "))
+
+
+def _unquoted(name: str) -> str:
+    return name[1:-1].replace("``", "`") if name.startswith("`") else name

@@ -1,0 +1,46 @@
+"""Which values of JSON Spark would change is known before a row is read."""
+
+import re
+
+import pytest
+
+from heron_spark.json_checks import HALF, WHOLE, mixed_places
+
+
+@pytest.mark.parametrize(
+    ("line", "is_half"),
+    [
+        (r'{"a": "x\ud83d"}', True),
+        (r'{"a": "\ude00"}', True),
+        (r'{"a": "\ude00\ud83d"}', True),
+        (r'{"a": "\ud83d\ude00"}', False),
+        (r'{"a": "\uD83D\uDE00\uD83D"}', True),
+        (r'{"a": "\\ud83d"}', False),
+        (r'{"a": "\\\ud83d"}', True),
+        (r'{"a": "\u00e9\ue000"}', False),
+    ],
+)
+def test_half_a_character_is_found_in_the_text_of_a_line(line: str, is_half: bool) -> None:
+    assert bool(re.search(HALF, re.sub(WHOLE, "", line))) is is_half
+
+
+@pytest.mark.parametrize(
+    ("types", "places"),
+    [
+        ("VOID", []),
+        ("OBJECT<a: BIGINT, b: ARRAY<STRING>>", []),
+        ("OBJECT<a: VARIANT, b: BIGINT>", [("a",)]),
+        ("OBJECT<b: ARRAY<VARIANT>, c: DECIMAL(2,1), d: VARIANT>", [("b",), ("d",)]),
+        (
+            "OBJECT<a: OBJECT<x: STRING, y: ARRAY<OBJECT<z: VARIANT>>>, b: BIGINT>",
+            [("a", "y", "z")],
+        ),
+        ("OBJECT<`VARIANT: <x``>`: OBJECT<` `: VARIANT>>", [("VARIANT: <x`>", " ")]),
+        ("ARRAY<OBJECT<a: VARIANT>>", [("a",)]),
+        ("VARIANT", [()]),
+    ],
+)
+def test_places_of_several_types_are_named_from_the_outside_in(
+    types: str, places: list[tuple[str, ...]]
+) -> None:
+    assert list(mixed_places(types)) == places
