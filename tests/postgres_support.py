@@ -66,7 +66,8 @@ class Server:
         settings = " ".join(f"-c {name}={value or repr('')}" for name, value in _SETTINGS.items())
         self._control = [str(programs / "pg_ctl"), "-D", data, "-w", "-t", str(DEADLINE_SECS)]
         log = str(self.folder / "log")
-        self._run([*self._control, "-l", log, "-o", f"-k {self.folder} {settings}", "start"])
+        self._start = ["-l", log, "-o", f"-k {self.folder} {settings}", "start"]
+        self._run([*self._control, *self._start])
 
     def _run(self, command: list[str]) -> None:
         done = subprocess.run(command, check=False, cwd="/", **self._how)
@@ -81,6 +82,16 @@ class Server:
         """One that commits each statement."""
         options = f"-csearch_path={schema}"
         return psycopg.connect(**self.arguments, options=options, autocommit=True)  # type: ignore[arg-type]
+
+    def promote(self) -> None:
+        """As a standby that takes over: another timeline of its log begins, all sessions end."""
+        self._run([*self._control, "-m", "fast", "stop"])
+        signal = self.folder / "data" / "standby.signal"
+        signal.touch()
+        if "user" in self._how:
+            shutil.chown(signal, self._how["user"], self._how["group"])
+        self._run([*self._control, *self._start])
+        self._run([*self._control, "promote"])
 
     def stop(self) -> None:
         """It and its files are gone."""

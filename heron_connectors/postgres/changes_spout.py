@@ -23,7 +23,12 @@ from heron_connectors.postgres.client import (
 from heron_connectors.postgres.initial_snapshot import RowRead, SnapshotReader, key_order
 from heron_connectors.postgres.patience import Patience
 from heron_connectors.postgres.pgoutput import Message, Relation, decoded
-from heron_connectors.postgres.slot import SlotReader, advanced_by_another
+from heron_connectors.postgres.slot import (
+    ServerLog,
+    SlotFacts,
+    SlotReader,
+    advanced_by_another,
+)
 from heron_connectors.postgres.snapshot import Remainder, SnapshotState
 from heron_connectors.postgres.values import Types
 from heron_core import config as keys
@@ -146,7 +151,8 @@ class PostgresChangesSpout(EmitsRows[ChangeId], Spout, TwoPhaseStatefulComponent
         self._patience = Patience(self._name, self.delegate, self.logger, self._disconnect)
         self._position: Position | None = None
         """What is emitted; None before the server has said where the slot is."""
-        self._server = ""
+        self._log: ServerLog | None = None
+        """Of which its position is one."""
         self._snapshot = SnapshotState() if self._has_snapshot else None
         self._has_batches = False
         """Whether the engine repeats whole batches, and keeps the state itself."""
@@ -158,7 +164,10 @@ class PostgresChangesSpout(EmitsRows[ChangeId], Spout, TwoPhaseStatefulComponent
     def _restore(self, saved: Any) -> None:
         if saved is None or not self._is_saved:
             return
-        self._position, self._server = Position(*saved["position"]), saved["server"]
+        self._position = Position(*saved["position"])
+        self._log = (
+            ServerLog(saved["server"], saved.get("timeline", 0)) if saved["server"] else None
+        )
         if saved["slot"] != self._slot:
             raise ComponentError(
                 f"{self._name}: its state is that of the slot {saved['slot']}, and {SLOT} is"
@@ -180,7 +189,8 @@ class PostgresChangesSpout(EmitsRows[ChangeId], Spout, TwoPhaseStatefulComponent
     def _saved(self, position: Position) -> dict[str, Any]:
         return {
             "slot": self._slot,
-            "server": self._server,
+            "server": "" if self._log is None else self._log.server,
+            "timeline": 0 if self._log is None else self._log.timeline,
             "publications": self._publications,
             "position": [position.flushed, position.commit_lsn, position.index],
             "snapshot": None if self._snapshot is None else self._snapshot.saved(),
@@ -220,7 +230,7 @@ class PostgresChangesSpout(EmitsRows[ChangeId], Spout, TwoPhaseStatefulComponent
         """Where to read on; an engine that keeps state has what was emitted before."""
         return {
             "_position": self._position,
-            "_server": self._server,
+            "_log": self._log,
             "_snapshot": self._snapshot,
         }
 
@@ -295,14 +305,14 @@ class PostgresChangesSpout(EmitsRows[ChangeId], Spout, TwoPhaseStatefulComponent
         try:
             self._check_mode()
             facts = session.open()
-            self._check_position(facts.confirmed, facts.server)
+            self._check_position(facts)
         except BaseException:
             session.close()
             raise
         self._session = session
         self._types.forget()
         self._changes = ChangeReader(self._types.value, self._remainder)
-        self._server = facts.server
+        self._log = facts.log
         if self._position is None:
             self._position = Position(facts.confirmed)
         self.logger.info("reads the slot %s from %s", self._slot, self._position)
@@ -321,16 +331,14 @@ class PostgresChangesSpout(EmitsRows[ChangeId], Spout, TwoPhaseStatefulComponent
                 f" is started again would read all rows again; set {keys.RELIABILITY_MODE}"
             )
 
-    def _check_position(self, confirmed: int, server: str) -> None:
+    def _check_position(self, facts: SlotFacts) -> None:
         if self._position is None:
             return
-        if self._server not in ("", server):
-            raise ComponentError(
-                f"its state is that of another server (system {self._server}, and this one is"
-                f" {server}): begin without its state (--fresh)"
-            )
-        if confirmed > self._position.flushed:
-            raise ComponentError(advanced_by_another(self._slot, confirmed, self._position.flushed))
+        if problem := facts.problem(self._log, self._position.flushed):
+            raise ComponentError(f"{problem}: begin without its state (--fresh)")
+        if facts.confirmed > self._position.flushed:
+            ours = self._position.flushed
+            raise ComponentError(advanced_by_another(self._slot, facts.confirmed, ours))
 
     def _keep_books(self) -> None:
         """Advance the slot, and look how far it is behind."""

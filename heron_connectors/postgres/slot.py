@@ -29,8 +29,15 @@ SELECT data FROM pg_logical_slot_get_binary_changes(
 """
 _SLOT = """
 SELECT s.plugin, s.database, current_database(), s.active_pid, s.confirmed_flush_lsn::text,
-  s.wal_status, (SELECT system_identifier FROM pg_control_system())::text
+  s.wal_status
 FROM pg_replication_slots s WHERE s.slot_name = %s
+"""
+_LOG = """
+SELECT (SELECT system_identifier FROM pg_control_system())::text,
+  CASE WHEN pg_is_in_recovery() THEN (SELECT timeline_id FROM pg_control_checkpoint())
+  ELSE ('x' || left(pg_walfile_name(pg_current_wal_flush_lsn()), 8))::bit(32)::int END,
+  CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn()
+  ELSE pg_current_wal_flush_lsn() END::text
 """
 _LOCK = "SELECT pg_try_advisory_lock(hashtextextended('heronpy:' || %s::text, 0))"
 _LAG = """
@@ -42,13 +49,48 @@ FROM pg_replication_slots WHERE slot_name = %s
 
 
 @dataclass(frozen=True, slots=True)
+class ServerLog:
+    """Which log the positions of a state are positions of."""
+
+    server: str
+    """The number of the server's system; that of its standbys, too."""
+    timeline: int
+    """Another one begins when a standby is promoted, and when a backup is restored; 0 in the states
+    of before, which have none."""
+
+
+@dataclass(frozen=True, slots=True)
 class SlotFacts:
     """What the server says of a slot."""
 
     confirmed: int
     """Transactions whose commit is before it are not there any more."""
-    server: str
-    """The number of the server's system: LSNs of another one mean nothing here."""
+    log: ServerLog
+    end: int
+    """The LSN of the end of the log."""
+
+    def problem(self, log: ServerLog | None, position: int) -> str:
+        """Why it cannot be read on from a position in a log: there other changes may be behind the
+        same LSNs, and would be taken for those that were read. Empty if it can."""
+        if log is None:
+            return ""
+        if log.server != self.log.server:
+            return (
+                f"its state is that of another server (system {log.server}, and this one is"
+                f" {self.log.server})"
+            )
+        if log.timeline not in (0, self.log.timeline):
+            return (
+                f"the server was promoted, or restored from a backup, since its state was saved"
+                f" (timeline {log.timeline}, and now {self.log.timeline}): changes before"
+                f" {lsn_text(position)} may be others now"
+            )
+        if position > self.end:
+            return (
+                f"its state is at {lsn_text(position)}, and the server's log ends at"
+                f" {lsn_text(self.end)}: the server was restored from a backup"
+            )
+        return ""
 
 
 class SlotReader:
@@ -91,7 +133,7 @@ class SlotReader:
         found = self._all(_SLOT, [self._slot])
         if not found:
             raise ComponentError(self._gone())
-        ((plugin, database, ours, reader, confirmed, status, server),) = found
+        ((plugin, database, ours, reader, confirmed, status),) = found
         if plugin != PLUGIN or database != ours:
             raise ComponentError(
                 f"the slot {self._slot} is one of {plugin or 'physical replication'} in"
@@ -104,7 +146,8 @@ class SlotReader:
             )
         if reader is not None:
             raise Busy(self._held_by(f"the process {reader} of the server"))
-        return SlotFacts(lsn_of(confirmed), server)
+        ((server, timeline, end),) = self._all(_LOG, [])
+        return SlotFacts(lsn_of(confirmed), ServerLog(server, timeline), lsn_of(end))
 
     def _gone(self) -> str:
         return (

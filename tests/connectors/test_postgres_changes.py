@@ -125,6 +125,24 @@ def test_a_slot_that_another_reader_has_advanced_is_refused(shop: Shop) -> None:
         assert len(rows(tester)) == 1
 
 
+def test_a_slot_of_a_standby_that_has_taken_over_is_refused(shop: Shop) -> None:
+    """The standby may lack the newest changes, and has others at their positions."""
+    shop.run("INSERT INTO rows VALUES (1)")
+    with topology(shop) as tester:
+        read(tester, 1)
+        assert tester.checkpoint()
+        (spout,) = tester.component(SOURCE)
+        timeline = spout._log.timeline
+        server().promote()
+        shop.connection = server().connection()
+        shop.run("INSERT INTO rows VALUES (2)")
+        told = f"(timeline {timeline}, and now {timeline + 1}): changes before 0/"
+        until_there(tester, lambda: told in errors(tester), "told")
+        assert len(rows(tester)) == 1
+    with topology(shop) as tester:  # without that state, from where the slot is
+        assert [each[2]["id"] for each in read(tester, 2)] == [1, 2]
+
+
 def test_a_slot_that_is_not_there_is_named_with_the_statement_that_makes_it(shop: Shop) -> None:
     shop.drop_slot()
     with topology(shop) as tester:
