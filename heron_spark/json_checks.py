@@ -32,7 +32,7 @@ def check_json(
     given = {each.lower(): value for each, value in options.items()}
     if given.keys() & {each.lower() for each in OWN_LINES}:
         return
-    whole = str(given.get("multiline")).lower()
+    whole = str(given.get("multiline", False)).lower()
     line = functions.col("value")
     is_half = functions.regexp_replace(line, WHOLE, "").rlike(HALF)
     shown = functions.substring(line, 1, SHOWN_CHARACTERS)

@@ -31,18 +31,26 @@ def _each_changed(
     folder: Path, set_up: Callable[[Path], int], take_back: Callable[[Path, int], None]
 ) -> Iterator[None]:
     """The folder and all in it."""
-    found = (each for each in folder.rglob("*") if not each.is_symlink())
-    # Whoever closes a file ends the locks that its process has on it.
-    all_of_it = [folder, *(each for each in found if each.suffix != ".lock")]
     done: list[tuple[Path, int]] = []
     try:
-        for each in reversed(all_of_it):
+        for each in _below(folder):
             before = set_up(each)
             done.append((each, before))
         yield
     finally:
         for each, before in reversed(done):
             take_back(each, before)
+
+
+def _below(folder: Path) -> Iterator[Path]:
+    """A folder, and then what is in it: nothing comes or goes there any more, whoever writes."""
+    yield folder
+    for each in folder.iterdir():
+        if each.is_dir() and not each.is_symlink():
+            yield from _below(each)
+        # Whoever closes a file ends the locks that its process has on it.
+        elif each.suffix != ".lock" and not each.is_symlink():
+            yield each
 
 
 @contextmanager

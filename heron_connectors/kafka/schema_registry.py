@@ -141,7 +141,8 @@ class Registry:
         if status == _CONFLICT:
             return ValueError(
                 f"the schema is not compatible with those that it has ({text}): give added fields"
-                f" a default, write another topic, or change the subject's compatibility"
+                f" a default (JSON Schema: additionalProperties false before, too), write another"
+                f" topic, or change the subject's compatibility"
             )
         if status == _NOT_FOUND:
             return ValueError(f"{text}: register it, or set {AUTO_REGISTER}: true")

@@ -47,7 +47,8 @@ def json_schema(**properties: str) -> dict[str, Any]:
     """The config of a sink that writes objects with these properties."""
     types = {name: {"type": kind} for name, kind in properties.items()}
     schema = {"title": "Row", "type": "object", "properties": types, "required": ["id", "name"]}
-    return {"kafka.value.schema": schema}
+    # An added property is compatible where records could not have had it.
+    return {"kafka.value.schema": {**schema, "additionalProperties": False}}
 
 
 def protobuf(name: str) -> dict[str, Any]:
