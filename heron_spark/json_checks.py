@@ -45,15 +45,15 @@ def check_json(
             f"{path}: a text has half a character, which Spark reads as a question mark: write the"
             f" other half, too: {half!r}"
         )
-    for place in mixed_places(types):
-        if place and place[0] in columns:
+    for names in mixed_paths(types):
+        if names and names[0] in columns:
             raise TopologyError(
-                f"{path}: {'.'.join(place)} has values of several types, which Spark reads as"
-                f" texts: give a schema, or leave {place[0]!r} out of the columns"
+                f"{path}: {'.'.join(names)} has values of several types, which Spark reads as"
+                f" texts: give a schema, or leave {names[0]!r} out of the columns"
             )
 
 
-def mixed_places(types: str) -> Iterator[tuple[str, ...]]:
+def mixed_paths(types: str) -> Iterator[tuple[str, ...]]:
     """The places of VARIANT in Spark's text of the types of JSON (`OBJECT<a: ARRAY<VARIANT>>`):
     names from the outside in, without those of lists around the rows."""
     names: list[str] = []

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from heron_spark.json_checks import HALF, WHOLE, mixed_places
+from heron_spark.json_checks import HALF, WHOLE, mixed_paths
 
 
 @pytest.mark.parametrize(
@@ -25,7 +25,7 @@ def test_half_a_character_is_found_in_the_text_of_a_line(line: str, is_half: boo
 
 
 @pytest.mark.parametrize(
-    ("types", "places"),
+    ("types", "paths"),
     [
         ("VOID", []),
         ("OBJECT<a: BIGINT, b: ARRAY<STRING>>", []),
@@ -40,7 +40,7 @@ def test_half_a_character_is_found_in_the_text_of_a_line(line: str, is_half: boo
         ("VARIANT", [()]),
     ],
 )
-def test_places_of_several_types_are_named_from_the_outside_in(
-    types: str, places: list[tuple[str, ...]]
+def test_paths_of_several_types_are_named_from_the_outside_in(
+    types: str, paths: list[tuple[str, ...]]
 ) -> None:
-    assert list(mixed_places(types)) == places
+    assert list(mixed_paths(types)) == paths
