@@ -42,8 +42,8 @@ from heron_spark.driver.csv_schema import (
     with_left_out,
     with_misread,
 )
-from heron_spark.driver.parquet_durations import with_durations
 from heron_spark.driver.json_checks import check_json
+from heron_spark.driver.parquet_durations import with_durations
 from heron_spark.driver.session import first_line
 from heron_spark.worker.python_worker import BEGIN, SCHEMA, rows_of_blocks
 from heron_spark.worker.row_blocks import pack_rows

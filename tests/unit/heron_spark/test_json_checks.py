@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from heron_spark.json_checks import HALF, WHOLE, mixed_paths
+from heron_spark.driver.json_checks import HALF, WHOLE, mixed_paths
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from pyspark.sql.types import (
 )
 
 from heron_core.errors import TopologyError
-from heron_spark.parquet_durations import with_durations
+from heron_spark.driver.parquet_durations import with_durations
 
 AS_SPARK_READS = StructType([StructField("id", LongType()), StructField("span", LongType())])
 """Of a column of durations, and one of numbers."""
