@@ -56,7 +56,7 @@ def update_arguments(snapshot: TopologySnapshot, body: Any) -> dict[str, Any]:
             'give {"rebalanceOptions": {"executors": {COMPONENT: N}, "numWorkers": N}}'
         )
     wanted, workers = options.get("executors") or {}, options.get("numWorkers")
-    if not isinstance(wanted, dict) or not all(_is_number(each) for each in wanted.values()):
+    if not isinstance(wanted, dict) or not all(_is_number(number) for number in wanted.values()):
         raise BadRequest(f"executors are numbers from 1 to {INSTANCES_MAX}, by component")
     if workers is not None and not _is_number(workers):
         raise BadRequest(f"numWorkers is a number from 1 to {INSTANCES_MAX}")

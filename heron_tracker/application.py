@@ -67,8 +67,8 @@ def application(service: Service, options: Options) -> Application:
         app.include_router(_logins(options, identify, issuer, sessions))
 
     def refused_action(headers: Mapping[str, str]) -> str:
-        found = refusal("POST", "/", as_from_a_page(headers), options, identify)
-        return "" if found is None else found.text
+        refused = refusal("POST", "/", as_from_a_page(headers), options, identify)
+        return "" if refused is None else refused.text
 
     return Guard(WithPages(app, service, refused_action), options, identify)
 
@@ -130,7 +130,7 @@ def routes_page(schema: dict[str, Any]) -> str:
     """A table of the routes of an OpenAPI schema, as HTML."""
     rows = [
         f"<tr><td>{method.upper()}</td><td><code>{escape(path)}</code></td>"
-        f"<td>{escape(', '.join(each['name'] for each in route.get('parameters', ())))}</td>"
+        f"<td>{escape(', '.join(entry['name'] for entry in route.get('parameters', ())))}</td>"
         f"<td>{escape(route.get('description', ''))}</td></tr>"
         for path, methods in schema["paths"].items()
         for method, route in methods.items()

@@ -20,9 +20,9 @@ def file_data(snapshot: TopologySnapshot, path: str, offset: int, length: int) -
     """`length` bytes of a file from `offset` on; the last ones if `offset` is negative."""
     if length < 0 or length > LENGTH_MAX:
         raise BadRequest(f"length is at most {LENGTH_MAX}")
-    found = _resolved(snapshot, path)
+    real_path = _resolved(snapshot, path)
     try:
-        descriptor = os.open(found, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        descriptor = os.open(real_path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         with open(descriptor, "rb") as file:
             state = os.fstat(file.fileno())
             if not stat.S_ISREG(state.st_mode):
@@ -38,13 +38,13 @@ def file_data(snapshot: TopologySnapshot, path: str, offset: int, length: int) -
 def file_stats(snapshot: TopologySnapshot, path: str) -> dict[str, Any]:
     """name -> what is known of a file, as Heron's shell lists a folder."""
     folder = _resolved(snapshot, path)
-    found: dict[str, Any] = {}
+    by_name: dict[str, Any] = {}
     try:
         with os.scandir(folder) as entries:
             for entry in sorted(entries, key=lambda each: each.name):
                 state = entry.stat(follow_symlinks=False)
                 shown = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(state.st_mtime))
-                found[entry.name] = {
+                by_name[entry.name] = {
                     "formatted_stat": f"{stat.filemode(state.st_mode)} {state.st_size:>10} {shown} "
                     f"{entry.name}",
                     "is_dir": stat.S_ISDIR(state.st_mode),
@@ -53,20 +53,20 @@ def file_stats(snapshot: TopologySnapshot, path: str) -> dict[str, Any]:
                 }
     except OSError as error:
         raise NotFound(f"{path!r:.200} cannot be listed: {error.strerror}") from None
-    return found
+    return by_name
 
 
 def _resolved(snapshot: TopologySnapshot, path: str) -> str:
     """Where a path of a request leads, links resolved; NotFound for anything outside of the folder,
     without a word about whether it is there."""
     folder = os.path.realpath(_folder(snapshot))
-    parts = [each for each in path.split("/") if each not in HERON_FOLDERS]
+    parts = [part for part in path.split("/") if part not in HERON_FOLDERS]
     if "\0" in path or ".." in parts or path.startswith("/"):
         raise NotFound(f"{path!r:.200} is not in the folder of the logs")
-    found = os.path.realpath(os.path.join(folder, *_our_names(snapshot, parts)))
-    if found != folder and not found.startswith(folder + os.sep):
+    real_path = os.path.realpath(os.path.join(folder, *_our_names(snapshot, parts)))
+    if real_path != folder and not real_path.startswith(folder + os.sep):
         raise NotFound(f"{path!r:.200} is not in the folder of the logs")
-    return found
+    return real_path
 
 
 def _our_names(snapshot: TopologySnapshot, parts: list[str]) -> list[str]:

@@ -75,9 +75,9 @@ def worker_of(snapshot: TopologySnapshot, host_port: str) -> tuple[Worker, list[
             f"{host_port!r:.200} is not a HOST-PORT; a port is the number of a container"
         )
     rows = [
-        each
-        for each in snapshot.instances
-        if str(each.container) == number and snapshot.host_of(each.container) == host
+        instance
+        for instance in snapshot.instances
+        if str(instance.container) == number and snapshot.host_of(instance.container) == host
     ]
     if not rows:
         raise NotFound(f"{snapshot.name} has no instances in container {number} on {host!r:.200}")
@@ -167,7 +167,7 @@ def _executor(worker: Worker, rows: list[InstanceStats]) -> int:
     """The process whose children are the container's instances."""
     if worker.host != socket.gethostname():
         raise Unavailable(f"{worker.id} runs on another machine: use py-spy there")
-    found = next((parent_of(each.pid) for each in rows if each.pid is not None), None)
+    found = next((parent_of(row.pid) for row in rows if row.pid is not None), None)
     if found is None:
         raise Unavailable(f"the instances of {worker.id} have not reported yet")
     return found

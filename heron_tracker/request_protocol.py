@@ -29,12 +29,14 @@ class RequestProtocol(H11Protocol):
         self._watch()
         if len(self.connections) >= CONNECTIONS_MAX:
             waiting = [
-                each
-                for each in self.connections
-                if isinstance(each, RequestProtocol) and each is not self and each.is_waiting
+                connection
+                for connection in self.connections
+                if isinstance(connection, RequestProtocol)
+                and connection is not self
+                and connection.is_waiting
             ]
             if waiting:
-                min(waiting, key=lambda each: each._since).drop()
+                min(waiting, key=lambda connection: connection._since).drop()
 
     def data_received(self, data: bytes) -> None:
         """Some more of a request."""

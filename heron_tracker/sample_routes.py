@@ -25,7 +25,7 @@ def sample_router(service: Service) -> APIRouter:
         secs: Annotated[int, Query(ge=1, le=SECS_MAX)] = SECS,
     ) -> dict[str, object]:
         """The next tuples that a component sends on a stream, as `heronpy sample`."""
-        found = service.sample(topology, WantedSample(component, stream, count, secs))
-        return {"topology": topology, "component": component, "stream": stream, "tuples": found}
+        tuples = service.sample(topology, WantedSample(component, stream, count, secs))
+        return {"topology": topology, "component": component, "stream": stream, "tuples": tuples}
 
     return router

@@ -50,12 +50,12 @@ class Service:
     ) -> list[TopologySnapshot]:
         """The topologies that fit; what is not given fits all."""
         return [
-            each
-            for each in self.collector.snapshots()
-            if (not clusters or each.cluster in clusters)
-            and (not environs or each.environ in environs)
-            and (not role or each.role == role)
-            and (not names or each.name in names)
+            snapshot
+            for snapshot in self.collector.snapshots()
+            if (not clusters or snapshot.cluster in clusters)
+            and (not environs or snapshot.environ in environs)
+            and (not role or snapshot.role == role)
+            and (not names or snapshot.name in names)
         ]
 
     def topology(
@@ -66,15 +66,17 @@ class Service:
         role: str | None = None,
     ) -> TopologySnapshot:
         """One topology; NotFound, with those there are, if none of that name fits."""
-        found = self.collector.snapshot(name)
+        snapshot = self.collector.snapshot(name)
         given = (cluster, environ, role)
-        if found is not None and all(
+        if snapshot is not None and all(
             wanted in (None, "", has)
-            for wanted, has in zip(given, (found.cluster, found.environ, found.role), strict=True)
+            for wanted, has in zip(
+                given, (snapshot.cluster, snapshot.environ, snapshot.role), strict=True
+            )
         ):
-            return found
-        where = "".join(f" in {each!r:.100}" for each in given if each)
-        known = ", ".join(each.name for each in self.collector.snapshots()) or "none"
+            return snapshot
+        where = "".join(f" in {wanted!r:.100}" for wanted in given if wanted)
+        known = ", ".join(snapshot.name for snapshot in self.collector.snapshots()) or "none"
         raise NotFound(
             f"no topology called {name!r:.200}{where} is running (running: {known:.500})"
         )
@@ -116,8 +118,8 @@ class Service:
             key = (component, secs)
             if key not in known:
                 known[key] = self.points(snapshot, component, now - secs, now)
-            found = timelines(known[key], series, now - secs, now)
-            return sum(sum(minutes.values()) for minutes in found.values())
+            by_task = timelines(known[key], series, now - secs, now)
+            return sum(sum(minutes.values()) for minutes in by_task.values())
 
         return added
 

@@ -71,10 +71,10 @@ class CodeFlow:
                 url, content=form, headers={"content-type": "application/x-www-form-urlencoded"},
                 auth=httpx.BasicAuth(client, quote_plus(secret)) if secret else httpx.Auth(),
             ).raise_for_status()  # fmt: skip
-        found = answer.json()
-        if not isinstance(found, dict):
+        body = answer.json()
+        if not isinstance(body, dict):
             raise ValueError("its answer is not an object")
-        return found
+        return body
 
     def _endpoint(self, name: str) -> str:
         found = self.issuer.endpoint(name)

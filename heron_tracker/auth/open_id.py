@@ -101,11 +101,13 @@ class OpenIdIssuer:
         issuer = self._options.issuer
         try:
             with httpx.Client(timeout=FETCH_SECS, verify=True) as client:
-                found = _json(client, f"{issuer.rstrip('/')}/.well-known/openid-configuration")
-                if found.get("issuer") != issuer:
-                    raise ValueError(f"it calls itself {found.get('issuer')!r:.200}")
-                keys = KeySet.import_key_set(_json(client, found["jwks_uri"]))  # type: ignore[arg-type]
-                self._endpoints = found
+                configuration = _json(
+                    client, f"{issuer.rstrip('/')}/.well-known/openid-configuration"
+                )
+                if configuration.get("issuer") != issuer:
+                    raise ValueError(f"it calls itself {configuration.get('issuer')!r:.200}")
+                keys = KeySet.import_key_set(_json(client, configuration["jwks_uri"]))  # type: ignore[arg-type]
+                self._endpoints = configuration
                 return keys
         except (httpx.HTTPError, httpx.InvalidURL, JoseError, ValueError, KeyError, TypeError) as e:
             log.warning("the keys of %s cannot be had: %s", issuer, e)

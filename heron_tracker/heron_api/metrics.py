@@ -44,8 +44,8 @@ def series_of(snapshot: TopologySnapshot, component: str, metric: str) -> str | 
     spec = snapshot.spec.by_name.get(component) if snapshot.spec else None
     if not slash or spec is None:
         return name
-    outputs = [each.name for each in spec.outputs]
-    inputs = [f"{each.component}/{each.stream}" for each in spec.inputs]
+    outputs = [output.name for output in spec.outputs]
+    inputs = [f"{entry.component}/{entry.stream}" for entry in spec.inputs]
     return name if [stream] in (outputs, inputs) else None
 
 
@@ -71,20 +71,20 @@ def component_metrics(
     seconds, for which `recent` are the points of the history."""
     check_component(snapshot, wanted.component)
     rows = rows_of(snapshot, wanted)
-    found: dict[str, dict[str, str]] = {}
+    by_metric: dict[str, dict[str, str]] = {}
     for metric in wanted.metrics or SERIES:
         series = series_of(snapshot, wanted.component, metric)
         if series is not None:
-            found[metric] = _values(rows, series, interval, recent, at)
+            by_metric[metric] = _values(rows, series, interval, recent, at)
         elif wanted.metrics:
             since_start = _of_stream(rows, metric) if interval <= 0 else {}
-            found.update({metric: since_start} if since_start else _user_metric(rows, metric))
+            by_metric.update({metric: since_start} if since_start else _user_metric(rows, metric))
     if not wanted.metrics:
         for metric in _stream_metrics(rows) if interval <= 0 else ():
-            found[metric] = _of_stream(rows, metric)
-        for name in {name for each in rows for name in each.user}:
-            found.update(_user_metric(rows, name))
-    return {"interval": interval, "component": wanted.component, "metrics": found}
+            by_metric[metric] = _of_stream(rows, metric)
+        for name in {name for row in rows for name in row.user}:
+            by_metric.update(_user_metric(rows, name))
+    return {"interval": interval, "component": wanted.component, "metrics": by_metric}
 
 
 def _counts_of(row: InstanceStats) -> dict[str, int]:
@@ -116,17 +116,17 @@ def _values(
 
 def _user_metric(rows: Sequence[InstanceStats], metric: str) -> dict[str, dict[str, str]]:
     """A metric that user code registered; each key of one with several is one of its own."""
-    found: dict[str, dict[str, str]] = {}
-    for each in rows:
+    by_name: dict[str, dict[str, str]] = {}
+    for row in rows:
         name, _, key = metric.partition("/")
-        value = each.user.get(metric, each.user.get(name))
+        value = row.user.get(metric, row.user.get(name))
         several = value if isinstance(value, Mapping) else {"": value}
         for part, number in several.items():
             if isinstance(number, int | float) and key in ("", str(part)):
                 full = f"{name}/{part}" if part != "" else metric
                 text = _text(number) if isinstance(number, float) else str(number)
-                found.setdefault(full, {})[_heron_id(each)] = text
-    return found
+                by_name.setdefault(full, {})[_heron_id(row)] = text
+    return by_name
 
 
 def _text(value: float) -> str:
@@ -147,19 +147,19 @@ def timeline_of(
     if series is None:
         return {}
     ids = instance_ids(snapshot)
-    found = timelines(points, series, start, end)
-    return {ids.get(task, f"task {task}"): values for task, values in sorted(found.items())}
+    by_task = timelines(points, series, start, end)
+    return {ids.get(task, f"task {task}"): values for task, values in sorted(by_task.items())}
 
 
 def chosen(
-    found: Mapping[str, Mapping[int, float]], wanted: Wanted, snapshot: TopologySnapshot
+    by_instance: Mapping[str, Mapping[int, float]], wanted: Wanted, snapshot: TopologySnapshot
 ) -> dict[str, dict[int, float]]:
     """Those of the wanted instances."""
-    rows = {_heron_id(each) for each in rows_of(snapshot, wanted)}
+    rows = {_heron_id(row) for row in rows_of(snapshot, wanted)}
     names = rows | set(wanted.instances)
     return {
         name: dict(values)
-        for name, values in found.items()
+        for name, values in by_instance.items()
         if not wanted.instances or name in names
     }
 
@@ -181,32 +181,32 @@ def exceptions(snapshot: TopologySnapshot, wanted: Wanted, first: str, last: str
     """What went wrong in a component: its last traceback, instances that cannot start, crashes.
     `first` and `last`: when tracebacks of it were seen, as far as the history goes back."""
     check_component(snapshot, wanted.component)
-    found: list[Json] = []
+    entries: list[Json] = []
     component = snapshot.components.get(wanted.component)
     rows = rows_of(snapshot, wanted)
     if component is not None and component.last_error:
-        failing = [each for each in rows if each.errors] or rows
+        failing = [row for row in rows if row.errors] or rows
         trace = component.last_error
-        found += [_exception(snapshot, x, trace, str(x.errors), first, last) for x in failing]
+        entries += [_exception(snapshot, x, trace, str(x.errors), first, last) for x in failing]
     errors = snapshot.stats.errors if snapshot.stats is not None else {}
-    found += [
-        _exception(snapshot, each, errors[each.task], "1", "", "")
-        for each in rows
-        if each.task in errors
+    entries += [
+        _exception(snapshot, row, errors[row.task], "1", "", "")
+        for row in rows
+        if row.task in errors
     ]
-    return found + _crashes(snapshot, rows)
+    return entries + _crashes(snapshot, rows)
 
 
 def _crashes(snapshot: TopologySnapshot, rows: Sequence[InstanceStats]) -> list[Json]:
-    by_task = {each.task: each for each in rows}
+    by_task = {row.task: row for row in rows}
     events = snapshot.stats.events if snapshot.stats is not None else ()
     return [
         _exception(
-            snapshot, by_task[each.task], f"{each.kind}: {each.what}", "1", str(int(each.at)),
-            str(int(each.at)), each.why,
+            snapshot, by_task[event.task], f"{event.kind}: {event.what}", "1", str(int(event.at)),
+            str(int(event.at)), event.why,
         )
-        for each in events
-        if each.task in by_task and each.kind in BAD_KINDS
+        for event in events
+        if event.task in by_task and event.kind in BAD_KINDS
     ]  # fmt: skip
 
 
@@ -231,17 +231,17 @@ def _exception(
     }
 
 
-def exception_summary(found: Sequence[Json]) -> list[Json]:
+def exception_summary(entries: Sequence[Json]) -> list[Json]:
     """One for each kind of error."""
     kinds: dict[str, list[Json]] = {}
-    for each in found:
-        kinds.setdefault(_kind(each["stack_trace"]), []).append(each)
+    for entry in entries:
+        kinds.setdefault(_kind(entry["stack_trace"]), []).append(entry)
     return [
         {
             "class_name": kind,
-            "lasttime": max(each["lasttime"] for each in every),
-            "firsttime": min(each["firsttime"] for each in every),
-            "count": str(sum(int(each["count"]) for each in every)),
+            "lasttime": max(entry["lasttime"] for entry in every),
+            "firsttime": min(entry["firsttime"] for entry in every),
+            "count": str(sum(int(entry["count"]) for entry in every)),
         }
         for kind, every in kinds.items()
     ]

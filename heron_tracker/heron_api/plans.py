@@ -69,8 +69,8 @@ def runtime_state(snapshot: TopologySnapshot) -> Json:
         "has_tmanager_location": bool(snapshot.master),
         "has_scheduler_location": bool(snapshot.scheduler),
         "stmgrs": {
-            stream_manager_id(each.id): {"is_registered": each.id in snapshot.registered}
-            for each in snapshot.packing.containers
+            stream_manager_id(container.id): {"is_registered": container.id in snapshot.registered}
+            for container in snapshot.packing.containers
         },
     }
 
@@ -137,18 +137,18 @@ def _spout(component: ComponentSpec) -> Json:
 def _bolt(component: ComponentSpec) -> Json:
     inputs = [
         {
-            "stream_name": each.stream,
-            "component_name": each.component,
-            "grouping": each.grouping.kind.of_heron,
+            "stream_name": entry.stream,
+            "component_name": entry.component,
+            "grouping": entry.grouping.kind.of_heron,
         }
-        for each in component.inputs
+        for entry in component.inputs
     ]
     return {
         "config": shown_config(component.config),
         "outputs": _outputs(component),
         "inputs": inputs,
-        "inputComponents": [each["component_name"] for each in inputs],
-        "input_components": [each["component_name"] for each in inputs],
+        "inputComponents": [entry["component_name"] for entry in inputs],
+        "input_components": [entry["component_name"] for entry in inputs],
     }
 
 
@@ -210,12 +210,12 @@ def physical_plan(snapshot: TopologySnapshot) -> Json:
             for task, each in packing.instances.items()
         },
         "instance_groups": {
-            f"container_{each.id}": [ids[x.task] for x in each.instances]
-            for each in packing.containers
+            f"container_{container.id}": [ids[x.task] for x in container.instances]
+            for container in packing.containers
         },
         "stmgrs": {
-            stream_manager_id(each.id): _stream_manager(snapshot, each, ids)
-            for each in packing.containers
+            stream_manager_id(container.id): _stream_manager(snapshot, container, ids)
+            for container in packing.containers
         },
         "spouts": {x.name: by_component.get(x.name, []) for x in spec.components if x.is_spout},
         "bolts": {x.name: by_component.get(x.name, []) for x in spec.components if not x.is_spout},
@@ -252,7 +252,7 @@ def _stream_manager(
         "pid": registered.pid if registered is not None else None,
         "joburl": "",
         "logfiles": "",
-        "instance_ids": [ids[each.task] for each in container.instances],
+        "instance_ids": [ids[instance.task] for instance in container.instances],
     }
 
 

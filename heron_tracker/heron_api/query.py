@@ -90,10 +90,10 @@ def _parsed(text: str, depth: int) -> tuple[Node, int]:
     if name not in ARGUMENTS:
         known = ", ".join(("TS", *ARGUMENTS))
         raise BadRequest(f"{name!r:.50} is not an operator (operators: {known})")
-    found = [_parsed(each, depth + 1) for each in parts if each or len(parts) > 1]
-    operator = Operator(name, tuple(node for node, _ in found))
+    parsed_parts = [_parsed(part, depth + 1) for part in parts if part or len(parts) > 1]
+    operator = Operator(name, tuple(node for node, _ in parsed_parts))
     _check(operator)
-    return operator, 1 + sum(count for _, count in found)
+    return operator, 1 + sum(count for _, count in parsed_parts)
 
 
 def _constant(text: str) -> float:
@@ -152,7 +152,7 @@ def evaluate(node: Node, start: int, end: int, fetch: Fetch) -> list[Timeline]:
         return _rate(evaluate(node.operands[0], start - MINUTE_SECS, end, fetch), start)
     if node.name == "DEFAULT":
         return _with_default(evaluate(node.operands[1], start, end, fetch), node, start, end)
-    arguments = [evaluate(each, start, end, fetch) for each in node.operands]
+    arguments = [evaluate(operand, start, end, fetch) for operand in node.operands]
     if node.name in _PAIRS:
         return _by_instance(arguments[0], arguments[1], _PAIRS[node.name])
     return [Timeline(None, _together(node, arguments))]
@@ -164,26 +164,26 @@ def minutes(start: int, end: int) -> range:
     return range(first, end + 1, MINUTE_SECS)
 
 
-def _rate(found: Sequence[Timeline], start: int) -> list[Timeline]:
+def _rate(timelines: Sequence[Timeline], start: int) -> list[Timeline]:
     return [
         Timeline(
-            each.instance,
+            timeline.instance,
             {
-                at: value - each.values[at - MINUTE_SECS]
-                for at, value in each.values.items()
-                if at >= start and at - MINUTE_SECS in each.values
+                at: value - timeline.values[at - MINUTE_SECS]
+                for at, value in timeline.values.items()
+                if at >= start and at - MINUTE_SECS in timeline.values
             },
         )
-        for each in found
+        for timeline in timelines
     ]
 
 
 def _with_default(
-    found: Sequence[Timeline], node: Operator, start: int, end: int
+    timelines: Sequence[Timeline], node: Operator, start: int, end: int
 ) -> list[Timeline]:
     constant = float(node.operands[0])  # type: ignore[arg-type]
     holes = dict.fromkeys(minutes(start, end), constant)
-    return [Timeline(each.instance, {**holes, **each.values}) for each in found]
+    return [Timeline(each.instance, {**holes, **each.values}) for each in timelines]
 
 
 def _together(node: Operator, arguments: Sequence[Sequence[Timeline]]) -> dict[int, float]:
@@ -222,11 +222,11 @@ def _by_instance(
     if not one or not other:
         return []
     if other[0].instance is None:
-        pairs = [(each, other[0], each.instance) for each in one]
+        pairs = [(timeline, other[0], timeline.instance) for timeline in one]
     elif one[0].instance is None:
-        pairs = [(one[0], each, each.instance) for each in other]
+        pairs = [(one[0], timeline, timeline.instance) for timeline in other]
     else:
-        theirs = {each.instance: each for each in other}
+        theirs = {timeline.instance: timeline for timeline in other}
         pairs = [(x, theirs[x.instance], x.instance) for x in one if x.instance in theirs]
     return [Timeline(name, _calculated(a.values, b.values, calculate)) for a, b, name in pairs]
 

@@ -107,35 +107,35 @@ def _add_lists(router: APIRouter, service: Service) -> None:
         request: Request, cluster: Texts = None, environ: Texts = None, role: MaybeText = None
     ) -> Response:
         """cluster -> role -> environ -> names of topologies."""
-        found: dict[str, dict[str, dict[str, list[str]]]] = {}
-        for each in service.all(cluster, environ, role):
-            roles = found.setdefault(each.cluster, {}).setdefault(each.role, {})
-            roles.setdefault(each.environ, []).append(each.name)
-        return enveloped(request, found)
+        by_cluster: dict[str, dict[str, dict[str, list[str]]]] = {}
+        for snapshot in service.all(cluster, environ, role):
+            roles = by_cluster.setdefault(snapshot.cluster, {}).setdefault(snapshot.role, {})
+            roles.setdefault(snapshot.environ, []).append(snapshot.name)
+        return enveloped(request, by_cluster)
 
     def states(
         request: Request, cluster: Texts = None, environ: Texts = None, role: MaybeText = None
     ) -> Response:
         """cluster -> role -> environ -> topology -> its execution state."""
-        found: dict[str, dict[str, dict[str, dict[str, Any]]]] = {}
-        for each in service.all(cluster, environ, role):
-            roles = found.setdefault(each.cluster, {}).setdefault(each.role, {})
-            roles.setdefault(each.environ, {})[each.name] = plans.execution_state(each)
-        return enveloped(request, found)
+        by_cluster: dict[str, dict[str, dict[str, dict[str, Any]]]] = {}
+        for snapshot in service.all(cluster, environ, role):
+            roles = by_cluster.setdefault(snapshot.cluster, {}).setdefault(snapshot.role, {})
+            roles.setdefault(snapshot.environ, {})[snapshot.name] = plans.execution_state(snapshot)
+        return enveloped(request, by_cluster)
 
     def machines(
         request: Request, cluster: Texts = None, environ: Texts = None, topology: Texts = None
     ) -> Response:
         """cluster -> environ -> topology -> the hosts of its containers."""
-        found: dict[str, dict[str, dict[str, list[str]]]] = {}
-        for each in service.all(cluster, environ, names=topology):
-            environs = found.setdefault(each.cluster, {}).setdefault(each.environ, {})
-            environs[each.name] = plans.machines(each)
-        return enveloped(request, found)
+        by_cluster: dict[str, dict[str, dict[str, list[str]]]] = {}
+        for snapshot in service.all(cluster, environ, names=topology):
+            environs = by_cluster.setdefault(snapshot.cluster, {}).setdefault(snapshot.environ, {})
+            environs[snapshot.name] = plans.machines(snapshot)
+        return enveloped(request, by_cluster)
 
     def clusters(request: Request) -> Response:
         """The clusters with topologies."""
-        return enveloped(request, sorted({each.cluster for each in service.all()}))
+        return enveloped(request, sorted({snapshot.cluster for snapshot in service.all()}))
 
     router.add_api_route("/topologies", topologies, tags=["Heron"], response_class=EnvelopeResponse)
     add_route(router, "states", states)
@@ -208,14 +208,14 @@ def _add_timelines(router: APIRouter, service: Service) -> None:
         check_component(snapshot, component)
         points = service.points(snapshot, component, starttime, endtime)
         wanted = Wanted(component, metricname or (), instance or ())
-        found = {
+        timelines = {
             name: chosen(
                 timeline_of(snapshot, component, name, points, starttime, endtime), wanted, snapshot
             )
             for name in wanted.metrics
         }
         head = {"component": component, "starttime": starttime, "endtime": endtime}
-        return enveloped(request, {**head, "timeline": found})
+        return enveloped(request, {**head, "timeline": timelines})
 
     def metricsquery(
         request: Request,
@@ -233,13 +233,14 @@ def _add_timelines(router: APIRouter, service: Service) -> None:
         ) -> list[Timeline]:
             check_component(snapshot, component)
             points = service.points(snapshot, component, start, end)
-            found = timeline_of(snapshot, component, metric, points, start, end)
+            timelines = timeline_of(snapshot, component, metric, points, start, end)
             wanted = Wanted(component, (metric,), () if instance is None else (instance,))
-            return query_timelines(chosen(found, wanted, snapshot))
+            return query_timelines(chosen(timelines, wanted, snapshot))
 
-        found = evaluate(tree, starttime, endtime, fetch)
+        timelines = evaluate(tree, starttime, endtime, fetch)
         rows = [
-            {"data": x.values, **({"instance": x.instance} if x.instance else {})} for x in found
+            {"data": x.values, **({"instance": x.instance} if x.instance else {})}
+            for x in timelines
         ]
         return enveloped(request, {"starttime": starttime, "endtime": endtime, "timeline": rows})
 

@@ -104,9 +104,9 @@ class Tracker:
 
     def _take_problems(self, tracked: Tracked, at: float) -> None:
         stats = tracked.snapshot.stats if tracked.snapshot is not None else None
-        found = problems(stats, at) if stats is not None else ()
-        tracked.since = {each.key: tracked.since.get(each.key, at) for each in found}
-        tracked.problems = found
+        current = problems(stats, at) if stats is not None else ()
+        tracked.since = {each.key: tracked.since.get(each.key, at) for each in current}
+        tracked.problems = current
 
     def watch(self, name: str, now: float) -> None:
         """Somebody looks at a topology."""

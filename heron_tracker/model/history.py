@@ -109,14 +109,14 @@ class Recorder:
 
 def rolled_up(points: Sequence[Point], at: int, secs: int) -> list[Point]:
     """The same as one point a component, which begins at `at`."""
-    found: dict[str, dict[int, Sums]] = {}
+    by_component: dict[str, dict[int, Sums]] = {}
     for point in points:
-        tasks = found.setdefault(point.component, {})
+        tasks = by_component.setdefault(point.component, {})
         for task, values in point.values.items():
             tasks.setdefault(task, Sums()).add(values)
     return [
         Point(component, at, secs, {task: sums.values() for task, sums in tasks.items()})
-        for component, tasks in found.items()
+        for component, tasks in by_component.items()
     ]
 
 
@@ -164,11 +164,11 @@ def _cell(found: Sequence[tuple[int, float]], counts: bool) -> float:
 
 def totals(points: Sequence[Point], series: str, start: float) -> dict[int, float]:
     """task -> what was added since `start`, or the newest level."""
-    counts, found = SERIES[series].counts, dict[int, float]()
+    counts, by_task = SERIES[series].counts, dict[int, float]()
     for point in sorted(points, key=lambda each: each.at):
         if point.secs != FINE_SECS or point.at + point.secs <= start:
             continue
         for task, values in point.values.items():
             value = values.get(series, 0.0)
-            found[task] = found.get(task, 0.0) + value if counts else value
-    return found
+            by_task[task] = by_task.get(task, 0.0) + value if counts else value
+    return by_task

@@ -114,9 +114,9 @@ class HistoryStore:
             with self._database:
                 (count,) = self._database.execute("select count(*) from points").fetchone()
                 oldest = "select at from points order by at limit 1 offset ?"
-                found = self._database.execute(oldest, (count // DROPPED_SHARE,)).fetchone()
-                if found is not None:
-                    self._database.execute("delete from points where at <= ?", found)
+                last_dropped = self._database.execute(oldest, (count // DROPPED_SHARE,)).fetchone()
+                if last_dropped is not None:
+                    self._database.execute("delete from points where at <= ?", last_dropped)
         except sqlite3.Error as error:
             log.warning("the history cannot make room: %s", error)
 

@@ -88,17 +88,17 @@ class Problem:
 def problems(stats: TopologyStats, at: float | None = None) -> tuple[Problem, ...]:
     """All findings, the worst first. `at`: the time, in seconds since 1970; without it nothing is
     said of what ended lately."""
-    found = (
+    unsorted = (
         *_cannot_start(stats), *_down(stats), *_stuck(stats), *_restoring(stats),
         *_crashed(stats, at), *_slow(stats), *_failing(stats), *_checkpoints(stats), *_lost(stats),
     )  # fmt: skip
-    held = {each.component: each.share for each in stats.paused.values()}
+    held = {pause.component: pause.share for pause in stats.paused.values()}
 
     def order(each: Problem) -> tuple[int, float]:
         # Between two pauses of its own a bolt is busy, too, and is not the cause.
         return (RANKS[each.kind], held.get(each.component, 0.0) - each.weight)
 
-    return tuple(sorted(found, key=order))
+    return tuple(sorted(unsorted, key=order))
 
 
 def headline(stats: TopologyStats, at: float | None = None) -> str:
@@ -123,7 +123,7 @@ def _pace(stats: TopologyStats) -> str:
 
 
 def _cannot_start(stats: TopologyStats) -> Iterator[Problem]:
-    names = {each.task: each.instance for each in stats.instances or ()}
+    names = {instance.task: instance.instance for instance in stats.instances or ()}
     for task, error in stats.errors.items():
         instance = names.get(task, f"task {task}")
         last = error.strip().splitlines()[-1] if error.strip() else "no reason given"
@@ -186,17 +186,23 @@ def _crashed(stats: TopologyStats, at: float | None) -> Iterator[Problem]:
     """Processes that ended lately and were not to, by container or instance."""
     since = math.inf if at is None else at - CRASHED_SECS
     crashes: dict[str, list[TopologyEvent]] = {}
-    for each in stats.events:
-        if each.kind == EventKind.CRASH and each.at >= since:
-            crashes.setdefault(each.instance or f"container {each.container}", []).append(each)
-    for name, found in crashes.items():
-        last = found[-1]
+    for event in stats.events:
+        if event.kind == EventKind.CRASH and event.at >= since:
+            crashes.setdefault(event.instance or f"container {event.container}", []).append(event)
+    for name, own_crashes in crashes.items():
+        last = own_crashes[-1]
         there = [
-            each.instance for each in stats.instances or () if each.container == last.container
+            instance.instance
+            for instance in stats.instances or ()
+            if instance.container == last.container
         ]
-        components = dict.fromkeys(component_of(each) for each in there)
+        components = dict.fromkeys(component_of(instance) for instance in there)
         who = f"`{name}`" if last.instance else f"{name}{_with(there)}"
-        often = f", {len(found)} times in {CRASHED_SECS / 60:.0f} minutes" if len(found) > 1 else ""
+        often = (
+            f", {len(own_crashes)} times in {CRASHED_SECS / 60:.0f} minutes"
+            if len(own_crashes) > 1
+            else ""
+        )
         yield Problem(
             kind=ProblemKind.CRASHED,
             component=component_of(last.instance or "") or next(iter(components), ""),
@@ -225,7 +231,11 @@ def _slow(stats: TopologyStats) -> Iterator[Problem]:
         if name in held:
             continue
         share = paused_by.get(name, 0.0)
-        rows = [each for each in stats.instances or () if each.component == name and each.up]
+        rows = [
+            instance
+            for instance in stats.instances or ()
+            if instance.component == name and instance.up
+        ]
         is_cause = name in paused_by
         skewed = _hot_key(name, component, is_cause) or _skew(name, rows, is_cause)
         if skewed is not None:
@@ -294,11 +304,11 @@ def _hot_key(name: str, component: ComponentStats, is_cause: bool) -> Problem | 
 
 def _skew(name: str, rows: Sequence[InstanceStats], is_cause: bool) -> Problem | None:
     """If one instance has far more than its share of the work, more instances do not help it."""
-    total = sum(each.executed_per_sec for each in rows)
+    total = sum(row.executed_per_sec for row in rows)
     if len(rows) < 2 or total <= 0:
         return None
-    most = max(rows, key=lambda each: each.executed_per_sec)
-    others = [each.capacity for each in rows if each is not most]
+    most = max(rows, key=lambda row: row.executed_per_sec)
+    others = [row.capacity for row in rows if row is not most]
     even, share = 1 / len(rows), most.executed_per_sec / total
     is_alone = most.capacity >= SKEWED * (sum(others) / len(others))
     is_busy = most.capacity >= (SKEW_BUSY if is_cause else BUSY_SHARE)
@@ -363,7 +373,7 @@ def instances_wanted(
     have. The senders' share is of the whole time since the start, so an early pause counts too.
     """
     number = component.instances
-    work = sum(each.capacity for each in rows) if rows else component.capacity * number
+    work = sum(row.capacity for row in rows) if rows else component.capacity * number
     demand = work / (1 - min(max(paused_share, 0.0), THROTTLED_MAX))
     wanted = needed(Demand(shared=demand, fixed=0.0), rate=1.0, utilization=GOAL) or 1
     most = number * GROWTH_MAX
@@ -424,7 +434,7 @@ def _checkpoints(stats: TopologyStats) -> Iterator[Problem]:
 
 
 def _lost(stats: TopologyStats) -> Iterator[Problem]:
-    dropped = sum(each.dropped for each in stats.stream_managers.values())
+    dropped = sum(stream_manager.dropped for stream_manager in stats.stream_managers.values())
     if stats.lost:
         yield Problem(
             kind=ProblemKind.LOST,

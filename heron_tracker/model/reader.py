@@ -101,11 +101,11 @@ class Reader:
             known = self._connections.get(name)
             if known is not None and (known.master, known.keys) == (master, keys):
                 return known
-            made = Connection(master, keys, MasterClient(self._store, name, self._context))
-            self._connections[name] = made
+            connection = Connection(master, keys, MasterClient(self._store, name, self._context))
+            self._connections[name] = connection
         if known is not None:
             _close(known)
-        return made
+        return connection
 
     def forget(self, name: str) -> None:
         """The topology has gone; a question to it that is under way comes to its end first."""

@@ -105,8 +105,8 @@ def arguments_of(
     """The arguments of the request; BadRequest for a form that makes no sense."""
     match action:
         case Action.RESCALE:
-            found: dict[str, Any] = rescale_arguments(snapshot, wanted)
-            return found
+            arguments: dict[str, Any] = rescale_arguments(snapshot, wanted)
+            return arguments
         case Action.RESTART:
             return restart_arguments(snapshot)
         case Action.KILL:

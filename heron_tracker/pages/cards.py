@@ -42,7 +42,7 @@ class Cards:
 
     def show(self, cards: Sequence[ProblemCard]) -> None:
         """The cards as they are now."""
-        keys = [(each.topology, each.kind, each.href) for each in cards]
+        keys = [(card.topology, card.kind, card.href) for card in cards]
         if keys == self._keys:
             for shown, card in zip(self._cards, cards, strict=True):
                 shown.show(card)
@@ -50,7 +50,7 @@ class Cards:
         self._keys = keys
         self._at.clear()
         with self._at:
-            self._cards = [_Card(each, self._names_topology) for each in cards]
+            self._cards = [_Card(card, self._names_topology) for card in cards]
 
 
 class Sentence:

@@ -62,17 +62,17 @@ class Table:
 
 def as_row(row: Row) -> dict[str, Any]:
     """The row as the table of the browser takes it; what is empty is left out."""
-    found: dict[str, Any] = {"key": row.key}
+    fields: dict[str, Any] = {"key": row.key}
     for name, cell in row.cells.items():
-        found[name] = cell.value
-        found[f"{name}.text"] = cell.text or str(cell.value)
+        fields[name] = cell.value
+        fields[f"{name}.text"] = cell.text or str(cell.value)
         if cell.href:
-            found[f"{name}.href"] = cell.href
+            fields[f"{name}.href"] = cell.href
         if cell.tone:
-            found[f"{name}.tone"] = cell.tone
+            fields[f"{name}.tone"] = cell.tone
         if cell.share is not None:
-            found[f"{name}.width"] = f"{min(max(cell.share, 0), 1):.0%}"
-    return found
+            fields[f"{name}.width"] = f"{min(max(cell.share, 0), 1):.0%}"
+    return fields
 
 
 def as_column(column: Column) -> dict[str, Any]:

@@ -39,42 +39,45 @@ class CheckpointsPage:
 
 def checkpoints_page(snapshot: TopologySnapshot, now: float) -> CheckpointsPage:
     """The page; `now` in seconds since 1970."""
-    found = snapshot.stats.checkpoints if snapshot.stats is not None else None
-    sentence, tone = _sentence(found)
+    checkpoints = snapshot.stats.checkpoints if snapshot.stats is not None else None
+    sentence, tone = _sentence(checkpoints)
     return CheckpointsPage(
         sentence,
         tone,
-        () if found is None else tuple(_facts(found)),
-        Table(ALIGNMENT, () if found is None else _alignment(found)),
+        () if checkpoints is None else tuple(_facts(checkpoints)),
+        Table(ALIGNMENT, () if checkpoints is None else _alignment(checkpoints)),
         Table(CLOCKS, _clocks(snapshot, now)),
     )
 
 
-def _sentence(found: CheckpointStats | None) -> tuple[str, str]:
-    if found is None:
+def _sentence(checkpoints: CheckpointStats | None) -> tuple[str, str]:
+    if checkpoints is None:
         return NONE_TAKEN, QUIET
-    if found.restore_failure:
-        return f"Its state cannot be restored: {found.restore_failure}", BAD
-    late = f", waiting for {', '.join(found.waiting_for)}" if found.waiting_for else ""
-    if found.failure:
-        return f"The last checkpoint failed: {found.failure}{late}", WARNING
-    if found.under_way is not None:
-        return f"Checkpoint {found.under_way} is under way{late}", GOOD
-    if not found.completed:
+    if checkpoints.restore_failure:
+        return f"Its state cannot be restored: {checkpoints.restore_failure}", BAD
+    late = f", waiting for {', '.join(checkpoints.waiting_for)}" if checkpoints.waiting_for else ""
+    if checkpoints.failure:
+        return f"The last checkpoint failed: {checkpoints.failure}{late}", WARNING
+    if checkpoints.under_way is not None:
+        return f"Checkpoint {checkpoints.under_way} is under way{late}", GOOD
+    if not checkpoints.completed:
         return "No checkpoint is complete yet", QUIET
-    return f"Checkpoint {found.completed} is complete", GOOD
+    return f"Checkpoint {checkpoints.completed} is complete", GOOD
 
 
-def _facts(found: CheckpointStats) -> list[tuple[str, str]]:
+def _facts(checkpoints: CheckpointStats) -> list[tuple[str, str]]:
     return [
-        ("Newest", str(found.completed or NOTHING)),
-        ("Age", NOTHING if found.age_secs is None else duration(found.age_secs)),
-        ("Duration", NOTHING if found.secs is None else milliseconds(found.secs * 1000)),
-        ("Size", NOTHING if found.size_bytes is None else size(found.size_bytes)),
-        ("Input saved", _saved_input(found)),
-        ("Failed", str(found.failed)),
-        ("Restored from", str(found.restored or NOTHING)),
-        ("Late", ", ".join(found.waiting_for) or NOTHING),
+        ("Newest", str(checkpoints.completed or NOTHING)),
+        ("Age", NOTHING if checkpoints.age_secs is None else duration(checkpoints.age_secs)),
+        (
+            "Duration",
+            NOTHING if checkpoints.secs is None else milliseconds(checkpoints.secs * 1000),
+        ),
+        ("Size", NOTHING if checkpoints.size_bytes is None else size(checkpoints.size_bytes)),
+        ("Input saved", _saved_input(checkpoints)),
+        ("Failed", str(checkpoints.failed)),
+        ("Restored from", str(checkpoints.restored or NOTHING)),
+        ("Late", ", ".join(checkpoints.waiting_for) or NOTHING),
     ]
 
 
@@ -85,9 +88,9 @@ def _saved_input(found: CheckpointStats) -> str:
     return f"{found.input_messages:,} messages, {size(found.input_bytes)}"
 
 
-def _alignment(found: CheckpointStats) -> tuple[Row, ...]:
-    longest = max(found.alignment_ms.values(), default=0)
-    latest_first = sorted(found.alignment_ms.items(), key=lambda each: -each[1])
+def _alignment(checkpoints: CheckpointStats) -> tuple[Row, ...]:
+    longest = max(checkpoints.alignment_ms.values(), default=0)
+    latest_first = sorted(checkpoints.alignment_ms.items(), key=lambda item: -item[1])
     return tuple(
         Row(
             name,

@@ -68,8 +68,8 @@ def component_page(
         if stats is None:
             sentence.show(f"{topology} has no numbers of a component `{name}`", "quiet")
             return
-        found = problems.of(snapshot)
-        view = view_of(snapshot, name, stats, found, service.calendar())
+        timed_problems = problems.of(snapshot)
+        view = view_of(snapshot, name, stats, timed_problems, service.calendar())
         sentence.show(view.sentence, view.tone)
         facts.show(view.facts)
         tasks.show(view.tasks)

@@ -61,11 +61,11 @@ class ComponentPage:
 
 
 def component_page(
-    snapshot: TopologySnapshot, name: str, stats: ComponentStats, found: Found, now: float
+    snapshot: TopologySnapshot, name: str, stats: ComponentStats, timed_problems: Found, now: float
 ) -> ComponentPage:
     """The page; `now` in seconds since 1970."""
-    own = [(problem, at) for problem, at in found if problem.component == name]
-    rows = [each for each in snapshot.instances if each.component == name]
+    own = [(problem, at) for problem, at in timed_problems if problem.component == name]
+    rows = [instance for instance in snapshot.instances if instance.component == name]
     return ComponentPage(
         own[0][0].sentence if own else f"`{name}`: nothing is wrong with it",
         TONES[own[0][0].kind] if own else GOOD,
@@ -153,7 +153,7 @@ def _state(snapshot: TopologySnapshot, each: InstanceStats) -> Cell:
 
 def latencies_table(stats: ComponentStats) -> Table:
     """What was measured of its tuples."""
-    found: Mapping[str, LatencyStats] = {
+    latencies: Mapping[str, LatencyStats] = {
         "execute": stats.latency.execute,
         "process": stats.latency.process,
         "complete": stats.latency.complete,
@@ -169,7 +169,7 @@ def latencies_table(stats: ComponentStats) -> Table:
                 "what": Cell(KINDS[kind], tone=QUIET),
             },
         )
-        for kind, each in found.items()
+        for kind, each in latencies.items()
         if each.mean_ms is not None
     ]
     return Table(LATENCIES, tuple(rows))
@@ -183,7 +183,7 @@ def fine(points: Sequence[Point]) -> list[Point]:
 def heat_map(points: Sequence[Point], names: Mapping[int, str], series: str) -> dict[str, Any]:
     """Options of ECharts: a row for each task, a column for each point of time, the darker the more
     of a share (0 to 1)."""
-    times = sorted({each.at for each in points})
+    times = sorted({point.at for point in points})
     tasks = sorted(names)
     columns = {at: index for index, at in enumerate(times)}
     rows = {task: index for index, task in enumerate(tasks)}
@@ -210,14 +210,16 @@ def heat_map(points: Sequence[Point], names: Mapping[int, str], series: str) -> 
     }  # fmt: skip
 
 
-def rate_lines(found: Mapping[str, Sequence[Point]], series: str) -> dict[str, Any]:
+def rate_lines(points_by_name: Mapping[str, Sequence[Point]], series: str) -> dict[str, Any]:
     """Options of ECharts: tuples per second over time, a line for each component."""
     lines = [
         {
             "type": "line", "name": name, "showSymbol": False,
-            "data": [[each.at * 1000, round(_sum(each, series) / each.secs, 2)] for each in points],
+            "data": [
+                [point.at * 1000, round(_sum(point, series) / point.secs, 2)] for point in points
+            ],
         }
-        for name, points in found.items()
+        for name, points in points_by_name.items()
     ]  # fmt: skip
     return {
         "animation": False,

@@ -61,7 +61,7 @@ def configuration_page(snapshot: TopologySnapshot) -> ConfigurationPage:
 
 def _config(spec: TopologySpec) -> tuple[Row, ...]:
     owners: list[tuple[str, Mapping[str, Any]]] = [("topology", spec.config)]
-    owners += [(each.name, each.config) for each in spec.components]
+    owners += [(component.name, component.config) for component in spec.components]
     return tuple(
         Row(
             f"{owner} {key}",
@@ -97,15 +97,17 @@ def _streams(spec: TopologySpec) -> tuple[Row, ...]:
 def _plan(snapshot: TopologySnapshot) -> tuple[Row, ...]:
     return tuple(
         Row(
-            str(each.id),
+            str(container.id),
             {
-                "container": Cell(each.id),
+                "container": Cell(container.id),
                 "instances": Cell(
-                    ", ".join(f"{x.component}[{x.index}] (task {x.task})" for x in each.instances)
+                    ", ".join(
+                        f"{x.component}[{x.index}] (task {x.task})" for x in container.instances
+                    )
                 ),
-                "cpu": Cell(each.resource.cpu, f"{each.resource.cpu:g}"),
-                "ram": Cell(each.resource.ram_bytes, size(each.resource.ram_bytes)),
+                "cpu": Cell(container.resource.cpu, f"{container.resource.cpu:g}"),
+                "ram": Cell(container.resource.ram_bytes, size(container.resource.ram_bytes)),
             },
         )
-        for each in snapshot.packing.containers
+        for container in snapshot.packing.containers
     )

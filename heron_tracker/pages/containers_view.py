@@ -53,19 +53,21 @@ def containers_page(
 ) -> ContainersPage:
     """All containers and processes, as far as their numbers are known; `former`: an older snapshot,
     for what is sent a second."""
-    before = {each.task: each for each in former.instances} if former is not None else {}
+    before = (
+        {instance.task: instance for instance in former.instances} if former is not None else {}
+    )
     secs = secs_between(snapshot, former)
     rows = snapshot.instances
-    hosts = {snapshot.host_of(each.id) for each in snapshot.packing.containers}
+    hosts = {snapshot.host_of(container.id) for container in snapshot.packing.containers}
     facts = (
         ("Hosts", ", ".join(sorted(hosts)) or NOTHING),
         ("Cluster", snapshot.cluster),
-        ("CPU of instances", _cores(sum(each.cpu_share for each in rows))),
-        ("Memory of instances", size(sum(each.memory_bytes for each in rows))),
+        ("CPU of instances", _cores(sum(row.cpu_share for row in rows))),
+        ("Memory of instances", size(sum(row.memory_bytes for row in rows))),
         ("Topology master", _master(snapshot)),
     )
-    containers = tuple(_container(snapshot, each) for each in snapshot.packing.containers)
-    processes = tuple(_process(snapshot, each, instance_cells(each, before, secs)) for each in rows)
+    containers = tuple(_container(snapshot, container) for container in snapshot.packing.containers)
+    processes = tuple(_process(snapshot, row, instance_cells(row, before, secs)) for row in rows)
     return ContainersPage(
         facts,
         Table(CONTAINERS, containers),
@@ -87,7 +89,7 @@ def _container(snapshot: TopologySnapshot, plan: ContainerPlan) -> Row:
     stats = snapshot.stats
     registered = snapshot.registered.get(plan.id)
     manager = stats.stream_managers.get(plan.id) if stats is not None else None
-    rows = [each for each in snapshot.instances if each.container == plan.id]
+    rows = [instance for instance in snapshot.instances if instance.container == plan.id]
     is_up = stats is not None and plan.id in stats.containers
     waiting = sum(manager.waiting_tuples.values()) if manager is not None else 0
     cpu, memory = sum(x.cpu_share for x in rows), sum(x.memory_bytes for x in rows)

@@ -13,9 +13,9 @@ Edge = tuple[str, str]
 def edges_of(spec: TopologySpec) -> tuple[Edge, ...]:
     """Each pair of components that streams join, once."""
     found = {
-        (entry.component, each.name): None
-        for each in spec.components
-        for entry in each.inputs
+        (entry.component, component.name): None
+        for component in spec.components
+        for entry in component.inputs
         if entry.component in spec.by_name
     }
     return tuple(found)
@@ -25,14 +25,14 @@ def flows(spec: TopologySpec, components: Mapping[str, ComponentStats]) -> dict[
     """edge -> about how many tuples a second: what its reader executes, divided over the readers'
     sources by what these emit, since nobody counts edges apart."""
     edges = edges_of(spec)
-    found: dict[Edge, float] = {}
+    rates: dict[Edge, float] = {}
     for source, target in edges:
         emitted = {name: _emitted(components, name) for name, each in edges if each == target}
         total = sum(emitted.values())
         part = emitted[source] / total if total else 1 / len(emitted)
         reader = components.get(target)
-        found[source, target] = part * (reader.executed_per_sec if reader is not None else 0.0)
-    return found
+        rates[source, target] = part * (reader.executed_per_sec if reader is not None else 0.0)
+    return rates
 
 
 def _emitted(components: Mapping[str, ComponentStats], name: str) -> float:
@@ -57,12 +57,12 @@ def critical_path(
     before: dict[str, list[str]] = {}
     for source, target in layers.paths:
         before.setdefault(target, []).append(source)
-    found: dict[str, tuple[tuple[str, ...], float]] = {}
-    for name in (each for column in layers.columns for each in column):
+    longest: dict[str, tuple[tuple[str, ...], float]] = {}
+    for name in (name for column in layers.columns for name in column):
         if name not in spec.by_name:  # a waypoint
             continue
-        ways = [found[each] for each in before.get(name, ())]
-        path, stay = max(ways, key=lambda each: each[1], default=((), 0.0))
+        ways = [longest[source] for source in before.get(name, ())]
+        path, stay = max(ways, key=lambda way: way[1], default=((), 0.0))
         own = stay_ms(components[name]) if name in components else 0.0
-        found[name] = ((*path, name), stay + own)
-    return max(found.values(), key=lambda each: each[1], default=((), 0.0))
+        longest[name] = ((*path, name), stay + own)
+    return max(longest.values(), key=lambda way: way[1], default=((), 0.0))

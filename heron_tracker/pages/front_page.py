@@ -18,10 +18,12 @@ def front_page(service: Service, request: Request, problems: FoundProblems) -> N
         table = LiveTable(COLUMNS, "No topology is running", "All topologies")
 
     def refresh() -> None:
-        found = [(each, problems.of(each)) for each in service.collector.snapshots()]
-        for each, _ in found:  # it counts as looked at
+        topologies = [
+            (snapshot, problems.of(snapshot)) for snapshot in service.collector.snapshots()
+        ]
+        for each, _ in topologies:  # it counts as looked at
             service.collector.snapshot(each.name)
-        view = overview(found, service.calendar())
+        view = overview(topologies, service.calendar())
         sentence.show(view.sentence, view.tone)
         cards.show(view.cards)
         table.show(view.table)

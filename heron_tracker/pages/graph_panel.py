@@ -39,19 +39,19 @@ class GraphPanel:
         if event.data_type == "node":
             ui.navigate.to(component_page(self._topology, event.name))
 
-    def show(self, snapshot: TopologySnapshot, found: Sequence[Problem]) -> None:
+    def show(self, snapshot: TopologySnapshot, current_problems: Sequence[Problem]) -> None:
         """The graph with the newest numbers."""
         if snapshot.spec is None:
             return
         if snapshot.spec != self._spec:
             self._spec, self._positions = snapshot.spec, positions_of(snapshot.spec)
-        view = graph_view(snapshot.spec, self._positions, snapshot.stats, found)
+        view = graph_view(snapshot.spec, self._positions, snapshot.stats, current_problems)
         if view == self._shown:
             return
         self._shown = view
         keys = [(COLOURS[matter], matter) for matter in view.matters]
         self._legend.set_content(
-            "".join(_key(*each) for each in [*keys, (CRITICAL, CRITICAL_PATH)])
+            "".join(_key(*entry) for entry in [*keys, (CRITICAL, CRITICAL_PATH)])
         )
         self._caption.set_text(view.caption)
         self._chart.show(chart(view))

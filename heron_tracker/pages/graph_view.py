@@ -94,7 +94,10 @@ def positions_of(spec: TopologySpec) -> Positions:
 
 
 def graph_view(
-    spec: TopologySpec, positions: Positions, stats: TopologyStats | None, found: Sequence[Problem]
+    spec: TopologySpec,
+    positions: Positions,
+    stats: TopologyStats | None,
+    current_problems: Sequence[Problem],
 ) -> GraphView:
     """The graph with the newest numbers; without any, only its form."""
     components = stats.components if stats is not None else {}
@@ -104,13 +107,13 @@ def graph_view(
     )
     nodes = [
         GraphNode(
-            each.name,
-            *positions[each.name],
-            sizes.get(each.name, NODE_SMALLEST),
-            _matter(each.name, each.is_spout, found, paused),
-            _lines(components.get(each.name), paused.get(each.name, ())),
+            component.name,
+            *positions[component.name],
+            sizes.get(component.name, NODE_SMALLEST),
+            _matter(component.name, component.is_spout, current_problems, paused),
+            _lines(components.get(component.name), paused.get(component.name, ())),
         )
-        for each in spec.components
+        for component in spec.components
     ]
     path, stay = critical_path(spec, components) if stay_is_known(components) else ((), 0.0)
     return GraphView(tuple(nodes), _edges(spec, components, path), _caption(path, stay))
@@ -157,12 +160,12 @@ def _throughput(component: ComponentStats) -> float:
 
 def _paused_by(stats: TopologyStats | None) -> dict[str, tuple[str, ...]]:
     """component that is paused now -> the instances because of which."""
-    found: dict[str, dict[str, None]] = {}
+    causes_by_component: dict[str, dict[str, None]] = {}
     for each in stats.paused.values() if stats is not None else ():
         if each.because_of:
-            causes = found.setdefault(each.component, {})
+            causes = causes_by_component.setdefault(each.component, {})
             causes.update(dict.fromkeys(each.because_of))
-    return {name: tuple(causes) for name, causes in found.items()}
+    return {name: tuple(causes) for name, causes in causes_by_component.items()}
 
 
 def _matter(
@@ -190,8 +193,8 @@ def chart(view: GraphView) -> dict[str, Any]:
         "animation": False,
         "tooltip": {"show": False},
         "grid": {"left": 10, "right": 10, "top": 10, "bottom": 10},
-        "xAxis": _axis([each.x for each in view.nodes], SPAN_LEAST, ROOM_BESIDE),
-        "yAxis": {**_axis([each.y for each in view.nodes], SPAN_LEAST, ROOM_BELOW),
+        "xAxis": _axis([node.x for node in view.nodes], SPAN_LEAST, ROOM_BESIDE),
+        "yAxis": {**_axis([node.y for node in view.nodes], SPAN_LEAST, ROOM_BELOW),
                   "inverse": True},
         "series": [
             {
@@ -202,8 +205,8 @@ def chart(view: GraphView) -> dict[str, Any]:
                 "label": {"show": True, "position": "bottom", "lineHeight": 16},
                 "edgeLabel": {"show": True, "fontSize": 11, "formatter": "{c}",
                               "verticalAlign": "bottom", "padding": [0, 0, 8, 0]},
-                "data": [_node(each) for each in view.nodes],
-                "links": [_link(each) for each in view.edges],
+                "data": [_node(node) for node in view.nodes],
+                "links": [_link(edge) for edge in view.edges],
             }
         ],
     }  # fmt: skip

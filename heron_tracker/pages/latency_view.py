@@ -40,9 +40,11 @@ def means(points: Sequence[Point], kind: str) -> list[Point]:
 
 def latency_map(points: Sequence[Point], names: Mapping[int, str], kind: str) -> dict[str, Any]:
     """Options of ECharts: as `heat_map`, the darkest is the longest mean that there was."""
-    found = means(points, kind)
-    longest_ms = max((each[MEAN] for point in found for each in point.values.values()), default=0.0)
-    options = heat_map(found, names, MEAN)
+    mean_points = means(points, kind)
+    longest_ms = max(
+        (value[MEAN] for point in mean_points for value in point.values.values()), default=0.0
+    )
+    options = heat_map(mean_points, names, MEAN)
     options["visualMap"] |= {
         "max": longest_ms or 1.0, "show": True, "calculable": False, "orient": "horizontal",
         "top": 0, "right": 12, "itemHeight": 80, "text": [milliseconds(longest_ms), "0"],

@@ -24,14 +24,14 @@ def network_table(snapshot: TopologySnapshot, former: TopologySnapshot | None) -
     for what it is a second."""
     before = _managers(former)
     rows = [
-        (container, peer, _pair(found, before.get(container), peer))
-        for container, found in _managers(snapshot).items()
-        for peer in sorted(found.peer_bytes_in.keys() | found.peer_bytes_out.keys())
+        (container, peer, _pair(manager, before.get(container), peer))
+        for container, manager in _managers(snapshot).items()
+        for peer in sorted(manager.peer_bytes_in.keys() | manager.peer_bytes_out.keys())
         if peer
     ]
-    rows.sort(key=lambda each: -sum(now for now, _ in each[2]))
+    rows.sort(key=lambda row: -sum(now for now, _ in row[2]))
     secs = secs_between(snapshot, former)
-    return Table(NETWORK, tuple(_row(*each, secs) for each in rows[:ROWS_MAX]))
+    return Table(NETWORK, tuple(_row(*row, secs) for row in rows[:ROWS_MAX]))
 
 
 def _managers(snapshot: TopologySnapshot | None) -> Mapping[int, StreamManagerStats]:

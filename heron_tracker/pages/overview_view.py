@@ -59,9 +59,9 @@ class Overview:
     table: Table
 
 
-def overview(found: Sequence[tuple[TopologySnapshot, Found]], now: float) -> Overview:
+def overview(topologies: Sequence[tuple[TopologySnapshot, Found]], now: float) -> Overview:
     """The page for these topologies; `now` in seconds since 1970."""
-    ordered = sorted(found, key=_badness)
+    ordered = sorted(topologies, key=_badness)
     cards = [
         problem_card(snapshot.name, problem, at, now)
         for snapshot, problems in ordered

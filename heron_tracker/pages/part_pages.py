@@ -56,8 +56,10 @@ def containers(service: Service, request: Request, name: str) -> None:
         if newest is None or snapshot.stats_at != newest.stats_at:
             newest, former = snapshot, newest
         view = containers_page(snapshot, former)
-        found = service.collector.problems(name)
-        sentence.show(standing(snapshot, found), "warning" if found else "good")
+        current_problems = service.collector.problems(name)
+        sentence.show(
+            standing(snapshot, current_problems), "warning" if current_problems else "good"
+        )
         facts.show(view.facts)
         table.show(view.containers)
         processes.show(view.processes)

@@ -30,7 +30,7 @@ class _Profiler:
     def __init__(self, service: Service, name: str, instance: str) -> None:
         self._service, self._name = service, name
         known = service.collector.snapshot(name)
-        names = [each.instance for each in known.instances] if known is not None else []
+        names = [instance.instance for instance in known.instances] if known is not None else []
         chosen = instance if instance in names else next(reversed(names), None)
         with ui.element("div").classes("controls"):
             self._instance = ui.select(names, value=chosen, label="Instance")
@@ -77,8 +77,8 @@ class _Profiler:
     ) -> str | None:
         """In a thread: py-spy takes its time. None, with the reason in one line, if it cannot be
         had."""
-        for each in self._buttons:
-            each.disable()
+        for button in self._buttons:
+            button.disable()
         try:
             snapshot = self._service.topology(self._name)
             instance = self._service.instance(snapshot, str(self._instance.value))
@@ -87,5 +87,5 @@ class _Profiler:
             self._status.set_text(str(error))
             return None
         finally:
-            for each in self._buttons:
-                each.enable()
+            for button in self._buttons:
+                button.enable()

@@ -24,10 +24,10 @@ class RecentPoints:
         known = self._points.get(component, [])
         first = known[-1].at + FINE_SECS if known else now - HISTORY_SECS
         new = [
-            each
-            for each in fine(self._service.points(snapshot, component, first, now))
-            if not known or each.at >= first
+            point
+            for point in fine(self._service.points(snapshot, component, first, now))
+            if not known or point.at >= first
         ]
-        kept = [each for each in known if each.at > now - HISTORY_SECS]
-        self._points[component] = found = kept + new
-        return found
+        kept = [point for point in known if point.at > now - HISTORY_SECS]
+        self._points[component] = points = kept + new
+        return points

@@ -45,17 +45,17 @@ class SamplePanel:
         self._button.disable()
         self._status.set_text(f"waiting for {counted(count, 'tuple')}")
         try:
-            found = await asyncio.to_thread(self._service.sample, self._topology, wanted)
+            tuples = await asyncio.to_thread(self._service.sample, self._topology, wanted)
         except HeronError as error:
             self._status.set_text(str(error))
             return
         finally:
             self._button.enable()
-        lines = [f"{each['instance']} {_text(each['values'])}" for each in found]
+        lines = [f"{sample['instance']} {_text(sample['values'])}" for sample in tuples]
         self._lines.set_text("\n".join(lines))
         self._lines.set_visibility(bool(lines))
-        late = f", no more in {SECS} s" if len(found) < count else ""
-        self._status.set_text(f"{counted(len(found), 'tuple')} on {wanted.stream}{late}")
+        late = f", no more in {SECS} s" if len(tuples) < count else ""
+        self._status.set_text(f"{counted(len(tuples), 'tuple')} on {wanted.stream}{late}")
 
 
 def _text(values: object) -> str:
@@ -65,4 +65,4 @@ def _text(values: object) -> str:
 def _streams(service: Service, topology: str, component: str) -> list[str]:
     known = service.collector.snapshot(topology)
     found = known.spec.by_name.get(component) if known is not None and known.spec else None
-    return [each.name for each in found.outputs] if found is not None else []
+    return [output.name for output in found.outputs] if found is not None else []

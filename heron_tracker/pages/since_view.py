@@ -24,7 +24,7 @@ def busy_since(points: Sequence[Point], problem: Problem, at: float) -> float:
     for point in sorted(points, key=lambda each: each.at, reverse=True):
         if point.at >= since:
             continue
-        busiest = max((each.get(SERIES, 0.0) for each in point.values.values()), default=0.0)
+        busiest = max((value.get(SERIES, 0.0) for value in point.values.values()), default=0.0)
         if since - (point.at + point.secs) > GAP_SECS or busiest < SHARE:
             break
         since = float(point.at)

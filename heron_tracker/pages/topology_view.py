@@ -47,17 +47,17 @@ class TopologyPage:
     components: Table
 
 
-def topology_page(snapshot: TopologySnapshot, found: Found, now: float) -> TopologyPage:
+def topology_page(snapshot: TopologySnapshot, timed_problems: Found, now: float) -> TopologyPage:
     """The page; `now` in seconds since 1970."""
-    tone = TONES[found[0][0].kind] if found else GOOD
-    if not found and (snapshot.state != TopologyState.RUNNING or snapshot.stats is None):
+    tone = TONES[timed_problems[0][0].kind] if timed_problems else GOOD
+    if not timed_problems and (snapshot.state != TopologyState.RUNNING or snapshot.stats is None):
         tone = QUIET
     return TopologyPage(
-        standing(snapshot, found),
+        standing(snapshot, timed_problems),
         tone,
-        (*_since(found, now), *_facts(snapshot, now)),
-        tuple(problem_card(snapshot.name, problem, at, now) for problem, at in found[1:]),
-        components_table(snapshot, found),
+        (*_since(timed_problems, now), *_facts(snapshot, now)),
+        tuple(problem_card(snapshot.name, problem, at, now) for problem, at in timed_problems[1:]),
+        components_table(snapshot, timed_problems),
     )
 
 
@@ -93,9 +93,9 @@ def _mode(stats: TopologyStats) -> str:
     return "effectively once" if stats.checkpoints is not None else "at most once"
 
 
-def components_table(snapshot: TopologySnapshot, found: Found) -> Table:
+def components_table(snapshot: TopologySnapshot, timed_problems: Found) -> Table:
     """A row for each component, in the topology's order."""
-    matters = {problem.component: problem for problem, _ in reversed(found)}
+    matters = {problem.component: problem for problem, _ in reversed(timed_problems)}
     rows = []
     for name, each in snapshot.components.items():
         problem = matters.get(name)

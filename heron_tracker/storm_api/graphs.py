@@ -23,14 +23,14 @@ def plain_stream(stream: str) -> str:
 
 def stream_table(snapshot: TopologySnapshot) -> Json:
     """Which streams there are; those that begin with __ are not shown at first."""
-    names = sorted({stream for each in _specs(snapshot) for stream in _names(each)})
+    names = sorted({stream for spec in _specs(snapshot) for stream in _names(spec)})
     cells = [
         {
-            ":stream": each,
-            ":sani-stream": plain_stream(each),
-            ":checked": not each.startswith("__"),
+            ":stream": name,
+            ":sani-stream": plain_stream(name),
+            ":checked": not name.startswith("__"),
         }
-        for each in names
+        for name in names
     ]
     rows = [cells[at : at + STREAMS_A_ROW] for at in range(0, len(cells), STREAMS_A_ROW)]
     return {"visualizationTable": [{":row": row} for row in rows]}
@@ -56,7 +56,7 @@ def _names(spec: ComponentSpec) -> list[str]:
 
 def _node(snapshot: TopologySnapshot, spec: ComponentSpec, stats: ComponentStats) -> Json:
     latency = stats.latency.complete if spec.is_spout else stats.latency.execute
-    rows = [each for each in snapshot.instances if each.component == spec.name]
+    rows = [instance for instance in snapshot.instances if instance.component == spec.name]
     return {
         ":type": "spout" if spec.is_spout else "bolt",
         ":capacity": stats.capacity,
@@ -64,16 +64,16 @@ def _node(snapshot: TopologySnapshot, spec: ComponentSpec, stats: ComponentStats
         ":transferred": sum(_transferred(snapshot, spec, stats.emitted_by_stream).values()),
         ":stats": [
             {
-                ":host": snapshot.host_of(each.container),
-                ":port": each.container,
-                ":uptime_secs": int(container_secs(snapshot, each.container)),
-                ":transferred": _transferred(snapshot, spec, each.emitted_by_stream),
+                ":host": snapshot.host_of(row.container),
+                ":port": row.container,
+                ":uptime_secs": int(container_secs(snapshot, row.container)),
+                ":transferred": _transferred(snapshot, spec, row.emitted_by_stream),
             }
-            for each in rows
+            for row in rows
         ],
         ":link": f"/api/v1/topology/{quote(snapshot.id, safe='')}/component/"
         f"{quote(spec.name, safe='')}",
-        ":inputs": [_input(each) for each in spec.inputs],
+        ":inputs": [_input(entry) for entry in spec.inputs],
     }
 
 

@@ -27,13 +27,13 @@ def topology_resources(snapshot: TopologySnapshot) -> Json:
     """Asked for and assigned."""
     whole = total(snapshot.packing.containers)
     memory_mb, cpu = whole.ram_bytes / MEGABYTE, whole.cpu * 100
-    found: Json = {"replicationCount": 1}
+    resources: Json = {"replicationCount": 1}
     for word in ("requested", "assigned"):
-        found |= {
+        resources |= {
             f"{word}MemOnHeap": memory_mb, f"{word}MemOffHeap": 0.0, f"{word}TotalMem": memory_mb,
             f"{word}Cpu": cpu,
         }  # fmt: skip
-    return found
+    return resources
 
 
 def machine_resources(containers: Sequence[ContainerPlan]) -> Json:
@@ -63,21 +63,24 @@ def log_link(snapshot: TopologySnapshot, container: int, file: str, base_url: st
 def workers(snapshot: TopologySnapshot, base_url: str, pretty: Any) -> list[Json]:
     """The containers; `pretty` writes a duration."""
     rows = []
-    for each in snapshot.packing.containers:
-        registered = snapshot.registered.get(each.id)
+    for container in snapshot.packing.containers:
+        registered = snapshot.registered.get(container.id)
         secs = registered.secs if registered is not None else 0.0
         counts: dict[str, int] = {}
-        for instance in each.instances:
+        for instance in container.instances:
             counts[instance.component] = counts.get(instance.component, 0) + 1
         rows.append(
             {
-                "supervisorId": snapshot.host_of(each.id), "host": snapshot.host_of(each.id),
-                "port": each.id, "topologyId": snapshot.id, "topologyName": snapshot.name,
-                "executorsTotal": len(each.instances), "componentNumTasks": counts,
-                "assignedMemOnHeap": each.resource.ram_bytes / MEGABYTE, "assignedMemOffHeap": 0.0,
-                "assignedCpu": each.resource.cpu * 100, "uptime": pretty(secs),
-                "uptimeSeconds": int(secs),
-                "workerLogLink": log_link(snapshot, each.id, f"container-{each.id}.log", base_url),
+                "supervisorId": snapshot.host_of(container.id),
+                "host": snapshot.host_of(container.id), "port": container.id,
+                "topologyId": snapshot.id, "topologyName": snapshot.name,
+                "executorsTotal": len(container.instances), "componentNumTasks": counts,
+                "assignedMemOnHeap": container.resource.ram_bytes / MEGABYTE,
+                "assignedMemOffHeap": 0.0, "assignedCpu": container.resource.cpu * 100,
+                "uptime": pretty(secs), "uptimeSeconds": int(secs),
+                "workerLogLink": log_link(
+                    snapshot, container.id, f"container-{container.id}.log", base_url
+                ),
             }
         )  # fmt: skip
     return rows
@@ -88,7 +91,7 @@ def error_location(snapshot: TopologySnapshot, component: str, base_url: str) ->
     failing = [x for x in snapshot.instances if x.errors and x.component == component]
     where: Json = {"errorHost": "", "errorPort": None, "errorWorkerLogLink": ""}
     if failing:
-        one = max(failing, key=lambda each: each.errors)
+        one = max(failing, key=lambda row: row.errors)
         link = log_link(snapshot, one.container, log_file(component, one.task), base_url)
         where = {
             "errorHost": snapshot.host_of(one.container), "errorPort": one.container,

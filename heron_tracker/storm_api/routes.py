@@ -139,7 +139,9 @@ def problems_router(service: Service) -> APIRouter:
         """Of one topology, or of all: those with problems come first."""
         if topology is not None:
             return _answer(service.problems(service.topology(topology)))
-        found = [service.problems(each) for each in service.all()]
-        return _answer(sorted(found, key=lambda each: not (each["problems"] or each["trouble"])))
+        answers = [service.problems(snapshot) for snapshot in service.all()]
+        return _answer(
+            sorted(answers, key=lambda answer: not (answer["problems"] or answer["trouble"]))
+        )
 
     return router

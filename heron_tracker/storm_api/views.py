@@ -62,8 +62,8 @@ def pretty(secs: float) -> str:
 
 def cluster_summary(snapshots: Sequence[TopologySnapshot], uptime_secs: float) -> Json:
     """The whole; the service counts as Nimbus."""
-    containers = sum(len(each.packing.containers) for each in snapshots)
-    tasks = sum(len(each.packing.instances) for each in snapshots)
+    containers = sum(len(snapshot.packing.containers) for snapshot in snapshots)
+    tasks = sum(len(snapshot.packing.instances) for snapshot in snapshots)
     return {
         "stormVersion": f"heronpy {version_of_heronpy()}",
         "nimbusUptime": pretty(uptime_secs),
@@ -74,27 +74,27 @@ def cluster_summary(snapshots: Sequence[TopologySnapshot], uptime_secs: float) -
         "slotsFree": 0,
         "executorsTotal": tasks,
         "tasksTotal": tasks,
-        **cluster_resources([x for each in snapshots for x in each.packing.containers]),
+        **cluster_resources([x for snapshot in snapshots for x in snapshot.packing.containers]),
     }
 
 
 def hosts(snapshots: Sequence[TopologySnapshot]) -> dict[str, list[float]]:
     """host -> for how long each of its containers is registered; 0 for one that is not."""
     found: dict[str, list[float]] = {}
-    for each in snapshots:
-        for container in each.packing.containers:
-            registered = each.registered.get(container.id)
+    for snapshot in snapshots:
+        for container in snapshot.packing.containers:
+            registered = snapshot.registered.get(container.id)
             secs = registered.secs if registered is not None else 0.0
-            found.setdefault(each.host_of(container.id), []).append(secs)
+            found.setdefault(snapshot.host_of(container.id), []).append(secs)
     return found
 
 
 def supervisor_summary(snapshots: Sequence[TopologySnapshot]) -> Json:
     """The machines; as many slots as there are containers."""
     containers: dict[str, list[ContainerPlan]] = {}
-    for each in snapshots:
-        for container in each.packing.containers:
-            containers.setdefault(each.host_of(container.id), []).append(container)
+    for snapshot in snapshots:
+        for container in snapshot.packing.containers:
+            containers.setdefault(snapshot.host_of(container.id), []).append(container)
     rows = [
         {
             "id": host,
@@ -143,14 +143,14 @@ def topology(
 ) -> Json:
     """One topology: its components, and its sums in each window."""
     specs = snapshot.spec.components if snapshot.spec is not None else ()
-    known = [each for each in specs if each.name in snapshot.components]
-    rows = {each.name: _row(snapshot, each, added, window, base_url) for each in known}
+    known = [spec for spec in specs if spec.name in snapshot.components]
+    rows = {spec.name: _row(snapshot, spec, added, window, base_url) for spec in known}
     config = shown_config(snapshot.spec.config) if snapshot.spec is not None else {}
     return {
         **topology_row(snapshot, now),
-        "topologyStats": [_topology_stats(snapshot, added, each) for each in WINDOWS],
-        "spouts": [rows[each.name] for each in known if each.is_spout],
-        "bolts": [rows[each.name] for each in known if not each.is_spout],
+        "topologyStats": [_topology_stats(snapshot, added, window) for window in WINDOWS],
+        "spouts": [rows[spec.name] for spec in known if spec.is_spout],
+        "bolts": [rows[spec.name] for spec in known if not spec.is_spout],
         "workers": workers(snapshot, base_url, pretty),
         "configuration": config,
         "debug": False,
@@ -170,7 +170,7 @@ def _topology_stats(snapshot: TopologySnapshot, added: Added, window: str) -> Js
     return {
         "window": window,
         "windowPretty": WINDOWS[window],
-        "emitted": sum(each["emitted"] for each in rows.values()),
+        "emitted": sum(row["emitted"] for row in rows.values()),
         "transferred": sum(
             _transferred(snapshot, specs.get(name), rows[name]["emitted"]) for name in rows
         ),
@@ -181,8 +181,8 @@ def _topology_stats(snapshot: TopologySnapshot, added: Added, window: str) -> Js
 
 
 def _slowest(snapshot: TopologySnapshot, spouts: Sequence[str]) -> LatencyStats | None:
-    found = [snapshot.components[name].latency.complete for name in spouts]
-    return max(found, key=lambda each: each.mean_ms or 0.0, default=None)
+    latencies = [snapshot.components[name].latency.complete for name in spouts]
+    return max(latencies, key=lambda each: each.mean_ms or 0.0, default=None)
 
 
 def _numbers(snapshot: TopologySnapshot, name: str, added: Added, window: str) -> dict[str, int]:
@@ -236,15 +236,15 @@ def _row(
 def _measured(snapshot: TopologySnapshot, spec: ComponentSpec, added: Added, window: str) -> Json:
     stats = snapshot.components[spec.name]
     numbers = _numbers(snapshot, spec.name, added, window)
-    found: Json = {
+    measured: Json = {
         "emitted": numbers["emitted"],
         "transferred": _transferred(snapshot, spec, numbers["emitted"]),
         "acked": numbers["acked"],
         "failed": numbers["failed"],
     }
     if spec.is_spout:
-        return {**found, "completeLatency": _latency_text(stats.latency.complete)}
-    return {**found, "executed": numbers["executed"], **_bolt_latencies(stats)}
+        return {**measured, "completeLatency": _latency_text(stats.latency.complete)}
+    return {**measured, "executed": numbers["executed"], **_bolt_latencies(stats)}
 
 
 def _bolt_latencies(stats: ComponentStats) -> Json:
@@ -269,8 +269,12 @@ def component(
     stats = snapshot.components[name]
     kind = "spout" if spec.is_spout else "bolt"
     windows = [
-        {"window": each, "windowPretty": WINDOWS[each], **_measured(snapshot, spec, added, each)}
-        for each in WINDOWS
+        {
+            "window": window,
+            "windowPretty": WINDOWS[window],
+            **_measured(snapshot, spec, added, window),
+        }
+        for window in WINDOWS
     ]
     return {
         "id": name,
@@ -287,9 +291,9 @@ def component(
         "inputStats": _input_stats(spec, stats, windows[-1]),
         "outputStats": _output_stats(snapshot, spec, stats, windows[-1]),
         "executorStats": [
-            _executor(snapshot, spec, each, base_url)
-            for each in snapshot.instances
-            if each.component == name
+            _executor(snapshot, spec, instance, base_url)
+            for instance in snapshot.instances
+            if instance.component == name
         ],
         "componentErrors": [{"error": stats.last_error}] if stats.last_error else [],
     }
@@ -304,14 +308,14 @@ def _input_stats(spec: ComponentSpec, stats: ComponentStats, total: Json) -> lis
     rest = whole if len(spec.inputs) == 1 else dict.fromkeys(whole)
     return [
         {
-            "component": each.component,
-            "stream": each.stream,
+            "component": entry.component,
+            "stream": entry.stream,
             "executed": total["executed"]
             if len(spec.inputs) == 1
-            else stats.executed_by_input.get(f"{each.component}/{each.stream}", 0),
+            else stats.executed_by_input.get(f"{entry.component}/{entry.stream}", 0),
             **rest,
         }
-        for each in spec.inputs
+        for entry in spec.inputs
     ]
 
 
@@ -321,16 +325,16 @@ def _output_stats(
     """The same for the streams that it emits."""
     keys = ("completeLatency", "acked", "failed") if spec.is_spout else ()
     if len(spec.outputs) == 1:
-        found = {key: total[key] for key in ("emitted", "transferred", *keys)}
-        return [{"stream": spec.outputs[0].name, **found}]
+        totals = {key: total[key] for key in ("emitted", "transferred", *keys)}
+        return [{"stream": spec.outputs[0].name, **totals}]
     return [
         {
-            "stream": each.name,
-            "emitted": (emitted := stats.emitted_by_stream.get(each.name, 0)),
-            "transferred": emitted * readers(snapshot, spec, each.name),
+            "stream": output.name,
+            "emitted": (emitted := stats.emitted_by_stream.get(output.name, 0)),
+            "transferred": emitted * readers(snapshot, spec, output.name),
             **dict.fromkeys(keys),
         }
-        for each in spec.outputs
+        for output in spec.outputs
     ]
 
 
