@@ -30,14 +30,14 @@ def load_class(class_path: str) -> type:
     if len(names) < 2 or not all(names):
         raise ComponentError(f"class path {class_path!r} must be MODULE.CLASS")
     module, inside = _module_and_rest(names)
-    found: Any = module
+    target: Any = module
     for index, name in enumerate(inside):
-        if not hasattr(found, name):
-            raise ComponentError(_missing(module, found, inside, index))
-        found = getattr(found, name)
-    if not isinstance(found, type):
-        raise ComponentError(f"{class_path} is not a class, but {found!r}")
-    return found
+        if not hasattr(target, name):
+            raise ComponentError(_missing(module, target, inside, index))
+        target = getattr(target, name)
+    if not isinstance(target, type):
+        raise ComponentError(f"{class_path} is not a class, but {target!r}")
+    return target
 
 
 def load_grouping(custom: bytes) -> ICustomGrouping:

@@ -78,9 +78,9 @@ def file_text(topology: TopologySpec) -> str:
     components = tuple(
         each if name is None else replace(each, class_path=MAIN + name) for each, name in names
     )
-    found = classes, replace(topology, components=components)
+    contents = classes, replace(topology, components=components)
     try:
-        values = base64.b64encode(cloudpickle.dumps(found)).decode("ascii")
+        values = base64.b64encode(cloudpickle.dumps(contents)).decode("ascii")
     except Exception as error:
         raise TopologyError(
             f"topology {topology.name!r}: its classes cannot be sent to other processes: "

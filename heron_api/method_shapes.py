@@ -188,12 +188,12 @@ def _unrun(value: Any, name: str, cure: str) -> str:
 
 def returned_at(process: Method) -> str:
     """`FILE:LINE: ` of its first `return` of a value, or of itself; empty if unknown."""
-    found = inspect.unwrap(process)
+    function = inspect.unwrap(process)
     try:
-        file, (_, first) = inspect.getsourcefile(found), inspect.getsourcelines(found)
+        file, (_, first) = inspect.getsourcefile(function), inspect.getsourcelines(function)
     except (OSError, TypeError):
         return ""
-    returns = sorted(returns_of(found), key=lambda each: isinstance(each.value, ast.Call))
+    returns = sorted(returns_of(function), key=lambda each: isinstance(each.value, ast.Call))
     line = returns[0].lineno if returns else 1  # a call, of emit for instance, may give None
     return f"{display_path(str(file))}:{first + line - 1}: "
 

@@ -17,10 +17,10 @@ def capture_submissions(
 
     `options`: config that the loader will lay over the topology's, `below`: under it.
     """
-    found: list[TopologySpec] = []
-    _open.append((found, options or {}, below or {}))
+    topologies: list[TopologySpec] = []
+    _open.append((topologies, options or {}, below or {}))
     try:
-        yield found
+        yield topologies
     finally:
         _open.pop()
 

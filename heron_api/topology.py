@@ -58,20 +58,20 @@ class TopologyType(type):
     @classmethod
     def class_dict_to_specs(cls, class_dict: dict[str, Any]) -> dict[str, HeronComponentSpec]:
         """name -> component of a class body; one without a name gets that of its attribute."""
-        found: list[HeronComponentSpec] = []
+        specs: list[HeronComponentSpec] = []
         for attribute, spec in class_dict.items():
             if not isinstance(spec, HeronComponentSpec):
                 continue
             if spec.name is None:
                 spec.name = attribute
-            found.append(spec)
-        names = [str(each.name) for each in found]
+            specs.append(spec)
+        names = [str(each.name) for each in specs]
         for name in names:
             if names.count(name) > 1:
                 raise TopologyError(
                     f"component name {name!r} is used {names.count(name)} times; names are unique"
                 )
-        return dict(zip(names, found, strict=True))
+        return dict(zip(names, specs, strict=True))
 
     @classmethod
     def class_dict_to_topo_config(cls, class_dict: dict[str, Any]) -> dict[str, Any]:

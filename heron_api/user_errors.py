@@ -87,14 +87,14 @@ def users_traceback(error: BaseException, debug: bool = False) -> str:
     """
     if debug:
         return "".join(traceback.format_exception(error))
-    found = traceback.TracebackException.from_exception(error)
-    _leave_out_engine(found)
+    shown = traceback.TracebackException.from_exception(error)
+    _leave_out_engine(shown)
     notes = [each for each in getattr(error, "__notes__", ()) if "\n" not in each]
-    found.__notes__ = [each for each in found.__notes__ or () if each not in notes]
+    shown.__notes__ = [each for each in shown.__notes__ or () if each not in notes]
     operator = getattr(error, _OPERATOR, "")
     hints = "; ".join(["", *([operator] if operator else []), *notes])
     hints = _attribute_hint(error) + hints
-    text = "".join(found.format()).rstrip("\n") + hints
+    text = "".join(shown.format()).rstrip("\n") + hints
     where = location(error)
     return f"{text} ({where})\n" if where else f"{text}\n"
 
@@ -114,13 +114,13 @@ def _attribute_hint(error: BaseException) -> str:
     return "" if hint in str(error) else f"; {hint}"
 
 
-def _leave_out_engine(found: traceback.TracebackException) -> None:
-    kept = [each for each in found.stack if not each.filename.startswith(_ENGINE)]
-    found.stack = traceback.StackSummary.from_list(kept)
-    context = found.__context__
+def _leave_out_engine(shown: traceback.TracebackException) -> None:
+    kept = [each for each in shown.stack if not each.filename.startswith(_ENGINE)]
+    shown.stack = traceback.StackSummary.from_list(kept)
+    context = shown.__context__
     if context is not None and not any(is_users(each.filename) for each in context.stack):
-        found.__context__ = None
-    for each in (found.__cause__, found.__context__, *(found.exceptions or ())):
+        shown.__context__ = None
+    for each in (shown.__cause__, shown.__context__, *(shown.exceptions or ())):
         if each is not None:
             _leave_out_engine(each)
 

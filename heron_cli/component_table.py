@@ -94,11 +94,11 @@ def component_table(stats: TopologyStats, width: int | None = None, rates: bool 
     def column(
         heading: str, priority: int, cell: Callable[[str, ComponentStats], Cell | str]
     ) -> Column:
-        made = (cell(name, each) for name, each in rows)
+        cells = (cell(name, each) for name, each in rows)
         return Column(
             heading,
             priority,
-            tuple(each if isinstance(each, Cell) else Cell(each) for each in made),
+            tuple(each if isinstance(each, Cell) else Cell(each) for each in cells),
         )
 
     columns = [

@@ -44,10 +44,10 @@ def _idle_notes(topology: TopologySpec, is_query: bool) -> Iterator[str]:
     for each in idle_keys(topology, is_query):
         if not spelling.is_of_others(each.key) and not _says_the_query(each, is_query):
             reasons.setdefault((each.owner, each.why), []).append(each.key)
-    for (owner, why), found in reasons.items():
+    for (owner, why), keys in reasons.items():
         whose = f"{topology.by_name[owner].label}: " if owner else ""
-        verb = "has" if len(found) == 1 else "have"
-        yield f"note: {whose}{', '.join(found)} {verb} no effect {why}"
+        verb = "has" if len(keys) == 1 else "have"
+        yield f"note: {whose}{', '.join(keys)} {verb} no effect {why}"
 
 
 def _says_the_query(idle: Idle, is_query: bool) -> bool:

@@ -56,32 +56,34 @@ def environment_of(project: Project, name: str | None) -> Environment:
 
     A project without environments has none, which is no error unless one is named.
     """
-    found = environments_in(project)
-    if name is None and not found:
+    environments = environments_in(project)
+    if name is None and not environments:
         return _environment(project, None, {})
     if name is None:
-        if len(found) > 1:
+        if len(environments) > 1:
             raise UsageError(
-                f"{project.config_file} has {len(found)} environments: choose one with -e "
-                f"({', '.join(found)})"
+                f"{project.config_file} has {len(environments)} environments: choose one with -e "
+                f"({', '.join(environments)})"
             )
-        name = next(iter(found))
-    if name not in found:
-        hint = choices("environments", name, found)
+        name = next(iter(environments))
+    if name not in environments:
+        hint = choices("environments", name, environments)
         raise UsageError(f"{project.config_file} has no environment {name!r}; {hint}")
-    return _environment(project, name, found[name])
+    return _environment(project, name, environments[name])
 
 
 def environments_in(project: Project) -> dict[str, Mapping[str, Any]]:
     """name -> what config.json says, for each environment."""
-    found = project.config.get(ENVIRONMENTS) or {}
-    if not isinstance(found, dict) or not all(isinstance(each, dict) for each in found.values()):
+    environments = project.config.get(ENVIRONMENTS) or {}
+    if not isinstance(environments, dict) or not all(
+        isinstance(each, dict) for each in environments.values()
+    ):
         raise UsageError(f"{project.config_file}: {ENVIRONMENTS} must map names to objects")
-    return found
+    return environments
 
 
-def _environment(project: Project, name: str | None, found: Mapping[str, Any]) -> Environment:
-    config = dict(found)
+def _environment(project: Project, name: str | None, keys: Mapping[str, Any]) -> Environment:
+    config = dict(keys)
     nimbus = os.environ.get(NIMBUS_VARIABLE) or config.get("nimbus") or ""
     if nimbus:
         config["nimbus"] = nimbus
@@ -109,9 +111,9 @@ def _options(project: Project, config: Mapping[str, Any]) -> dict[str, Any]:
     logging = {**old, **_said(new)}
     if isinstance(logging.get(LOG_KEYS["level"]), str):
         logging[LOG_KEYS["level"]] = logging[LOG_KEYS["level"]].lower()
-    found = {**options, **_said(logging)}
+    all_options = {**options, **_said(logging)}
     _check_serializer(project, config)
-    return found
+    return all_options
 
 
 def _said(values: Mapping[str, Any]) -> dict[str, Any]:

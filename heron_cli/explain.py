@@ -92,8 +92,8 @@ class Settling:
         return self._file
 
     def _idle(self) -> dict[tuple[str, str], str]:
-        found = idle_keys(self.topology, self.is_query)
-        return {(each.owner, each.key): each.why for each in found}
+        without_effect = idle_keys(self.topology, self.is_query)
+        return {(each.owner, each.key): each.why for each in without_effect}
 
 
 def show_config(settling: Settling, form: str) -> None:
@@ -108,21 +108,21 @@ def show_config(settling: Settling, form: str) -> None:
     click.echo(f"topology {settling.topology.name}")
     click.echo("\n".join(_table(whole)))
     for component in settling.topology.components:
-        found = parts[component.name]
+        own = parts[component.name]
         click.echo(f"\n{component.label}, instances: {component.parallelism}")
         rest = "  all as the topology says"
-        click.echo("\n".join(_table(found)) if found else rest)
+        click.echo("\n".join(_table(own)) if own else rest)
 
 
 def _as_json(settings: list[Setting]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    shown: dict[str, Any] = {}
     for each in settings:
         data = asdict(each)
         data["value"] = _shown(each.key, each.value)
         data["from"] = data.pop("origin")
         key = data.pop("key")
-        found[key] = {name: value for name, value in data.items() if name != "no_effect" or value}
-    return found
+        shown[key] = {name: value for name, value in data.items() if name != "no_effect" or value}
+    return shown
 
 
 def _table(settings: list[Setting]) -> Iterator[str]:

@@ -136,10 +136,10 @@ class ForegroundRun:
             self._show_lines(LOOK_SECS)
             if self.clock.secs < self._ask_at and not self._has_just_ended():
                 continue
-            found = self.client.try_stats(wait_secs=STATS_WAIT_SECS)
-            if found is not None:
-                self.stats = found
-                self.screen.show(found, self.clock.secs)
+            stats = self.client.try_stats(wait_secs=STATS_WAIT_SECS)
+            if stats is not None:
+                self.stats = stats
+                self.screen.show(stats, self.clock.secs)
                 self._ask_at = self.clock.secs + fresh_secs
 
     def _has_just_ended(self) -> bool:

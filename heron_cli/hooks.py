@@ -63,15 +63,15 @@ def bound_names(path: str) -> set[str]:
         return set()
     except (SyntaxError, ValueError):
         return {PRE_SUBMIT, POST_SUBMIT}
-    found: set[str] = set()
+    names: set[str] = set()
     for each in ast.walk(tree):
         if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef):
-            found.add(each.name)
+            names.add(each.name)
         elif isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store):
-            found.add(each.id)
+            names.add(each.id)
         elif isinstance(each, ast.ImportFrom | ast.Import):
-            found.update(alias.asname or alias.name for alias in each.names)
-    return found
+            names.update(alias.asname or alias.name for alias in each.names)
+    return names
 
 
 def _in_child(work: Callable[[], Mapping[str, Any]]) -> Mapping[str, Any]:
@@ -94,8 +94,8 @@ def _in_child(work: Callable[[], Mapping[str, Any]]) -> Mapping[str, Any]:
     os.waitpid(child.pid, 0)
     if not data:
         return {"error": "the process that ran the project's hooks ended without a word"}
-    found: Mapping[str, Any] = json.loads(data)
-    return found
+    answer: Mapping[str, Any] = json.loads(data)
+    return answer
 
 
 def _run(

@@ -36,10 +36,10 @@ def overview(
 
 
 def _grouped(letters: Sequence[Letter]) -> dict[tuple[str, str], list[Letter]]:
-    found: dict[tuple[str, str], list[Letter]] = {}
+    groups: dict[tuple[str, str], list[Letter]] = {}
     for each in letters:
-        found.setdefault((each["component"], kind_of(each)), []).append(each)
-    return dict(sorted(found.items(), key=lambda each: -len(each[1])))
+        groups.setdefault((each["component"], kind_of(each)), []).append(each)
+    return dict(sorted(groups.items(), key=lambda each: -len(each[1])))
 
 
 def kind_of(letter: Letter) -> str:

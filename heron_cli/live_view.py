@@ -65,9 +65,9 @@ class NewEvents:
 
     def of(self, stats: TopologyStats) -> list[TopologyEvent]:
         """Those that are newer than all that this has returned."""
-        found = [each for each in stats.events if each.at > self._seen]
-        self._seen = max([self._seen, *(each.at for each in found)])
-        return found
+        events = [each for each in stats.events if each.at > self._seen]
+        self._seen = max([self._seen, *(each.at for each in events)])
+        return events
 
 
 class PlainScreen:

@@ -34,11 +34,11 @@ class Loading:
         os.waitpid(self.pid, 0)
         if not data:
             raise TopologyError(f"{self.file}: the process that imported it ended without a word")
-        found = json.loads(data)
-        if "error" in found:
-            kind = UsageError if found["usage"] else TopologyError
-            raise kind(found["error"])
-        return topology_from_json(found)
+        answer = json.loads(data)
+        if "error" in answer:
+            kind = UsageError if answer["usage"] else TopologyError
+            raise kind(answer["error"])
+        return topology_from_json(answer)
 
 
 def load_in_child(request: LoadRequest | str, name: str | None = None) -> Loading:

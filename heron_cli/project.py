@@ -59,13 +59,13 @@ class Project:
             files = sorted(os.listdir(self.topology_folder))
         except OSError:
             return {}
-        found: dict[str, str] = {}
+        by_name: dict[str, str] = {}
         for ending in ENDINGS:
             for file in files:
                 name = file.removesuffix(ending)
                 if name != file and not name.startswith(("_", ".")):
-                    found.setdefault(name, os.path.join(self.topology_folder, file))
-        return dict(sorted(found.items()))
+                    by_name.setdefault(name, os.path.join(self.topology_folder, file))
+        return dict(sorted(by_name.items()))
 
     def topology_file(self, name: str | None) -> tuple[str, str]:
         """(name, path) of the topology called `name`, or of the only one; else UsageError."""
@@ -134,11 +134,11 @@ def required(project: Project | None, what: str) -> Project:
     """The project; UsageError saying that `what` needs one."""
     if project is None:
         path = os.path.join(os.getcwd(), CONFIG_FILE)
-        found = f"{path} has none of the keys of one ({', '.join(MARKS)})"
+        lack = f"{path} has none of the keys of one ({', '.join(MARKS)})"
         if not os.path.exists(path):
-            found = f"there is no {CONFIG_FILE} of one in {os.getcwd()}"
+            lack = f"there is no {CONFIG_FILE} of one in {os.getcwd()}"
         raise UsageError(
-            f"{what} needs a project, and {found}: "
+            f"{what} needs a project, and {lack}: "
             "go there, or make one with `heronpy quickstart NAME`"
         )
     return project

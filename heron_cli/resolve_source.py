@@ -126,10 +126,10 @@ def _properties_in(path: str) -> dict[str, str]:
 
 def parse_properties(lines: Iterable[str]) -> dict[str, str]:
     """A Java properties file: `name = value` or `name: value`; # and ! begin a comment."""
-    found: dict[str, str] = {}
+    properties: dict[str, str] = {}
     for line in map(str.strip, lines):
         if not line or line[0] in "#!":
             continue
         at = min((line.find(each) for each in "=:" if each in line), default=len(line))
-        found[line[:at].strip()] = line[at + 1 :].strip()
-    return found
+        properties[line[:at].strip()] = line[at + 1 :].strip()
+    return properties

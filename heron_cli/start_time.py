@@ -22,10 +22,10 @@ def start_time(word: str, now: datetime) -> float:
 
 
 def _after(word: str, now: datetime) -> datetime:
-    found = _DELAY.fullmatch(word)
-    if found is None:
+    match = _DELAY.fullmatch(word)
+    if match is None:
         raise _nonsense(word)
-    days, hours, minutes, seconds = (int(each or 0) for each in found.groups())
+    days, hours, minutes, seconds = (int(each or 0) for each in match.groups())
     try:
         return now + timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds)
     except OverflowError:

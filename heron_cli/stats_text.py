@@ -86,13 +86,13 @@ def stuck_lines(stats: TopologyStats) -> list[str]:
 
 def hot_key_lines(stats: TopologyStats) -> list[str]:
     """Keys that are a large share of a component's input, one line for each such component."""
-    found = (
+    shares = (
         (name, [each for each in component.hot_keys if each.share >= HOT_SHARE])
         for name, component in stats.components.items()
     )
     return [
         f"frequent keys of {name}: {', '.join(f'{each.key} {each.share:.0%}' for each in keys)}"
-        for name, keys in found
+        for name, keys in shares
         if keys
     ]
 

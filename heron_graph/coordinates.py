@@ -91,9 +91,11 @@ def _tops(layers: Layers, sizes: Mapping[str, tuple[float, float]]) -> dict[str,
         )
         for column in order:
             wanted = {
-                name: sum(middles[each] for each in found) / len(found) if found else middles[name]
+                name: sum(middles[each] for each in around) / len(around)
+                if around
+                else middles[name]
                 for name in column
-                for found in [neighbours[name]]
+                for around in [neighbours[name]]
             }
             middles.update(_apart(column, wanted, heights))
     tops = {name: middle - heights[name] / 2 for name, middle in middles.items()}
@@ -105,10 +107,10 @@ def _apart(
     column: tuple[str, ...], wanted: Mapping[str, float], heights: Mapping[str, float]
 ) -> dict[str, float]:
     """Middles in the column's order without overlaps, on average where they are wanted."""
-    found: dict[str, float] = {}
+    tops: dict[str, float] = {}
     edge = float("-inf")
     for name in column:
-        found[name] = max(wanted[name], edge + heights[name] / 2)
-        edge = found[name] + heights[name] / 2 + BETWEEN_BOXES
-    shift = sum(wanted[name] - found[name] for name in column) / max(1, len(column))
-    return {name: middle + shift for name, middle in found.items()}
+        tops[name] = max(wanted[name], edge + heights[name] / 2)
+        edge = tops[name] + heights[name] / 2 + BETWEEN_BOXES
+    shift = sum(wanted[name] - tops[name] for name in column) / max(1, len(column))
+    return {name: middle + shift for name, middle in tops.items()}

@@ -28,15 +28,15 @@ def placed_labels(
     """A label for each arrow, in their order."""
     points = [each for arrow, _ in arrows.values() for each in sampled(arrow.segments, STEPS)]
     taken = list(boxes)
-    found: list[LabelShape] = []
+    labels: list[LabelShape] = []
     for pair, (_, segment) in arrows.items():
         label, _ = min(
             _candidates(segment, texts[pair]),
             key=lambda candidate: _cost(candidate[0], points, taken) + candidate[1],
         )
-        found.append(label)
+        labels.append(label)
         taken.append(_rectangle(label))
-    return found
+    return labels
 
 
 def _candidates(segment: Segment, lines: tuple[str, ...]) -> list[tuple[LabelShape, float]]:

@@ -67,8 +67,8 @@ class _Ports:
         for pair in layers.backward:  # they come from below and go there
             for side in (0, 1):
                 ends.setdefault((pair[side], side), []).append((float("inf"), pair))
-        for (name, side), found in ends.items():
-            self._spread(name, side, [pair for _, pair in sorted(found)])
+        for (name, side), own_ends in ends.items():
+            self._spread(name, side, [pair for _, pair in sorted(own_ends)])
 
     def _middle(self, name: str) -> float:
         _, y, _, height = self._rectangles[name]

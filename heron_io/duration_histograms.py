@@ -41,9 +41,9 @@ def durations(name: str, rows: Rows, native: bool) -> HistogramMetricFamily:
             continue
         total_secs = (latency.mean_ms or 0.0) / 1000 * number
         if native:
-            found = native_histogram(latency.buckets, total_secs)
+            histogram = native_histogram(latency.buckets, total_secs)
             named = dict(zip(LABELS, labels, strict=True))
-            family.add_sample(name, named, 0.0, native_histogram=found)
+            family.add_sample(name, named, 0.0, native_histogram=histogram)
         else:
             family.add_metric(labels, list(_classic(latency.buckets)), total_secs)
     return family

@@ -43,5 +43,5 @@ def hidden_by_library(module: str) -> str | None:
     if top not in sys.stdlib_module_names:
         return None
     folders = [each for each in users_path() if _INSTALLED not in each]
-    found = (os.path.join(path, name) for path in folders for name in (f"{top}.py", top))
-    return next(filter(os.path.exists, found), None)
+    files = (os.path.join(path, name) for path in folders for name in (f"{top}.py", top))
+    return next(filter(os.path.exists, files), None)

@@ -125,7 +125,7 @@ class JsonLines(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """One object, with the traceback if there is one."""
-        found: dict[str, Any] = {
+        fields: dict[str, Any] = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname,
             **self._labels,
@@ -135,12 +135,12 @@ class JsonLines(logging.Formatter):
         }
         for name, value in vars(record).items():
             if name not in STANDARD_FIELDS:
-                found[f"extra.{name}" if name in found else name] = value
+                fields[f"extra.{name}" if name in fields else name] = value
         if record.exc_info:
-            found["traceback"] = self.formatException(record.exc_info)
+            fields["traceback"] = self.formatException(record.exc_info)
         if record.stack_info:
-            found["stack"] = self.formatStack(record.stack_info)
-        return json.dumps(found, ensure_ascii=False, default=repr)
+            fields["stack"] = self.formatStack(record.stack_info)
+        return json.dumps(fields, ensure_ascii=False, default=repr)
 
 
 def log_to(

@@ -92,14 +92,14 @@ class MasterClient:
 
     def _connected(self) -> "zmq.Socket[bytes] | None":
         if self._socket is None:
-            found = self._store.get(master_path(self._name))
-            if found is None:
+            location = self._store.get(master_path(self._name))
+            if location is None:
                 return None
-            self._check_engine(found)
+            self._check_engine(location)
             keys = self._store.get(keys_path(self._name))
             if keys is None:
                 return None
-            self._socket = connect_dealer(self._context, found["address"], 0, Keys.stored(keys))
+            self._socket = connect_dealer(self._context, location["address"], 0, Keys.stored(keys))
         return self._socket
 
     def _check_engine(self, master: dict[str, Any]) -> None:

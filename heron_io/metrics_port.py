@@ -153,10 +153,10 @@ class _Handler(BaseHTTPRequestHandler):
             self._send(HTTPStatus.MISDIRECTED_REQUEST, b"use 127.0.0.1 or localhost\n")
         elif self.path.partition("?")[0] != "/metrics":
             self._send(HTTPStatus.NOT_FOUND, b"metrics are at /metrics\n")
-        elif (found := self.server.metrics.scrape(self.headers.get("accept", ""))) is None:
+        elif (answer := self.server.metrics.scrape(self.headers.get("accept", ""))) is None:
             self._send(HTTPStatus.SERVICE_UNAVAILABLE, b"the topology master is busy\n")
         else:
-            self._send(HTTPStatus.OK, *found)
+            self._send(HTTPStatus.OK, *answer)
 
     def _send(self, status: HTTPStatus, body: bytes, content_type: str = "text/plain") -> None:
         self.send_response_only(status)

@@ -137,9 +137,9 @@ def _components(topologies: Topologies) -> Iterator[Metric]:
             for name, family in counters.items():
                 family.add_metric((each.name, component), getattr(stats, name))
             for kind in DISTRIBUTIONS:
-                found = getattr(stats.latency, kind)
+                distribution = getattr(stats.latency, kind)
                 for quantile, key in QUANTILES:
-                    value = getattr(found, key)
+                    value = getattr(distribution, key)
                     if value is not None:
                         labels = (each.name, component, kind, quantile)
                         latency.add_metric(labels, value / 1000)
@@ -183,10 +183,10 @@ def _checkpoints(topologies: Topologies) -> Iterator[Metric]:
         f"{PREFIX}checkpoint_failures", "Since this topology master serves.", labels=("topology",)
     )
     for each in topologies:
-        found = each.stats.checkpoints if each.stats is not None else None
-        if found is not None:
-            failed.add_metric((each.name,), found.failed)
-            for family, value in ((age, found.age_secs), (size, found.size_bytes)):
+        checkpoints = each.stats.checkpoints if each.stats is not None else None
+        if checkpoints is not None:
+            failed.add_metric((each.name,), checkpoints.failed)
+            for family, value in ((age, checkpoints.age_secs), (size, checkpoints.size_bytes)):
                 if value is not None:
                     family.add_metric((each.name,), value)
     yield from (age, size, failed)
@@ -205,10 +205,10 @@ def _network(topologies: Topologies) -> Iterator[Metric]:
     }
     for each in topologies:
         managers = each.stats.stream_managers if each.stats is not None else {}
-        peers = sum(len(found.peer_bytes_out) for found in managers.values())
-        for container, found in managers.items() if peers <= PEERS_MAX else ():
+        peers = sum(len(manager.peer_bytes_out) for manager in managers.values())
+        for container, manager in managers.items() if peers <= PEERS_MAX else ():
             for field, family in families.items():
-                for peer, number in getattr(found, field).items():
+                for peer, number in getattr(manager, field).items():
                     family.add_metric((each.name, str(container), str(peer)), number)
     yield from families.values()
 
@@ -248,8 +248,8 @@ def _user_metrics(topologies: Topologies) -> Metric:
         numbers = [
             ((each.name, component, name, key), value)
             for component, stats in _components_of(each)
-            for name, found in sorted(stats.user.items())
-            for key, value in _numbers(found)
+            for name, values in sorted(stats.user.items())
+            for key, value in _numbers(values)
         ]
         for labels, value in numbers[:USER_METRICS_MAX]:
             family.add_metric(labels, value)

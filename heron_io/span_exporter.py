@@ -70,8 +70,8 @@ def open_exporter(topology: str, endpoint: str | None) -> Export:
     )
 
     def export(spans: Sequence[ExportedSpan]) -> bool:
-        made: list[ReadableSpan] = [_readable(each, resource) for each in spans]
-        return exporter.export(made) is SpanExportResult.SUCCESS
+        readable: list[ReadableSpan] = [_readable(each, resource) for each in spans]
+        return exporter.export(readable) is SpanExportResult.SUCCESS
 
     return export
 

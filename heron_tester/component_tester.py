@@ -266,18 +266,18 @@ class ComponentTester:
     def _input(self, component: str | None, stream: str | None) -> tuple[str, str]:
         self._only(False, "process")
         inputs = self._engine.topology.by_name[self._name].inputs
-        found = [
+        candidates = [
             (each.component, each.stream)
             for each in inputs
             if component in (None, each.component) and stream in (None, each.stream)
         ]
-        if not found:
+        if not candidates:
             names = [f"{each.component}:{each.stream}" for each in inputs]
             wrong = f"{component or inputs[0].component}:{stream or DEFAULT_STREAM}"
             raise UsageError(
                 f"{self._name} does not read {wrong}; {choices('inputs', wrong, names)}"
             )
-        return found[0]
+        return candidates[0]
 
 
 def _nothing(acked: bool) -> None:
@@ -349,7 +349,7 @@ def _declared(outputs: Iterable[Any]) -> list[StreamSpec]:
         fields[name] = fields.get(name, ()) + ((each,) if plain else tuple(each.fields))
         types[name] = types.get(name, ()) + getattr(each, "types", ())
         direct[name] = direct.get(name, False) or (not plain and bool(each.direct))
-    return [StreamSpec(name, found, direct[name], types[name]) for name, found in fields.items()]
+    return [StreamSpec(name, names, direct[name], types[name]) for name, names in fields.items()]
 
 
 def _topology(

@@ -100,10 +100,10 @@ class _Trial:
 
     def _compare(self, run: Run, first: int) -> None:
         expected = Counter([*self._expected, *range(first, run.covered)])
-        found = Counter(self._written())
-        if found == expected:
+        written = Counter(self._written())
+        if written == expected:
             return
-        missing, more = expected - found, found - expected
+        missing, more = expected - written, written - expected
         twice = [number for number in more if number in expected]
         early = [number for number in more if number not in expected]
         kinds = {"missing": list(missing), "more than once": twice, "seen too early": early}

@@ -139,7 +139,7 @@ class TopologyTester:
         Without `calls`, until each spout is finished or emits nothing. A spout with
         topology.max.spout.pending tuples under way is not called.
         """
-        engine, made = self._engine, 0
+        engine, total = self._engine, 0
         names = [each.name for each in engine.topology.components if each.is_spout]
         if component is not None:
             engine.check(component)
@@ -150,14 +150,14 @@ class TopologyTester:
             rounds = 0
             while calls is None or rounds < calls:
                 rounds, before = rounds + 1, len(engine.journal.emitted)
-                found = engine.cluster.call_spouts(names)
+                calls_made = engine.cluster.call_spouts(names)
                 # A tuple of a stream that nobody reads is emitted, too.
-                emitted = any(found) or len(engine.journal.emitted) > before
-                made += len(found)
+                emitted = any(calls_made) or len(engine.journal.emitted) > before
+                total += len(calls_made)
                 engine.cluster.settle()
-                if not found or (calls is None and not emitted):
+                if not calls_made or (calls is None and not emitted):
                     break
-        return made
+        return total
 
     def advance(self, secs: float) -> None:
         """Let virtual time pass: ticks, windows, timers and message timeouts come in order."""
@@ -243,8 +243,8 @@ class TopologyTester:
     ) -> list[Emitted]:
         """What a component emitted, in order, on any stream and of any task unless named."""
         self._engine.check(component)
-        found = records_of(self._engine.journal.emitted, component, task)
-        return [each for each in found if stream in (None, each.stream)]
+        records = records_of(self._engine.journal.emitted, component, task)
+        return [each for each in records if stream in (None, each.stream)]
 
     def values(
         self, component: str, stream: str | None = None, task: int | None = None
@@ -257,8 +257,8 @@ class TopologyTester:
     ) -> list[Received]:
         """What a bolt's process was called with, in order."""
         self._engine.check(component)
-        found = records_of(self._engine.journal.received, component, task)
-        return [each for each in found if source in (None, each.source)]
+        records = records_of(self._engine.journal.received, component, task)
+        return [each for each in records if source in (None, each.source)]
 
     def acked(self, component: str, task: int | None = None) -> list[Any]:
         """The tuple ids of a spout that are fully processed; of a bolt the tuples it acked."""
@@ -270,8 +270,8 @@ class TopologyTester:
 
     def _settled(self, component: str, task: int | None, acked: bool) -> list[Any]:
         self._engine.check(component)
-        found = records_of(self._engine.journal.settled, component, task)
-        return [each.what for each in found if each.acked is acked]
+        records = records_of(self._engine.journal.settled, component, task)
+        return [each.what for each in records if each.acked is acked]
 
     def errors(self, component: str, task: int | None = None) -> list[Problem]:
         """What a component raised, and what it logged as an error; looking at it makes it known."""

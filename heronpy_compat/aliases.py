@@ -63,14 +63,14 @@ class Aliases:
             raise ModuleNotFoundError(f"No module named {fullname!r}", name=fullname)
         name = f"{TARGETS[top]}.{rest}" if rest else TARGETS[top]
         try:
-            found = find_spec(name)
+            spec = find_spec(name)
         except ModuleNotFoundError:
             return None
-        if found is None:
+        if spec is None:
             return None
         if not rest:
             _answer_first(top)
-        package = found.submodule_search_locations is not None
+        package = spec.submodule_search_locations is not None
         return ModuleSpec(fullname, _Alias(name), is_package=package)  # type: ignore[arg-type]
 
 

@@ -15,8 +15,8 @@ def own_address(store_url: str, peers: Iterable[tuple[str, int]] = ()) -> str:
     for host, port in (*peers, *_servers(store_url)):
         with suppress(OSError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
             sock.connect((host.strip("[]"), port))
-            found: str = sock.getsockname()[0]
-            return found
+            address: str = sock.getsockname()[0]
+            return address
     return socket.gethostbyname(socket.gethostname())
 
 

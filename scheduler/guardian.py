@@ -98,9 +98,9 @@ def _tell(guarded: Guarded) -> int:
     try:
         with open_store(guarded.submission.store_url) as store:
             path = scheduler_path(guarded.submission.topology.name)
-            found = store.get(path)
-            if isinstance(found, dict) and is_of(guarded.node, found):
-                store.put(path, {**found, GUARDIAN: node})
+            stored = store.get(path)
+            if isinstance(stored, dict) and is_of(guarded.node, stored):
+                store.put(path, {**stored, GUARDIAN: node})
                 code = 0
     except HeronError:
         pass

@@ -139,8 +139,8 @@ class OperationRunner:
             for number, request in self._requests.all(without=set(self._over)).items():
                 if request.is_over:
                     self._over.append(number)
-                elif request.kind is Kind.CANCEL and (found := self._cancellable()):
-                    self._cancel(number, request, found)
+                elif request.kind is Kind.CANCEL and (cancellable := self._cancellable()):
+                    self._cancel(number, request, cancellable)
                 elif self._may_go_on(request, busy):
                     self._advance(number, request)
             while len(self._over) > HISTORY_MAX:
@@ -178,11 +178,13 @@ class OperationRunner:
         requests = self._requests.all(without=set(self._over))
         return {number: each for number, each in requests.items() if each.waits}
 
-    def _cancel(self, number: int, request: Operation, found: Mapping[int, Operation]) -> None:
-        for other, each in found.items():
+    def _cancel(
+        self, number: int, request: Operation, cancellable: Mapping[int, Operation]
+    ) -> None:
+        for other, each in cancellable.items():
             # One that is PENDING may have been asked in this moment.
             self._finish(other, each.failed(f"cancelled by {request.requester}"))
-        kinds = [str(each.kind) for each in found.values()]
+        kinds = [str(each.kind) for each in cancellable.values()]
         self._finish(number, request.running().done({"cancelled": kinds}))
 
     def _begin(self, number: int, request: Operation) -> Operation:

@@ -161,16 +161,16 @@ class OperationSteps(Struct, frozen=True):
         number = int((yield from self._answer(Kind.CHECKPOINT, asked))["number"])
         while True:
             answer = yield from self._answer("stats")
-            found = TopologyStats.from_json(answer).checkpoints
-            if found is None:
+            checkpoints = TopologyStats.from_json(answer).checkpoints
+            if checkpoints is None:
                 raise HeronError(f"{self.name} takes no checkpoints")
-            if found.completed >= number:
-                size, secs = found.size_bytes, found.secs
-                done = {"number": found.completed, "size_bytes": size, "secs": secs}
-                return {**done, "alignment_ms": dict(found.alignment_ms)}
-            if found.latest >= number and found.failure:
-                raise HeronError(f"checkpoint {number} failed: {found.failure}")
-            yield Progress(f"waiting for {', '.join(found.waiting_for) or 'its beginning'}")
+            if checkpoints.completed >= number:
+                size, secs = checkpoints.size_bytes, checkpoints.secs
+                done = {"number": checkpoints.completed, "size_bytes": size, "secs": secs}
+                return {**done, "alignment_ms": dict(checkpoints.alignment_ms)}
+            if checkpoints.latest >= number and checkpoints.failure:
+                raise HeronError(f"checkpoint {number} failed: {checkpoints.failure}")
+            yield Progress(f"waiting for {', '.join(checkpoints.waiting_for) or 'its beginning'}")
 
     def savepoint(self, url: str, is_begun: bool = False) -> Steps:
         """Have a checkpoint taken and copied into a folder; HeronError if that cannot be, and then

@@ -154,11 +154,11 @@ def last_numbers_of(home: Home, name: str) -> LastNumbers | None:
     """The last numbers of a topology's last run; None if its master did not end in order."""
     try:
         with open(os.path.join(home.logs(name), LAST_NUMBERS_FILE), encoding="utf-8") as file:
-            found = json.load(file)
-        stats = TopologyStats.from_json(found["stats"])
+            numbers = json.load(file)
+        stats = TopologyStats.from_json(numbers["stats"])
         instances = {
             component: tuple(from_json(InstanceStats, each, "an instance") for each in rows)
-            for component, rows in found["instances"].items()
+            for component, rows in numbers["instances"].items()
         }
     except (OSError, ValueError, KeyError, TypeError, AttributeError, ProtocolError):
         return None

@@ -94,16 +94,16 @@ class OwnNodes:
         """The node may say more than at first: a back end's driver adds to it. One that is no
         scheduler's is as good as none."""
         path = scheduler_path(self.announced.name)
-        found = self.store.get(path)
-        if found is None:
+        stored = self.store.get(path)
+        if stored is None:
             return
-        if not isinstance(found, dict) or not found.keys() >= set(IDENTITY):
+        if not isinstance(stored, dict) or not stored.keys() >= set(IDENTITY):
             log.warning("%s was not a scheduler's node: it is written again", path)
             self.store.put(path, self._kept.value(path))
             return
-        if not is_of(self.announced.scheduler, found):
+        if not is_of(self.announced.scheduler, stored):
             raise self._taken()
-        self._kept.keep(path, found)
+        self._kept.keep(path, stored)
 
     def _check_topology(self) -> None:
         """One of the same name that is just being registered has no scheduler's node yet."""

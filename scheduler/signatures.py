@@ -117,13 +117,13 @@ class Trust(Struct):
         savepoint of the user's own."""
         path = f"{folder.path}/{SIGNATURE}"
         try:
-            found = folder.access.read(path)
+            signature = folder.access.read(path)
         except FileNotFoundError:
             return False
         except Exception as error:
             raise wrong(f"{path} cannot be read", error) from error
         signatures = (_signature(key, description, self.digests) for key in self._keys(description))
-        return any(hmac.compare_digest(found, each.encode()) for each in signatures)
+        return any(hmac.compare_digest(signature, each.encode()) for each in signatures)
 
     def _keys(self, description: Mapping[str, Any]) -> tuple[bytes, ...]:
         """With one of which a savepoint of the user's is signed: that of its topology, or as

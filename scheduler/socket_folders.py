@@ -50,11 +50,11 @@ def is_sockets_folder(path: str) -> bool:
     if _NAME.fullmatch(name) is None or parent not in _parents():
         return False
     try:
-        found = os.lstat(path)
+        status = os.lstat(path)
     except OSError:
         return False
-    private = stat.S_IMODE(found.st_mode) == PRIVATE_MODE
-    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and private
+    private = stat.S_IMODE(status.st_mode) == PRIVATE_MODE
+    return stat.S_ISDIR(status.st_mode) and status.st_uid == os.getuid() and private
 
 
 def sockets_in(folder: str) -> str:

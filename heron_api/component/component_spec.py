@@ -111,7 +111,7 @@ class HeronComponentSpec:
                 f"{self._label}: inputs must be a dict of component to grouping or a list of"
                 f" components, not {self.inputs!r}"
             )
-        found: dict[GlobalStreamId, Any] = {}
+        groupings: dict[GlobalStreamId, Any] = {}
         for source, grouping in pairs:
             stream = self._input_stream(source)
             if not Grouping.is_grouping_sane(grouping):
@@ -119,10 +119,10 @@ class HeronComponentSpec:
                     f"{self._label}: grouping of input {stream} must be {_GROUPINGS},"
                     f" not {grouping!r}"
                 )
-            if stream in found:
+            if stream in groupings:
                 raise WrongArgumentError(f"{self._label}: input {stream} is given twice")
-            found[stream] = grouping
-        return found
+            groupings[stream] = grouping
+        return groupings
 
     def _input_stream(self, source: Any) -> "GlobalStreamId":
         if isinstance(source, GlobalStreamId):

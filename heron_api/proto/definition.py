@@ -76,13 +76,13 @@ def _output(component: str, stream: StreamSpec) -> messages.OutputStream:
 
 def _input(each: InputSpec) -> messages.InputStream:
     grouping = each.grouping
-    found = messages.InputStream(
+    message = messages.InputStream(
         messages.StreamId(each.stream, each.component),
         messages.Grouping.Value(grouping.kind.of_heron),
     )
     if grouping.fields:
-        found.grouping_fields = _schema(grouping.fields)
+        message.grouping_fields = _schema(grouping.fields)
     if grouping.custom is not None:
-        found.custom_grouping_object = grouping.custom
-        found.type = messages.CustomGroupingObjectType.Value("PYTHON_OBJECT")
-    return found
+        message.custom_grouping_object = grouping.custom
+        message.type = messages.CustomGroupingObjectType.Value("PYTHON_OBJECT")
+    return message

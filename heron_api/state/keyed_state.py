@@ -91,11 +91,11 @@ def reducing_state(
 
 def declared_states(cls: type) -> dict[str, DeclaredState[Any]]:
     """The states that a class and its bases declare, by the names of the attributes."""
-    found: dict[str, DeclaredState[Any]] = {}
+    states: dict[str, DeclaredState[Any]] = {}
     for base in reversed(cls.__mro__):
         for name, each in vars(base).items():
             if isinstance(each, DeclaredState):
-                found[name] = each
+                states[name] = each
             else:
-                found.pop(name, None)
-    return found
+                states.pop(name, None)
+    return states

@@ -46,16 +46,16 @@ def migrate(user: Any, state: Any, component: str, is_restored: bool) -> None:
     wanted, backend = getattr(type(user), "state_version", 0), state.named.backend
     if type(wanted) is not int or wanted < 0:
         raise ComponentError(f"{component}: state_version is {wanted!r}: use a whole number from 0")
-    found = _saved_version(state) if is_restored else wanted
-    if found != wanted:
+    saved_version = _saved_version(state) if is_restored else wanted
+    if saved_version != wanted:
         hook = getattr(user, "migrate", None)
         if not callable(hook):
             raise ComponentError(
-                f"{component}: its state was saved by state_version {found} of its class, and"
-                f" version {wanted} has no migrate(old): add it, or keep the version"
+                f"{component}: its state was saved by state_version {saved_version} of its class, "
+                f"and version {wanted} has no migrate(old): add it, or keep the version"
             )
-        hook(OldState(state.named.as_saved(), found))
-    if wanted or found:
+        hook(OldState(state.named.as_saved(), saved_version))
+    if wanted or saved_version:
         backend.table(_VERSION).put(_KEY, wanted)
 
 

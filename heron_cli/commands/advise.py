@@ -53,12 +53,12 @@ def advise_command(target: Target, seconds: float, as_json: bool) -> None:
     """
     name = target.name_or_only()
     with target.running(name) as topology:
-        found = _assessed(topology, seconds)
+        assessments = _assessed(topology, seconds)
     if as_json:
-        click.echo(json.dumps({"topology": name, "components": to_json(found)}, indent=1))
+        click.echo(json.dumps({"topology": name, "components": to_json(assessments)}, indent=1))
         return
-    click.echo(advice_table(found, stdout_width()))
-    click.echo(summary(name, found))
+    click.echo(advice_table(assessments, stdout_width()))
+    click.echo(summary(name, assessments))
 
 
 def _assessed(topology: RunningTopology, seconds: float) -> tuple[Assessment, ...]:
@@ -91,7 +91,7 @@ def _looked(
         time.sleep(LOOK_SECS)
 
 
-def advice_table(found: Sequence[Assessment], width: int | None = None) -> str:
+def advice_table(assessments: Sequence[Assessment], width: int | None = None) -> str:
     """A row for each bolt."""
     rows = [
         (
@@ -103,15 +103,15 @@ def advice_table(found: Sequence[Assessment], width: int | None = None) -> str:
             "" if each.rate is None else short(each.rate),
             each.because,
         )
-        for each in found
+        for each in assessments
     ]
     headings = ("bolt", "instances", "advised", "busy", "input/s", "one does/s", "because")
     return plain_table(headings, rows, width)
 
 
-def summary(name: str, found: Sequence[Assessment]) -> str:
+def summary(name: str, assessments: Sequence[Assessment]) -> str:
     """What to do."""
-    changes = [each for each in found if each.wanted != each.instances]
+    changes = [each for each in assessments if each.wanted != each.instances]
     if not changes:
         return "nothing is to be changed"
     words = (f"--component-parallelism {each.component}:{each.wanted}" for each in changes)

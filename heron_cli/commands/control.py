@@ -148,10 +148,10 @@ def _end_unknown(target: Target, name: str, savepoint: str | None) -> bool:
         from heron_engine.scheduler.clusters.backends import backend_of
 
         backend = backend_of(cluster)
-        found = backend.known(name) if isinstance(backend, SelfRunning) else ""
-        if not found or not isinstance(backend, SelfRunning):
+        job = backend.known(name) if isinstance(backend, SelfRunning) else ""
+        if not job or not isinstance(backend, SelfRunning):
             return False
-        lost = f"the state store has lost {name}, and {cluster.name} runs {found}"
+        lost = f"the state store has lost {name}, and {cluster.name} runs {job}"
         if savepoint is not None:
             raise HeronError(f"{lost}: there is no savepoint without the state store's entry")
         click.echo(f"{lost}, which is ended without a drain", err=True)

@@ -78,20 +78,20 @@ def dead_letters_command(
     name = target.name() if folder is None or replay else ""
     origin = (FileTarget(folder), {}) if folder is not None else location_of(target, name)
     letters, replayed = letters_in(*origin)
-    found = [each for each in letters if component in (None, each["component"])]
-    chosen = [_with_id(found, each) for each in ids]
+    wanted = [each for each in letters if component in (None, each["component"])]
+    chosen = [_with_id(wanted, each) for each in ids]
     if replay:
         sent = frozenset[str]() if again else replayed
-        _replay(target, name, origin, chosen or found, sent)
+        _replay(target, name, origin, chosen or wanted, sent)
     elif as_json:
-        for each in chosen or found:
+        for each in chosen or wanted:
             marked = {**each, "replayed": each["id"] in replayed}
             click.echo(json.dumps(marked, ensure_ascii=False))
     elif show or ids:
         for each in chosen:
             click.echo("\n".join(whole_letter(each, each["id"] in replayed)))
     else:
-        click.echo("\n".join(overview(found, replayed, last, where(origin[0]))))
+        click.echo("\n".join(overview(wanted, replayed, last, where(origin[0]))))
 
 
 def _check(ids: tuple[str, ...], show: bool, replay: bool, again: bool, as_json: bool) -> None:
@@ -104,9 +104,9 @@ def _check(ids: tuple[str, ...], show: bool, replay: bool, again: bool, as_json:
         raise UsageError("--again has a meaning only with --replay")
 
 
-def _with_id(found: Letters, given: str) -> dict[str, Any]:
+def _with_id(letters: Letters, given: str) -> dict[str, Any]:
     """The letter whose id begins so; UsageError if there is none, or several."""
-    fitting = [each for each in found if each["id"].startswith(given)]
+    fitting = [each for each in letters if each["id"].startswith(given)]
     if len(fitting) == 1:
         return fitting[0]
     if not fitting:

@@ -20,10 +20,10 @@ def help_command(command: str | None) -> None:
     if command is None:
         click.echo(heronpy.get_help(above))
         return
-    found = heronpy.get_command(above, command)
-    if found is None:
+    explained = heronpy.get_command(above, command)
+    if explained is None:
         raise UsageError(
             f"there is no command {command!r}; {choices('commands', command, COMMANDS)}"
         )
-    with click.Context(found, info_name=command, parent=above) as context:
-        click.echo(found.get_help(context))
+    with click.Context(explained, info_name=command, parent=above) as context:
+        click.echo(explained.get_help(context))

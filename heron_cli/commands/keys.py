@@ -21,10 +21,10 @@ def keys_command(word: str) -> None:
     heronpy keys checkpoint
     heronpy keys topology.max.spout.pending
     """
-    found = list(lines(word))
-    if not found:
+    shown = list(lines(word))
+    if not shown:
         raise UsageError(_nothing(word))
-    click.echo("\n".join(found))
+    click.echo("\n".join(shown))
 
 
 def _nothing(word: str) -> str:

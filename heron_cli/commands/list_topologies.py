@@ -46,14 +46,16 @@ def list_command(every: bool, as_json: bool, store_options: StoreOptions) -> Non
     heronpy list --json
     """
     with store_options.store() as store:
-        found = summaries(store)
+        topologies = summaries(store)
     if every:
-        running = {each["name"] for each in found}
-        found += [each for each in ended_summaries(Home.of_user()) if each["name"] not in running]
+        running = {each["name"] for each in topologies}
+        topologies += [
+            each for each in ended_summaries(Home.of_user()) if each["name"] not in running
+        ]
     if as_json:
-        click.echo(json.dumps(found, indent=1))
+        click.echo(json.dumps(topologies, indent=1))
     else:
-        click.echo(summaries_text(found, stdout_width()))
+        click.echo(summaries_text(topologies, stdout_width()))
 
 
 def summaries(store: StateStore) -> list[dict[str, Any]]:
@@ -78,13 +80,13 @@ def _end(state: Mapping[str, Any]) -> dict[str, str]:
     return {"ended": state.get("ended_at", ""), "reason": state.get("reason", "")}
 
 
-def summaries_text(found: list[dict[str, Any]], width: int | None = None) -> str:
+def summaries_text(topologies: list[dict[str, Any]], width: int | None = None) -> str:
     """The same as a table; in a terminal of `width` characters reasons are cut, and columns that
     do not fit are left out."""
-    if not found:
+    if not topologies:
         return NOTHING_RUNS
-    headings = [key for key in found[0] if any(each.get(key, "") != "" for each in found)]
-    rows = [{key: str(each.get(key, "")) for key in headings} for each in found]
+    headings = [key for key in topologies[0] if any(each.get(key, "") != "" for each in topologies)]
+    rows = [{key: str(each.get(key, "")) for key in headings} for each in topologies]
     if width is not None and "reason" in headings:
         room = max(REASON_CHARS_MIN, width - _width_of(rows, ("name", "state", "ended")))
         rows = [{**each, "reason": _cut(each["reason"], room)} for each in rows]

@@ -130,12 +130,12 @@ class Chosen:
     def requirements(self) -> list[str]:
         """The requirements files that there are."""
         common = os.path.join(self.root, REQUIREMENTS_FILE)
-        found = [common] if os.path.exists(common) else []
+        files = [common] if os.path.exists(common) else []
         if self.project is not None:
             for each in self.entries:
                 stem = os.path.splitext(os.path.basename(each.file))[0]
-                found += requirement_files(self.project.virtualenv_folder, stem)
-        return found
+                files += requirement_files(self.project.virtualenv_folder, stem)
+        return files
 
 
 def _chosen(file: str | None, name: str | None, config_file: str | None) -> Chosen:
@@ -151,10 +151,10 @@ def _chosen(file: str | None, name: str | None, config_file: str | None) -> Chos
     if not os.path.isfile(file):
         raise UsageError(f"{file} does not exist")
     path = os.path.abspath(file)
-    found = project_here(config_file) if config_file is not None else project_of_file(file)
-    root = os.path.dirname(path) if found is None else found.root
+    own_project = project_here(config_file) if config_file is not None else project_of_file(file)
+    root = os.path.dirname(path) if own_project is None else own_project.root
     stem = os.path.splitext(os.path.basename(path))[0]
-    return Chosen(root, (Entry(name or stem, os.path.relpath(path, root), name),), found)
+    return Chosen(root, (Entry(name or stem, os.path.relpath(path, root), name),), own_project)
 
 
 def _package(

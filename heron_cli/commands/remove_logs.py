@@ -58,11 +58,11 @@ def remove_logs_command(target: Target, pattern: str | None, everything: bool, f
         folder = os.path.dirname(folder)
     files = [*_files(folder, Home.of_user().states(name)), *_python_logs(target, name)]
     outcome = Home.of_user().outcome_file(name)
-    found = [each for each in files if _is_wanted(each, outcome, wanted, pattern, everything)]
-    for each in found:
+    removed = [each for each in files if _is_wanted(each, outcome, wanted, pattern, everything)]
+    for each in removed:
         os.truncate(each, 0) if runs else os.remove(each)
         click.echo(each)
-    click.echo(f"{len(found)} files {'emptied' if runs else 'removed'}")
+    click.echo(f"{len(removed)} files {'emptied' if runs else 'removed'}")
 
 
 def _is_wanted(

@@ -50,8 +50,10 @@ def sample_command(target: Target, component: str, stream: str, count: int, seco
     heronpy sample wordcount lines --stream errors --count 3
     """
     with target.running(target.name()) as topology:
-        found = sampled(topology.client.ask, WantedSample(component, stream, count, seconds))
-    for each in found:
+        samples = sampled(topology.client.ask, WantedSample(component, stream, count, seconds))
+    for each in samples:
         click.echo(json.dumps(each, ensure_ascii=False))
-    if len(found) < count:
-        click.echo(f"{component} has sent {len(found)} tuples on {stream} in {seconds} s", err=True)
+    if len(samples) < count:
+        click.echo(
+            f"{component} has sent {len(samples)} tuples on {stream} in {seconds} s", err=True
+        )

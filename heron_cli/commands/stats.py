@@ -120,14 +120,14 @@ def _ask(target: Target, name: str, component: str | None, every: bool) -> Numbe
     """The topology's numbers, and component -> its instances' for those that were asked for."""
     with target.running(name) as topology:
         waiting = "\n".join(_waiting(topology))
-        found = _stats(topology)
-    _check_component(found, name, component)
-    rows = found.instances or ()
-    wanted = found.components if every else () if component is None else (component,)
+        stats = _stats(topology)
+    _check_component(stats, name, component)
+    rows = stats.instances or ()
+    wanted = stats.components if every else () if component is None else (component,)
     instances = {each: [x for x in rows if x.component == each] for each in wanted}
     asked = None if component is None else tuple(instances[component])
     return Numbers(
-        replace(found, instances=asked), instances, waiting, headline(found, time.time())
+        replace(stats, instances=asked), instances, waiting, headline(stats, time.time())
     )
 
 
@@ -170,18 +170,18 @@ def _check_component(stats: TopologyStats, name: str, component: str | None) -> 
 def _overview(target: Target, as_json: bool) -> None:
     """What `sparse stats` shows without a name: the whole, then each topology."""
     with target.store_options.store() as store:
-        found = summaries(store)
+        topologies = summaries(store)
     if as_json:
-        click.echo(json.dumps(found, indent=1))
-    elif not found:
+        click.echo(json.dumps(topologies, indent=1))
+    elif not topologies:
         click.echo(NOTHING_RUNS)
     else:
-        total = {key: sum(each[key] for each in found) for key in ("containers", "instances")}
+        total = {key: sum(each[key] for each in topologies) for key in ("containers", "instances")}
         click.echo("# Cluster summary")
-        row = (str(len(found)), *map(str, total.values()))
+        row = (str(len(topologies)), *map(str, total.values()))
         click.echo(plain_table(("topologies", *total), [row]))
         click.echo("\n# Topology summary")
-        click.echo(summaries_text(found, stdout_width()))
+        click.echo(summaries_text(topologies, stdout_width()))
 
 
 def _print(numbers: Numbers, outcome: Mapping[str, Any], name: str) -> None:

@@ -174,9 +174,9 @@ class Log:
         """Lines written since the last look; a rotated file is read from its start."""
         try:
             with open(self.path, "rb") as file:
-                found = os.fstat(file.fileno())
-                if found.st_ino != self._inode or found.st_size < self._position:
-                    self._inode, self._position = found.st_ino, 0
+                status = os.fstat(file.fileno())
+                if status.st_ino != self._inode or status.st_size < self._position:
+                    self._inode, self._position = status.st_ino, 0
                 file.seek(self._position)
                 data = file.read()
                 complete = data[: data.rfind(b"\n") + 1]
@@ -198,15 +198,15 @@ def _instance_names(target: Target, name: str) -> dict[str, str]:
         stored = store.get(packing_path(name))
     if stored is not None:
         packing = packing_from_json(stored)
-        found = {task: (x.component, instance_name(packing, task))
+        instances = {task: (x.component, instance_name(packing, task))
                  for task, x in packing.instances.items()}  # fmt: skip
     else:
         last = last_numbers_of(Home.of_user(), name)
         rows = last.instances.items() if last is not None else ()
-        found = {each.task: (component, each.instance) for component, x in rows for each in x}
+        instances = {each.task: (component, each.instance) for component, x in rows for each in x}
     return {
         f"{component}-{task}": f"{instance} task {task}"
-        for task, (component, instance) in found.items()
+        for task, (component, instance) in instances.items()
     }
 
 

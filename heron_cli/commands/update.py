@@ -244,16 +244,16 @@ def _ask_later(
 
 
 def _parallelism(words: Sequence[str]) -> dict[str, int]:
-    found: dict[str, int] = {}
+    numbers: dict[str, int] = {}
     for word in words:
         component, _, number = word.rpartition(":")
         try:
-            found[component] = int(number)
+            numbers[component] = int(number)
         except ValueError:
             component = ""
         if not component:
             raise UsageError(f"--component-parallelism {word!r}: use COMPONENT:N, such as count:4")
-    return found
+    return numbers
 
 
 def _check(

@@ -36,9 +36,9 @@ def worker_uptime_command(as_json: bool, store_options: StoreOptions) -> None:
     with store_options.store() as store:
         names = running_names(store)
         workers = of_each(names, lambda name: list(_workers(store, name)), lambda name: [])
-        found = [each for of_one in workers for each in of_one]
+        uptimes = [each for of_one in workers for each in of_one]
     if as_json:
-        click.echo(json.dumps(found, indent=1))
+        click.echo(json.dumps(uptimes, indent=1))
         return
     click.echo("# Worker Stats")
     rows = [
@@ -49,7 +49,7 @@ def worker_uptime_command(as_json: bool, store_options: StoreOptions) -> None:
             str(each["pid"] or ""),
             each["logs"],
         )
-        for each in found
+        for each in uptimes
     ]
     click.echo(plain_table(("Host", "Worker ID", "Uptime", "pid", "Logs"), rows))
 

@@ -149,15 +149,15 @@ def _with_debug_values(words: list[str]) -> list[str]:
 
 
 def _with_single_requirements(words: list[str]) -> list[str]:
-    found: list[str] = []
+    single_words: list[str] = []
     first = more = False
     for word in words:
         if word in ("-r", "--requirements"):
             first = True
         elif first or (more and word.endswith(REQUIREMENT_FILES)):
-            found += ["--requirements", word]
+            single_words += ["--requirements", word]
             first, more = False, True
         else:
             more = False
-            found.append(word)
-    return [*found, "--requirements"] if first else found
+            single_words.append(word)
+    return [*single_words, "--requirements"] if first else single_words

@@ -57,10 +57,10 @@ class CheckpointFiles:
         """The checkpoints that there is anything of, whole or begun."""
         path = f"{self._folder}/{topology}"
         try:
-            found = self._access.names(path)
+            names = self._access.names(path)
         except Exception as error:
             raise wrong(f"{path} cannot be looked at", error) from error
-        return sorted(int(each) for each in found if each.isdigit())
+        return sorted(int(each) for each in names if each.isdigit())
 
     def own(self, topology: str, run: str) -> StateFolder:
         """The folder above what the instances of one run have saved by themselves."""

@@ -101,10 +101,10 @@ class FsspecAccess:
         """See FileAccess."""
         self._files.invalidate_cache()
         try:
-            found = self._files.ls(folder, detail=False)
+            paths = self._files.ls(folder, detail=False)
         except FileNotFoundError:
             return []
-        return [str(each).rstrip("/").rpartition("/")[2] for each in found]
+        return [str(each).rstrip("/").rpartition("/")[2] for each in paths]
 
     def remove(self, path: str) -> None:
         """See FileAccess."""

@@ -226,15 +226,15 @@ class RocksBackend:
     def restore(self, snapshot: bytes) -> None:
         """See StateBackend: a new database is opened on what was saved."""
         component = self.codec.component
-        found = decode(snapshot, ROCKSDB, component)
+        decoded = decode(snapshot, ROCKSDB, component)
         if not isinstance(snapshot, FileSnapshot):
             raise StateError(f"{component}: a saved state of RocksDB has come without its files")
         path = os.path.join(self._folder.path, f"db-{next(self._numbers)}")
-        self._write_files(path, found.chunks[0].data, snapshot)
+        self._write_files(path, decoded.chunks[0].data, snapshot)
         self._close_database()
         self._stored_names = {}  # another one: this database gives its files the same names anew
         self.db = self._rocksdict.Rdict(path, self._options())
-        self._take_tables(found)
+        self._take_tables(decoded)
 
     def _write_files(self, path: str, chunk: bytes, snapshot: FileSnapshot) -> None:
         small, tables = msgpack.unpackb(chunk)
@@ -248,11 +248,11 @@ class RocksBackend:
             if _stored_name(there)[0] != stored:
                 raise StateError(f"{self.codec.component}: the saved file {stored} is damaged")
 
-    def _take_tables(self, found: Snapshot) -> None:
+    def _take_tables(self, decoded: Snapshot) -> None:
         """The tables of the snapshot have its numbers; those that it does not have come behind."""
         others = list(self._tables.values())
         self._tables = {
-            each.name: RocksTable(self, each, number) for number, each in enumerate(found.tables)
+            each.name: RocksTable(self, each, number) for number, each in enumerate(decoded.tables)
         }
         for each in others:
             restored = self.table(each.id)
@@ -284,21 +284,23 @@ def _made(
 ) -> FileSnapshot:
     """The snapshot of which `folder` has the files; in any thread, and perhaps in two at once."""
     small: dict[str, bytes] = {}
-    found: dict[str, tuple[str, int]] = {}
+    stored_files: dict[str, tuple[str, int]] = {}
     for name in files:
         path = os.path.join(folder.path, name)
         if name.endswith(_TABLE_FILE):
-            found[name] = known.get(name) or _stored_name(path)
+            stored_files[name] = known.get(name) or _stored_name(path)
         else:
             with open(path, "rb") as file:
                 small[name] = file.read()
-    for gone in [name for name in list(known) if name not in found]:
+    for gone in [name for name in list(known) if name not in stored_files]:
         known.pop(gone, None)
-    known.update(found)
-    chunk: bytes = msgpack.packb([small, {name: stored for name, (stored, _) in found.items()}])
+    known.update(stored_files)
+    chunk: bytes = msgpack.packb(
+        [small, {name: stored for name, (stored, _) in stored_files.items()}]
+    )
     data = encode(Snapshot(ROCKSDB, tables, (Chunk(chunk),)))
-    local = {stored: name for name, (stored, _) in found.items()}
-    return FileSnapshot.of(data, dict(found.values()), LocalFolder(folder, local))
+    local = {stored: name for name, (stored, _) in stored_files.items()}
+    return FileSnapshot.of(data, dict(stored_files.values()), LocalFolder(folder, local))
 
 
 def _stored_name(path: str) -> tuple[str, int]:

@@ -124,13 +124,13 @@ class FileStore:
         directory = self._directory(path)
         with _translated(self._root + path):
             names = _list(directory)
-            found = {name.removesuffix(VALUE_SUFFIX) for name in names}
+            child_names = {name.removesuffix(VALUE_SUFFIX) for name in names}
             for name in names:
                 if name.endswith(EPHEMERAL_SUFFIX):
-                    found.discard(name)
+                    child_names.discard(name)
                     if _is_locked(os.path.join(directory, name)):
-                        found.add(name.removesuffix(EPHEMERAL_SUFFIX))
-        return sorted(found)
+                        child_names.add(name.removesuffix(EPHEMERAL_SUFFIX))
+        return sorted(child_names)
 
     def watch(self, path: str, callback: Watcher) -> Callable[[], None]:
         """See StateStore; a thread of the store looks for changes every 50 ms."""

@@ -141,14 +141,14 @@ class ZooKeeperStore:
         """See StateStore."""
         data = self._encode(path, value)
         for _ in range(ATTEMPTS_MAX):
-            found = self._read(path)
+            present = self._read(path)
             try:
                 if guard:
-                    self._put_guarded(path, data, found, guard)
-                elif found is None:
+                    self._put_guarded(path, data, present, guard)
+                elif present is None:
                     self._create(path, data, False)
                 else:
-                    self._overwrite(path, data, *found)
+                    self._overwrite(path, data, *present)
                 return
             except (NoNodeError, NodeExistsError):  # deleted or created since the read
                 continue
@@ -156,19 +156,19 @@ class ZooKeeperStore:
 
     def delete(self, path: str) -> bool:
         """See StateStore."""
-        found = self._read(path)
-        if found is None:
+        present = self._read(path)
+        if present is None:
             return False
         try:
             self._delete(path)
         except NoNodeError:
             return False
         except NotEmptyError:
-            if found[0]:
+            if present[0]:
                 self._set(path, b"")
-            return bool(found[0])
+            return bool(present[0])
         self._prune(path)
-        return bool(found[0])
+        return bool(present[0])
 
     def children(self, path: str) -> list[str]:
         """See StateStore."""
@@ -330,10 +330,10 @@ class ZooKeeperStore:
 
     def _settle_existing(self, path: str, data: bytes, ephemeral: bool, interrupted: bool) -> bool:
         """Settle a create that found an existing node: True if done, False to retry."""
-        found = self._read(path)
-        if found is None:
+        present = self._read(path)
+        if present is None:
             return False
-        held, stat = found
+        held, stat = present
         if interrupted and held == data and self._is_mine(stat, ephemeral):
             return True  # our request had arrived before the connection broke
         if held:
@@ -355,23 +355,27 @@ class ZooKeeperStore:
         self._set(path, data)
 
     def _put_guarded(
-        self, path: str, data: bytes, found: tuple[bytes, ZnodeStat] | None, guard: str
+        self, path: str, data: bytes, present: tuple[bytes, ZnodeStat] | None, guard: str
     ) -> None:
         """One transaction: the guard exists, and the value is unchanged since the read. However
         late and often the server gets the transaction, another writer's value is kept."""
-        if found is not None and found[1].ephemeralOwner and not self._is_mine(found[1], True):
-            raise name_in_use(path, self._decode(path, found[0]))
+        if (
+            present is not None
+            and present[1].ephemeralOwner
+            and not self._is_mine(present[1], True)
+        ):
+            raise name_in_use(path, self._decode(path, present[0]))
         folder = self._full(path).rpartition("/")[0]
-        if found is None:
+        if present is None:
             self._wait(path, lambda: self._client.ensure_path_async(folder))
 
         def begin() -> Any:
             transaction = self._client.transaction()
             transaction.check(self._full(guard), ANY_VERSION)
-            if found is None:
+            if present is None:
                 transaction.create(self._full(path), data)
             else:
-                transaction.set_data(self._full(path), data, found[1].version)
+                transaction.set_data(self._full(path), data, present[1].version)
             return transaction.commit_async()
 
         guarded, *others = self._wait(path, begin)
@@ -396,11 +400,11 @@ class ZooKeeperStore:
         """Remove the empty parent folders of `path`; two calls a level, and one in most cases."""
         folder = path.rpartition("/")[0]
         while folder:
-            found = self._read(folder)
-            if found is None or found[0] or found[1].children_count:
+            present = self._read(folder)
+            if present is None or present[0] or present[1].children_count:
                 return
             try:
-                self._delete(folder, found[1].version)
+                self._delete(folder, present[1].version)
             except (NoNodeError, NotEmptyError, StateStoreError):  # in use again, which is fine
                 return
             folder = folder.rpartition("/")[0]

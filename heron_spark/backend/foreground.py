@@ -36,14 +36,14 @@ class ForegroundQuery(Struct, frozen=True):
 def announce(home: Home, topology: TopologySpec) -> None:
     """Say that this process runs the topology as a query; HeronError if that cannot be written."""
     pid, path = os.getpid(), home.query_file(topology.name)
-    found = {
+    query = {
         "pid": pid,
         "started": started_at(pid),
         "topology": topology_to_json(topology),
     }
     try:
         make_private_folders(home.logs(topology.name))  # by which `remove-logs` knows the topology
-        replace_whole(path, [json.dumps(found).encode()], f"{path}.{pid}.tmp", is_private=True)
+        replace_whole(path, [json.dumps(query).encode()], f"{path}.{pid}.tmp", is_private=True)
     except OSError as error:
         raise HeronError(f"cannot write {path}: {error.strerror}") from None
 
@@ -54,9 +54,9 @@ def query_of(home: Home, name: str) -> ForegroundQuery | None:
     path = home.query_file(name)
     try:
         with open(path, encoding="utf-8") as file:
-            found: dict[str, Any] = json.load(file)
+            query: dict[str, Any] = json.load(file)
         return ForegroundQuery(
-            topology_from_json(found["topology"]), found["pid"], found["started"]
+            topology_from_json(query["topology"]), query["pid"], query["started"]
         )
     except FileNotFoundError:
         return None

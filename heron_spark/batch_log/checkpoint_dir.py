@@ -147,14 +147,14 @@ class CheckpointDir:
     def _check_identity(self, topology: TopologySpec) -> None:
         """UsageError if it is another's; FileNotFoundError if it is nobody's."""
         try:
-            found = json.loads(Path(self._topology_file).read_text("utf-8"))
+            stored = json.loads(Path(self._topology_file).read_text("utf-8"))
         except FileNotFoundError:
             raise
         except OSError as error:
             raise UsageError(f"checkpoint {self.path} cannot be read: {error.strerror}") from None
         except ValueError as error:
             raise UsageError(f"checkpoint {self.path}: topology.json is damaged: {error}") from None
-        difference = difference_between(found, identity(topology))
+        difference = difference_between(stored, identity(topology))
         if difference:
             raise UsageError(
                 f"checkpoint {self.path} {difference}: give another --checkpoint, or delete it to "
@@ -283,15 +283,14 @@ def identity(topology: TopologySpec) -> dict[str, Any]:
     }
 
 
-def difference_between(found: Mapping[str, Any], ours: Mapping[str, Any]) -> str:
+def difference_between(stored: Mapping[str, Any], ours: Mapping[str, Any]) -> str:
     """What another checkpoint differs in, as the end of a sentence; empty if in nothing."""
-    if found.get("version") != ours["version"]:
-        return (
-            f"was written by another version (layout {found.get('version')}, not {ours['version']})"
-        )
-    if found["topology"] != ours["topology"]:
-        return f"is of topology {found['topology']!r}, not {ours['topology']!r}"
-    theirs, here = found["components"], ours["components"]
+    if stored.get("version") != ours["version"]:
+        layouts = f"layout {stored.get('version')}, not {ours['version']}"
+        return f"was written by another version ({layouts})"
+    if stored["topology"] != ours["topology"]:
+        return f"is of topology {stored['topology']!r}, not {ours['topology']!r}"
+    theirs, here = stored["components"], ours["components"]
     if set(theirs) != set(here):
         return f"has the components {', '.join(theirs)}, the topology {', '.join(here)}"
     for name, parallelism in here.items():

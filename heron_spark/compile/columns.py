@@ -49,10 +49,10 @@ def _fed(topology: TopologySpec, component: ComponentSpec) -> ComponentSpec:
 def _types(frame: Any, columns: tuple[str, ...]) -> tuple[str, ...]:
     """Those of a DataFrame's columns; none if a stream cannot declare one of them."""
     known = {each.name: each.dataType.simpleString() for each in frame.schema.fields}
-    found = tuple(known[each] for each in columns)
+    types = tuple(known[each] for each in columns)
     try:
-        for each in found:
+        for each in types:
             fits_of(each)
     except UnknownType:
         return ()
-    return found
+    return types

@@ -28,13 +28,13 @@ def pickled_classes(topology: TopologySpec) -> str:
 
     TopologyError naming one that cannot be pickled.
     """
-    found: dict[str, Any] = {}
+    classes: dict[str, Any] = {}
     for each in topology.components:
         name = name_by_value(each.class_path)
         if name is not None:
-            found[name] = load_class(each.class_path)
-            _check(each.name, found[name])
-    return base64.b64encode(cloudpickle.dumps(found)).decode("ascii") if found else ""
+            classes[name] = load_class(each.class_path)
+            _check(each.name, classes[name])
+    return base64.b64encode(cloudpickle.dumps(classes)).decode("ascii") if classes else ""
 
 
 def _check(component: str, kind: Any) -> None:

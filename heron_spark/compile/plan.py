@@ -71,9 +71,9 @@ class Plan:
 
 def compile_topology(topology: TopologySpec) -> Plan:
     """The plan of a checked topology; TopologyError names the first component that cannot run."""
-    found = problems(topology)
-    if found:
-        raise TopologyError(f"{found[0]}{others(found)}")
+    complaints = problems(topology)
+    if complaints:
+        raise TopologyError(f"{complaints[0]}{others(complaints)}")
     packing = one_task_a_container(topology)
     by_component = levels_of(topology.feeders)
     levels: list[list[int]] = [[] for _ in range(max(by_component.values()) + 1)]
@@ -84,25 +84,25 @@ def compile_topology(topology: TopologySpec) -> Plan:
 
 def problems(topology: TopologySpec) -> list[str]:
     """What keeps this topology from running as a query, one line each, with the cure."""
-    found = [
+    complaints = [
         f"{each.label} is a program of another language, which keeps its state to itself: on "
         "Spark a component's state is saved with every batch; run it with --engine native"
         for each in topology.components
         if each.class_path in SHELL_CLASSES
     ]
     if keys.state_backend(keys.with_defaults(topology.config)) != keys.MEMORY:
-        found.append(
+        complaints.append(
             f"{keys.STATE_BACKEND} is {topology.config[keys.STATE_BACKEND]}: on Spark states are "
             "kept in memory; leave it out, or run it with --engine native"
         )
     circle = a_cycle(topology.feeders)
     if circle:
-        found.append(
+        complaints.append(
             f"bolt {circle[0]!r} reads what it has a part in making ({' -> '.join(circle)}): a "
             "query of Spark has no cycles; take one of these inputs away, or run it with "
             "--engine native"
         )
-    return found
+    return complaints
 
 
 def one_task_a_container(topology: TopologySpec) -> PackingPlan:

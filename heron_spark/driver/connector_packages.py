@@ -21,10 +21,10 @@ _OTHERWISE = {
 
 def missing_package(text: str) -> str:
     """The cure in one line, if an error of Spark's says that a format is not there; else empty."""
-    found = _MISSING.search(text)
-    if found is None:
+    match = _MISSING.search(text)
+    if match is None:
         return ""
-    name = (found[1] or found[2]).rstrip(".").lower()
+    name = (match[1] or match[2]).rstrip(".").lower()
     template = _PACKAGES.get(name)
     if template is None:
         return f"Spark has no data source {name!r}: name its package in spark.jars.packages"

@@ -90,13 +90,13 @@ def check_pandas() -> None:
     """Pyspark asks for it at the first batch, by a page of Python. It is not imported: that takes
     half a second, here for nothing."""
     try:
-        found = importlib.metadata.version("pandas")
+        version = importlib.metadata.version("pandas")
     except importlib.metadata.PackageNotFoundError:
         raise HeronError(f"--engine spark needs pandas: {CURE}") from None
-    parts = tuple(int(part) for part in re.findall(r"\d+", found)[:2])
+    parts = tuple(int(part) for part in re.findall(r"\d+", version)[:2])
     if parts < PANDAS_MIN:
         wanted = ".".join(map(str, PANDAS_MIN))
-        raise HeronError(f"--engine spark needs pandas {wanted}, not {found}: {CURE}")
+        raise HeronError(f"--engine spark needs pandas {wanted}, not {version}: {CURE}")
 
 
 def check_master(master: str) -> None:

@@ -163,8 +163,8 @@ class SegmentStreamReader(DataSourceStreamReader):
 
 def latest(folder: str) -> Offset:
     """The last segment of each writer."""
-    found = {each: SegmentLog(folder, each).numbers() for each in writers_of(folder)}
-    return {writer: numbers[-1] for writer, numbers in found.items() if numbers}
+    numbers_by_writer = {each: SegmentLog(folder, each).numbers() for each in writers_of(folder)}
+    return {writer: numbers[-1] for writer, numbers in numbers_by_writer.items() if numbers}
 
 
 def segments_between(start: Offset, end: Offset) -> list[InputPartition]:

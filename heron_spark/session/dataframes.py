@@ -59,29 +59,29 @@ def dataframe_of(
     check_session(spark)
     from heron_spark.driver.tables import tables_in_session  # it needs pyarrow
 
-    found = planned(topology, config)
-    columns = _schema(found.topology, component, stream, schema)
-    plan = compile_topology(_with_sink(found.topology, component, stream, columns))
+    plan_of_session = planned(topology, config)
+    columns = _schema(plan_of_session.topology, component, stream, schema)
+    plan = compile_topology(_with_sink(plan_of_session.topology, component, stream, columns))
     tables = tables_in_session(spark, plan)
     is_stream = _is_stream(plan, tables)
     if not is_stream and checkpoint is None:
         checkpoint = _scratch_folder(spark)
-    name = f"{found.topology.name}.{component}.{stream}"
+    name = f"{plan_of_session.topology.name}.{component}.{stream}"
     rows = _rows(spark, plan, tables, None if is_stream else checkpoint, name, columns)
-    return _observed(rows, found).where("row is not null").select("row.*")
+    return _observed(rows, plan_of_session).where("row is not null").select("row.*")
 
 
 def _schema(topology: TopologySpec, component: str, stream: str, given: str | None) -> "StructType":
     """The columns; TopologyError for a component or stream that there is not, or without types."""
     from pyspark.sql.types import StructType
 
-    found = topology.by_name.get(component)
-    if found is None:
+    sender = topology.by_name.get(component)
+    if sender is None:
         hint = choices("components", component, topology.by_name)
         raise TopologyError(f"topology {topology.name} has no component {component!r}; {hint}")
-    spec = found.stream(stream)
+    spec = sender.stream(stream)
     if spec is None:
-        hint = choices("streams", stream, [each.name for each in found.outputs])
+        hint = choices("streams", stream, [each.name for each in sender.outputs])
         raise TopologyError(f"component {component!r} has no stream {stream!r}; {hint}")
     label = f"stream {stream!r} of {component!r}"
     if spec.direct:
@@ -115,7 +115,7 @@ def _with_sink(
     """The topology with a last bolt that makes rows of the stream, whose values are checked."""
     from heron_spark.worker import frame_sink  # it needs pyarrow
 
-    found = topology.by_name[component]
+    sender = topology.by_name[component]
     components = tuple(
         replace(each, outputs=tuple(_typed(one, stream, columns) for one in each.outputs))
         if each.name == component
@@ -126,8 +126,8 @@ def _with_sink(
     sink = ComponentSpec(
         frame_sink.NAME,
         False,
-        frame_sink.OF_BATCHES if emits_batches(found) else frame_sink.OF_TUPLES,
-        found.parallelism,
+        frame_sink.OF_BATCHES if emits_batches(sender) else frame_sink.OF_TUPLES,
+        sender.parallelism,
         (),
         (InputSpec(component, stream, same),),
         {
@@ -208,9 +208,9 @@ def _rows(
             rows = rows.repartitionById(count, "id")
         one = FrameLevel(folder or "", run, level, following, job, name)
         rows = rows.mapInArrow(one, SCHEMA)
-    made = StructType([StructField(FACTS, StringType()), StructField(ROW, columns)])
+    row_type = StructType([StructField(FACTS, StringType()), StructField(ROW, columns)])
     rows = rows.repartitionById(sizes[-1][0], "id")
-    return rows.mapInArrow(FrameRows(_arrow_schema(columns)), made)
+    return rows.mapInArrow(FrameRows(_arrow_schema(columns)), row_type)
 
 
 def _observed(rows: "DataFrame", plan: Plan) -> "DataFrame":

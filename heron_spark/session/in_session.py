@@ -133,9 +133,9 @@ def run(
 def add_counts(counts: Counts, progress: Progress) -> None:
     """Add what the tasks did in a batch."""
     for each in progress.facts:
-        found = counts.setdefault(each["component"], dict.fromkeys(COUNTERS, 0))
+        own_counts = counts.setdefault(each["component"], dict.fromkeys(COUNTERS, 0))
         for counter in COUNTERS:
-            found[counter] += each[counter]
+            own_counts[counter] += each[counter]
 
 
 def _start(
@@ -273,6 +273,6 @@ def counters(facts: Any, component: str) -> list[Any]:
         for each in COUNTERS
     )
     return [
-        functions.coalesce(found, functions.lit(0)).alias(each)
-        for each, found in zip(COUNTERS, sums, strict=True)
+        functions.coalesce(total, functions.lit(0)).alias(each)
+        for each, total in zip(COUNTERS, sums, strict=True)
     ]

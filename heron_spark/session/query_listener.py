@@ -48,8 +48,11 @@ class QueryListener(StreamingQueryListener):
         root = str(query.resolvedCheckpointRoot())
         context, run = self._spark.sparkContext, str(event.runId)
         settings = query.sparkSessionForStream().conf()
-        found = {CHECKPOINT: local_path(root) or root, RUN: run.replace("-", "")[:RUN_CHARACTERS]}
-        for key, value in found.items():
+        location = {
+            CHECKPOINT: local_path(root) or root,
+            RUN: run.replace("-", "")[:RUN_CHARACTERS],
+        }
+        for key, value in location.items():
             context.setLocalProperty(key, value)
             settings.set(key, value)
         self._roots[run] = root

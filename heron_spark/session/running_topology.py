@@ -39,39 +39,39 @@ def shared_with(options: Mapping[str, str], *, is_sink: bool) -> Shared:
         )
     store = open_store(options.get("store") or Home.of_user().store_url)
     try:
-        found = store.get(topology_path(name))
+        stored = store.get(topology_path(name))
     finally:
         store.close()
-    if found is None:
+    if stored is None:
         raise UsageError(
             f"topology {name} does not run: submit it first, or give the option path, the folder "
             f"that its component has as {FOLDER}, and a schema"
         )
-    return shared_by(topology_from_json(found), options.get("component"), is_sink=is_sink)
+    return shared_by(topology_from_json(stored), options.get("component"), is_sink=is_sink)
 
 
 def shared_by(topology: TopologySpec, component: str | None, *, is_sink: bool) -> Shared:
     """The folder of a topology's only sink for Spark, or spout, or of that component."""
     kind = "bolt" if is_sink else "spout"
-    found = {
+    shared = {
         each.name: each
         for each in topology.components
         if each.is_spout is not is_sink and FOLDER in each.config
     }
-    if not found:
+    if not shared:
         needed = "SparkSink" if is_sink else "SparkSpout"
         raise UsageError(
             f"topology {topology.name} has no {kind} with {FOLDER} in its config: add a {needed} "
             "of heron_connectors.spark.folder"
         )
-    if component is None and len(found) > 1:
+    if component is None and len(shared) > 1:
         raise UsageError(
             f"topology {topology.name} has several: give the option component, one of "
-            f"{', '.join(sorted(found))}"
+            f"{', '.join(sorted(shared))}"
         )
-    chosen = found.get(component or next(iter(found)))
+    chosen = shared.get(component or next(iter(shared)))
     if chosen is None:
-        hint = choices(f"{kind}s for Spark", str(component), found)
+        hint = choices(f"{kind}s for Spark", str(component), shared)
         raise UsageError(f"topology {topology.name} has no {kind} {component!r} for Spark; {hint}")
     label = f"{kind} {chosen.name!r} of topology {topology.name}"
     fields = () if is_sink else tuple(each for out in chosen.outputs for each in out.fields)

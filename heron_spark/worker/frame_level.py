@@ -116,8 +116,8 @@ class FrameRows:
             for level, payload in zip(levels, payloads, strict=True):
                 if level == ROWS:
                     rows = read_block(payload.as_buffer())
-                    found = pa.StructArray.from_arrays(rows.columns, fields=list(schema))
-                    yield _batch(pa.nulls(rows.num_rows, pa.string()), found)
+                    structs = pa.StructArray.from_arrays(rows.columns, fields=list(schema))
+                    yield _batch(pa.nulls(rows.num_rows, pa.string()), structs)
 
 
 def _no_rows(schema: pa.Schema, count: int) -> pa.Array:

@@ -205,8 +205,8 @@ class Component:
             return [direct_task] if need_task_ids and direct_task is not None else None
         with self._reader_lock, self._writer_lock:
             self.send_message(message)
-            found: list[int] = self.read_task_ids()
-            return found
+            task_ids: list[int] = self.read_task_ids()
+            return task_ids
 
     def run(self) -> None:
         """Serve Storm over the streams until they end or user code fails."""

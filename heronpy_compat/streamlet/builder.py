@@ -33,17 +33,17 @@ class Builder:
         is a source of its own kind (PulsarStreamlet) is added as it is. RuntimeError for anything
         else.
         """
-        made: Streamlet
+        streamlet: Streamlet
         if isinstance(source, Generator):
-            made = GeneratorStreamlet(source)
+            streamlet = GeneratorStreamlet(source)
         elif isinstance(source, Streamlet):
-            made = source
+            streamlet = source
         elif callable(source):
-            made = SupplierStreamlet(source)
+            streamlet = SupplierStreamlet(source)
         else:
             raise StreamletError(f"a source must be a Generator or a function, not {source!r}")
-        self._sources.append(made)
-        return made
+        self._sources.append(streamlet)
+        return streamlet
 
     def build(self, bldr: TopologyBuilder) -> None:
         """Add a component to `bldr` for each streamlet; RuntimeError if one cannot be reached."""

@@ -186,10 +186,10 @@ class Struct:
     def read(cls, data: Reader) -> Any:
         """The next struct; TopologyError if there is another."""
         known = {each.number: each for each in cls.FIELDS}
-        found: dict[str, Any] = {}
+        values: dict[str, Any] = {}
         while code := data.number("!b"):
             field = known.get(data.number("!h"))
             if field is None or field.type.code != code:
                 raise TopologyError(f"these bytes are not a {cls.__name__} of Storm's interface")
-            found[field.name] = field.type.read(data)
-        return cls(**found)
+            values[field.name] = field.type.read(data)
+        return cls(**values)

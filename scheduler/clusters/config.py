@@ -113,12 +113,12 @@ def parse(text: str, name: str, path: str) -> Cluster:
 
     try:
         located = documents.parse(text, path, [])
-        found = read_section(located, SECTIONS)
-        scheduler = found.get("scheduler")
+        section = read_section(located, SECTIONS)
+        scheduler = section.get("scheduler")
         if scheduler is None:
             raise located.position.wrong(f"there is no key 'scheduler' ({' or '.join(SCHEDULERS)})")
         for other in SCHEDULERS:
-            if other != scheduler and other in found:
+            if other != scheduler and other in section:
                 position = located.value[other].position
                 raise position.wrong(f"{other} says nothing here: the scheduler is {scheduler}")
     except TopologyError as error:
@@ -127,11 +127,11 @@ def parse(text: str, name: str, path: str) -> Cluster:
         name,
         path,
         scheduler,
-        _store_url(found, scheduler, path),
-        {**found.get("config", {}), **_packing(found.get("packing", {}))},
-        found.get("resources", {}),
-        _archives(found.get("archives")),
-        found.get(scheduler, {}),
+        _store_url(section, scheduler, path),
+        {**section.get("config", {}), **_packing(section.get("packing", {}))},
+        section.get("resources", {}),
+        _archives(section.get("archives")),
+        section.get(scheduler, {}),
     )
     _check_required(cluster)
     return cluster
@@ -144,10 +144,10 @@ def _store_url(found: Mapping[str, Any], scheduler: str, path: str) -> str:
     return given or Home.of_user().store_url
 
 
-def _packing(found: Mapping[str, Any]) -> dict[str, Any]:
+def _packing(section: Mapping[str, Any]) -> dict[str, Any]:
     flat = {
         (f"{key}.{inner}" if inner else key): value
-        for key, each in found.items()
+        for key, each in section.items()
         for inner, value in (each.items() if isinstance(each, dict) else [("", each)])
     }
     return {PACKING_KEYS[key]: value for key, value in flat.items()}

@@ -26,17 +26,17 @@ def read_section(located: "Located", known: Mapping[str, Any]) -> dict[str, Any]
     """
     if not isinstance(located.value, dict):
         raise located.position.wrong("expected a mapping of keys to values")
-    found = {}
+    values = {}
     for key, each in located.value.items():
         if key not in known:
             hint = choices("keys", str(key), known)
             raise each.position.wrong(f"the key {key!r} is not known; {hint}")
         reader = known[key]
         if isinstance(reader, Mapping):
-            found[key] = read_section(each, reader)
+            values[key] = read_section(each, reader)
         else:
-            found[key] = reader(each)
-    return found
+            values[key] = reader(each)
+    return values
 
 
 def text(located: "Located") -> str:
@@ -134,13 +134,13 @@ def words(located: "Located") -> dict[str, str]:
     """A mapping of words to words, such as constraints or Spark's settings."""
     if not isinstance(located.value, dict):
         raise located.position.wrong("expected a mapping of keys to values")
-    found = {}
+    texts = {}
     for key, each in located.value.items():
         if isinstance(each.value, dict | list) or each.value is None:
             raise each.position.wrong(f"the value of {key} must be a single word")
         is_flag = isinstance(each.value, bool)
-        found[str(key)] = str(each.value).lower() if is_flag else str(each.value)
-    return found
+        texts[str(key)] = str(each.value).lower() if is_flag else str(each.value)
+    return texts
 
 
 def settings(located: "Located") -> dict[str, Any]:
@@ -152,8 +152,8 @@ def settings(located: "Located") -> dict[str, Any]:
             raise each.position.wrong(
                 f"{key!r} is not a config key, as topology.max.spout.pending is"
             )
-    found: dict[str, Any] = located.plain()
-    return found
+    mapping: dict[str, Any] = located.plain()
+    return mapping
 
 
 SECTIONS: Mapping[str, Any] = {

@@ -188,14 +188,14 @@ def read(store_url: str, name: str, container: int) -> StoredTopology:
         if topology is None or keys is None or store.get(packing_path(name)) is None:
             raise HeronError(f"the state store {store_url} has no topology {name!r}: has it ended?")
         packing = read_packings(store, name).of(container)
-        found = topology_from_json(topology)
+        spec = topology_from_json(topology)
         was_up = store.get(physical_path(name)) is not None
         over = over_text(name, store.get(execution_path(name)) or {}, time.time())
     finally:
         store.close()
     if container != MASTER_CONTAINER:  # the master looks at its plans itself
-        found = packing.topology_of(found)
-    return StoredTopology(found, packing, Keys.stored(keys), was_up, over)
+        spec = packing.topology_of(spec)
+    return StoredTopology(spec, packing, Keys.stored(keys), was_up, over)
 
 
 def on_this_machine(given: argparse.Namespace, topology: TopologySpec) -> TopologySpec:

@@ -79,8 +79,8 @@ def processes_in(sockets: str) -> list[tuple[int, str]]:
     """Process id and start (heron_io.processes.started_at) of each container that runs."""
     numbers = (_PID_FILE.fullmatch(each) for each in os.listdir(sockets))
     pids = (pid_of(sockets, int(each[1])) for each in numbers if each is not None)
-    found = ((pid, started_at(pid)) for pid in pids if pid is not None)
-    return [(pid, started) for pid, started in found if started is not None]
+    started_processes = ((pid, started_at(pid)) for pid in pids if pid is not None)
+    return [(pid, started) for pid, started in started_processes if started is not None]
 
 
 def pid_of(sockets: str, container: int) -> int | None:

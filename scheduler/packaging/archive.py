@@ -98,16 +98,16 @@ def manifest_from_json(data: Any) -> Manifest:
             Entry(each["name"], checked(each["file"]), each["inside"])
             for each in data["topologies"]
         )
-        found = Manifest(
+        manifest = Manifest(
             data["project"], entries, tuple(data["requirements"]), data["python"], data["heronpy"]
         )
     except (KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"its {MANIFEST} lacks {error}") from None
-    words = (found.project, found.python, found.version, *found.requirements,
+    words = (manifest.project, manifest.python, manifest.version, *manifest.requirements,
              *(each.name for each in entries))  # fmt: skip
     if not entries or not all(isinstance(each, str) for each in words):
         raise ValueError(f"its {MANIFEST} names no topologies")
-    return found
+    return manifest
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,9 +216,9 @@ def _add_all(
             tar.addfile(info, io.BytesIO(replaced[name]))
             continue
         with open(contents[name], "rb") as file:
-            found = os.fstat(file.fileno())
-            info.mode = EXECUTABLE if found.st_mode & 0o100 else PLAIN
-            info.size = found.st_size
+            status = os.fstat(file.fileno())
+            info.mode = EXECUTABLE if status.st_mode & 0o100 else PLAIN
+            info.size = status.st_size
             tar.addfile(info, file)
 
 
@@ -247,8 +247,8 @@ def _without_passwords(contents: Mapping[str, str]) -> dict[str, bytes]:
             return {}
     environments = config.get("envs") if isinstance(config, dict) else None
     every = environments.values() if isinstance(environments, dict) else ()
-    found = [each.pop("ssh_password", "") for each in every if isinstance(each, dict)]
-    return {name: _json_bytes(config)} if any(found) else {}
+    passwords = [each.pop("ssh_password", "") for each in every if isinstance(each, dict)]
+    return {name: _json_bytes(config)} if any(passwords) else {}
 
 
 def _json_bytes(data: Any) -> bytes:

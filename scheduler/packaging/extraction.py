@@ -53,12 +53,12 @@ class _CheckedInfo(tarfile.TarInfo):
             raise Malformed(f"{self.name} is a sparse file")
         if self.size < 0:  # the next header would be one that was read before, for ever
             raise Malformed(f"{self.name} has a negative size")
-        found: Self = super()._proc_member(tar)  # type: ignore[misc]
-        if found.size < 0:
-            raise Malformed(f"{found.name} has a negative size")
-        if found.issparse():
-            raise Malformed(f"{found.name} is a sparse file")
-        return found
+        member: Self = super()._proc_member(tar)  # type: ignore[misc]
+        if member.size < 0:
+            raise Malformed(f"{member.name} has a negative size")
+        if member.issparse():
+            raise Malformed(f"{member.name} is a sparse file")
+        return member
 
     def _proc_gnusparse_10(self, *_: Any) -> None:
         """Its map of holes stands before the contents, and may be of any length."""

@@ -13,8 +13,8 @@ _SEPARATORS = re.compile(r"[-_.]+")
 
 def for_pip(lines: Iterable[str], folder: str) -> list[str]:
     """The lines that say something: without comments and ANSWERED, with paths from `folder`."""
-    found = (_without_comment(each) for each in lines)
-    return [_absolute(each, folder) for each in found if each and not _is_answered(each)]
+    stripped = (_without_comment(each) for each in lines)
+    return [_absolute(each, folder) for each in stripped if each and not _is_answered(each)]
 
 
 def wants_packages(lines: Iterable[str]) -> bool:

@@ -106,18 +106,18 @@ def _fetched(store_url: str, name: str, digest: str, folder: str) -> str:
     from heron_engine.scheduler.packaging.archive import unpacked
 
     cache = os.path.join(folder, UNPACKED)
-    found = os.path.join(cache, f"{digest}.packed")
-    if not os.path.exists(found):
+    packed_path = os.path.join(cache, f"{digest}.packed")
+    if not os.path.exists(packed_path):
         with open_store(store_url) as store:
             data = stored_archive(store, name, digest)
         try:
             os.makedirs(cache, mode=0o700, exist_ok=True)
             with tempfile.NamedTemporaryFile(dir=cache, delete=False) as file:
                 file.write(data)
-            os.replace(file.name, found)
+            os.replace(file.name, packed_path)
         except OSError as error:
             raise HeronError(f"{cache} cannot be written: {error.strerror}") from None
-    return unpacked(found, cache).folder
+    return unpacked(packed_path, cache).folder
 
 
 def stored_archive(store: StateStore, name: str, digest: str) -> bytes:

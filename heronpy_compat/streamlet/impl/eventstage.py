@@ -127,8 +127,8 @@ class EventStageBolt(HoldingBolt):
             hash(key)
         except TypeError:
             raise ComponentError(f"key_by: a key must be hashable, not {key!r}") from None
-        found: Hashable = key
-        return found
+        hashable: Hashable = key
+        return hashable
 
     def emit_element(self, element: Any, anchors: list[Any]) -> None:
         """One element of the stage's streamlet."""

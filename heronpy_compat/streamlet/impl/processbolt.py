@@ -62,13 +62,13 @@ class ProcessBolt(EventStageBolt):
         if elements is None:
             return
         try:
-            found = iter(elements)
+            iterator = iter(elements)
         except TypeError:
             raise ComponentError(
                 f"process: {type(self.function).__name__} is to return or yield elements, not"
                 f" {elements!r}"
             ) from None
-        for element in found:
+        for element in iterator:
             self.emit_element(element, anchors)
 
 

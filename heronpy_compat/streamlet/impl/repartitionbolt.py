@@ -28,14 +28,14 @@ class RepartitionCustomGrouping(ICustomGrouping):
         """The tasks of the function's partitions, modulo their number."""
         tasks = self._tasks
         arguments = (values[0], len(tasks)) if self._wants_number else (values[0],)
-        found = self._function(*arguments)
-        indexes = list(found) if isinstance(found, Iterable) else [found]
+        chosen = self._function(*arguments)
+        indexes = list(chosen) if isinstance(chosen, Iterable) else [chosen]
         try:
             return [tasks[index % len(tasks)] for index in indexes]
         except TypeError:
             raise ComponentError(
                 f"{self._where} must return the index of a partition or a list of them,"
-                f" not {found!r}"
+                f" not {chosen!r}"
             ) from None
 
 

@@ -85,22 +85,22 @@ def resolve_options(
 
     As streamparse fills them in, but for what it asks Storm for.
     """
-    found = {**env_config.get("options", {}), **_log_options(env_config)}
+    options = {**env_config.get("options", {}), **_log_options(env_config)}
     if env_config.get("use_virtualenv", True) and "virtualenv_root" in env_config:
         root = env_config["virtualenv_root"]
-        found["topology.python.path"] = f"{root}/{topology_name}/bin/python"
-    found.update({key: env_config[key] for key in VIRTUALENV_OPTIONS if key in env_config})
-    found["sudo_user"] = env_config.get("user")
-    found.update(topology_class.config or {})
-    found.update(cli_options or {})
-    if found.get("topology.debug"):
-        found["pystorm.log.level"] = "debug"
-    workers = found.get("storm.workers.list") or env_config.get("workers") or []
-    found["storm.workers.list"] = [] if local_only else _list(workers)
+        options["topology.python.path"] = f"{root}/{topology_name}/bin/python"
+    options.update({key: env_config[key] for key in VIRTUALENV_OPTIONS if key in env_config})
+    options["sudo_user"] = env_config.get("user")
+    options.update(topology_class.config or {})
+    options.update(cli_options or {})
+    if options.get("topology.debug"):
+        options["pystorm.log.level"] = "debug"
+    workers = options.get("storm.workers.list") or env_config.get("workers") or []
+    options["storm.workers.list"] = [] if local_only else _list(workers)
     for key in ("topology.acker.executors", "topology.workers"):
-        if found.get(key) is None:
-            found[key] = max(1, len(found["storm.workers.list"]))
-    return found
+        if options.get(key) is None:
+            options[key] = max(1, len(options["storm.workers.list"]))
+    return options
 
 
 def _list(workers: Any) -> list[str]:

@@ -67,29 +67,29 @@ class ComponentSpec:
     @staticmethod
     def _sanitize_par(component_cls: Any, par: Any) -> Any:
         """An int, or {environment: int}; the class's own if None."""
-        found = component_cls.par if par is None else par
+        parallelism = component_cls.par if par is None else par
         label = component_cls.__name__
-        if not isinstance(found, dict):
-            _check_par(label, found)
-            return found
-        for environment, number in found.items():
+        if not isinstance(parallelism, dict):
+            _check_par(label, parallelism)
+            return parallelism
+        for environment, number in parallelism.items():
             if not isinstance(environment, str):
                 raise WrongArgumentError(
                     f"{label}: keys of par must be names of environments, not {environment!r}"
                 )
             _check_par(f"{label}, environment {environment!r}", number)
-        return found
+        return parallelism
 
     @staticmethod
     def _sanitize_config(component_cls: Any, config: Any) -> str:
         """The config as JSON; the class's own if None."""
-        found = component_cls.config if config is None else config
-        if not isinstance(found, (dict, type(None))):
+        settings = component_cls.config if config is None else config
+        if not isinstance(settings, (dict, type(None))):
             raise WrongArgumentError(
-                f"{component_cls.__name__}: config must be a dict, not {found!r}"
+                f"{component_cls.__name__}: config must be a dict, not {settings!r}"
             )
         try:
-            return json.dumps(found or {})
+            return json.dumps(settings or {})
         except (TypeError, ValueError) as error:
             raise WrongArgumentError(
                 f"{component_cls.__name__}: config must be of JSON's types: {error}"
@@ -98,16 +98,16 @@ class ComponentSpec:
     @staticmethod
     def _sanitize_outputs(component_cls: Any, outputs: Any) -> dict[str, StreamInfo]:
         """stream name -> its fields; the class's own if None."""
-        found = component_cls.outputs if outputs is None else outputs
+        declared = component_cls.outputs if outputs is None else outputs
         label = component_cls.__name__
-        if isinstance(found, dict):
-            found = [Stream(found)]
-        if not isinstance(found, (list, tuple, type(None))):
+        if isinstance(declared, dict):
+            declared = [Stream(declared)]
+        if not isinstance(declared, (list, tuple, type(None))):
             raise WrongArgumentError(
-                f"{label}: outputs must be a list of field names and Streams, not {found!r}"
+                f"{label}: outputs must be a list of field names and Streams, not {declared!r}"
             )
         streams: dict[str, StreamInfo] = {}
-        for each in found or ():
+        for each in declared or ():
             if isinstance(each, Stream):
                 info: Any = StreamInfo(list(each.fields), each.direct)
                 streams[each.name] = info

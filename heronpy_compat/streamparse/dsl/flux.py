@@ -28,19 +28,19 @@ def to_flux_dict(name: str, specs: Iterable[Any], bolts: tuple[type, ...]) -> di
 
 
 def _component(spec: Any, is_bolt: bool) -> dict[str, Any]:
-    found = spec.component_object
+    component = spec.component_object
     shown = {"id": spec.name, "parallelism": spec.par}
-    if found.shell is not None:
+    if component.shell is not None:
         return {**shown, **_shell(spec, _SHELL_BOLT if is_bolt else _SHELL_SPOUT)}
-    if found.java_object is None:
+    if component.java_object is None:
         raise WrongArgumentError(
             f"{spec.label}: Flux does not support serialised Java objects; use full_class_name and"
             " args_list"
         )
     return {
         **shown,
-        "className": found.java_object.full_class_name,
-        "constructorArgs": to_python_arg_list(found.java_object.args_list),
+        "className": component.java_object.full_class_name,
+        "constructorArgs": to_python_arg_list(component.java_object.args_list),
     }
 
 
@@ -73,14 +73,16 @@ def _methods(spec: Any) -> list[dict[str, Any]]:
 
 def _grouping(stream: Any, grouping: Any) -> dict[str, Any]:
     (kind,) = (name for name, value in vars(grouping).items() if value is not None)
-    found = {"streamId": stream.streamId, "type": kind.upper()}
+    flux_grouping = {"streamId": stream.streamId, "type": kind.upper()}
     if kind == "fields":
         return (
-            {**found, "args": grouping.fields} if grouping.fields else {**found, "type": "GLOBAL"}
+            {**flux_grouping, "args": grouping.fields}
+            if grouping.fields
+            else {**flux_grouping, "type": "GLOBAL"}
         )
     if kind == "custom_object":
         made = grouping.custom_object
         arguments = to_python_arg_list(made.args_list)
         custom = {"className": made.full_class_name, "constructorArgs": arguments}
-        return {**found, "type": "CUSTOM", "customClass": custom}
-    return found
+        return {**flux_grouping, "type": "CUSTOM", "customClass": custom}
+    return flux_grouping

@@ -132,13 +132,13 @@ class AuroraClient(Struct, frozen=True):
         """Add instances like instance 0; returns the numbers that Aurora gave them."""
         call = ("add", "--wait-until", "RUNNING", f"{self.job}/0", str(number), "--verbose")
         said = self._call(call).stderr
-        found = re.search(r"Querying instance statuses: \[([\d, ]+)\]", said)
-        if found is None:
+        match = re.search(r"Querying instance statuses: \[([\d, ]+)\]", said)
+        if match is None:
             raise HeronError(
                 f"Aurora does not say which instances of {self.job} it added: look at "
                 f"`aurora job status {self.job}`"
             )
-        return [int(each) for each in found[1].split(",")]
+        return [int(each) for each in match[1].split(",")]
 
     def kill(self, numbers: Sequence[int]) -> None:
         """End some instances."""
@@ -202,10 +202,10 @@ def complaint(job: JobKey, verb: str, text: str, code: int) -> HeronError:
 def parsed_status(text: str) -> list[Instance]:
     """The active instances in what `aurora job status --write-json` prints, sorted."""
     try:
-        found: Any = json.loads(text)
-        if isinstance(found, dict):  # {"jobspec": …, "error": "No matching jobs found"}
+        jobs: Any = json.loads(text)
+        if isinstance(jobs, dict):  # {"jobspec": …, "error": "No matching jobs found"}
             return []
-        tasks = [task for job in found for task in job["active"]]
+        tasks = [task for job in jobs for task in job["active"]]
         read = [
             Instance(
                 int(task["assignedTask"]["instanceId"]),

@@ -75,11 +75,11 @@ class Master(Struct, frozen=True):
 
 def parse_master(text: str, cpus: int) -> Master:
     """What `text` means on a machine with so many CPUs; UsageError if it is no master."""
-    if found := _LOCAL.fullmatch(text):
-        cores = found[1] or "1"
+    if match := _LOCAL.fullmatch(text):
+        cores = match[1] or "1"
         return _counted(Kind.LOCAL, text, 1, cpus if cores == "*" else int(cores))
-    if found := _LOCAL_CLUSTER.fullmatch(text):
-        return _counted(Kind.LOCAL_CLUSTER, text, int(found[1]), int(found[2]))
+    if match := _LOCAL_CLUSTER.fullmatch(text):
+        return _counted(Kind.LOCAL_CLUSTER, text, int(match[1]), int(match[2]))
     if _STANDALONE.fullmatch(text):
         words = (each.rpartition(":") for each in text.removeprefix("spark://").split(","))
         return Master(Kind.STANDALONE, text, addresses=tuple((a, int(b)) for a, _, b in words))

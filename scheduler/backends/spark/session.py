@@ -142,9 +142,9 @@ def failures(context: "SparkContext", group: str) -> tuple[int, str]:
     for job in tracker.getJobIdsForGroup(group):
         info = tracker.getJobInfo(job)
         for stage in info.stageIds if info is not None else ():
-            found = tracker.getStageInfo(stage)
-            if found is not None and found.numFailedTasks:
-                number += found.numFailedTasks
+            stage_info = tracker.getStageInfo(stage)
+            if stage_info is not None and stage_info.numFailedTasks:
+                number += stage_info.numFailedTasks
                 reason = _last_error(context, stage) or reason
     return number, reason
 
@@ -155,6 +155,6 @@ def _last_error(context: "SparkContext", stage: int) -> str:
         attempt = store.lastStageAttempt(stage).attemptId()
         tasks = store.taskList(stage, attempt, 100)
         errors = [tasks.apply(number).errorMessage() for number in range(tasks.size())]
-        found = [each.get() for each in errors if each.isDefined()]
-        return reason_of(str(found[-1])) if found else ""
+        texts = [each.get() for each in errors if each.isDefined()]
+        return reason_of(str(texts[-1])) if texts else ""
     return ""

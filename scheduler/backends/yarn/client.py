@@ -168,11 +168,15 @@ class Client:
         """What the queue may still give up to its maximum, if the scheduler tells."""
         with self._asking():
             info = self._yarn.getQueueInfo(queue)
-            found = None if info is None else info.getQueueStatistics()
-            if found is None or found.getAvailableMemoryMB() < 0:
+            statistics = None if info is None else info.getQueueStatistics()
+            if statistics is None or statistics.getAvailableMemoryMB() < 0:
                 return None
-            guaranteed = Room(int(found.getAvailableMemoryMB()), int(found.getAvailableVCores()))
-            taken = Room(int(found.getAllocatedMemoryMB()), int(found.getAllocatedVCores()))
+            guaranteed = Room(
+                int(statistics.getAvailableMemoryMB()), int(statistics.getAvailableVCores())
+            )
+            taken = Room(
+                int(statistics.getAllocatedMemoryMB()), int(statistics.getAllocatedVCores())
+            )
             # Relative to the queue above it: of a nested one we do not know the share of the whole.
             share = float(info.getMaximumCapacity()) if queue.count(".") <= 1 else 0.0
         return queue_room(guaranteed, taken, share if 0.0 < share <= 1.0 else 0.0, self.nodes())
@@ -219,12 +223,12 @@ class Client:
         """What YARN knows about an application; None if it knows none of that id."""
         try:
             with self._asking():
-                found = self._yarn.getApplicationReport(self._id(application))
+                application_report = self._yarn.getApplicationReport(self._id(application))
                 return Report(
-                    str(found.getYarnApplicationState().toString()),
-                    str(found.getFinalApplicationStatus().toString()),
-                    last_words(str(found.getDiagnostics() or "")),
-                    _containers(found),
+                    str(application_report.getYarnApplicationState().toString()),
+                    str(application_report.getFinalApplicationStatus().toString()),
+                    last_words(str(application_report.getDiagnostics() or "")),
+                    _containers(application_report),
                 )
         except HadoopError as error:
             if error.kind.endswith("ApplicationNotFoundException"):

@@ -54,8 +54,8 @@ def _check_xml(path: str) -> None:
 
 def from_folder(jvm: Jvm, folder: str) -> Any:
     """A YarnConfiguration of the folder's files."""
-    found = [os.path.join(folder, each) for each in FILES]
-    return from_files(jvm, [each for each in found if os.path.exists(each)])
+    paths = [os.path.join(folder, each) for each in FILES]
+    return from_files(jvm, [each for each in paths if os.path.exists(each)])
 
 
 def from_files(jvm: Jvm, files: list[str]) -> Any:

@@ -51,9 +51,9 @@ def completed_words(status: int, text: str, plan: ContainerPlan | None, page_byt
 
 def last_words(text: str) -> str:
     """What our process wrote last, else the first line of YARN's that says something."""
-    found = _STDERR.search(text)
-    if found is not None:
-        lines = _lines(found[1])
+    match = _STDERR.search(text)
+    if match is not None:
+        lines = _lines(match[1])
         if lines:
             return lines[-1][:WORDS_MAX]
     said = [each for each in _lines(text) if not each.startswith(_EMPTY_WORDS)]

@@ -105,10 +105,10 @@ class Jvm:
 
     def array(self, kind: Any, values: Sequence[Any]) -> Any:
         """A Java array, which a call with variable arguments takes."""
-        made = self._gateway.new_array(kind, len(values))
+        java_array = self._gateway.new_array(kind, len(values))
         for number, each in enumerate(values):
-            made[number] = each
-        return made
+            java_array[number] = each
+        return java_array
 
     def close(self) -> None:
         """End the JVM, whatever it does."""

@@ -80,18 +80,18 @@ def contents(body: bytes, asked: int) -> tuple[int, bytes]:
 def listed(node: Mapping[str, Any] | None) -> list[NodeLog]:
     """The log files of all containers that the scheduler's node names; HeronError if no node
     manager answers."""
-    found: list[NodeLog] = []
+    logs: list[NodeLog] = []
     problems: list[str] = []
     locations = containers_of(node)
     for location in locations.values():
         base = f"http://{location['http']}/ws/v1/node/containers/{location['id']}/logs"
         try:
-            found += _files(base)
+            logs += _files(base)
         except (OSError, ValueError, KeyError, TypeError) as error:
             problems.append(f"{base}: {error}")
-    if problems and not found:
+    if problems and not logs:
         raise HeronError(f"no node manager shows its logs ({problems[0]}); {instead(node)}")
-    return sorted(found, key=lambda each: each.file)
+    return sorted(logs, key=lambda each: each.file)
 
 
 def instead(node: Mapping[str, Any] | None) -> str:

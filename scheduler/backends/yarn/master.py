@@ -249,8 +249,8 @@ class Master:
                    "host": f"{os.environ['NM_HOST']}:{os.environ['NM_PORT']}",
                    "http": f"{os.environ['NM_HOST']}:{os.environ['NM_HTTP_PORT']}"}  # fmt: skip
             slots = self._core.slots.values()
-            found = rows(each for each in slots if not is_warm(each.number))
-            known = {"containers": {str(MASTER_CONTAINER): own, **found},
+            containers = rows(each for each in slots if not is_warm(each.number))
+            known = {"containers": {str(MASTER_CONTAINER): own, **containers},
                      WARM: rows(each for each in slots if is_warm(each.number)),
                      FOLDER: self._spec.folder}  # fmt: skip
             node.pop(WAITING, None)
