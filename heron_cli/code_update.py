@@ -98,7 +98,7 @@ def _loaded(file: str, running: TopologySpec) -> TopologySpec:
         )
     config = config_layer({**loaded.defaults, **loaded.config})
     overruling = {key: running.config[key] for key in running.overrides if key in running.config}
-    components = tuple(each.overruled(overruling) for each in loaded.components)
+    components = tuple(component.overruled(overruling) for component in loaded.components)
     as_it_runs = settled(replace(loaded, config=running.config, components=components))
     return replace(
         loaded, name=running.name, config=config, defaults={}, components=as_it_runs.components

@@ -73,7 +73,7 @@ def _padded(column: Column, is_first: bool) -> list[Cell]:
 def table_of(columns: Sequence[Column], width: int | None) -> Table:
     """The columns in use that fit into `width` characters, by priority; None: all of them. The
     first column is never cut."""
-    used = [each for each in columns if each.is_in_use]
+    used = [column for column in columns if column.is_in_use]
     if width is None:
         return Table(tuple(used))
     room, chosen = width, set[str]()
@@ -84,7 +84,7 @@ def table_of(columns: Sequence[Column], width: int | None) -> Table:
             room -= needed
         else:
             break
-    return Table(tuple(each for each in used if each.heading in chosen))
+    return Table(tuple(column for column in used if column.heading in chosen))
 
 
 def component_table(stats: TopologyStats, width: int | None = None, rates: bool = True) -> Table:
@@ -98,7 +98,7 @@ def component_table(stats: TopologyStats, width: int | None = None, rates: bool 
         return Column(
             heading,
             priority,
-            tuple(each if isinstance(each, Cell) else Cell(each) for each in cells),
+            tuple(cell if isinstance(cell, Cell) else Cell(cell) for cell in cells),
         )
 
     columns = [
@@ -130,31 +130,31 @@ def instance_table(
     """One row for each instance of a component."""
 
     def column(heading: str, priority: int, cell: Callable[[InstanceStats], str]) -> Column:
-        return Column(heading, priority, tuple(Cell(cell(each)) for each in instances))
+        return Column(heading, priority, tuple(Cell(cell(row)) for row in instances))
 
     shares = {task: f"{pauses.share:.0%}" for task, pauses in stats.paused.items()}
     name_cells = tuple(
-        Cell(each.instance, BAD if each.stuck_secs or not each.up else PLAIN) for each in instances
+        Cell(row.instance, BAD if row.stuck_secs or not row.up else PLAIN) for row in instances
     )
     columns = [
         Column("instance", 0, name_cells),
-        column("task", 0, lambda each: str(each.task)),
-        column("container", 1, lambda each: str(each.container)),
+        column("task", 0, lambda row: str(row.task)),
+        column("container", 1, lambda row: str(row.container)),
         column("pid", 2, _pid_text),
-        column("restarts", 4, lambda each: str(each.restarts)),
-        column("exec/s", 3, lambda each: short(each.executed_per_sec)),
-        column("emit/s", 5, lambda each: short(each.emitted_per_sec)),
-        column("executed", 6, lambda each: short(each.executed)),
-        column("acked", 11, lambda each: short(each.acked)),
-        column("failed", 5, lambda each: short(each.failed)),
-        column("pending", 10, lambda each: short(each.pending)),
-        column("queue", 8, lambda each: short(each.queue_tuples)),
-        column("delay", 8, lambda each: _delay(each.queue_secs)),
-        column("capacity", 7, lambda each: f"{each.capacity:.0%}"),
-        column("cpu", 8, lambda each: f"{each.cpu_share:.0%}"),
-        column("memory", 8, lambda each: size(each.memory_bytes)),
-        column("paused", 9, lambda each: shares.get(each.task, "")),
-        column("stuck", 4, lambda each: f"{each.stuck_secs:.0f} s" if each.stuck_secs else ""),
+        column("restarts", 4, lambda row: str(row.restarts)),
+        column("exec/s", 3, lambda row: short(row.executed_per_sec)),
+        column("emit/s", 5, lambda row: short(row.emitted_per_sec)),
+        column("executed", 6, lambda row: short(row.executed)),
+        column("acked", 11, lambda row: short(row.acked)),
+        column("failed", 5, lambda row: short(row.failed)),
+        column("pending", 10, lambda row: short(row.pending)),
+        column("queue", 8, lambda row: short(row.queue_tuples)),
+        column("delay", 8, lambda row: _delay(row.queue_secs)),
+        column("capacity", 7, lambda row: f"{row.capacity:.0%}"),
+        column("cpu", 8, lambda row: f"{row.cpu_share:.0%}"),
+        column("memory", 8, lambda row: size(row.memory_bytes)),
+        column("paused", 9, lambda row: shares.get(row.task, "")),
+        column("stuck", 4, lambda row: f"{row.stuck_secs:.0f} s" if row.stuck_secs else ""),
     ]
     return table_of(columns, width)
 

@@ -20,7 +20,7 @@ def config_notes(
 
     `loaded`: the topology as its file has it, `topology`: as it will run.
     """
-    layers = [topology.config, *(each.config for each in loaded.components)]
+    layers = [topology.config, *(component.config for component in loaded.components)]
     given = list(dict.fromkeys(key for layer in layers for key in layer))
     if idle := [key for key in given if spelling.is_of_others(key)]:
         yield f"note: these keys of Storm or Heron do nothing here: {', '.join(idle)}"

@@ -72,7 +72,9 @@ def configured(
     topology = routed(replace(topology, config={**topology.config, **added}), os.path.abspath)
     check(topology)
     topology = settled(topology)
-    keys.check_instances(topology.config, sum(each.parallelism for each in topology.components))
+    keys.check_instances(
+        topology.config, sum(component.parallelism for component in topology.components)
+    )
     _check_letters(topology)
     _check_tracing(topology)
     for note in config_notes(loaded, topology, options.config(), is_query):
@@ -112,7 +114,7 @@ def reconfigured(topology: TopologySpec, options: Mapping[str, Any]) -> Topology
         key: value for key, value in options.items() if key not in before or before[key] != value
     }
     layer = config_layer(new)
-    components = tuple(each.overruled(layer) for each in topology.components)
+    components = tuple(component.overruled(layer) for component in topology.components)
     overrides = tuple(dict.fromkeys((*topology.overrides, *layer)))
     topology = replace(
         topology, config={**kept, **layer}, components=components, overrides=overrides

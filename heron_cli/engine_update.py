@@ -45,8 +45,8 @@ def engine_change(
     _check_is_local(topology)
     engine = _checked(_installed(python), spec)
     stats = topology.client.stats()
-    versions = {each.version for each in stats.registered.values()} | {stats.version}
-    containers = tuple(sorted(each.id for each in current.containers))
+    versions = {engine.version for engine in stats.registered.values()} | {stats.version}
+    containers = tuple(sorted(container.id for container in current.containers))
     return EngineChange(engine, " and ".join(sorted(versions)), containers)
 
 

@@ -93,9 +93,7 @@ def _environment(project: Project, name: str | None, keys: Mapping[str, Any]) ->
         name,
         config,
         _options(project, config),
-        tuple(
-            each for each in IGNORED_KEYS if config.get(each) and not (each == "nimbus" and is_ours)
-        ),
+        tuple(key for key in IGNORED_KEYS if config.get(key) and not (key == "nimbus" and is_ours)),
         zookeeper or None,
     )
 

@@ -99,7 +99,10 @@ class Settling:
 def show_config(settling: Settling, form: str) -> None:
     """Print it: as tables, or as JSON."""
     whole = settling.of_topology()
-    parts = {each.name: settling.of_component(each) for each in settling.topology.components}
+    parts = {
+        component.name: settling.of_component(component)
+        for component in settling.topology.components
+    }
     if form == JSON_FORM:
         components = {name: _as_json(settings) for name, settings in parts.items()}
         data = {"name": settling.topology.name, "topology": _as_json(whole)}

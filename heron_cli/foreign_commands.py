@@ -50,7 +50,7 @@ def _herons(command: str, given: list[str]) -> str | None:
     file, kind, *rest = (*arguments[1:], "-") if len(arguments) == 2 else arguments[1:]
     named = [] if kind == "-" else ["-n", kind.rpartition(".")[2]]
     own_name = ["-N", rest[0]] if rest and kind == "-" else []
-    paused = ["--deactivated" if each == "--deploy-deactivated" else each for each in options]
+    paused = ["--deactivated" if option == "--deploy-deactivated" else option for option in options]
     return _line("submit", file, *named, *own_name, *where, *paused)
 
 
@@ -69,15 +69,15 @@ def _apart(given: Sequence[str]) -> tuple[list[str], list[str]]:
 def _rebalanced(given: Sequence[str]) -> Iterator[str]:
     """Storm's `-n WORKERS -e COMPONENT=N`; its `-w`, the pause before, has no place here."""
     words = iter(given)
-    for each in words:
-        if each in ("-n", "--num-workers"):
+    for word in words:
+        if word in ("-n", "--num-workers"):
             yield from ("--container-number", next(words, "N"))
-        elif each in ("-e", "--executors"):
+        elif word in ("-e", "--executors"):
             yield from ("--component-parallelism", next(words, "COMPONENT=N").replace("=", ":"))
-        elif each in ("-w", "--wait-time-secs"):
+        elif word in ("-w", "--wait-time-secs"):
             next(words, None)
         else:
-            yield each
+            yield word
 
 
 def _line(*words: str) -> str:

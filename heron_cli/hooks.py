@@ -64,13 +64,13 @@ def bound_names(path: str) -> set[str]:
     except (SyntaxError, ValueError):
         return {PRE_SUBMIT, POST_SUBMIT}
     names: set[str] = set()
-    for each in ast.walk(tree):
-        if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef):
-            names.add(each.name)
-        elif isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store):
-            names.add(each.id)
-        elif isinstance(each, ast.ImportFrom | ast.Import):
-            names.update(alias.asname or alias.name for alias in each.names)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            names.add(node.name)
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            names.add(node.id)
+        elif isinstance(node, ast.ImportFrom | ast.Import):
+            names.update(alias.asname or alias.name for alias in node.names)
     return names
 
 

@@ -125,7 +125,7 @@ def _project_of(folder: str) -> Project | None:
     except (OSError, ValueError):
         return None
     # A broken file without our keys, somewhere above, is not for us to complain of.
-    if not any(f'"{each}"' in text for each in MARKS):
+    if not any(f'"{mark}"' in text for mark in MARKS):
         return None
     return Project(folder, path, _parsed(path, text))
 

@@ -87,11 +87,11 @@ def stuck_lines(stats: TopologyStats) -> list[str]:
 def hot_key_lines(stats: TopologyStats) -> list[str]:
     """Keys that are a large share of a component's input, one line for each such component."""
     shares = (
-        (name, [each for each in component.hot_keys if each.share >= HOT_SHARE])
+        (name, [hot_key for hot_key in component.hot_keys if hot_key.share >= HOT_SHARE])
         for name, component in stats.components.items()
     )
     return [
-        f"frequent keys of {name}: {', '.join(f'{each.key} {each.share:.0%}' for each in keys)}"
+        f"frequent keys of {name}: {', '.join(f'{key.key} {key.share:.0%}' for key in keys)}"
         for name, keys in shares
         if keys
     ]

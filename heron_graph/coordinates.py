@@ -34,7 +34,7 @@ Labels = Mapping[Pair, tuple[str, ...]]
 
 def rectangles_of(graph: Graph, layers: Layers, labels: Labels) -> Rectangles:
     """Where every node stands, waypoints included."""
-    sizes = {each.name: _size(each, layers) for each in graph.nodes}
+    sizes = {node.name: _size(node, layers) for node in graph.nodes}
     widths = [
         max((sizes[name][0] for name in column if name in sizes), default=0.0)
         for column in layers.columns
@@ -91,7 +91,7 @@ def _tops(layers: Layers, sizes: Mapping[str, tuple[float, float]]) -> dict[str,
         )
         for column in order:
             wanted = {
-                name: sum(middles[each] for each in around) / len(around)
+                name: sum(middles[neighbour] for neighbour in around) / len(around)
                 if around
                 else middles[name]
                 for name in column

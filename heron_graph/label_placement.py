@@ -26,7 +26,7 @@ def placed_labels(
     arrows: Labelled, texts: Mapping[Pair, tuple[str, ...]], boxes: Sequence[Rectangle]
 ) -> list[LabelShape]:
     """A label for each arrow, in their order."""
-    points = [each for arrow, _ in arrows.values() for each in sampled(arrow.segments, STEPS)]
+    points = [point for arrow, _ in arrows.values() for point in sampled(arrow.segments, STEPS)]
     taken = list(boxes)
     labels: list[LabelShape] = []
     for pair, (_, segment) in arrows.items():

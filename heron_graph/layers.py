@@ -94,13 +94,13 @@ def _reduce_crossings(columns: list[list[str]], pairs: list[Pair]) -> None:
     for source, target in pairs:
         before.setdefault(target, []).append(source)
         after.setdefault(source, []).append(target)
-    best, crossings = [list(each) for each in columns], _crossings(columns, pairs)
+    best, crossings = [list(column) for column in columns], _crossings(columns, pairs)
     for sweep in range(SWEEPS):
         neighbours, order = (after, columns[::-1]) if sweep % 2 else (before, columns)
         for fixed, moving in pairwise(order):
             _sort_by_neighbours(moving, fixed, neighbours)
         if _crossings(columns, pairs) < crossings:
-            best, crossings = [list(each) for each in columns], _crossings(columns, pairs)
+            best, crossings = [list(column) for column in columns], _crossings(columns, pairs)
     columns[:] = best
 
 
@@ -111,7 +111,11 @@ def _sort_by_neighbours(
     order = {name: at for at, name in enumerate(moving)}
 
     def barycenter(name: str) -> float:
-        positions = [fixed_order[each] for each in neighbours.get(name, ()) if each in fixed_order]
+        positions = [
+            fixed_order[neighbour]
+            for neighbour in neighbours.get(name, ())
+            if neighbour in fixed_order
+        ]
         return sum(positions) / len(positions) if positions else order[name]
 
     moving.sort(key=barycenter)

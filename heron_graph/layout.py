@@ -25,20 +25,20 @@ from heron_graph.layers import Layers, Pair, layers_of
 def layout(graph: Graph) -> Drawing:
     """The graph with a place for everything in it."""
     layers = layers_of(graph)
-    labels = {(each.source, each.target): each.lines for each in graph.edges}
+    labels = {(edge.source, edge.target): edge.lines for edge in graph.edges}
     rectangles = rectangles_of(graph, layers, labels)
-    boxes = tuple(_box(each, rectangles[each.name]) for each in graph.nodes)
+    boxes = tuple(_box(node, rectangles[node.name]) for node in graph.nodes)
     ports = _Ports(layers, rectangles)
     arrows = {
         pair: forward_arrow([ports.source(pair), *_waypoints(path, rectangles), ports.target(pair)])
         for pair, path in layers.paths.items()
     }
-    bottom = max(each.y + each.height for each in boxes)
+    bottom = max(box.y + box.height for box in boxes)
     room = max((_height(lines) for lines in labels.values()), default=0.0) + 2 * GAP
     for pair in layers.backward:
         bottom += max(BETWEEN_BOXES, room)
         arrows[pair] = backward_arrow(ports.source(pair), ports.target(pair), bottom)
-    shown = placed_labels(arrows, labels, [rectangles[each.name] for each in graph.nodes])
+    shown = placed_labels(arrows, labels, [rectangles[node.name] for node in graph.nodes])
     bottom = max([bottom, *(each.y + each.height / 2 for each in shown)])
     width = max(x + w for x, _, w, _ in rectangles.values()) + MARGIN
     title = text_width(graph.name, TITLE_SIZE) + 2 * MARGIN

@@ -42,9 +42,9 @@ def to_svg(drawing: Drawing) -> str:
         f"<title>{escape(drawing.title)}</title>",
         f'<rect width="{width}" height="{height}" fill="{BACKGROUND}"/>',
         _text(*TITLE_AT, drawing.title, TITLE_SIZE, TEXT, "start", bold=True),
-        *(line for each in drawing.arrows for line in _arrow(each)),
-        *(line for each in drawing.boxes for line in _box(each)),
-        *(line for each in drawing.labels for line in _label(each)),
+        *(line for arrow in drawing.arrows for line in _arrow(arrow)),
+        *(line for box in drawing.boxes for line in _box(box)),
+        *(line for label in drawing.labels for line in _label(label)),
         "</svg>",
     ]
     return "\n".join(lines) + "\n"

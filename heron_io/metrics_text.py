@@ -30,7 +30,7 @@ def _encoded(encode: Encode, is_open: bool, families: Iterable[Metric]) -> bytes
     known: dict[tuple[tuple[str, str], ...], str] = {}
     pieces: list[str] = []
     for family in families:
-        if any(each.native_histogram for each in family.samples):
+        if any(sample.native_histogram for sample in family.samples):
             pieces.append(_by_library(encode, family))
         else:
             pieces += _header(family, is_open)

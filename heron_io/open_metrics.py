@@ -66,17 +66,17 @@ def topology_families(topologies: Topologies, native: bool) -> Iterator[Metric]:
     yield durations(
         f"{PREFIX}component_duration_seconds",
         (
-            ((each.name, component, kind), getattr(stats.latency, kind))
-            for each in topologies
-            if each.stats is not None
-            for component, stats in each.stats.components.items()
+            ((topology.name, component, kind), getattr(stats.latency, kind))
+            for topology in topologies
+            if topology.stats is not None
+            for component, stats in topology.stats.components.items()
             for kind in DISTRIBUTIONS
         ),
         native,
     )
     yield from _checkpoints(topologies)
     yield from _network(topologies)
-    if sum(len(each.instances) for each in topologies) <= INSTANCES_MAX:
+    if sum(len(topology.instances) for topology in topologies) <= INSTANCES_MAX:
         yield from _instances(topologies)
     yield _user_metrics(topologies)
 
@@ -106,15 +106,17 @@ def _topologies(topologies: Topologies) -> Iterator[Metric]:
         f"{PREFIX}topology_containers", "Containers by plan and registered.",
         labels=("topology", "which"),
     )  # fmt: skip
-    for each in topologies:
-        info.add_metric((each.name, each.cluster, each.environ, each.role, each.state), 1)
-        up.add_metric((each.name,), float(each.stats is not None))
-        containers.add_metric((each.name, "planned"), each.containers)
-        if each.stats is not None:
-            containers.add_metric((each.name, "up"), len(each.stats.containers))
-            lost.add_metric((each.name,), each.stats.lost)
-            if each.stats.in_flight is not None:
-                flight.add_metric((each.name,), each.stats.in_flight)
+    for topology in topologies:
+        info.add_metric(
+            (topology.name, topology.cluster, topology.environ, topology.role, topology.state), 1
+        )
+        up.add_metric((topology.name,), float(topology.stats is not None))
+        containers.add_metric((topology.name, "planned"), topology.containers)
+        if topology.stats is not None:
+            containers.add_metric((topology.name, "up"), len(topology.stats.containers))
+            lost.add_metric((topology.name,), topology.stats.lost)
+            if topology.stats.in_flight is not None:
+                flight.add_metric((topology.name,), topology.stats.in_flight)
     yield from (info, up, flight, lost, containers)
 
 
@@ -132,16 +134,16 @@ def _components(topologies: Topologies) -> Iterator[Metric]:
         "Of tuples: one call (execute), until acked by a bolt (process), or completely (complete).",
         labels=(*COMPONENT_LABELS, "kind", "quantile"),
     )
-    for each in topologies:
-        for component, stats in _components_of(each):
+    for topology in topologies:
+        for component, stats in _components_of(topology):
             for name, family in counters.items():
-                family.add_metric((each.name, component), getattr(stats, name))
+                family.add_metric((topology.name, component), getattr(stats, name))
             for kind in DISTRIBUTIONS:
                 distribution = getattr(stats.latency, kind)
                 for quantile, key in QUANTILES:
                     value = getattr(distribution, key)
                     if value is not None:
-                        labels = (each.name, component, kind, quantile)
+                        labels = (topology.name, component, kind, quantile)
                         latency.add_metric(labels, value / 1000)
     yield from counters.values()
     yield latency
@@ -157,13 +159,13 @@ def _streams(topologies: Topologies) -> Iterator[Metric]:
         f"{PREFIX}stream_executed_tuples", "Tuples executed by a bolt, by what it reads.",
         labels=(*COMPONENT_LABELS, "source", "stream"),
     )  # fmt: skip
-    for each in topologies:
-        for component, stats in _components_of(each):
+    for topology in topologies:
+        for component, stats in _components_of(topology):
             for stream, number in stats.emitted_by_stream.items():
-                emitted.add_metric((each.name, component, stream), number)
+                emitted.add_metric((topology.name, component, stream), number)
             for name, number in stats.executed_by_input.items():
                 source, _, stream = name.partition("/")
-                executed.add_metric((each.name, component, source, stream), number)
+                executed.add_metric((topology.name, component, source, stream), number)
     yield from (emitted, executed)
 
 
@@ -182,13 +184,13 @@ def _checkpoints(topologies: Topologies) -> Iterator[Metric]:
     failed = GaugeMetricFamily(
         f"{PREFIX}checkpoint_failures", "Since this topology master serves.", labels=("topology",)
     )
-    for each in topologies:
-        checkpoints = each.stats.checkpoints if each.stats is not None else None
+    for topology in topologies:
+        checkpoints = topology.stats.checkpoints if topology.stats is not None else None
         if checkpoints is not None:
-            failed.add_metric((each.name,), checkpoints.failed)
+            failed.add_metric((topology.name,), checkpoints.failed)
             for family, value in ((age, checkpoints.age_secs), (size, checkpoints.size_bytes)):
                 if value is not None:
-                    family.add_metric((each.name,), value)
+                    family.add_metric((topology.name,), value)
     yield from (age, size, failed)
 
 
@@ -203,21 +205,21 @@ def _network(topologies: Topologies) -> Iterator[Metric]:
             ("peer_bytes_out", "sent_bytes", "To another container's stream manager."),
         )
     }
-    for each in topologies:
-        managers = each.stats.stream_managers if each.stats is not None else {}
+    for topology in topologies:
+        managers = topology.stats.stream_managers if topology.stats is not None else {}
         peers = sum(len(manager.peer_bytes_out) for manager in managers.values())
         for container, manager in managers.items() if peers <= PEERS_MAX else ():
             for field, family in families.items():
                 for peer, number in getattr(manager, field).items():
-                    family.add_metric((each.name, str(container), str(peer)), number)
+                    family.add_metric((topology.name, str(container), str(peer)), number)
     yield from families.values()
 
 
 def _instances(topologies: Topologies) -> Iterator[Metric]:
     labelled = [
-        ((each.name, instance.component, instance.instance), instance)
-        for each in topologies
-        for instance in each.instances
+        ((topology.name, instance.component, instance.instance), instance)
+        for topology in topologies
+        for instance in topology.instances
     ]
     for name, measure in measures_of(InstanceStats).items():
         if not measure.metric:
@@ -232,10 +234,10 @@ def _instances(topologies: Topologies) -> Iterator[Metric]:
     paused = CounterMetricFamily(
         f"{PREFIX}instance_paused_seconds", "Held back by back-pressure.", labels=INSTANCE_LABELS
     )
-    for each in topologies:
-        for pauses in each.stats.paused.values() if each.stats is not None else ():
+    for topology in topologies:
+        for pauses in topology.stats.paused.values() if topology.stats is not None else ():
             component = pauses.component
-            paused.add_metric((each.name, component, pauses.instance), pauses.paused_secs)
+            paused.add_metric((topology.name, component, pauses.instance), pauses.paused_secs)
     yield paused
 
 
@@ -244,10 +246,10 @@ def _user_metrics(topologies: Topologies) -> Metric:
         f"{PREFIX}user_metric", "What user code registered, in its last time bucket.",
         labels=(*COMPONENT_LABELS, "name", "key"),
     )  # fmt: skip
-    for each in topologies:
+    for topology in topologies:
         numbers = [
-            ((each.name, component, name, key), value)
-            for component, stats in _components_of(each)
+            ((topology.name, component, name, key), value)
+            for component, stats in _components_of(topology)
             for name, values in sorted(stats.user.items())
             for key, value in _numbers(values)
         ]

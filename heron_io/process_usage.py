@@ -55,7 +55,7 @@ def descendants(pid: int) -> Iterator[int]:
     for thread in threads:
         try:
             with open(f"/proc/{pid}/task/{thread}/children", encoding="ascii") as file:
-                children = [int(each) for each in file.read().split()]
+                children = [int(child) for child in file.read().split()]
         except OSError:  # it has just ended
             continue
         for child in children:

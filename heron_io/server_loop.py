@@ -45,8 +45,8 @@ class ServerLoop:
         """None while the server is to go on."""
         self._authenticator = CurveAuthenticator(self.context, keys)
         self._poller = zmq.Poller()
-        for each in self._authenticator.sockets:
-            self._poller.register(each, zmq.POLLIN)
+        for socket in self._authenticator.sockets:
+            self._poller.register(socket, zmq.POLLIN)
         self._link = link
         if link is not None:
             self._poller.register(link.lifeline, zmq.POLLIN)

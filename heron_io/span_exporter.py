@@ -70,7 +70,7 @@ def open_exporter(topology: str, endpoint: str | None) -> Export:
     )
 
     def export(spans: Sequence[ExportedSpan]) -> bool:
-        readable: list[ReadableSpan] = [_readable(each, resource) for each in spans]
+        readable: list[ReadableSpan] = [_readable(span, resource) for span in spans]
         return exporter.export(readable) is SpanExportResult.SUCCESS
 
     return export

@@ -198,8 +198,8 @@ class Cluster:
         self._perform(self._manager.handle(events.InputTaken(), self.clock.now))
 
     def _perform(self, instructions: Iterable[events.Instruction]) -> None:
-        for each in instructions:
-            match each:
+        for instruction in instructions:
+            match instruction:
                 case events.ToLocal(task, incarnation, frames):
                     if self.instances[task].incarnation == incarnation:
                         for message in split(frames):

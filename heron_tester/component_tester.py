@@ -267,12 +267,12 @@ class ComponentTester:
         self._only(False, "process")
         inputs = self._engine.topology.by_name[self._name].inputs
         candidates = [
-            (each.component, each.stream)
-            for each in inputs
-            if component in (None, each.component) and stream in (None, each.stream)
+            (entry.component, entry.stream)
+            for entry in inputs
+            if component in (None, entry.component) and stream in (None, entry.stream)
         ]
         if not candidates:
-            names = [f"{each.component}:{each.stream}" for each in inputs]
+            names = [f"{entry.component}:{entry.stream}" for entry in inputs]
             wrong = f"{component or inputs[0].component}:{stream or DEFAULT_STREAM}"
             raise UsageError(
                 f"{self._name} does not read {wrong}; {choices('inputs', wrong, names)}"
@@ -343,12 +343,12 @@ def _declared(outputs: Iterable[Any]) -> list[StreamSpec]:
     types: dict[str, tuple[str, ...]] = {}
     direct: dict[str, bool] = {}
     declared: Iterable[Any] = [Stream(outputs)] if isinstance(outputs, dict) else outputs
-    for each in declared:
-        plain = isinstance(each, str)
-        name = DEFAULT_STREAM if plain else getattr(each, "stream_id", None) or each.name
-        fields[name] = fields.get(name, ()) + ((each,) if plain else tuple(each.fields))
-        types[name] = types.get(name, ()) + getattr(each, "types", ())
-        direct[name] = direct.get(name, False) or (not plain and bool(each.direct))
+    for stream in declared:
+        plain = isinstance(stream, str)
+        name = DEFAULT_STREAM if plain else getattr(stream, "stream_id", None) or stream.name
+        fields[name] = fields.get(name, ()) + ((stream,) if plain else tuple(stream.fields))
+        types[name] = types.get(name, ()) + getattr(stream, "types", ())
+        direct[name] = direct.get(name, False) or (not plain and bool(stream.direct))
     return [StreamSpec(name, names, direct[name], types[name]) for name, names in fields.items()]
 
 
@@ -361,8 +361,8 @@ def _topology(
         for source, streams in inputs.items()
     ]
     read = tuple(
-        InputSpec(spec.name, each.name, _DIRECT if each.direct else _SHUFFLE)
-        for each in spec.outputs
+        InputSpec(spec.name, output.name, _DIRECT if output.direct else _SHUFFLE)
+        for output in spec.outputs
     )
     holds = {fixtures.Reader.HOLDS: spec.is_spout}
     readers = [ComponentSpec(READER, False, f"{path}.Reader", 1, (), read, holds)] if read else []

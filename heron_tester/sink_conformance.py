@@ -83,8 +83,8 @@ class _Trial:
                     f"was tried{why}"
                 )
         finally:
-            for each in classes:
-                del fixtures.tested_classes[each]
+            for kind in classes:
+                del fixtures.tested_classes[kind]
         self._expected += range(first, run.covered)
         return plan.was_killed
 

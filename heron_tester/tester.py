@@ -140,7 +140,7 @@ class TopologyTester:
         topology.max.spout.pending tuples under way is not called.
         """
         engine, total = self._engine, 0
-        names = [each.name for each in engine.topology.components if each.is_spout]
+        names = [component.name for component in engine.topology.components if component.is_spout]
         if component is not None:
             engine.check(component)
             if component not in names:
@@ -227,7 +227,7 @@ class TopologyTester:
             self._fault(Fault(CRASH, component, when, times, task=task))
             return
         with self._engine.running():
-            dying = [each.task for each in self._engine.instances(component, task)]
+            dying = [instance.task for instance in self._engine.instances(component, task)]
             self._engine.cluster.replace(*dying)
 
     def _fault(self, fault: Fault) -> None:

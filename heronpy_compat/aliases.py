@@ -85,7 +85,7 @@ def install() -> None:
 
     May be called again; what is installed already is replaced.
     """
-    sys.meta_path[:] = [each for each in sys.meta_path if not isinstance(each, Aliases)]
+    sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, Aliases)]
     everything = frozenset(TARGETS)
     if os.environ.get(PREFERENCE_VARIABLE) == BUILTIN:
         sys.meta_path.insert(0, Aliases(everything))

@@ -152,8 +152,8 @@ def _divided(
 ) -> Savepoint:
     contents = {
         task: contents_of(folder.check(task), f"{folder.path}/{task}")
-        for each in description.components.values()
-        for task in each.tasks
+        for component in description.components.values()
+        for task in component.tasks
     }
     backend = keys.state_backend(keys.with_defaults(topology.config))
     plan = plan_restore(folder.path, description, contents, packing, backend, False)

@@ -70,7 +70,7 @@ class Requests:
         taken away."""
         children = self._store.children(operations_path(self._name))
         requests: dict[int, Operation] = {}
-        numbers = {int(each) for each in children if each.isdecimal()}
+        numbers = {int(child) for child in children if child.isdecimal()}
         for number in sorted(numbers - without):
             try:
                 request = self.get(number)

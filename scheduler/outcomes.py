@@ -79,7 +79,7 @@ def write_killed_outcome(
     sizes: dict[str, int] = {}
     if isinstance(packing, dict):
         containers = packing.get("containers", ())
-        number = sum(len(each["instances"]) for each in containers)
+        number = sum(len(container["instances"]) for container in containers)
         sizes = {"containers": len(containers), "instances": number}
     outcome = {"state": TopologyState.KILLED, "reason": reason, "ended_at": time_text()}
     if state.get("state") in TopologyState.OVER:
@@ -157,7 +157,7 @@ def last_numbers_of(home: Home, name: str) -> LastNumbers | None:
             numbers = json.load(file)
         stats = TopologyStats.from_json(numbers["stats"])
         instances = {
-            component: tuple(from_json(InstanceStats, each, "an instance") for each in rows)
+            component: tuple(from_json(InstanceStats, row, "an instance") for row in rows)
             for component, rows in numbers["instances"].items()
         }
     except (OSError, ValueError, KeyError, TypeError, AttributeError, ProtocolError):

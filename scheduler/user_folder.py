@@ -68,13 +68,13 @@ class Home:
         """A new run begins with empty logs; states are another matter (scheduler.kept_states)."""
         shutil.rmtree(self.logs(name), ignore_errors=True)
         with suppress(FileNotFoundError):
-            for each in os.scandir(self.topology(name)):
-                if each.path == self.states(name):
+            for entry in os.scandir(self.topology(name)):
+                if entry.path == self.states(name):
                     continue
-                if each.is_dir(follow_symlinks=False):
-                    shutil.rmtree(each.path, ignore_errors=True)
+                if entry.is_dir(follow_symlinks=False):
+                    shutil.rmtree(entry.path, ignore_errors=True)
                 else:
-                    os.unlink(each.path)
+                    os.unlink(entry.path)
         make_private_folders(self.logs(name))
 
 

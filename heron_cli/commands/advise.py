@@ -95,15 +95,15 @@ def advice_table(assessments: Sequence[Assessment], width: int | None = None) ->
     """A row for each bolt."""
     rows = [
         (
-            each.component,
-            str(each.instances),
-            str(each.wanted),
-            f"{each.utilization:.0%}",
-            short(each.input_per_sec),
-            "" if each.rate is None else short(each.rate),
-            each.because,
+            assessment.component,
+            str(assessment.instances),
+            str(assessment.wanted),
+            f"{assessment.utilization:.0%}",
+            short(assessment.input_per_sec),
+            "" if assessment.rate is None else short(assessment.rate),
+            assessment.because,
         )
-        for each in assessments
+        for assessment in assessments
     ]
     headings = ("bolt", "instances", "advised", "busy", "input/s", "one does/s", "because")
     return plain_table(headings, rows, width)

@@ -78,18 +78,18 @@ def dead_letters_command(
     name = target.name() if folder is None or replay else ""
     origin = (FileTarget(folder), {}) if folder is not None else location_of(target, name)
     letters, replayed = letters_in(*origin)
-    wanted = [each for each in letters if component in (None, each["component"])]
-    chosen = [_with_id(wanted, each) for each in ids]
+    wanted = [letter for letter in letters if component in (None, letter["component"])]
+    chosen = [_with_id(wanted, given) for given in ids]
     if replay:
         sent = frozenset[str]() if again else replayed
         _replay(target, name, origin, chosen or wanted, sent)
     elif as_json:
-        for each in chosen or wanted:
-            marked = {**each, "replayed": each["id"] in replayed}
+        for letter in chosen or wanted:
+            marked = {**letter, "replayed": letter["id"] in replayed}
             click.echo(json.dumps(marked, ensure_ascii=False))
     elif show or ids:
-        for each in chosen:
-            click.echo("\n".join(whole_letter(each, each["id"] in replayed)))
+        for letter in chosen:
+            click.echo("\n".join(whole_letter(letter, letter["id"] in replayed)))
     else:
         click.echo("\n".join(overview(wanted, replayed, last, where(origin[0]))))
 
@@ -122,15 +122,15 @@ def _replay(
     chosen: Letters,
     replayed: frozenset[str],
 ) -> None:
-    wanted = [each for each in chosen if each["id"] not in replayed]
+    wanted = [letter for letter in chosen if letter["id"] not in replayed]
     known = len(chosen) - len(wanted)
     note = f" (sent again before, and not now without --again: {known})" if known else ""
     if not wanted:
         raise HeronError(f"{name}: no dead letter to send again{note}")
     spec, (location, config) = running_spec(target, name), origin
     refuse_replay(name, spec, location)
-    refused = [reason for each in wanted if (reason := unsendable(name, spec, each))]
-    sendable = [each for each in wanted if not unsendable(name, spec, each)]
+    refused = [reason for letter in wanted if (reason := unsendable(name, spec, letter))]
+    sendable = [letter for letter in wanted if not unsendable(name, spec, letter)]
     if sendable:
         request_replay(location, name, config, _lines(sendable))
     for reason in refused:

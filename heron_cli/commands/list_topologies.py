@@ -48,9 +48,11 @@ def list_command(every: bool, as_json: bool, store_options: StoreOptions) -> Non
     with store_options.store() as store:
         topologies = summaries(store)
     if every:
-        running = {each["name"] for each in topologies}
+        running = {topology["name"] for topology in topologies}
         topologies += [
-            each for each in ended_summaries(Home.of_user()) if each["name"] not in running
+            ended_summary
+            for ended_summary in ended_summaries(Home.of_user())
+            if ended_summary["name"] not in running
         ]
     if as_json:
         click.echo(json.dumps(topologies, indent=1))
@@ -85,12 +87,14 @@ def summaries_text(topologies: list[dict[str, Any]], width: int | None = None) -
     do not fit are left out."""
     if not topologies:
         return NOTHING_RUNS
-    headings = [key for key in topologies[0] if any(each.get(key, "") != "" for each in topologies)]
-    rows = [{key: str(each.get(key, "")) for key in headings} for each in topologies]
+    headings = [
+        key for key in topologies[0] if any(topology.get(key, "") != "" for topology in topologies)
+    ]
+    rows = [{key: str(topology.get(key, "")) for key in headings} for topology in topologies]
     if width is not None and "reason" in headings:
         room = max(REASON_CHARS_MIN, width - _width_of(rows, ("name", "state", "ended")))
-        rows = [{**each, "reason": _cut(each["reason"], room)} for each in rows]
-    cells = [list(each.values()) for each in rows]
+        rows = [{**row, "reason": _cut(row["reason"], room)} for row in rows]
+    cells = [list(row.values()) for row in rows]
     return plain_table(headings, cells, width, FIRST_COLUMNS)
 
 

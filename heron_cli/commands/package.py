@@ -111,7 +111,7 @@ def _wheels(files: list[str], root: str) -> Iterator[tuple[str | None, list[str]
     with tempfile.TemporaryDirectory(prefix="heronpy-wheels-") as folder:
         wanted, wheels = os.path.join(folder, "requirements.txt"), os.path.join(folder, "wheels")
         with open(wanted, "w", encoding="utf-8") as file:
-            file.writelines(f"{each}\n" for each in lines)
+            file.writelines(f"{line}\n" for line in lines)
         click.echo(f"collecting packages: {', '.join(map(os.path.relpath, files))}", err=True)
         problem = run_pip("wheel", "--wheel-dir", wheels, "--requirement", wanted, folder=root)
         if problem is not None:
@@ -176,7 +176,7 @@ def _package(
         manifest = Manifest(
             project,
             chosen.entries,
-            tuple(each for each in lines if not each.startswith("-")),
+            tuple(line for line in lines if not line.startswith("-")),
             this_python(),
             version("heronpy-topologies"),
         )
@@ -185,5 +185,5 @@ def _package(
         except OSError as error:
             raise HeronError(f"{output} cannot be written: {error.strerror or error}") from None
         packages = len(os.listdir(wheels)) if wheels else 0
-    names = ", ".join(each.name for each in chosen.entries)
+    names = ", ".join(entry.name for entry in chosen.entries)
     click.echo(f"{output}: {number - packages} files, {packages} packages; topologies: {names}")

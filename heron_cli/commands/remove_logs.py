@@ -58,10 +58,10 @@ def remove_logs_command(target: Target, pattern: str | None, everything: bool, f
         folder = os.path.dirname(folder)
     files = [*_files(folder, Home.of_user().states(name)), *_python_logs(target, name)]
     outcome = Home.of_user().outcome_file(name)
-    removed = [each for each in files if _is_wanted(each, outcome, wanted, pattern, everything)]
-    for each in removed:
-        os.truncate(each, 0) if runs else os.remove(each)
-        click.echo(each)
+    removed = [file for file in files if _is_wanted(file, outcome, wanted, pattern, everything)]
+    for file in removed:
+        os.truncate(file, 0) if runs else os.remove(file)
+        click.echo(file)
     click.echo(f"{len(removed)} files {'emptied' if runs else 'removed'}")
 
 

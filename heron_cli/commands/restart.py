@@ -52,11 +52,11 @@ def _restart_on(
     containers = ClusterContainers(cluster, topology.name, topology.store)
     steps = OperationSteps(topology.store, topology.name, topology.client, containers)
     chosen = known if container is None else [container]
-    before = {each: steps.service(each) for each in chosen}
+    before = {number: steps.service(number) for number in chosen}
     cluster.restart(topology.name, container)
     if topology.state.get("state") not in TopologyState.OVER:
-        for each in chosen:
-            follow(steps.back(each, before[each]))
+        for number in chosen:
+            follow(steps.back(number, before[number]))
 
 
 def _containers(topology: RunningTopology) -> list[int]:

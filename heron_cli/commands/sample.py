@@ -51,8 +51,8 @@ def sample_command(target: Target, component: str, stream: str, count: int, seco
     """
     with target.running(target.name()) as topology:
         samples = sampled(topology.client.ask, WantedSample(component, stream, count, seconds))
-    for each in samples:
-        click.echo(json.dumps(each, ensure_ascii=False))
+    for sample in samples:
+        click.echo(json.dumps(sample, ensure_ascii=False))
     if len(samples) < count:
         click.echo(
             f"{component} has sent {len(samples)} tuples on {stream} in {seconds} s", err=True

@@ -88,7 +88,7 @@ def hints(name: str, *, system: bool) -> list[str]:
         lines.append(
             "to start the topology with the machine, not with your login: loginctl enable-linger"
         )
-    secret = [each for each in PRIVATE_VARIABLES if each in os.environ]
+    secret = [variable for variable in PRIVATE_VARIABLES if variable in os.environ]
     if secret:
         lines.append(f"{' and '.join(secret)} is left out: add an EnvironmentFile= that sets it")
     return lines

@@ -124,7 +124,7 @@ def _ask(target: Target, name: str, component: str | None, every: bool) -> Numbe
     _check_component(stats, name, component)
     rows = stats.instances or ()
     wanted = stats.components if every else () if component is None else (component,)
-    instances = {each: [x for x in rows if x.component == each] for each in wanted}
+    instances = {component: [x for x in rows if x.component == component] for component in wanted}
     asked = None if component is None else tuple(instances[component])
     return Numbers(
         replace(stats, instances=asked), instances, waiting, headline(stats, time.time())
@@ -176,7 +176,10 @@ def _overview(target: Target, as_json: bool) -> None:
     elif not topologies:
         click.echo(NOTHING_RUNS)
     else:
-        total = {key: sum(each[key] for each in topologies) for key in ("containers", "instances")}
+        total = {
+            key: sum(topology[key] for topology in topologies)
+            for key in ("containers", "instances")
+        }
         click.echo("# Cluster summary")
         row = (str(len(topologies)), *map(str, total.values()))
         click.echo(plain_table(("topologies", *total), [row]))

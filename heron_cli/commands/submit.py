@@ -307,7 +307,7 @@ def _wait_until_ready(submission: "Submission", ready_secs: float, scheduler: in
         def is_ready() -> bool:
             nonlocal up
             stats = client.try_stats(wait_secs=1.0)
-            up = sum(each.up for each in stats.components.values()) if stats else up
+            up = sum(component.up for component in stats.components.values()) if stats else up
             ready = up == expected or (isinstance(stats, QueryStats) and stats.ready)
             if isinstance(stats, TopologyStats) and stats.checkpoints is not None:
                 _check_restored(submission, stats.checkpoints)

@@ -77,7 +77,7 @@ def tail_command(
     find = logs_of(target, name)
 
     def chosen() -> list[Shown]:
-        return [each for each in _of_component(find(), name, component) if wanted(each.file)]
+        return [log for log in _of_component(find(), name, component) if wanted(log.file)]
 
     logs = chosen()
     if not logs and not follow and not find():
@@ -88,7 +88,7 @@ def tail_command(
     if not logs and not follow:
         raise UsageError(
             f"{name} has no log in whose name --pattern {pattern!r} has a match (logs: "
-            f"{', '.join(each.file for each in find())})"
+            f"{', '.join(log.file for log in find())})"
         )
     for log in logs:
         for line in log.last(lines):
@@ -203,7 +203,9 @@ def _instance_names(target: Target, name: str) -> dict[str, str]:
     else:
         last = last_numbers_of(Home.of_user(), name)
         rows = last.instances.items() if last is not None else ()
-        instances = {each.task: (component, each.instance) for component, x in rows for each in x}
+        instances = {
+            instance.task: (component, instance.instance) for component, x in rows for instance in x
+        }
     return {
         f"{component}-{task}": f"{instance} task {task}"
         for task, (component, instance) in instances.items()

@@ -37,7 +37,7 @@ def update_virtualenv_command(
     note_ignored()
     project = project_here(config_file)
     files = [] if project is None else requirement_files(project.virtualenv_folder, name)
-    install = " ".join(f"-r {os.path.relpath(each)}" for each in files) or "PACKAGE"
+    install = " ".join(f"-r {os.path.relpath(file)}" for file in files) or "PACKAGE"
     click.echo("There is nothing to update: a topology runs in the Python that heronpy runs in.")
     click.echo(f"Install its packages there:         python -m pip install {install}")
     click.echo("Or take them along in an archive:   heronpy package")

@@ -43,13 +43,13 @@ def worker_uptime_command(as_json: bool, store_options: StoreOptions) -> None:
     click.echo("# Worker Stats")
     rows = [
         (
-            each["host"],
-            f"{each['topology']}/{each['container']}",
-            duration(each["uptime_secs"]) if each["uptime_secs"] is not None else "down",
-            str(each["pid"] or ""),
-            each["logs"],
+            uptime["host"],
+            f"{uptime['topology']}/{uptime['container']}",
+            duration(uptime["uptime_secs"]) if uptime["uptime_secs"] is not None else "down",
+            str(uptime["pid"] or ""),
+            uptime["logs"],
         )
-        for each in uptimes
+        for uptime in uptimes
     ]
     click.echo(plain_table(("Host", "Worker ID", "Uptime", "pid", "Logs"), rows))
 

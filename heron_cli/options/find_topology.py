@@ -60,7 +60,7 @@ class StoreOptions:
             return environment_of(required(project, f"-e {self.environment}"), self.environment)
         if project is None:
             return Environment()
-        every = [environment_of(project, each) for each in environments_in(project)]
+        every = [environment_of(project, environment) for environment in environments_in(project)]
         addresses = {each.zookeeper for each in every}
         if len(every) < 2 or (self.zookeeper is None and len(addresses) > 1):
             return environment_of(project, None)

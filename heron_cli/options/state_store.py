@@ -53,7 +53,7 @@ def check_private(url: str, insecure: bool) -> None:
     """UsageError if anybody could read the topology's key in this state store."""
     if insecure or not url.startswith("zk://"):
         return
-    if any(each in os.environ for each in PRIVATE_VARIABLES):
+    if any(variable in os.environ for variable in PRIVATE_VARIABLES):
         if warning := clear_text_warning(url, os.environ):
             click.echo(f"warning: {warning}", err=True)
         return

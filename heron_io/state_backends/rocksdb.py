@@ -254,11 +254,11 @@ class RocksBackend:
         self._tables = {
             each.name: RocksTable(self, each, number) for number, each in enumerate(decoded.tables)
         }
-        for each in others:
-            restored = self.table(each.id)
+        for other in others:
+            restored = self.table(other.id)
             assert isinstance(restored, RocksTable)
-            each.number = restored.number  # it is in use: it goes on as the one of its name
-            self._tables[each.id.name] = each
+            other.number = restored.number  # it is in use: it goes on as the one of its name
+            self._tables[other.id.name] = other
 
     def another(self) -> "RocksBackend":
         """See StateBackend."""

@@ -381,9 +381,9 @@ class ZooKeeperStore:
         guarded, *others = self._wait(path, begin)
         if isinstance(guarded, NoNodeError):
             raise fenced(path, guard)
-        for each in others:
-            if isinstance(each, KazooException):
-                self._check_changed(path, each)
+        for other in others:
+            if isinstance(other, KazooException):
+                self._check_changed(path, other)
 
     def _check_changed(self, path: str, error: KazooException) -> None:
         """Raise the failure of a part of a transaction, as `_wait` would."""

@@ -96,7 +96,7 @@ def clear_text_warning(url: str, environment: Mapping[str, str]) -> str:
     if not url.startswith("zk://") or environment.get(CA_VARIABLE):
         return ""
     servers = url.removeprefix("zk://").partition("/")[0].split(",")
-    away = [each for each in servers if not _is_here(each.rpartition(":")[0].strip("[]"))]
+    away = [server for server in servers if not _is_here(server.rpartition(":")[0].strip("[]"))]
     if not away:
         return ""
     what = "the topology's key travels"

@@ -50,7 +50,7 @@ class QueryMetrics:
             containers_expected=(CONTAINER,),
             registered={},
             components=components,
-            clock=slowest(each.clock for each in components.values()),
+            clock=slowest(component.clock for component in components.values()),
             paused={},
             stream_managers=NO_STREAM_MANAGERS,
             master={},

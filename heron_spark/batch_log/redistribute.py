@@ -21,7 +21,7 @@ def move_blocks(folder: CheckpointDir, plan: Plan, slots: int) -> None:
         if not folder.has(task, batch):
             continue
         blocks = list(folder.blocks(task, batch))
-        if any(_is_misplaced(each, partition_of) for each in blocks):
+        if any(_is_misplaced(block, partition_of) for block in blocks):
             facts, state = folder.facts(task, batch), folder.state(task, batch)
             folder.replace(task, batch, Outcome(facts, redistributed(blocks, partition_of), state))
 
@@ -31,11 +31,11 @@ def redistributed(
 ) -> list[Block]:
     """The same messages as blocks for where their tasks are now."""
     outgoing, others = OutgoingBlocks(partition_of), []
-    for each in blocks:
-        if each[0] < 0:  # rows of a DataFrame are for no task
-            others.append(each)
+    for block in blocks:
+        if block[0] < 0:  # rows of a DataFrame are for no task
+            others.append(block)
             continue
-        for frames in messages(each[2]):
+        for frames in messages(block[2]):
             outgoing.add(frames)
     return outgoing.take() + others
 

@@ -42,7 +42,7 @@ def _fed(topology: TopologySpec, component: ComponentSpec) -> ComponentSpec:
     types = () if frame is None or tables.ROWS_PER_TUPLE in config else _types(frame, columns)
     if not types or not readers or not all(map(_is_batch_bolt, readers)):
         return component
-    outputs = tuple(replace(each, types=types) for each in component.outputs)
+    outputs = tuple(replace(output, types=types) for output in component.outputs)
     return replace(component, outputs=outputs, config={**component.config, frames.BY_COLUMNS: True})
 
 

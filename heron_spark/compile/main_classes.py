@@ -29,11 +29,11 @@ def pickled_classes(topology: TopologySpec) -> str:
     TopologyError naming one that cannot be pickled.
     """
     classes: dict[str, Any] = {}
-    for each in topology.components:
-        name = name_by_value(each.class_path)
+    for component in topology.components:
+        name = name_by_value(component.class_path)
         if name is not None:
-            classes[name] = load_class(each.class_path)
-            _check(each.name, classes[name])
+            classes[name] = load_class(component.class_path)
+            _check(component.name, classes[name])
     return base64.b64encode(cloudpickle.dumps(classes)).decode("ascii") if classes else ""
 
 

@@ -85,10 +85,10 @@ def compile_topology(topology: TopologySpec) -> Plan:
 def problems(topology: TopologySpec) -> list[str]:
     """What keeps this topology from running as a query, one line each, with the cure."""
     complaints = [
-        f"{each.label} is a program of another language, which keeps its state to itself: on "
+        f"{component.label} is a program of another language, which keeps its state to itself: on "
         "Spark a component's state is saved with every batch; run it with --engine native"
-        for each in topology.components
-        if each.class_path in SHELL_CLASSES
+        for component in topology.components
+        if component.class_path in SHELL_CLASSES
     ]
     if keys.state_backend(keys.with_defaults(topology.config)) != keys.MEMORY:
         complaints.append(
@@ -137,8 +137,8 @@ def _untracked(topology: TopologySpec) -> TopologySpec:
         keys.LINGER_MS: NO_LINGER_MS,
     }
     components = tuple(
-        replace(each, config={**_without(each.config, OVERRULED), **_fed(each)})
-        for each in topology.components
+        replace(component, config={**_without(component.config, OVERRULED), **_fed(component)})
+        for component in topology.components
     )
     return replace(topology, config=config, defaults={}, components=components)
 

@@ -57,14 +57,14 @@ def with_misread(frame: "DataFrame", last: str) -> "DataFrame":
     from pyspark.sql.types import StringType
 
     why = functions.col(LEFT_OUT)
-    for each in frame.schema.fields:
-        if each.name == LEFT_OUT or not isinstance(each.dataType, StringType):
+    for field in frame.schema.fields:
+        if field.name == LEFT_OUT or not isinstance(field.dataType, StringType):
             continue
-        column = functions.col(_quoted(each.name))
+        column = functions.col(_quoted(field.name))
         is_bad = column.contains(REPLACED)
-        if each.name == last:
+        if field.name == last:
             is_bad |= column.endswith("\n")
-        shown = functions.concat(functions.lit(f"{each.name}="), column)
+        shown = functions.concat(functions.lit(f"{field.name}="), column)
         why = functions.coalesce(why, functions.when(is_bad, shown))
     return frame.withColumn(LEFT_OUT, why)
 
@@ -81,12 +81,12 @@ def as_written(frame: "DataFrame") -> "DataFrame":
     from pyspark.sql.types import DoubleType, StringType
 
     changed = {}
-    for each in frame.schema.fields:
-        column = functions.col(_quoted(each.name))
-        if isinstance(each.dataType, DoubleType):
-            changed[each.name] = functions.when(~functions.isnan(column), column)
-        elif isinstance(each.dataType, StringType) and each.name != LEFT_OUT:
-            changed[each.name] = functions.coalesce(column, functions.lit(""))
+    for field in frame.schema.fields:
+        column = functions.col(_quoted(field.name))
+        if isinstance(field.dataType, DoubleType):
+            changed[field.name] = functions.when(~functions.isnan(column), column)
+        elif isinstance(field.dataType, StringType) and field.name != LEFT_OUT:
+            changed[field.name] = functions.coalesce(column, functions.lit(""))
     return frame.withColumns(changed)
 
 

@@ -48,15 +48,15 @@ class Console:
 def line_about(progress: Progress) -> str:
     """`heronpy: batch 12, 0.8 s: words 52,000/s, count 520,000/s, 3 errors`."""
     rates: dict[str, int] = {}
-    for each in progress.facts:
-        worked = each["emitted"] if each["spout"] else each["executed"]
-        rates[each["component"]] = rates.get(each["component"], 0) + worked
+    for fact in progress.facts:
+        worked = fact["emitted"] if fact["spout"] else fact["executed"]
+        rates[fact["component"]] = rates.get(fact["component"], 0) + worked
     secs = max(progress.secs, 1e-9)
     words = [f"{name} {number / secs:,.0f}/s" for name, number in rates.items()]
-    errors = sum(each["errors"] for each in progress.facts)
+    errors = sum(fact["errors"] for fact in progress.facts)
     if errors:
         words.append(f"{errors} errors")
-    failed = sum(each["failed"] for each in progress.facts)
+    failed = sum(fact["failed"] for fact in progress.facts)
     if failed:
         words.append(f"{failed} failed")
     return f"heronpy: batch {progress.batch}, {progress.secs:.1f} s: {', '.join(words)}"

@@ -150,7 +150,7 @@ def is_last(
     spouts = set(plan.spout_tasks)
     if tables is not None:
         spouts -= tables.exhausted(folder, batch)
-    if all(each["finished"] for each in facts if each["task"] in spouts):
+    if all(fact["finished"] for fact in facts if fact["task"] in spouts):
         folder.end_with(batch + 1)
     return False
 

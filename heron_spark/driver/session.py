@@ -235,11 +235,11 @@ def _archive_settings(archives: Sequence[Archive], folder: str) -> dict[str, str
     if not archives:
         return {"spark.executorEnv.PYTHONPATH": os.environ["PYTHONPATH"]}
     words: list[str] = []
-    for each in archives:
-        link = os.path.join(folder, f"{each.name}.tar.gz")  # Spark goes by the ending
-        os.symlink(each.path, link)
-        words.append(f"{link}#{each.name}")
-    paths = [each.inside for each in archives if each.on_path]
+    for archive in archives:
+        link = os.path.join(folder, f"{archive.name}.tar.gz")  # Spark goes by the ending
+        os.symlink(archive.path, link)
+        words.append(f"{link}#{archive.name}")
+    paths = [archive.inside for archive in archives if archive.on_path]
     return {
         "spark.archives": ",".join(words),
         "spark.executorEnv.PYTHONPATH": os.pathsep.join(paths),

@@ -179,18 +179,18 @@ def segments_between(start: Offset, end: Offset) -> list[InputPartition]:
 def rows_of(folder: str, asked: Segments, schema: StructType) -> Iterator[tuple[Any, ...]]:
     """The rows of some segments, as the columns are in order; a datetime without a zone is UTC."""
     log, names = SegmentLog(folder, asked.writer), schema.names
-    converts = [for_spark(each.dataType) or _same for each in schema.fields]
+    converts = [for_spark(field.dataType) or _same for field in schema.fields]
     for number in log.numbers():
         if not asked.after < number <= asked.last:
             continue
         segment = log.segment(number)
-        absent = [each for each in names if each not in segment.fields]
+        absent = [name for name in names if name not in segment.fields]
         if absent:
             raise UsageError(
                 f"segment {number} of {log.folder} has the fields {', '.join(segment.fields)}, "
                 f"and no {absent[0]!r}"
             )
-        at = [segment.fields.index(each) for each in names]
+        at = [segment.fields.index(name) for name in names]
         for part in segment.parts:
             for row in log.rows(part):
                 yield tuple(convert(row[each]) for convert, each in zip(converts, at, strict=True))

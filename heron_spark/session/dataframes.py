@@ -81,13 +81,13 @@ def _schema(topology: TopologySpec, component: str, stream: str, given: str | No
         raise TopologyError(f"topology {topology.name} has no component {component!r}; {hint}")
     spec = sender.stream(stream)
     if spec is None:
-        hint = choices("streams", stream, [each.name for each in sender.outputs])
+        hint = choices("streams", stream, [output.name for output in sender.outputs])
         raise TopologyError(f"component {component!r} has no stream {stream!r}; {hint}")
     label = f"stream {stream!r} of {component!r}"
     if spec.direct:
         raise TopologyError(f"{label} is a direct stream, whose tuples are for single tasks")
     if given is None and not spec.types:
-        example = ", ".join(f"'{each}': 'string'" for each in spec.fields)
+        example = ", ".join(f"'{field}': 'string'" for field in spec.fields)
         raise TopologyError(
             f"{label} declares no types: outputs = {{{example}}}, or give dataframe_of a schema"
         )

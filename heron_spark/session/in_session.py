@@ -269,8 +269,8 @@ def counters(facts: Any, component: str) -> list[Any]:
 
     mine = functions.when(functions.get_json_object(facts, "$.component") == component, facts)
     sums = (
-        functions.sum(functions.get_json_object(mine, f"$.{each}").cast("bigint"))
-        for each in COUNTERS
+        functions.sum(functions.get_json_object(mine, f"$.{counter}").cast("bigint"))
+        for counter in COUNTERS
     )
     return [
         functions.coalesce(total, functions.lit(0)).alias(each)

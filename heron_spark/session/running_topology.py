@@ -54,9 +54,9 @@ def shared_by(topology: TopologySpec, component: str | None, *, is_sink: bool) -
     """The folder of a topology's only sink for Spark, or spout, or of that component."""
     kind = "bolt" if is_sink else "spout"
     shared = {
-        each.name: each
-        for each in topology.components
-        if each.is_spout is not is_sink and FOLDER in each.config
+        component.name: component
+        for component in topology.components
+        if component.is_spout is not is_sink and FOLDER in component.config
     }
     if not shared:
         needed = "SparkSink" if is_sink else "SparkSpout"
@@ -74,7 +74,7 @@ def shared_by(topology: TopologySpec, component: str | None, *, is_sink: bool) -
         hint = choices(f"{kind}s for Spark", str(component), shared)
         raise UsageError(f"topology {topology.name} has no {kind} {component!r} for Spark; {hint}")
     label = f"{kind} {chosen.name!r} of topology {topology.name}"
-    fields = () if is_sink else tuple(each for out in chosen.outputs for each in out.fields)
+    fields = () if is_sink else tuple(field for out in chosen.outputs for field in out.fields)
     schema = schema_of(topology, chosen) if is_sink else ""
     return Shared(str(chosen.config[FOLDER]), label, fields, schema)
 

@@ -72,26 +72,26 @@ def planned(source: Any, config: Mapping[str, Any] | None) -> Plan:
     loaded = topology_from(source, None, None, config or {}).with_config(config or {})
     topology = routed(settled(loaded), os.path.abspath)
     validation.check(topology)
-    for each in topology.components:
+    for component in topology.components:
         try:
-            load_class(each.class_path)
+            load_class(component.class_path)
         except Exception as error:
-            kind = "spout" if each.is_spout else "bolt"
+            kind = "spout" if component.is_spout else "bolt"
             raise TopologyError(
-                f"{kind} {each.name!r}: {format_error(error)}: a component's class is in the main "
-                "module or in one that this program and the executors import"
+                f"{kind} {component.name!r}: {format_error(error)}: a component's class is in the "
+                "main module or in one that this program and the executors import"
             ) from None
     return compile_topology(_with_search_paths(with_columns(topology)))
 
 
 def _with_search_paths(topology: TopologySpec) -> TopologySpec:
     """What this program imports, the hosts on this machine import."""
-    prefixes = tuple({os.path.realpath(each) for each in (sys.prefix, sys.base_prefix)})
-    paths = (os.path.abspath(each) for each in sys.path)
+    prefixes = tuple({os.path.realpath(prefix) for prefix in (sys.prefix, sys.base_prefix)})
+    paths = (os.path.abspath(path) for path in sys.path)
     ours = [
-        each
-        for each in paths
-        if os.path.isdir(each) and not os.path.realpath(each).startswith(prefixes)
+        path
+        for path in paths
+        if os.path.isdir(path) and not os.path.realpath(path).startswith(prefixes)
     ]
     merged = tuple(dict.fromkeys((*topology.search_paths, *ours)))
     return replace(topology, search_paths=merged)

@@ -30,7 +30,7 @@ def for_spark(kind: DataType) -> Convert | None:
     if isinstance(kind, MapType):
         return _items(for_spark(kind.keyType), for_spark(kind.valueType))
     if isinstance(kind, StructType):
-        return _fields({each.name: for_spark(each.dataType) for each in kind.fields})
+        return _fields({field.name: for_spark(field.dataType) for field in kind.fields})
     return None
 
 
@@ -66,7 +66,7 @@ def _items(key: Convert | None, item: Convert | None) -> Convert | None:
 def _fields(fields: Mapping[str, Convert | None]) -> Convert | None:
     if not any(fields.values()):
         return None
-    converts = [each or _same for each in fields.values()]
+    converts = [field or _same for field in fields.values()]
 
     def convert(value: Any) -> Any:
         if isinstance(value, Mapping):

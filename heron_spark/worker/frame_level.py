@@ -58,7 +58,7 @@ class FrameLevel(Level):
     def _location(self, context: Any, time: bytes) -> tuple[CheckpointDir, str, int]:
         if self.folder:
             return CheckpointDir(self.folder), self.run, 0
-        root, run = (context.getLocalProperty(each) for each in (CHECKPOINT, RUN))
+        root, run = (context.getLocalProperty(key) for key in (CHECKPOINT, RUN))
         if not root or not run:
             raise Failed(
                 "the query's checkpoint is not known: it was started in another session than the "

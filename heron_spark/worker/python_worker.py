@@ -118,7 +118,7 @@ class Level:
         folder, batch = CheckpointDir(begun.folder), begun.batch
         payload = begun.to_bytes()
         if self.partitions:
-            yield self._rows([(BEGIN, each, payload) for each in range(self.partitions)])
+            yield self._rows([(BEGIN, partition, payload) for partition in range(self.partitions)])
         with connected(folder, begun.run, partition) as host:
             send(host, question(self.level, partition, batch))
             for each in blocks:

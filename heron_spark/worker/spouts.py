@@ -27,10 +27,10 @@ def drive(
 ) -> None:
     """Let each spout emit its quota, unless it is silent, finished or takes `busy_secs`."""
     started, quota, pauses = clock(), controller.quota, 0
-    while waiting := [each for each in runners if _may_emit(each, quota)]:
-        emitted = [each.turn(_turn_secs(each, quota)) for each in waiting]
+    while waiting := [runner for runner in runners if _may_emit(runner, quota)]:
+        emitted = [spout.turn(_turn_secs(spout, quota)) for spout in waiting]
         now = clock() - started
-        if any(each.made >= quota for each in runners):
+        if any(runner.made >= quota for runner in runners):
             controller.quota_reached()
         if now >= busy_secs:
             controller.quota_reached()

@@ -99,7 +99,7 @@ class Host:
         blocks: Iterator[bytes],
     ) -> None:
         facts = self._facts(before) if level == 0 else []
-        gave_up = {each["component"] for each in facts if each.get("failed")}
+        gave_up = {fact["component"] for fact in facts if fact.get("failed")}
         for runner in runners.values():
             runner.begin(batch, gave_up)
         if level == 0:
@@ -172,7 +172,7 @@ class Host:
                 else:
                     runner.deliver(frames)
         # That one source has ended must not hide how far the others are.
-        for runner, frames in sorted(watermarks, key=lambda each: watermark_of(each[1])):
+        for runner, frames in sorted(watermarks, key=lambda watermark: watermark_of(watermark[1])):
             runner.deliver(frames)
 
     def _decide_end(self, batch: int, before: list[dict[str, Any]]) -> None:

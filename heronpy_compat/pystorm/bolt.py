@@ -89,7 +89,7 @@ class Bolt(Component):
         return super().emit(
             tup,
             stream=stream,
-            anchors=[_id_of(each) for each in anchors],
+            anchors=[_id_of(anchor) for anchor in anchors],
             direct_task=direct_task,
             need_task_ids=need_task_ids,
         )

@@ -135,7 +135,7 @@ class Struct:
 
     def __init__(self, *values: Any, **named: Any) -> None:
         """The fields in order or by name; TypeError for a name that is none of them."""
-        names = [each.name for each in self.FIELDS]
+        names = [field.name for field in self.FIELDS]
         given = dict(zip(names, values, strict=False))
         unknown = [name for name in named if name not in names or name in given]
         if unknown or len(values) > len(names):
@@ -144,8 +144,8 @@ class Struct:
                 f"{type(self).__name__} cannot take {what}; its fields: {', '.join(names)}"
             )
         given.update(named)
-        for each in self.FIELDS:
-            setattr(self, each.name, given.get(each.name))
+        for field in self.FIELDS:
+            setattr(self, field.name, given.get(field.name))
 
     if TYPE_CHECKING:
 

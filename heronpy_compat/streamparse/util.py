@@ -75,7 +75,7 @@ def get_topology_definition(
     """
     folder = get_config(config_file).get("topology_specs", "topologies/")
     files = sorted(glob(os.path.join(folder, "*.py")))
-    known = {os.path.basename(each).removesuffix(".py"): each for each in files}
+    known = {os.path.basename(file).removesuffix(".py"): file for file in files}
     if topology_name is None and len(known) > 1:
         raise UsageError(
             f"{folder} has more than one topology: choose one with -n, {', '.join(known)}"
@@ -101,9 +101,9 @@ def get_topology_from_file(topology_file: str) -> Any:
     sys.path.append(os.path.join(directory, "..", "src"))
     sys.path.append(directory)
     module = import_module(file.removesuffix(".py"))
-    for each in vars(module).values():
-        if isinstance(each, TopologyType) and each is not Topology:
-            return each
+    for var in vars(module).values():
+        if isinstance(var, TopologyType) and var is not Topology:
+            return var
     raise ValueError(f"{topology_file} has no topology: define a class derived from Topology")
 
 
@@ -150,7 +150,7 @@ def print_stats_table(
     """
     rows = [_row(each, columns) for each in (data if isinstance(data, list) else [data])]
     widths = [max(map(len, column)) for column in zip(columns, *rows, strict=True)]
-    sides = [(custom_alignment or {}).get(each, default_alignment) for each in columns]
+    sides = [(custom_alignment or {}).get(column, default_alignment) for column in columns]
     print(f"# {header}")
     for row in [list(columns), ["=" * width for width in widths], *rows]:
         cells = [

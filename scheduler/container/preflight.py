@@ -34,8 +34,8 @@ def main(words: Sequence[str] | None = None) -> int:
 def _trouble(text: str) -> str:
     """Why the topology cannot run, in one line; empty if it can."""
     try:
-        for each in SERVICES:
-            importlib.import_module(each)
+        for service in SERVICES:
+            importlib.import_module(service)
         load_classes(topology_from_json(json.loads(text)))
     except HeronError as error:
         return str(error)

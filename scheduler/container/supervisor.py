@@ -216,7 +216,7 @@ class Supervisor:
         # Two hundred starts on a busy machine take longer than a silent process is left alive.
         self._link.heartbeat()
         ours, theirs = os.pipe2(os.O_NONBLOCK)
-        siblings = [each.child.lifeline for each in self._processes.values()]
+        siblings = [process.child.lifeline for process in self._processes.values()]
 
         def main(lifeline: int) -> int:
             # A sibling's lifeline must end with our parent, not with us.

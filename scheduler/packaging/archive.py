@@ -80,8 +80,8 @@ class Manifest:
             "format": FORMAT,
             "project": self.project,
             "topologies": [
-                {"name": each.name, "file": each.file, "inside": each.inside}
-                for each in self.topologies
+                {"name": topology.name, "file": topology.file, "inside": topology.inside}
+                for topology in self.topologies
             ],
             "requirements": list(self.requirements),
             "python": self.python,
@@ -104,8 +104,8 @@ def manifest_from_json(data: Any) -> Manifest:
     except (KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"its {MANIFEST} lacks {error}") from None
     words = (manifest.project, manifest.python, manifest.version, *manifest.requirements,
-             *(each.name for each in entries))  # fmt: skip
-    if not entries or not all(isinstance(each, str) for each in words):
+             *(entry.name for entry in entries))  # fmt: skip
+    if not entries or not all(isinstance(word, str) for word in words):
         raise ValueError(f"its {MANIFEST} names no topologies")
     return manifest
 
@@ -133,7 +133,7 @@ class Unpacked:
 
         In an archive with one topology file, `name` may be a topology in it as well.
         """
-        entries = {each.name: each for each in self.manifest.topologies}
+        entries = {topology.name: topology for topology in self.manifest.topologies}
         if name is None and len(entries) > 1:
             known = " or ".join(entries)
             raise UsageError(
@@ -188,8 +188,8 @@ def write_archive(
     contents = dict[str, str]()
     for each in _all_files(root) if whole else packed_files(root):
         contents[f"{PROJECT}/{each}"] = os.path.join(root, each)
-    for each in sorted(os.listdir(wheels)) if wheels else ():
-        contents[f"{WHEELS}/{each}"] = os.path.join(wheels or "", each)
+    for wheel in sorted(os.listdir(wheels)) if wheels else ():
+        contents[f"{WHEELS}/{wheel}"] = os.path.join(wheels or "", wheel)
     _check_size(root, contents)
     replaced = {MANIFEST: _json_bytes(manifest.to_json()), **_without_passwords(contents)}
     partial = f"{path}.part"
@@ -228,7 +228,7 @@ def _check_size(root: str, contents: Mapping[str, str]) -> None:
     except OSError as error:  # a link that leads nowhere, or a file that has just gone
         raise UsageError(f"{error.filename} cannot be packed: {error.strerror}") from None
     if len(sizes) > FILES_MAX or sum(sizes.values()) > BYTES_MAX:
-        largest = max(sizes, key=lambda each: sizes[each])
+        largest = max(sizes, key=lambda size: sizes[size])
         raise UsageError(
             f"{root} has {len(sizes)} files of {sum(sizes.values()) >> 20} MiB, the largest is "
             f"{largest}: move what is not code out of it"
@@ -319,7 +319,7 @@ def _install_wheels(path: str, folder: str, manifest: Manifest) -> None:
     wheels = os.path.join(folder, WHEELS)
     if not os.path.isdir(wheels):
         return
-    files = [os.path.join(wheels, each) for each in sorted(os.listdir(wheels))]
+    files = [os.path.join(wheels, wheel) for wheel in sorted(os.listdir(wheels))]
     target = os.path.join(folder, PACKAGES)
     problem = run_pip("install", "--no-index", "--no-deps", "--target", target, *files)
     if problem is not None:
@@ -342,8 +342,8 @@ def run_pip(*arguments: str, folder: str | None = None) -> str | None:
     )
     if done.returncode == 0:
         return None
-    lines = [each.strip() for each in done.stderr.splitlines() if each.strip()]
-    errors = [each for each in lines if each.startswith("ERROR:")]
+    lines = [line.strip() for line in done.stderr.splitlines() if line.strip()]
+    errors = [line for line in lines if line.startswith("ERROR:")]
     return (errors or lines or [f"pip ends with {done.returncode}"])[-1]
 
 

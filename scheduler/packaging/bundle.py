@@ -196,9 +196,9 @@ def _distribution_files(name: str) -> Iterator[tuple[str, str]]:
             f"the files of the package {name} are not known, so it cannot be sent to the workers: "
             f"install it with pip (pip install --force-reinstall {name})"
         )
-    for each in files:
-        if _is_wanted(str(each)) and ".." not in each.parts:
-            yield str(each), str(each.locate())
+    for file in files:
+        if _is_wanted(str(file)) and ".." not in file.parts:
+            yield str(file), str(file.locate())
 
 
 def _is_wanted(name: str) -> bool:

@@ -114,7 +114,7 @@ def checked(name: str) -> str:
     parts = name.split("/")
     if os.path.isabs(name) or os.pardir in parts:
         raise Malformed(f"{name!r:.100} leads out of it")
-    if not all(each not in ("", os.curdir) and "\0" not in each for each in parts):
+    if not all(part not in ("", os.curdir) and "\0" not in part for part in parts):
         raise Malformed(f"{name!r:.100} is not a path of a file")
     if len(parts) > DEPTH_MAX or any(len(os.fsencode(x)) > NAME_BYTES_MAX for x in parts):
         raise Malformed(f"{name!r:.100} is too long or too deep")

@@ -18,10 +18,11 @@ def relocated(topology: TopologySpec, folders: Iterable[tuple[str, str]]) -> Top
     every = tuple(folders)
     return replace(
         topology,
-        search_paths=tuple(_relocated(each, every) for each in topology.search_paths),
+        search_paths=tuple(_relocated(search_path, every) for search_path in topology.search_paths),
         main_file=_relocated(topology.main_file, every),
         components=tuple(
-            replace(each, folder=_relocated(each.folder, every)) for each in topology.components
+            replace(component, folder=_relocated(component.folder, every))
+            for component in topology.components
         ),
     )
 

@@ -127,7 +127,7 @@ def stored_archive(store: StateStore, name: str, digest: str) -> bytes:
         store.get(code_part_path(name, digest, number)) for number in range(node.get("parts", 0))
     ]
     try:
-        data = b"".join(base64.b64decode(str(each), validate=True) for each in texts)
+        data = b"".join(base64.b64decode(str(text), validate=True) for text in texts)
     except binascii.Error:
         data = b""
     if hashlib.sha256(data).hexdigest()[:DIGEST_CHARACTERS] != digest:

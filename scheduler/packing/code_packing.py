@@ -24,18 +24,22 @@ def pack_code(current: PackingPlan, change: CodeChange) -> PackingPlan:
     task = max(current.instances)
     successors: dict[int, int] = {}
     """task -> the one that takes its place"""
-    for name in (each.name for each in change.topology.components if each.name in change.renewed):
+    for name in (
+        component.name
+        for component in change.topology.components
+        if component.name in change.renewed
+    ):
         for old in sorted(current.tasks_of[name], key=lambda each: current.instances[each].index):
             task += 1
             successors[old] = task
     placed = _stay(current, change, successors)
     added = []
-    for each in (change.topology.by_name[name] for name in change.added):
-        for index in range(each.parallelism):
+    for component in (change.topology.by_name[name] for name in change.added):
+        for index in range(component.parallelism):
             task += 1
-            added.append(Placed(each.name, index, task))
+            added.append(Placed(component.name, index, task))
     plan = _sized(change, placed, added)
-    containers = tuple(_unmoved(each, current) for each in plan.containers)
+    containers = tuple(_unmoved(container, current) for container in plan.containers)
     return replace(plan, containers=containers, changed=change.topology)
 
 
@@ -44,9 +48,9 @@ def _stay(
 ) -> dict[int, list[Placed]]:
     return {
         container.id: [
-            Placed(each.component, each.index, successors.get(each.task, each.task))
-            for each in container.instances
-            if each.component not in change.removed
+            Placed(instance.component, instance.index, successors.get(instance.task, instance.task))
+            for instance in container.instances
+            if instance.component not in change.removed
         ]
         for container in current.containers
     }

@@ -97,9 +97,9 @@ def packed_first_fit(
     order = _ORDERS[keys.value_of(config, keys.FFD_SORTING_STRATEGY)]
     containers: dict[int, _Container] = {}
     for number, instances in sorted(placed.items()):
-        for each in instances:
+        for instance in instances:
             container = containers.setdefault(number, _Container(used=limits.padding))
-            container.add(_sized(each, sizes))
+            container.add(_sized(instance, sizes))
     for each in sorted(added, key=lambda each: order(sizes[each.component])):
         _assign(_sized(each, sizes), containers, limits)
     return PackingPlan(

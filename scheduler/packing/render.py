@@ -52,20 +52,22 @@ def _framed(titles: Sequence[str], rows: Sequence[tuple[str, ...]]) -> list[str]
 def render_update(current: PackingPlan, target: PackingPlan, algorithm_name: str) -> str:
     """What an update changes, container by container, as text without a last newline
     (UpdateTableDryRunRenderer.java): instances that come have a +, those that go a -."""
-    before = {each.id: each for each in current.containers}
-    after = {each.id: each for each in target.containers}
+    before = {container.id: container for container in current.containers}
+    after = {container.id: container for container in target.containers}
     head = (
         f"Total number of containers: {len(after)} (now {len(before)})\n"
         f"Using packing class: {algorithm_name}\n"
     )
     numbers = sorted(before.keys() | after.keys())
-    return head + "\n\n".join(_changes(each, before.get(each), after.get(each)) for each in numbers)
+    return head + "\n\n".join(
+        _changes(number, before.get(number), after.get(number)) for number in numbers
+    )
 
 
 def _changes(number: int, before: ContainerPlan | None, after: ContainerPlan | None) -> str:
     """One container; it stands in one of the two plans at least."""
-    old = {each.task: each for each in before.instances} if before else {}
-    new = {each.task: each for each in after.instances} if after else {}
+    old = {instance.task: instance for instance in before.instances} if before else {}
+    new = {instance.task: instance for instance in after.instances} if after else {}
     rows = [
         (_sign(task in old, task in new), *_cells(new.get(task) or old[task]))
         for task in sorted(old.keys() | new.keys())
@@ -120,7 +122,7 @@ def _json(plan: PackingPlan, algorithm_name: str) -> str:
                 {
                     "id": container.id,
                     "resources": _resources(container.resource),
-                    "components": [_component(each) for each in container.instances],
+                    "components": [_component(instance) for instance in container.instances],
                 }
                 for container in plan.containers
             ],

@@ -35,7 +35,7 @@ def repack_round_robin(
     total = sum(map(len, assignment.values())) + len(added)
     if containers is None:
         plans = (current, round_robin.pack(topology))  # the spec has the numbers of its submit
-        most = max(len(each.instances) for plan in plans for each in plan.containers)
+        most = max(len(container.instances) for plan in plans for container in plan.containers)
         for each in added:
             container = _emptiest(assignment)
             if len(assignment[container]) >= most and not grow:
@@ -76,16 +76,16 @@ def _changed(
     check_limits(topology, parallelism)
     assignment = {
         container.id: [
-            Placed(each.component, each.index, each.task)
-            for each in container.instances
-            if each.index < parallelism.get(each.component, each.index + 1)
+            Placed(instance.component, instance.index, instance.task)
+            for instance in container.instances
+            if instance.index < parallelism.get(instance.component, instance.index + 1)
         ]
         for container in current.containers
     }
     task = max(current.instances)
     added = []
     for component, number in parallelism.items():
-        first = 1 + max(current.instances[each].index for each in current.tasks_of[component])
+        first = 1 + max(current.instances[task].index for task in current.tasks_of[component])
         for index in range(first, number):
             task += 1
             added.append(Placed(component, index, task))
@@ -123,12 +123,12 @@ def _range(total: int) -> str:
 
 def _plan(current: PackingPlan, sized: PackingPlan) -> PackingPlan:
     """The new plan; a container with the same instances keeps its size, whatever the others do."""
-    known = {each.id: each for each in current.containers}
+    known = {container.id: container for container in current.containers}
     containers = []
-    for each in sized.containers:
-        before = known.get(each.id)
+    for container in sized.containers:
+        before = known.get(container.id)
         same = before is not None and {x.task for x in before.instances} == {
-            x.task for x in each.instances
+            x.task for x in container.instances
         }
-        containers.append(before if before is not None and same else each)
+        containers.append(before if before is not None and same else container)
     return replace(sized, containers=tuple(containers), changed=current.changed)

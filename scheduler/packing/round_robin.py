@@ -147,7 +147,7 @@ def _container(
     # A container's cores are what is asked for it, used or not; its memory is what is needed.
     total_cores = cpu.total(cores) if cpu.container is None else cpu.container
     total = Resource(float(total_cores), int(ram.total(memory)), disk.container_bytes)
-    return ContainerPlan(number, tuple(sorted(plans, key=lambda each: each.task)), total)
+    return ContainerPlan(number, tuple(sorted(plans, key=lambda plan: plan.task)), total)
 
 
 def _cpu(topology: TopologySpec, config: Mapping[str, Any]) -> _Measure:
@@ -217,7 +217,7 @@ class _Disk(Struct, frozen=True):
             return _Disk(wanted, default, fullest + DISK_PADDING_BYTES)
         # Heron lets the default exceed a small container; an even share of it is never more.
         for number, instances in assigned.items():
-            names = [each.component for each in instances]
+            names = [instance.component for instance in instances]
             used = sum(wanted.get(name, 0) for name in names)
             if used > limit:
                 raise TopologyError(

@@ -228,7 +228,7 @@ class JavaComponentSpec(ComponentSpec):
                 f"{self.label}: args_list must not be None; if the constructor of {class_name}"
                 " takes no arguments, say []"
             )
-        return JavaObject(class_name, [to_java_arg(each) for each in arguments])
+        return JavaObject(class_name, [to_java_arg(argument) for argument in arguments])
 
 
 def _check_par(label: str, par: object) -> None:

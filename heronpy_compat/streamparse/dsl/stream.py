@@ -31,10 +31,10 @@ class Stream(StreamInfo):
             raise WrongArgumentError(
                 f"fields of the Stream {name!r} must be a list of strings, not {fields!r}"
             )
-        for each in fields or ():
-            if not isinstance(each, str):
+        for field in fields or ():
+            if not isinstance(field, str):
                 raise WrongArgumentError(
-                    f"fields of the Stream {name!r} must all be strings, not {each!r}"
+                    f"fields of the Stream {name!r} must all be strings, not {field!r}"
                 )
         if not isinstance(direct, bool):
             raise WrongArgumentError(
@@ -94,9 +94,9 @@ class Grouping:
                 'Grouping.fields cannot be empty: name the fields, as in Grouping.fields("word"),'
                 " or use Grouping.GLOBAL"
             )
-        for each in names:
-            if not isinstance(each, str):
-                raise WrongArgumentError(f"names in Grouping.fields must be strings, not {each!r}")
+        for name in names:
+            if not isinstance(name, str):
+                raise WrongArgumentError(f"names in Grouping.fields must be strings, not {name!r}")
         return _Grouping(fields=list(names))
 
     @classmethod

@@ -138,7 +138,7 @@ class AuroraClient(Struct, frozen=True):
                 f"Aurora does not say which instances of {self.job} it added: look at "
                 f"`aurora job status {self.job}`"
             )
-        return [int(each) for each in match[1].split(",")]
+        return [int(number) for number in match[1].split(",")]
 
     def kill(self, numbers: Sequence[int]) -> None:
         """End some instances."""
@@ -185,14 +185,14 @@ def _batch() -> tuple[str, str]:
 
 def complaint(job: JobKey, verb: str, text: str, code: int) -> HeronError:
     """The error that a failed call means, in one line."""
-    lines = [" ".join(each.split()) for each in text.splitlines()]
-    for each in _COMPLAINTS:
-        said = next((line for line in lines if each.pattern.search(line)), None)
+    lines = [" ".join(line.split()) for line in text.splitlines()]
+    for pattern in _COMPLAINTS:
+        said = next((line for line in lines if pattern.pattern.search(line)), None)
         if said is not None:
-            text = each.line.format(
+            text = pattern.line.format(
                 job=job, role=job.role, cluster=job.cluster, said=said[:WORDS_MAX]
             )
-            return each.kind(text)
+            return pattern.kind(text)
     # The client's log lines begin with a level: " INFO] Creating job".
     plain = [line for line in lines if line and not re.match(r"(?:INFO|DEBUG)\]", line)]
     said = " ".join(plain)[:WORDS_MAX] or f"it ends with {code} and says nothing"

@@ -126,8 +126,8 @@ def job_file(key: JobKey, options: AuroraOptions, spec: JobSpec) -> str:
     """
     _check_braces(options, spec)
     archives = (spec.runtime, *(each for _, each in spec.code))
-    processes = [_fetching(each, options.fetch) for each in archives]
-    names = ", ".join([*(_variable(each) for each in archives), "container"])
+    processes = [_fetching(archive, options.fetch) for archive in archives]
+    names = ", ".join([*(_variable(archive) for archive in archives), "container"])
     return _FILE.format(
         name=key.name,
         processes="\n".join(processes),
@@ -200,7 +200,7 @@ def _more(options: AuroraOptions) -> str:
             f"{_literal(key)}: {_literal(value)}" for key, value in options.constraints
         )
         lines.append(f"constraints = {{{pairs}}}")
-    return "".join(f"    {each},\n" for each in lines)
+    return "".join(f"    {line},\n" for line in lines)
 
 
 def _variable(archive: Fetched) -> str:

@@ -54,7 +54,7 @@ class JsonLineSocket:
             objects = [json.loads(line) for line in lines]
         except ValueError:
             return None
-        return objects if all(isinstance(each, dict) for each in objects) else None
+        return objects if all(isinstance(message, dict) for message in objects) else None
 
     def close(self) -> None:
         """End the connection."""
@@ -123,7 +123,9 @@ class ChannelServer:
             sock, _ = self._listener.accept()
         except OSError:
             return
-        unauthenticated = [each for each in self._connections.values() if each.container is None]
+        unauthenticated = [
+            connection for connection in self._connections.values() if connection.container is None
+        ]
         if len(unauthenticated) >= UNAUTHENTICATED_MAX:
             self._drop(unauthenticated[0])
         sock.setblocking(False)

@@ -81,7 +81,7 @@ def parse_master(text: str, cpus: int) -> Master:
     if match := _LOCAL_CLUSTER.fullmatch(text):
         return _counted(Kind.LOCAL_CLUSTER, text, int(match[1]), int(match[2]))
     if _STANDALONE.fullmatch(text):
-        words = (each.rpartition(":") for each in text.removeprefix("spark://").split(","))
+        words = (address.rpartition(":") for address in text.removeprefix("spark://").split(","))
         return Master(Kind.STANDALONE, text, addresses=tuple((a, int(b)) for a, _, b in words))
     if text == "yarn":
         return Master(Kind.YARN, text)

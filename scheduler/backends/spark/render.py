@@ -129,8 +129,8 @@ def _sizes(packing: PackingPlan, master: Master, gang: bool) -> dict[str, str]:
     if master.kind in STARTED_BY_US:
         return {**fixed, TASK_CPUS: "1"}
     number = len(packing.containers)
-    cores = max(1, math.ceil(max(each.resource.cpu for each in packing.containers)))
-    ram = max(each.resource.ram_bytes for each in packing.containers)
+    cores = max(1, math.ceil(max(container.resource.cpu for container in packing.containers)))
+    ram = max(container.resource.ram_bytes for container in packing.containers)
     sizes = {TASK_CPUS: str(cores), EXECUTOR_CORES: str(cores)}
     if master.kind is Kind.STANDALONE:
         sizes["spark.cores.max"] = str(number * cores if gang else CORES_MAX)

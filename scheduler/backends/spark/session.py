@@ -119,10 +119,10 @@ def lost_executors(context: "SparkContext") -> tuple[int, str]:
     with suppress(Exception):  # the JVM is gone: the job will end as well
         store: Any = context._jsc.sc().statusStore()
         every = store.executorList(False)
-        for each in (every.apply(index) for index in range(every.size())):
-            if each.isActive() or not each.removeReason().isDefined():
+        for executor in (every.apply(index) for index in range(every.size())):
+            if executor.isActive() or not executor.removeReason().isDefined():
                 continue
-            why = str(each.removeReason().get())
+            why = str(executor.removeReason().get())
             if GIVEN_BACK not in why:
                 number, reason = number + 1, reason_of(why)
     return number, reason

@@ -242,9 +242,7 @@ class YarnBackend:
                 for path, link in zip(written, (render.SPEC, render.CONFIG), strict=True)
             ]
         own.append(staging.put_shared(own_py4j(), render.PY4J, render.FILE))
-        own += [
-            staging.put_shared(each, os.path.basename(each), render.FILE) for each in own_jars()
-        ]
+        own += [staging.put_shared(jar, os.path.basename(jar), render.FILE) for jar in own_jars()]
         return [*shared, *own]
 
     @staticmethod
@@ -304,8 +302,8 @@ class YarnBackend:
         if state != "RUNNING" and not (report is not None and report.containers):
             rest.append(self._options.master)
         nodes = client.nodes()
-        free = client.queue_free(self.queue) or _sum(each.free for each in nodes)
-        largest = max((each.free for each in nodes), key=lambda x: x.memory_mb, default=Room(0, 0))
+        free = client.queue_free(self.queue) or _sum(node.free for node in nodes)
+        largest = max((node.free for node in nodes), key=lambda x: x.memory_mb, default=Room(0, 0))
         missing = no_room(
             _sum(Room(each.memory_mb, each.vcores) for each in rest),
             len(granted),
@@ -400,8 +398,8 @@ class YarnBackend:
         self, node: Mapping[str, Any] | None, plan: PackingPlan, asks: Mapping[int, Ask]
     ) -> None:
         """UsageError if a container is larger than any that YARN gives."""
-        sizes = [Ask(*each["size"]) for each in requests.containers_of(node).values()
-                 if each.get("size")]  # fmt: skip
+        sizes = [Ask(*container["size"]) for container in requests.containers_of(node).values()
+                 if container.get("size")]  # fmt: skip
         if all(any(size.covers(ask) for size in sizes) for ask in asks.values()):
             return  # YARN has given such ones
         client = self.client()

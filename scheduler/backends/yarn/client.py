@@ -262,8 +262,8 @@ def queue_room(guaranteed: Room, taken: Room, share: float, nodes: Sequence[Node
     """What a queue may still give: of its guaranteed share, or more, up to its maximum share of the
     cluster and what the nodes have free. Pure. A `share` that is not known is 0 or less."""
     total, free = (
-        Room(sum(each.memory_mb for each in rooms), sum(each.vcores for each in rooms))
-        for rooms in ([each.total for each in nodes], [each.free for each in nodes])
+        Room(sum(room.memory_mb for room in rooms), sum(room.vcores for room in rooms))
+        for rooms in ([node.total for node in nodes], [node.free for node in nodes])
     )
     most = Room(
         int(total.memory_mb * share) - taken.memory_mb, int(total.vcores * share) - taken.vcores

@@ -34,8 +34,8 @@ def conf_folder(given: str | None, key: str) -> str:
     folder = os.path.abspath(os.path.expanduser(given or named or ""))
     if not os.path.isfile(os.path.join(folder, SITE)):
         raise UsageError(f"{folder} has no {SITE}: set {key}")
-    for each in FILES:
-        _check_xml(os.path.join(folder, each))
+    for file in FILES:
+        _check_xml(os.path.join(folder, file))
     return folder
 
 

@@ -262,7 +262,7 @@ class Core:
         for number, ask in asks.items():
             done += self._wanted(number, ask)
             self.slots[number].size.plan_changed(event.is_settled, now)
-        for number in [each for each in self.slots if each not in asks]:
+        for number in [slot for slot in self.slots if slot not in asks]:
             done += self._unwanted(self.slots[number], now)
         return done
 

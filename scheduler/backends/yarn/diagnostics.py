@@ -79,7 +79,7 @@ def processes(text: str) -> list[Process]:
 
 
 def _grown(tree: list[Process], plan: ContainerPlan | None, page_bytes: int) -> str:
-    planned = {each.task: each for each in plan.instances} if plan is not None else {}
+    planned = {instance.task: instance for instance in plan.instances} if plan is not None else {}
     best, most = "", float("-inf")
     for each in tree:
         matched = _INSTANCE.match(each.command)

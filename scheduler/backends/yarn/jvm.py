@@ -82,7 +82,7 @@ class Jvm:
         container of YARN's it has to stay in the group that YARN kills."""
         from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
 
-        bridge = next(each for each in jars if os.path.basename(each).startswith("py4j"))
+        bridge = next(jar for jar in jars if os.path.basename(jar).startswith("py4j"))
         with open(log or os.devnull, "ab") as output:
             try:
                 port, token, self._process = launch_gateway(

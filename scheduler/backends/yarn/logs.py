@@ -91,7 +91,7 @@ def listed(node: Mapping[str, Any] | None) -> list[NodeLog]:
             problems.append(f"{base}: {error}")
     if problems and not logs:
         raise HeronError(f"no node manager shows its logs ({problems[0]}); {instead(node)}")
-    return sorted(logs, key=lambda each: each.file)
+    return sorted(logs, key=lambda log: log.file)
 
 
 def instead(node: Mapping[str, Any] | None) -> str:

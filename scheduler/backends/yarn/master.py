@@ -249,9 +249,9 @@ class Master:
                    "host": f"{os.environ['NM_HOST']}:{os.environ['NM_PORT']}",
                    "http": f"{os.environ['NM_HOST']}:{os.environ['NM_HTTP_PORT']}"}  # fmt: skip
             slots = self._core.slots.values()
-            containers = rows(each for each in slots if not is_warm(each.number))
+            containers = rows(slot for slot in slots if not is_warm(slot.number))
             known = {"containers": {str(MASTER_CONTAINER): own, **containers},
-                     WARM: rows(each for each in slots if is_warm(each.number)),
+                     WARM: rows(slot for slot in slots if is_warm(slot.number)),
                      FOLDER: self._spec.folder}  # fmt: skip
             node.pop(WAITING, None)
             waiting = waiting_words(slots)
@@ -344,7 +344,9 @@ def main(words: Sequence[str]) -> int:
 
 def _run(spec: ApplicationSpec, hadoop_log: str) -> int:
     environment = dict(spec.environment)
-    environment |= {each: os.environ[each] for each in ACCESS_VARIABLES if each in os.environ}
+    environment |= {
+        variable: os.environ[variable] for variable in ACCESS_VARIABLES if variable in os.environ
+    }
     store = open_store(spec.store_url)
     try:
         jvm = Jvm(sorted(glob("*.jar")), hadoop_log)

@@ -27,7 +27,7 @@ class Records:
         tokens: Any | None,
     ) -> Any:
         """A ContainerLaunchContext."""
-        local = {each.link: self._local(each) for each in resources}
+        local = {resource.link: self._local(resource) for resource in resources}
         variables = {key: in_double_quotes(value) for key, value in environment.items()}
         return self.api.ContainerLaunchContext.newInstance(
             local, variables, [in_script(command)], None, tokens, None

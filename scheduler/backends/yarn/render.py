@@ -210,7 +210,8 @@ def preview(name: str, options: YarnOptions, spec: ApplicationSpec, packing: Pac
         ],
         "environment": dict(spec.environment),
         "resources": [
-            {"link": each.link, "uri": each.uri, "kind": each.kind} for each in spec.resources
+            {"link": resource.link, "uri": resource.uri, "kind": resource.kind}
+            for resource in spec.resources
         ],
     }
     return json.dumps(shown, indent=1)

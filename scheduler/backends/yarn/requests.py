@@ -30,15 +30,15 @@ ROOM = "room"
 def rows(slots: Iterable[Slot]) -> dict[str, Location]:
     """number -> where it is, for the scheduler's node."""
     return {
-        str(each.number): {
-            "id": each.grant.id,
-            "host": each.grant.host,
-            "http": each.grant.http,
-            "phase": each.phase.value,
-            "size": None if each.held is None else ask_to_json(each.held),
+        str(slot.number): {
+            "id": slot.grant.id,
+            "host": slot.grant.host,
+            "http": slot.grant.http,
+            "phase": slot.phase.value,
+            "size": None if slot.held is None else ask_to_json(slot.held),
         }
-        for each in slots
-        if each.grant is not None
+        for slot in slots
+        if slot.grant is not None
     }
 
 

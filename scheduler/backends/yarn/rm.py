@@ -48,9 +48,9 @@ class ResourceManager:
             self._nm = self._api.NMClient.createNMClient()
             # What it started runs on when it ends: the next attempt takes it over.
             self._nm.cleanupRunningContainersOnStop(False)
-            for each in (self._rm, self._nm):
-                each.init(configuration)
-                each.start()
+            for client in (self._rm, self._nm):
+                client.init(configuration)
+                client.start()
             self.file_system = jvm.classes.org.apache.hadoop.fs.FileSystem.get(configuration)
             self._path = jvm.classes.org.apache.hadoop.fs.Path
 
@@ -74,8 +74,8 @@ class ResourceManager:
             raise
         for each in answer.getContainersFromPreviousAttempts():
             yield Recovered(self._known(each))
-        for each in answer.getCompletedContainersStatuses():
-            yield self._completed(each)
+        for status in answer.getCompletedContainersStatuses():
+            yield self._completed(status)
         for each in answer.getAllocatedContainers():
             yield Allocated(self._known(each))
         for each in answer.getUpdatedContainers():
