@@ -278,7 +278,7 @@ def _acked_at_end(user: Any, process: Method) -> Method:
     def run(tup: Any) -> None:
         settled.clear()
         process(tup)
-        if not any(each is tup for each in settled):
+        if not any(acked is tup for acked in settled):
             ack(tup)
 
     return run

@@ -29,7 +29,7 @@ def storm_context(topology: TopologySpec, packing: PackingPlan, task: int) -> di
         "source->stream->grouping": _inputs(component),
         "source->stream->fields": {
             source: _fields(topology.by_name[source])
-            for source in sorted({each.component for each in component.inputs})
+            for source in sorted({entry.component for entry in component.inputs})
         },
     }
 
@@ -39,10 +39,10 @@ def _fields(component: ComponentSpec) -> dict[str, list[str]]:
 
 
 def _inputs(component: ComponentSpec) -> dict[str, dict[str, Any]]:
-    found: dict[str, dict[str, Any]] = {}
+    groupings: dict[str, dict[str, Any]] = {}
     for each in component.inputs:
-        found.setdefault(each.component, {})[each.stream] = _grouping(each.grouping)
-    return found
+        groupings.setdefault(each.component, {})[each.stream] = _grouping(each.grouping)
+    return groupings
 
 
 def _grouping(grouping: GroupingSpec) -> dict[str, Any]:

@@ -33,18 +33,18 @@ def custom_grouping(
         kind = load_class(class_name)
     except ComponentError as error:
         raise TopologyError(f"{label}: {_unusable(class_name, error)}") from None
-    if missing := [each for each in _METHODS if not hasattr(kind, each)]:
+    if missing := [method for method in _METHODS if not hasattr(kind, method)]:
         raise TopologyError(
             f"{label}: {class_name} is not a custom grouping, it has no {' and no '.join(missing)}:"
             " derive it from ICustomGrouping"
         )
     try:
-        made = kind(*args)
+        grouping = kind(*args)
     except Exception as error:
         raise TopologyError(
             f"{label}: {class_name} cannot be made with {list(args)!r}: {format_error(error)}"
         ) from error
-    return GroupingSpec(GroupingKind.CUSTOM, custom=default_serializer.serialize(made))
+    return GroupingSpec(GroupingKind.CUSTOM, custom=default_serializer.serialize(grouping))
 
 
 def _key(args: Sequence[Any], fields: Sequence[str], label: str) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ class Fields(tuple[str, ...]):
 
     def __new__(cls, *names: str | Iterable[str]) -> "Fields":
         """Field names, one by one or in lists."""
-        found: list[str] = []
-        for each in names:
-            found.extend([each] if isinstance(each, str) else each)
-        return super().__new__(cls, found)
+        all_names: list[str] = []
+        for name in names:
+            all_names.extend([name] if isinstance(name, str) else name)
+        return super().__new__(cls, all_names)

@@ -231,21 +231,21 @@ def resolve(
     if short in _SHELLS:
         _check_kind(full_class_name, _SHELLS[short], is_spout, component)
         return _shell(short, args, is_spout, component)
-    found = _EQUIVALENTS.get(short)
-    if found is None and is_only_drawn(full_class_name):
+    equivalent = _EQUIVALENTS.get(short)
+    if equivalent is None and is_only_drawn(full_class_name):
         return full_class_name, {}, None
-    if found is None:
+    if equivalent is None:
         raise TopologyError(f"component {component!r}: {unknown(full_class_name)}")
-    _check_kind(full_class_name, found.is_spout, is_spout, component)
-    config = _settings(found, full_class_name, args, component)
-    outputs = None if found.fields is None else [StreamSpec(DEFAULT_STREAM, found.fields)]
-    return LIBRARY + found.class_name, config, outputs
+    _check_kind(full_class_name, equivalent.is_spout, is_spout, component)
+    config = _settings(equivalent, full_class_name, args, component)
+    outputs = None if equivalent.fields is None else [StreamSpec(DEFAULT_STREAM, equivalent.fields)]
+    return LIBRARY + equivalent.class_name, config, outputs
 
 
 def unknown(full_class_name: str) -> str:
     """What to do about a Java class that has no equivalent."""
     simple = full_class_name.rpartition(".")[2]
-    same = [each for each in (*_EQUIVALENTS, *_SHELLS) if each.rpartition(".")[2] == simple]
+    same = [known for known in (*_EQUIVALENTS, *_SHELLS) if known.rpartition(".")[2] == simple]
     hint = f" (did you mean {_STORM}{same[0]}?)" if same else ""
     short = canonical_name(full_class_name).removeprefix(_STORM)
     ours = next((text for start, text in _OURS.items() if short.startswith(start)), None)
@@ -258,10 +258,12 @@ def unknown(full_class_name: str) -> str:
     )
 
 
-def _settings(found: Equivalent, name: str, args: Sequence[Any], component: str) -> dict[str, Any]:
+def _settings(
+    equivalent: Equivalent, name: str, args: Sequence[Any], component: str
+) -> dict[str, Any]:
     try:
-        if found.settings is not None:
-            return found.settings(args)
+        if equivalent.settings is not None:
+            return equivalent.settings(args)
         if args:
             raise ValueError("no arguments")
     except ValueError as error:
@@ -282,13 +284,13 @@ def _shell(
 ) -> tuple[str, dict[str, Any], list[StreamSpec] | None]:
     """FluxShellBolt takes [command, fields] or [command]; ShellBolt the command's words."""
     class_path = SHELL_SPOUT if is_spout else SHELL_BOLT
-    lists = [list(each) for each in args if isinstance(each, (list, tuple))]
+    lists = [list(arg) for arg in args if isinstance(arg, (list, tuple))]
     if short.startswith("flux.") or lists:
         good = len(lists) == len(args) and 1 <= len(lists) <= 2
         command, fields = (lists[0], lists[1] if len(lists) > 1 else None) if good else ([], None)
     else:
         command, fields = list(args), None
-    if not command or not all(isinstance(each, str) for each in (*command, *(fields or ()))):
+    if not command or not all(isinstance(word, str) for word in (*command, *(fields or ()))):
         raise TopologyError(
             f"component {component!r}: {_STORM}{short} takes the command and the output fields, as"
             ' in [["python3", "split.py"], ["word"]]'

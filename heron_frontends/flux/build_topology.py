@@ -36,8 +36,8 @@ def topology(definition: TopologyDefinition, name: str) -> TopologySpec:
     components = {name: value_object(each) for name, each in definition.components.items()}
     config = plain_config(definition.config)
     if definition.source is not None:
-        made = source.source_topology(definition.source, components, config)
-        spec = replace(made, name=name, config={**made.config, **config})
+        source_spec = source.source_topology(definition.source, components, config)
+        spec = replace(source_spec, name=name, config={**source_spec.config, **config})
     else:
         wired = _components(definition, components)
         config = with_packing_maps(config, definition.config, definition.vertices)
@@ -54,15 +54,15 @@ def _components(
     """Every component with its inputs, in the order of the file."""
     for stream in definition.streams:
         connections.check_ends(stream, definition.vertices)
-    unwired = {each.id: component(each, components) for each in definition.vertices.values()}
+    unwired = {vertex.id: component(vertex, components) for vertex in definition.vertices.values()}
     for each in unwired.values():
         if java.is_only_drawn(each.class_path):
             unwired[each.name] = replace(each, outputs=_outputs_read(each.name, definition))
     inputs: dict[str, list[InputSpec]] = {}
     for stream in definition.streams:
         _check_outputs(stream, unwired[stream.source])
-        found = connections.input_spec(stream, components, lambda name: unwired[name].outputs)
-        inputs.setdefault(stream.target, []).append(found)
+        input_spec = connections.input_spec(stream, components, lambda name: unwired[name].outputs)
+        inputs.setdefault(stream.target, []).append(input_spec)
     return tuple(
         replace(each, inputs=tuple(inputs.get(each.name, ()))) for each in unwired.values()
     )
@@ -78,15 +78,15 @@ def _outputs_read(name: str, definition: TopologyDefinition) -> tuple[StreamSpec
     return found or (StreamSpec(DEFAULT_STREAM, ()),)
 
 
-def _check_outputs(stream: StreamDefinition, found: ComponentSpec) -> None:
-    if not found.outputs and found.class_path.startswith(java.LIBRARY):
+def _check_outputs(stream: StreamDefinition, sender: ComponentSpec) -> None:
+    if not sender.outputs and sender.class_path.startswith(java.LIBRARY):
         raise stream.position.wrong(
-            f"{stream.target!r} reads {stream.source!r}, whose class {found.class_path} emits"
+            f"{stream.target!r} reads {stream.source!r}, whose class {sender.class_path} emits"
             " nothing, as in Storm: read what it reads"
         )
-    if not found.outputs:
+    if not sender.outputs:
         raise stream.position.wrong(
-            f"{stream.target!r} reads {stream.source!r}, but its class {found.class_path} has no"
+            f"{stream.target!r} reads {stream.source!r}, but its class {sender.class_path} has no"
             " outputs: give it a class attribute, as in outputs = ['word']"
         )
 
@@ -96,12 +96,12 @@ def _resources(
 ) -> dict[str, str]:
     """cpuLoad and memory loads as the packing's maps; what `config` says of a component wins."""
     cores, memory = {}, {}
-    for each in vertices.values():
-        if each.cpu_points:
-            cores[each.id] = f"{each.cpu_points / _CORE_POINTS:g}"
-        if each.heap_mib:
+    for vertex in vertices.values():
+        if vertex.cpu_points:
+            cores[vertex.id] = f"{vertex.cpu_points / _CORE_POINTS:g}"
+        if vertex.heap_mib:
             # As Storm: the other memory counts only beside a heap.
-            memory[each.id] = str(int((each.heap_mib + (each.other_memory_mib or 0)) * MIB))
+            memory[vertex.id] = str(int((vertex.heap_mib + (vertex.other_memory_mib or 0)) * MIB))
     return {**with_entries(CPU_MAP, cores, config), **with_entries(RAM_MAP, memory, config)}
 
 

@@ -67,18 +67,18 @@ def _python(
     components: object_definitions.Components,
 ) -> dict[str, Any]:
     """The config of a component that is a Python class; `definition` has its name."""
-    found = signature_check.loaded_class(definition)
-    if not callable(getattr(found, _HOOK[vertex.is_spout], None)):
+    loaded = signature_check.loaded_class(definition)
+    if not callable(getattr(loaded, _HOOK[vertex.is_spout], None)):
         kind, other = ("spout", "bolts") if vertex.is_spout else ("bolt", "spouts")
         raise definition.position.wrong(
             f"{definition.id!r}: {definition.class_name} is not a {kind}, it has no method"
             f" {_HOOK[vertex.is_spout]}; does it belong to {other}?"
         )
-    definition, windows = window_methods.as_config(definition, found, components)
-    signature_check.check_component(definition, found)
-    own = getattr(found, "config", None)
+    definition, windows = window_methods.as_config(definition, loaded, components)
+    signature_check.check_component(definition, loaded)
+    own = getattr(loaded, "config", None)
     # streamparse's classes bring config of their own, of which ticks are the usual part.
-    config = dict(own) if isinstance(own, dict) and not issubclass(found, BaseComponent) else {}
+    config = dict(own) if isinstance(own, dict) and not issubclass(loaded, BaseComponent) else {}
     config |= windows
     if object_definitions.needs_recipe(definition):
         config[FLUX_RECIPE] = object_definitions.recipe(
@@ -91,10 +91,10 @@ def _equivalent(
     vertex: VertexDefinition,
 ) -> tuple[str, dict[str, Any], list[StreamSpec] | None]:
     definition = vertex.object
-    args = [each.value for each in definition.arguments]
-    for each in definition.arguments:
-        if each.references:
-            raise each.position.wrong(
+    args = [argument.value for argument in definition.arguments]
+    for argument in definition.arguments:
+        if argument.references:
+            raise argument.position.wrong(
                 f"{definition.id!r}: {definition.class_name} takes no references here"
             )
     try:
@@ -119,16 +119,16 @@ def _called(definition: ObjectDefinition, class_path: str) -> ObjectDefinition:
     return replace(definition, class_name=class_path)
 
 
-def declared_outputs(definition: ObjectDefinition, found: type) -> list[StreamSpec]:
+def declared_outputs(definition: ObjectDefinition, loaded: type) -> list[StreamSpec]:
     """The output streams that a class declares: `outputs`, or what declare_output_fields() returns.
 
     Either is a list of field names (of the default stream) and Streams, of any API; the method,
     which must not need an instance, may return {stream: fields} as well.
     """
-    declared = getattr(found, "outputs", None)
-    if declared is None and callable(getattr(found, _DECLARES, None)):
-        declared = _declared(definition, found)
-    if isinstance(declared, dict) and all(isinstance(each, str) for each in declared.values()):
+    declared = getattr(loaded, "outputs", None)
+    if declared is None and callable(getattr(loaded, _DECLARES, None)):
+        declared = _declared(definition, loaded)
+    if isinstance(declared, dict) and all(isinstance(stream, str) for stream in declared.values()):
         declared = [Stream(declared)]  # {field: type}
     if isinstance(declared, dict):
         return [StreamSpec(str(name), tuple(fields)) for name, fields in declared.items()]
@@ -152,17 +152,17 @@ def _declared(definition: ObjectDefinition, found: type) -> Any:
 
 def _streams(definition: ObjectDefinition, declared: Sequence[Any]) -> list[StreamSpec]:
     streams: dict[str, StreamSpec] = {}
-    for each in declared:
-        fields = [each] if isinstance(each, str) else getattr(each, "fields", None)
+    for stream in declared:
+        fields = [stream] if isinstance(stream, str) else getattr(stream, "fields", None)
         if fields is None:
             raise definition.position.wrong(
                 f"{definition.id!r}: outputs of {definition.class_name} must be field names and"
-                f" Streams, not {each!r}"
+                f" Streams, not {stream!r}"
             )
-        name = DEFAULT_STREAM if isinstance(each, str) else _stream_name(each)
+        name = DEFAULT_STREAM if isinstance(stream, str) else _stream_name(stream)
         known = streams.get(name, StreamSpec(name, ()))
-        direct = known.direct or bool(getattr(each, "direct", False))
-        types = (*known.types, *getattr(each, "types", ()))
+        direct = known.direct or bool(getattr(stream, "direct", False))
+        types = (*known.types, *getattr(stream, "types", ()))
         streams[name] = StreamSpec(name, (*known.fields, *fields), direct, types)
     return list(streams.values())
 

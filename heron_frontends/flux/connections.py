@@ -26,7 +26,9 @@ def check_ends(stream: StreamDefinition, vertices: Mapping[str, VertexDefinition
     """TopologyError unless the stream leads from a component to a bolt."""
     for key, name in (("from", stream.source), ("to", stream.target)):
         if name not in vertices:
-            known = [each.id for each in vertices.values() if key == "from" or not each.is_spout]
+            known = [
+                vertex.id for vertex in vertices.values() if key == "from" or not vertex.is_spout
+            ]
             kinds = "components" if key == "from" else "bolts"
             raise stream.position.wrong(
                 f"stream {key} {name!r}, which is not a component; {choices(kinds, name, known)}"
@@ -55,10 +57,10 @@ def input_spec(
 
 
 def _custom(definition: ObjectDefinition, components: object_definitions.Components) -> bytes:
-    found = signature_check.loaded_class(definition)
-    signature_check.check_object(definition, found)
+    loaded = signature_check.loaded_class(definition)
+    signature_check.check_object(definition, loaded)
     for name in _GROUPING_METHODS:
-        if not callable(getattr(found, name, None)):
+        if not callable(getattr(loaded, name, None)):
             raise definition.position.wrong(
                 f"{definition.class_name} is not a custom grouping: it has no method {name}"
             )
@@ -73,26 +75,26 @@ def _named_fields(
 ) -> tuple[str, ...]:
     """The fields that PartialKeyGrouping gets, as texts, lists, or references to Fields."""
     object_definitions.needed_by(definition, components)
-    found: list[str] = []
+    names: list[str] = []
     for argument in _flat(definition.arguments, components):
         values: Any = argument.value if isinstance(argument.value, list) else [argument.value]
-        for each in values:
-            if not isinstance(each, str):
-                raise argument.position.wrong(f"PartialKeyGrouping takes fields, not {each!r}")
-            found.append(each)
-    return tuple(found)
+        for value in values:
+            if not isinstance(value, str):
+                raise argument.position.wrong(f"PartialKeyGrouping takes fields, not {value!r}")
+            names.append(value)
+    return tuple(names)
 
 
 def _flat(
     arguments: tuple[Argument, ...], components: object_definitions.Components
 ) -> list[Argument]:
-    found: list[Argument] = []
+    flat_arguments: list[Argument] = []
     for each in arguments:
         if not each.references:
-            found.append(each)
+            flat_arguments.append(each)
         for reference in each.references:
-            found.extend(_flat(components[reference].arguments, components))
-    return found
+            flat_arguments.extend(_flat(components[reference].arguments, components))
+    return flat_arguments
 
 
 def _first(stream: StreamDefinition, outputs: Outputs) -> tuple[str, ...]:

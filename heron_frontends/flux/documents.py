@@ -135,8 +135,8 @@ class _Reader:
 
     def _merged(self, node: yaml.Node, position: FilePosition) -> Mapping[Any, Located]:
         """What `<<` brings: a mapping, or several of which the first wins."""
-        found = self.located(node)
-        parts = found.value if isinstance(found.value, list) else [found]
+        located = self.located(node)
+        parts = located.value if isinstance(located.value, list) else [located]
         merged: dict[Any, Located] = {}
         for each in parts:
             if not isinstance(each.value, dict):

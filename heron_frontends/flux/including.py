@@ -61,7 +61,7 @@ def _path(include: IncludeDefinition, reading: Reading) -> str:
         path = os.path.normpath(os.path.join(folder, name))
         if os.path.isfile(path):
             return path
-    looked = ", ".join(dict.fromkeys(display_path(each) for each in folders))
+    looked = ", ".join(dict.fromkeys(display_path(folder) for folder in folders))
     raise include.position.wrong(
         f"included file {include.file} does not exist (looked in {looked})"
     )
@@ -79,16 +79,16 @@ def _resource_roots(folder: str) -> Iterator[str]:
         folder = os.path.dirname(folder)
 
 
-def _merge(found: TopologyDefinition, included: TopologyDefinition, override: bool) -> None:
-    if included.name is not None and (found.name is None or override):
-        found.name = included.name
+def _merge(including: TopologyDefinition, included: TopologyDefinition, override: bool) -> None:
+    if included.name is not None and (including.name is None or override):
+        including.name = included.name
     for name, each in included.config.items():
-        if override or name not in found.config:
-            found.config[name] = each
+        if override or name not in including.config:
+            including.config[name] = each
     for name, component in included.components.items():
-        if override or name not in found.components:
-            found.components[name] = component
+        if override or name not in including.components:
+            including.components[name] = component
     for name, vertex in included.vertices.items():
-        if override or name not in found.vertices:
-            found.vertices[name] = vertex
-    found.streams.extend(included.streams)
+        if override or name not in including.vertices:
+            including.vertices[name] = vertex
+    including.streams.extend(included.streams)

@@ -12,19 +12,19 @@ _KINDS = {dict: "a mapping", list: "a list", str: "a text", type(None): "nothing
 class MappingReader:
     """The entries of one mapping; `label` names it in errors, as in "bolt 'split'"."""
 
-    def __init__(self, found: Located, label: str, known: Collection[str]) -> None:
+    def __init__(self, located: Located, label: str, known: Collection[str]) -> None:
         """TopologyError if it is no mapping or has a key that is not known."""
-        if not isinstance(found.value, dict):
-            raise found.position.wrong(f"{label} must be a mapping, not {shown_value(found)}")
-        for key, each in found.value.items():
+        if not isinstance(located.value, dict):
+            raise located.position.wrong(f"{label} must be a mapping, not {shown_value(located)}")
+        for key, each in located.value.items():
             if key not in known:
                 hint = choices("keys", str(key), known)
                 raise each.position.wrong(
                     f"{label} has the key {key!r}, which is not known; {hint}"
                 )
         self.label = label
-        self.position: FilePosition = found.position
-        self._found: dict[str, Located] = found.value
+        self.position: FilePosition = located.position
+        self._found: dict[str, Located] = located.value
 
     def __contains__(self, key: str) -> bool:
         return self.get(key) is not None
@@ -73,30 +73,30 @@ class MappingReader:
 
     def number(self, key: str, least: float = 0) -> float | None:
         """A number of at least `least`; digits in quotes are accepted."""
-        found = self.get(key)
-        if found is None:
+        located = self.get(key)
+        if located is None:
             return None
         try:
-            number = float("nan" if isinstance(found.value, bool) else found.value)
+            number = float("nan" if isinstance(located.value, bool) else located.value)
         except (TypeError, ValueError):
             number = float("nan")
         if not least <= number < float("inf"):
-            raise self._wrong(key, f"a number of at least {least}", found)
+            raise self._wrong(key, f"a number of at least {least}", located)
         return number
 
     def mapping(self, key: str) -> dict[str, Located]:
         """A mapping with texts as keys; empty if it is missing."""
-        found = self.get(key)
-        if found is None:
+        located = self.get(key)
+        if located is None:
             return {}
-        if not isinstance(found.value, dict):
-            raise self._wrong(key, "a mapping", found)
-        for name, each in found.value.items():
+        if not isinstance(located.value, dict):
+            raise self._wrong(key, "a mapping", located)
+        for name, each in located.value.items():
             if not isinstance(name, str):
                 raise each.position.wrong(
                     f"{self.label}: keys of {key} must be texts, not {name!r}"
                 )
-        return dict(found.value)
+        return dict(located.value)
 
     def items(self, key: str) -> list[Located]:
         """A list; empty if it is missing."""

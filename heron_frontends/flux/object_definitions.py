@@ -47,7 +47,7 @@ def _follow(
     definition: ObjectDefinition,
     components: Components,
     path: list[str],
-    found: dict[str, ObjectDefinition],
+    followed: dict[str, ObjectDefinition],
 ) -> None:
     """Add what `definition` needs to `found`; `path` are the components that led to it, and it."""
     for argument in definition.all_arguments():
@@ -56,9 +56,9 @@ def _follow(
             if reference in path:
                 loop = " -> ".join([*path[path.index(reference) :], reference])
                 raise argument.position.wrong(f"components refer to each other in a loop: {loop}")
-            if reference not in found:
-                _follow(component, components, [*path, reference], found)
-                found[reference] = component
+            if reference not in followed:
+                _follow(component, components, [*path, reference], followed)
+                followed[reference] = component
             if path:
                 _check_order(argument, component, path[-1])
 
@@ -85,11 +85,11 @@ def _object(definition: ObjectDefinition, class_path: str) -> dict[str, Any]:
         "id": definition.id,
         "place": str(definition.position),
         "class": class_path,
-        "args": [each.recipe() for each in definition.arguments],
+        "args": [argument.recipe() for argument in definition.arguments],
         "factory": definition.factory,
         "properties": [[each.name, each.argument.recipe()] for each in definition.properties],
         "methods": [
-            [each.name, [argument.recipe() for argument in each.arguments]]
-            for each in definition.methods
+            [method.name, [argument.recipe() for argument in method.arguments]]
+            for method in definition.methods
         ],
     }

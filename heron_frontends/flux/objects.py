@@ -52,7 +52,7 @@ def construction(config: Mapping[str, Any]) -> tuple[tuple[Any, ...], Callable[[
     def configure(component: Any) -> None:
         _configure(component, own, objects)
 
-    return tuple(_argument(each, objects) for each in own["args"]), configure
+    return tuple(_argument(argument, objects) for argument in own["args"]), configure
 
 
 def make_object(recipe: Recipe) -> Any:
@@ -116,9 +116,9 @@ def _make(recipe: Recipe, objects: Mapping[str, Any]) -> Any:
         made_by: Any = load_class(recipe["class"])
         if recipe["factory"] is not None:
             made_by = getattr(made_by, method_name(made_by, recipe["factory"]) or "")
-        found = made_by(*(_argument(each, objects) for each in recipe["args"]))
-    _configure(found, recipe, objects)
-    return found
+        made_object = made_by(*(_argument(each, objects) for each in recipe["args"]))
+    _configure(made_object, recipe, objects)
+    return made_object
 
 
 def _configure(owner: Any, recipe: Recipe, objects: Mapping[str, Any]) -> None:

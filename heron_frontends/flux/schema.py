@@ -40,31 +40,33 @@ def topology_definition(document: Located, *, included: bool = False) -> Topolog
     entries = MappingReader(document, "the topology", _TOPOLOGY_KEYS)
     if included:
         _check_included(document)
-    found = TopologyDefinition(document.position, entries.text("name"), entries.mapping("config"))
-    found.is_herons = _type(entries) == _HERON
+    definition = TopologyDefinition(
+        document.position, entries.text("name"), entries.mapping("config")
+    )
+    definition.is_herons = _type(entries) == _HERON
     if entries.items("workerHooks"):
         raise entries.position_of("workerHooks").wrong(
             "workerHooks are not supported: there is a process for each instance, so use initialize"
             " and close of the component, or name task hooks in topology.auto.task.hooks"
         )
-    found.includes = tuple(_include(each) for each in entries.items("includes"))
-    for each in entries.items("components"):
+    definition.includes = tuple(_include(item) for item in entries.items("includes"))
+    for item in entries.items("components"):
         component = _object(
-            MappingReader(each, "an entry of components", _OBJECT_KEYS), "component"
+            MappingReader(item, "an entry of components", _OBJECT_KEYS), "component"
         )
-        _add(found.components, component.id, component)
+        _add(definition.components, component.id, component)
     for key in ("spouts", "bolts"):
-        for each in entries.items(key):
-            vertex = _vertex(each, is_spout=key == "spouts")
-            _add(found.vertices, vertex.id, vertex)
-    found.streams = [_stream(each) for each in entries.items("streams")]
+        for item in entries.items(key):
+            vertex = _vertex(item, is_spout=key == "spouts")
+            _add(definition.vertices, vertex.id, vertex)
+    definition.streams = [_stream(item) for item in entries.items("streams")]
     source = entries.get("topologySource")
-    found.source = None if source is None else _source(source)
-    if source is not None and (found.vertices or found.streams):
+    definition.source = None if source is None else _source(source)
+    if source is not None and (definition.vertices or definition.streams):
         raise source.position.wrong(
             "a topology has either a topologySource or spouts, bolts and streams, not both"
         )
-    return found
+    return definition
 
 
 def _type(entries: MappingReader) -> str:
@@ -85,10 +87,10 @@ def _check_included(document: Located) -> None:
             )
 
 
-def _add(found: dict[str, Any], name: str, each: Any) -> None:
-    if name in found:
-        raise each.position.wrong(f"the id {name!r} is used already ({found[name].position})")
-    found[name] = each
+def _add(definitions: dict[str, Any], name: str, each: Any) -> None:
+    if name in definitions:
+        raise each.position.wrong(f"the id {name!r} is used already ({definitions[name].position})")
+    definitions[name] = each
 
 
 def _include(found: Located) -> IncludeDefinition:
@@ -108,8 +110,8 @@ def _object(entries: MappingReader, kind: str, name: str | None = None) -> Objec
         name,
         entries.needed_text("className"),
         *_making(entries),
-        tuple(_property(each, entries.label) for each in entries.items("properties")),
-        tuple(_method(each, entries.label) for each in entries.items("configMethods")),
+        tuple(_property(item, entries.label) for item in entries.items("properties")),
+        tuple(_method(item, entries.label) for item in entries.items("configMethods")),
     )
 
 
@@ -137,36 +139,36 @@ def _argument(found: Located) -> Argument:
     return Argument(found.position, found.plain())
 
 
-def _property(found: Located, owner: str) -> Property:
-    entries = MappingReader(found, f"a property of {owner}", ("name", "value", "ref"))
+def _property(located: Located, owner: str) -> Property:
+    entries = MappingReader(located, f"a property of {owner}", ("name", "value", "ref"))
     name, reference = entries.needed_text("name"), entries.text("ref")
-    if (reference is None) == ("value" not in found.value):
+    if (reference is None) == ("value" not in located.value):
         raise entries.position.wrong(
             f"property {name!r} of {owner} must have a value or a ref, and not both"
         )
     if reference is not None:
         return Property(entries.position, name, Argument(entries.position, references=(reference,)))
-    value = found.value["value"]
+    value = located.value["value"]
     return Property(entries.position, name, Argument(value.position, value.plain()))
 
 
-def _method(found: Located, owner: str) -> ConfigMethod:
-    entries = MappingReader(found, f"a configMethod of {owner}", ("name", "args"))
+def _method(located: Located, owner: str) -> ConfigMethod:
+    entries = MappingReader(located, f"a configMethod of {owner}", ("name", "args"))
     arguments = tuple(_argument(each) for each in entries.items("args"))
     return ConfigMethod(entries.position, entries.needed_text("name"), arguments)
 
 
-def _vertex(found: Located, is_spout: bool) -> VertexDefinition:
+def _vertex(located: Located, is_spout: bool) -> VertexDefinition:
     kind = "spout" if is_spout else "bolt"
-    entries = MappingReader(found, f"an entry of {kind}s", _VERTEX_KEYS)
-    made = _object(entries, kind)
-    if made.factory is not None:
+    entries = MappingReader(located, f"an entry of {kind}s", _VERTEX_KEYS)
+    definition = _object(entries, kind)
+    if definition.factory is not None:
         raise entries.position_of("factory").wrong(
             f"{entries.label} has a factory, but spouts and bolts are made by the engine: use"
             " constructorArgs, or a factory for an entry of components that it refers to"
         )
     return VertexDefinition(
-        made,
+        definition,
         is_spout,
         entries.whole_number("parallelism", 1) or 1,
         entries.whole_number("numTasks", 1),
@@ -177,8 +179,8 @@ def _vertex(found: Located, is_spout: bool) -> VertexDefinition:
     )
 
 
-def _stream(found: Located) -> StreamDefinition:
-    entries = MappingReader(found, "an entry of streams", _STREAM_KEYS)
+def _stream(located: Located) -> StreamDefinition:
+    entries = MappingReader(located, "an entry of streams", _STREAM_KEYS)
     source, target = entries.needed_text("from"), entries.needed_text("to")
     label = f"stream {source} --> {target}"
     grouping = entries.get("grouping")
@@ -206,24 +208,24 @@ def _kind(entries: MappingReader) -> GroupingKind:
 
 
 def _custom(entries: MappingReader, kind: GroupingKind) -> ObjectDefinition | None:
-    found = entries.get("customClass")
-    if (found is None) == (kind is GroupingKind.CUSTOM):
+    located = entries.get("customClass")
+    if (located is None) == (kind is GroupingKind.CUSTOM):
         raise entries.position.wrong(
             f"{entries.label} must have a customClass if its type is CUSTOM, and only then"
         )
-    if found is None:
+    if located is None:
         return None
     return _object(
-        MappingReader(found, f"customClass of {entries.label}", _OBJECT_KEYS),
+        MappingReader(located, f"customClass of {entries.label}", _OBJECT_KEYS),
         "",
         "a custom grouping",
     )
 
 
-def _source(found: Located) -> SourceDefinition:
-    entries = MappingReader(found, "topologySource", _SOURCE_KEYS)
-    made = _object(entries, "", "topologySource")
-    return SourceDefinition(made, entries.text("methodName") or "getTopology")
+def _source(located: Located) -> SourceDefinition:
+    entries = MappingReader(located, "topologySource", _SOURCE_KEYS)
+    definition = _object(entries, "", "topologySource")
+    return SourceDefinition(definition, entries.text("methodName") or "getTopology")
 
 
 def plain_config(config: dict[str, Located]) -> dict[str, Any]:

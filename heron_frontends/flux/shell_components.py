@@ -39,7 +39,7 @@ def configured(
             f"{definition.id!r}: a shell component has no properties, but configMethods:"
             f" {', '.join(_METHODS)}"
         )
-    streams = {each.name: each for each in outputs}
+    streams = {output.name: output for output in outputs}
     config: dict[str, Any] = {}
     for method in definition.methods:
         args = _arguments(definition, method)
@@ -51,7 +51,7 @@ def configured(
         else:
             name = args[0] if len(args) > 1 else DEFAULT_STREAM
             streams[name] = StreamSpec(name, _fields(method, args[-1]))
-    return [each for each in streams.values() if each.fields], config
+    return [stream for stream in streams.values() if stream.fields], config
 
 
 def _arguments(definition: ObjectDefinition, method: ConfigMethod) -> list[Any]:
@@ -61,11 +61,11 @@ def _arguments(definition: ObjectDefinition, method: ConfigMethod) -> list[Any]:
         raise method.position.wrong(
             f"{definition.id!r}: a shell component has no configMethod {method.name!r}; {hint}"
         )
-    args = [each.value for each in method.arguments if not each.references]
+    args = [argument.value for argument in method.arguments if not argument.references]
     good = len(args) == len(method.arguments) == len(kinds)
     if not good or not all(map(isinstance, args, kinds)):
         names = {list: "a list of fields", str: "a text", dict: "a mapping", object: "a value"}
-        wanted = " and ".join(names[each] for each in kinds)
+        wanted = " and ".join(names[kind] for kind in kinds)
         raise method.position.wrong(
             f"{definition.id!r}: {method.name} takes {wanted}, not {args!r}"
         )

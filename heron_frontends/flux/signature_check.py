@@ -54,28 +54,28 @@ def check_object(definition: ObjectDefinition, found: type) -> None:
     _check_methods(definition, found)
 
 
-def check_component(definition: ObjectDefinition, found: type) -> None:
+def check_component(definition: ObjectDefinition, loaded: type) -> None:
     """As `check_object`, for a spout or bolt: the engine adds keyword arguments of its own."""
     count = len(definition.arguments)
-    parameters = _parameters(found)
-    if parameters is not None and not _fits_component(found, parameters, count):
+    parameters = _parameters(loaded)
+    if parameters is not None and not _fits_component(loaded, parameters, count):
         raise definition.position.wrong(
             f"{definition.id!r}: the constructor of {definition.class_name} does not take"
             f" {_arguments(count)} and the engine's keywords: define it as"
             " __init__(self, ..., **engine) and call super().__init__(**engine)"
         )
-    _check_properties(definition, found)
-    _check_methods(definition, found)
+    _check_properties(definition, loaded)
+    _check_methods(definition, loaded)
 
 
-def _fits_component(found: type, parameters: inspect.Signature, count: int) -> bool:
+def _fits_component(loaded: type, parameters: inspect.Signature, count: int) -> bool:
     """Whether adapters.construct can make it with this many arguments of the file's."""
     names = list(parameters.parameters)
-    made_by = next(each for each in found.__mro__ if "__init__" in vars(each))
+    made_by = next(each for each in loaded.__mro__ if "__init__" in vars(each))
     if count and (_ENGINES & set(names[:count]) or made_by.__module__.startswith(LIBRARIES)):
         return False
     kinds = {each.kind for each in parameters.parameters.values()}
-    if issubclass(found, BaseComponent) or "delegate" in names or _ANY_KEYWORD in kinds:
+    if issubclass(loaded, BaseComponent) or "delegate" in names or _ANY_KEYWORD in kinds:
         return _fits(parameters, count, {"delegate": None})
     return _fits(parameters, count, {name: None for name in names if name in _ENGINES})
 
@@ -87,28 +87,30 @@ def _check_factory(definition: ObjectDefinition, found: type, factory: str) -> N
     _check_call(definition, getattr(found, name), f"factory {factory!r}", len(definition.arguments))
 
 
-def _check_methods(definition: ObjectDefinition, found: type) -> None:
-    for each in definition.methods:
-        name = method_name(found, each.name)
+def _check_methods(definition: ObjectDefinition, loaded: type) -> None:
+    for method in definition.methods:
+        name = method_name(loaded, method.name)
         if name is None:
-            raise _missing(definition, each.position, "configMethod", each.name, _callables(found))
+            raise _missing(
+                definition, method.position, "configMethod", method.name, _callables(loaded)
+            )
         # Looked up in the class, a method still wants its `self`, unless it is a class method.
-        bound = inspect.getattr_static(found, name)
+        bound = inspect.getattr_static(loaded, name)
         extra = 0 if isinstance(bound, (classmethod, staticmethod)) else 1
-        count = len(each.arguments)
-        parameters = _parameters(getattr(found, name))
+        count = len(method.arguments)
+        parameters = _parameters(getattr(loaded, name))
         if parameters is not None and not _fits(parameters, count + extra, {}):
-            raise each.position.wrong(
-                f"{definition.id!r}: configMethod {each.name!r} of {definition.class_name} does not"
-                f" take {_arguments(count)}: it is {name}{parameters}"
+            raise method.position.wrong(
+                f"{definition.id!r}: configMethod {method.name!r} of {definition.class_name} does "
+                f"not take {_arguments(count)}: it is {name}{parameters}"
             )
 
 
-def _check_properties(definition: ObjectDefinition, found: type) -> None:
+def _check_properties(definition: ObjectDefinition, loaded: type) -> None:
     for each in definition.properties:
-        if setter_name(found, each.name) is not None:
+        if setter_name(loaded, each.name) is not None:
             continue
-        known = _attributes(found)
+        known = _attributes(loaded)
         if not known & {each.name, snake_case(each.name), *_DYNAMIC}:
             raise _missing(definition, each.position, "property", each.name, known)
 
@@ -158,10 +160,10 @@ def _callables(found: type) -> list[str]:
     return [name for name in dir(found) if callable(getattr(found, name, None))]
 
 
-def _attributes(found: type) -> set[str]:
+def _attributes(loaded: type) -> set[str]:
     """Every name that the class has, declares, or mentions in the code of its methods."""
     names: set[str] = set()
-    for each in found.__mro__[:-1]:
+    for each in loaded.__mro__[:-1]:
         names |= set(vars(each)) - {"__dict__"}
         names |= set(vars(each).get("__annotations__", ()))
         for member in vars(each).values():

@@ -31,19 +31,19 @@ def source_topology(
     definition = source.object
     try:
         with capture_submissions() as submitted:
-            found = _source_result(source, components, dict(config))
-            if callable(getattr(found, _BUILDS, None)):
-                getattr(found, _BUILDS)()
+            result = _source_result(source, components, dict(config))
+            if callable(getattr(result, _BUILDS, None)):
+                getattr(result, _BUILDS)()
     except (TopologyError, ComponentError):
         raise
     except (Exception, SystemExit) as error:
         raise definition.position.wrong(
             f"{definition.class_name}: {format_error(error)}"
         ) from error
-    topology = _as_topology(found) or (submitted[-1] if submitted else None)
+    topology = _as_topology(result) or (submitted[-1] if submitted else None)
     if topology is None:
         raise definition.position.wrong(
-            f"{definition.class_name} returned {found!r}, not a topology: return a Topology class"
+            f"{definition.class_name} returned {result!r}, not a topology: return a Topology class"
             " or a builder"
         )
     _check_classes(definition, topology)
@@ -58,10 +58,10 @@ def _source_result(
     function = _function(definition.class_name)
     if function is not None:
         return _call(function, config)
-    found = signature_check.loaded_class(definition)
-    if _as_topology(found) is not None:
-        return found
-    signature_check.check_object(definition, found)
+    loaded = signature_check.loaded_class(definition)
+    if _as_topology(loaded) is not None:
+        return loaded
+    signature_check.check_object(definition, loaded)
     maker = make_object(object_definitions.recipe(definition, definition.class_name, components))
     name = method_name(maker, source.method)
     if name is None:

@@ -38,8 +38,8 @@ class Values:
             return str(self.properties[name])
         if name.startswith(ENVIRONMENT_PREFIX):
             return self._variable(name.removeprefix(ENVIRONMENT_PREFIX))
-        if found := _ELEMENT.fullmatch(name):
-            return self._element(found[1], int(found[2]))
+        if match := _ELEMENT.fullmatch(name):
+            return self._element(match[1], int(match[2]))
         raise NotDefined(
             f"${{{name}}} has no value: define it with --filter FILE or --property"
             f" {name}=VALUE ({choices('defined', name, self.properties)}), or write $${{{name}}}"
@@ -61,7 +61,7 @@ class Values:
         text = self.value(name).strip()
         if not (text.startswith("[") and text.endswith("]")):
             raise NotDefined(f"${{{name}[{index}]}}: {name} is not a list, but {text!r}")
-        elements = [each.strip() for each in text[1:-1].split(",")]
+        elements = [element.strip() for element in text[1:-1].split(",")]
         if index >= len(elements):
             raise NotDefined(f"${{{name}[{index}]}}: {name} has only {len(elements)} elements")
         element = elements[index]
@@ -81,13 +81,13 @@ def substituted(text: str, values: Values) -> tuple[str, list[Undefined]]:
     """The text with values in place, and what had none (see `undefined_in`)."""
     undefined: list[Undefined] = []
 
-    def replacement(found: re.Match[str]) -> str:
-        if found[1]:
-            return f"${{{found[2]}}}"
+    def replacement(match: re.Match[str]) -> str:
+        if match[1]:
+            return f"${{{match[2]}}}"
         try:
-            return values.value(found[2])
+            return values.value(match[2])
         except NotDefined as error:
-            line = text.count("\n", 0, found.start()) + 1
+            line = text.count("\n", 0, match.start()) + 1
             undefined.append(Undefined(line, str(error)))
             return _TOKEN.format(len(undefined) - 1)
 

@@ -46,7 +46,7 @@ _EXTRACTOR = "with_timestamp_extractor"
 
 
 def as_config(
-    definition: ObjectDefinition, found: type, components: object_definitions.Components
+    definition: ObjectDefinition, loaded: type, components: object_definitions.Components
 ) -> tuple[ObjectDefinition, Config]:
     """The definition of a component without these methods, and the configuration that they mean;
     TopologyError with the line for arguments that they do not take."""
@@ -55,7 +55,7 @@ def as_config(
     if definition.methods:  # a reference to nothing is refused first
         object_definitions.needed_by(definition, components)
     for method in definition.methods:
-        if not _is_ours(method, found):
+        if not _is_ours(method, loaded):
             others.append(method)
         elif snake_case(method.name) == _EXTRACTOR:
             raise method.position.wrong(
@@ -81,7 +81,7 @@ def _config_of(
     definition: ObjectDefinition, method: ConfigMethod, components: object_definitions.Components
 ) -> Config:
     make, kinds, least = _METHODS[snake_case(method.name)]
-    values = [_value(each, components) for each in method.arguments]
+    values = [_value(argument, components) for argument in method.arguments]
     fits = least <= len(values) <= len(kinds)
     if not fits or not all(map(_is_a, values, kinds)):
         wanted = " and ".join(kinds) if len(kinds) == least else f"{kinds[0]}, or two of these"

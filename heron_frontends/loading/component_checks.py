@@ -71,7 +71,7 @@ def _problems(spec: ComponentSpec, topology: TopologySpec, runs_here: bool) -> I
     if own_check is not None and (problem := own_check(config, runs_here)):
         yield f"{label}: {problem}"
     outputs_check = getattr(kind, "outputs_problem", None)
-    streams = [each.name for each in spec.outputs]
+    streams = [output.name for output in spec.outputs]
     if outputs_check is not None and (problem := outputs_check(config, streams)):
         yield f"{label}: {problem}"
     if runs_here:
@@ -88,7 +88,7 @@ def _package_problems(label: str, kind: Any) -> Iterator[str]:
 
 def _constructor_problems(label: str, kind: type) -> Iterator[str]:
     """The engine makes a component of heronpy's API with the keyword `delegate`."""
-    made_by = next(each for each in kind.__mro__ if "__init__" in vars(each))
+    made_by = next(base for base in kind.__mro__ if "__init__" in vars(base))
     if not issubclass(kind, BaseComponent) or made_by.__module__.startswith(LIBRARIES):
         return
     try:
@@ -158,7 +158,7 @@ def _import_problems(label: str, kind: type) -> Iterator[str]:
 
 def _imports(method: Any) -> Iterator[tuple[int, str]]:
     """(line, top-level package) of each import statement that no `try` or `if` stands around."""
-    if not {"IMPORT_NAME"} & {each.opname for each in _instructions(method)}:
+    if not {"IMPORT_NAME"} & {instruction.opname for instruction in _instructions(method)}:
         return
     try:
         lines, first = inspect.getsourcelines(method)
@@ -167,10 +167,10 @@ def _imports(method: Any) -> Iterator[tuple[int, str]]:
         return
     body = tree.body[0].body if isinstance(tree.body[0], ast.FunctionDef) else []
     for node in body:
-        names = [each.name for each in node.names] if isinstance(node, ast.Import) else []
+        names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
         if isinstance(node, ast.ImportFrom) and node.module and not node.level:
             names = [node.module]
-        yield from ((first + node.lineno - 1, each.partition(".")[0]) for each in names)
+        yield from ((first + node.lineno - 1, name.partition(".")[0]) for name in names)
 
 
 def _instructions(method: Any) -> Iterator[Any]:

@@ -91,7 +91,7 @@ class _Walk:
             case list() | tuple():
                 yield from self._each(value)
             case set() | frozenset():
-                yield from sorted("".join(_Walk().words(each)) for each in value)
+                yield from sorted("".join(_Walk().words(item)) for item in value)
             case dict():
                 yield from self._pairs(value.items())
             case _:

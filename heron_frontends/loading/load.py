@@ -124,28 +124,30 @@ def _from_python(request: LoadRequest, path: str) -> TopologySpec:
     ):
         module = imported(request.file, path)
         importable = set(vars(module))
-        found = _with_submitted(_topology_classes(module, path), submitted)
-        if not found or (request.arguments is not None and not _has(found, request.name)):
+        candidates = _with_submitted(_topology_classes(module, path), submitted)
+        if not candidates or (request.arguments is not None and not _has(candidates, request.name)):
             run_main_block(module, path)
-            found = _with_submitted(found, submitted)
-        if not found and callable(vars(module).get("main")):
+            candidates = _with_submitted(candidates, submitted)
+        if not candidates and callable(vars(module).get("main")):
             raise TopologyError(
                 f"{request.file} has a function main() that is never called: add at its end"
                 f" `if __name__ == {MAIN!r}: main()`"
             )
-        topology = _picked(request, found).spec(request.environment)
-    components = tuple(_importable(each, module, importable) for each in topology.components)
+        topology = _picked(request, candidates).spec(request.environment)
+    components = tuple(
+        _importable(component, module, importable) for component in topology.components
+    )
     return replace(topology, components=components)
 
 
-def _with_submitted(found: list[_Found], submitted: list[TopologySpec]) -> list[_Found]:
+def _with_submitted(candidates: list[_Found], submitted: list[TopologySpec]) -> list[_Found]:
     """What was found, and what was submitted besides; a class may have submitted itself."""
-    known = [id(each.source) for each in found]
-    return found + [_Found(each.name, each) for each in submitted if id(each) not in known]
+    known = [id(each.source) for each in candidates]
+    return candidates + [_Found(each.name, each) for each in submitted if id(each) not in known]
 
 
-def _has(found: list[_Found], name: str | None) -> bool:
-    return name is None or any(each.answers_to(name) for each in found)
+def _has(candidates: list[_Found], name: str | None) -> bool:
+    return name is None or any(each.answers_to(name) for each in candidates)
 
 
 def _topology_classes(module: ModuleType, path: str) -> list[_Found]:
@@ -154,20 +156,20 @@ def _topology_classes(module: ModuleType, path: str) -> list[_Found]:
     classes = [each for each in dict.fromkeys(kinds) if _is_topology(each)]
     own = [each for each in classes if each.__module__ == module.__name__] or classes
     heronpys: list[Any] = [each for each in own if not is_streamparse_topology(each)]
-    found = [_Found(each._topology_spec.name, each._topology_spec) for each in heronpys]
-    return found + _streamparse_topologies(own, stem(path))
+    candidates = [_Found(each._topology_spec.name, each._topology_spec) for each in heronpys]
+    return candidates + _streamparse_topologies(own, stem(path))
 
 
 def _streamparse_topologies(classes: list[type], file_name: str) -> list[_Found]:
     """streamparse takes the first and calls it like the file; the others keep their names."""
-    kinds = [each for each in classes if is_streamparse_topology(each)]
-    like_file = [each for each in kinds if each.__name__ == file_name]
+    kinds = [kind for kind in classes if is_streamparse_topology(kind)]
+    like_file = [kind for kind in kinds if kind.__name__ == file_name]
     default = next(iter(like_file or kinds), None)
     return [
-        _Found(file_name, each, each.__name__, is_default=True)
-        if each is default
-        else _Found(each.__name__, each)
-        for each in kinds
+        _Found(file_name, kind, kind.__name__, is_default=True)
+        if kind is default
+        else _Found(kind.__name__, kind)
+        for kind in kinds
     ]
 
 
@@ -176,10 +178,10 @@ def _is_topology(kind: Any) -> bool:
     return is_ours or is_streamparse_topology(kind)
 
 
-def _picked(request: LoadRequest, found: list[_Found]) -> _Found:
+def _picked(request: LoadRequest, candidates: list[_Found]) -> _Found:
     file, name = request.file, request.name
-    names = [each.name for each in found]
-    if not found:
+    names = [candidate.name for candidate in candidates]
+    if not candidates:
         raise TopologyError(
             f"{file} has no topology: define a class derived from Topology,"
             " or call TopologyBuilder.build_and_submit()"
@@ -190,16 +192,20 @@ def _picked(request: LoadRequest, found: list[_Found]) -> _Found:
                 f"{file} has {names.count(each)} topologies called {each!r}: rename one"
             )
     if name is not None:
-        wanted = [each for each in found if each.answers_to(name)]
+        wanted = [candidate for candidate in candidates if candidate.answers_to(name)]
         if not wanted:
             hint = choices("topologies", name, names)
             raise TopologyError(f"{file} has no topology {name!r}; {hint}")
         return wanted[0]
-    likely = [each for each in found if each.name == request.likely_name]
-    default = found if len(found) == 1 else [*likely, *(each for each in found if each.is_default)]
+    likely = [candidate for candidate in candidates if candidate.name == request.likely_name]
+    default = (
+        candidates
+        if len(candidates) == 1
+        else [*likely, *(candidate for candidate in candidates if candidate.is_default)]
+    )
     if not default:
         listed = f"{', '.join(names[:-1])} or {names[-1]}"
-        raise TopologyError(f"{file} has {len(found)} topologies: choose one with -n {listed}")
+        raise TopologyError(f"{file} has {len(candidates)} topologies: choose one with -n {listed}")
     return default[0]
 
 

@@ -71,9 +71,9 @@ def helper_problems(topology: TopologySpec) -> Iterator[str]:
         if isinstance(path, str):
             yield from _class_problems(path)
     for bolt in topology.components:
-        for each in bolt.inputs:
-            if each.grouping.custom is not None:
-                yield from _grouping_problems(bolt.label, each.grouping.custom)
+        for entry in bolt.inputs:
+            if entry.grouping.custom is not None:
+                yield from _grouping_problems(bolt.label, entry.grouping.custom)
 
 
 def _class_problems(path: str) -> Iterator[str]:
@@ -131,7 +131,7 @@ def _cure(name: str, is_spout: bool) -> str:
 def _not_concurrent(kind: type, is_spout: bool) -> str | None:
     """Why calls of `process` or `next_tuple` cannot be under way together; None if they can."""
     name = CONCURRENT[is_spout]
-    library = next((each for each in _library_owners(kind, name)), None)
+    library = next((owner for owner in _library_owners(kind, name)), None)
     if library is not None and not only_raises(vars(library)[name]):
         return (
             f", and that of {library.__name__} takes tuples one by one (they are acked with their"

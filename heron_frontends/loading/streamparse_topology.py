@@ -113,20 +113,20 @@ def _parallelism(spec: Any, environment: str | None) -> int:
 
 def _what_runs(spec: Any, is_spout: bool) -> tuple[str, dict[str, Any]]:
     """Class path, and the config that this class needs."""
-    found = spec.component_object
-    if found.java_object is not None:
-        arguments = [_argument(each) for each in found.java_object.args_list]
-        name: str = found.java_object.full_class_name
+    component_object = spec.component_object
+    if component_object.java_object is not None:
+        arguments = [_argument(argument) for argument in component_object.java_object.args_list]
+        name: str = component_object.java_object.full_class_name
         class_path, config, _ = resolve(name, arguments, is_spout, spec.name)
         return class_path, config
-    if found.shell is None and is_drawing():
+    if component_object.shell is None and is_drawing():
         return SERIALISED, {}
-    if found.shell is None:
+    if component_object.shell is None:
         raise TopologyError(
             f"component {spec.name!r} is a serialised Java object, which only Storm can run: write"
             " it in Python, or run it as a shell component"
         )
-    command, script = found.shell.execution_command, found.shell.script
+    command, script = component_object.shell.execution_command, component_object.shell.script
     if os.path.basename(command) == _PYTHON_COMMAND:
         return _python_class(spec, script), {}
     # As streamparse documents it: several arguments are separated by blanks.
@@ -156,11 +156,11 @@ def _grouping(spec: Any, stream: Any, grouping: Any, topology: Any) -> GroupingS
         fields = tuple(grouping.fields)
         return GroupingSpec(GroupingKind.FIELDS if fields else GroupingKind.GLOBAL, fields)
     if kind == "custom_object":
-        made = grouping.custom_object
-        source = next(each for each in topology.specs if each.name == stream.componentId)
+        java_object = grouping.custom_object
+        source = next(spec for spec in topology.specs if spec.name == stream.componentId)
         known = source.outputs[stream.streamId].output_fields
-        arguments = [_argument(each) for each in made.args_list]
-        return custom_grouping(made.full_class_name, arguments, known, label)
+        arguments = [_argument(argument) for argument in java_object.args_list]
+        return custom_grouping(java_object.full_class_name, arguments, known, label)
     if kind not in _PLAIN:
         raise TopologyError(
             f"{label} has a grouping that is a serialised Java object, which only Storm can run:"
@@ -171,8 +171,8 @@ def _grouping(spec: Any, stream: Any, grouping: Any, topology: Any) -> GroupingS
 
 def _argument(value: Any) -> Any:
     """What is in a JavaObjectArg: the one field that is set."""
-    found: Sequence[Any] = [each for each in vars(value).values() if each is not None]
-    return found[0] if found else None
+    set_values: Sequence[Any] = [each for each in vars(value).values() if each is not None]
+    return set_values[0] if set_values else None
 
 
 def _without_nulls(config: dict[str, Any]) -> dict[str, Any]:

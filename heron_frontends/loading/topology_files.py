@@ -48,11 +48,11 @@ def directories(path: str, search_paths: Iterable[str]) -> tuple[str, ...]:
     """
     root, _ = root_and_module_name(path)
     project = os.path.dirname(root)
-    found = [root, *(os.path.abspath(each) for each in search_paths)]
+    folders = [root, *(os.path.abspath(search_path) for search_path in search_paths)]
     if os.path.isfile(os.path.join(project, _PROJECT_FILE)):
         sources = os.path.join(project, _SOURCES)
-        found += [sources, project] if os.path.isdir(sources) else []
-    return tuple(dict.fromkeys(found))
+        folders += [sources, project] if os.path.isdir(sources) else []
+    return tuple(dict.fromkeys(folders))
 
 
 def folder_of_code(main_file: str) -> str | None:

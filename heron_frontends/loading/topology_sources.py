@@ -27,9 +27,9 @@ def topology_from(
     if is_streamparse_topology(source):
         return to_topology_spec(source, name or source.__name__, environment)
     if isinstance(source, type) and hasattr(source, "to_spec"):
-        found = source.to_spec()
-        if isinstance(found, TopologySpec):
-            return found
+        topology = source.to_spec()
+        if isinstance(topology, TopologySpec):
+            return topology
     if hasattr(source, "build_and_submit"):
         return _submitted(source)
     raise UsageError(

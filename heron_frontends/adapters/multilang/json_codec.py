@@ -67,18 +67,18 @@ class JsonCodec:
         # An end may have begun in what came before.
         searched = max(0, len(buffer) - _END_BYTES)
         buffer += data
-        found: list[Message] = []
+        messages: list[Message] = []
         begin = 0
         while (end := _END.search(buffer, max(begin, searched))) is not None:
-            self._take(bytes(buffer[begin : end.start()]), found)
+            self._take(bytes(buffer[begin : end.start()]), messages)
             begin = end.end()
         del buffer[:begin]
         self._shed()
         if len(buffer) > MESSAGE_BYTES_MAX:
             raise ProtocolError(f"wrote {MESSAGE_BYTES_MAX} bytes without the line `end`")
-        return found
+        return messages
 
-    def _take(self, data: bytes, found: list[Message]) -> None:
+    def _take(self, data: bytes, messages: list[Message]) -> None:
         text = data.decode("utf-8", NO_UTF_8)
         try:
             value = _DECODER.decode(text)
@@ -88,7 +88,7 @@ class JsonCodec:
             value = self._among_strays(text)
         if value is not None:
             self._garbage_bytes = 0
-            found.append(decoded(value))
+            messages.append(decoded(value))
 
     def _among_strays(self, text: str) -> Message | None:
         """The message that stands between stray lines, if one does; the rest is noted."""

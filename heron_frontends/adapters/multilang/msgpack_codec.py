@@ -54,15 +54,15 @@ class MsgpackCodec:
         """The messages that end in `data`."""
         try:
             self._unpacker.feed(data)
-            found = list(self._unpacker)
+            values = list(self._unpacker)
         except (ValueError, msgpack.UnpackException, RecursionError) as error:
             raise ProtocolError(
                 f"wrote what is not msgpack ({error!r:.80}): {data!r:.80}"
             ) from None
-        for each in found:
-            if not is_message(each):
+        for value in values:
+            if not is_message(value):
                 raise ProtocolError(
-                    f"wrote what is not a message, {each!r:.40}; does it print to stdout? "
+                    f"wrote what is not a message, {value!r:.40}; does it print to stdout? "
                     f"{data!r:.80}"
                 )
-        return list(map(decoded, found))
+        return list(map(decoded, values))

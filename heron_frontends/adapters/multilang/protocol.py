@@ -145,7 +145,7 @@ def emit_of(message: Message) -> Emit:
         str(message.get("stream") or DEFAULT_STREAM),
         task,
         wants_tasks(message) and task is None,
-        [str(each) for each in anchors or ()],
+        [str(anchor) for anchor in anchors or ()],
         message.get("id"),
     )
 

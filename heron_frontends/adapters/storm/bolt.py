@@ -70,8 +70,8 @@ class StormBolt(ShapedBolt, StormComponent, BoltDefaults):
         if self.has_own_loop:
             for source, streams in fields.items():
                 for stream, names in streams.items():
-                    made = values_class(source, stream, names)
-                    self.users_object._source_tuple_types[source][stream] = made
+                    tuple_type = values_class(source, stream, names)
+                    self.users_object._source_tuple_types[source][stream] = tuple_type
 
     def ready(self, storm_conf: dict[str, Any]) -> None:
         """Make the loop over tuples of what the user's object has now."""
@@ -238,19 +238,19 @@ class StormBolt(ShapedBolt, StormComponent, BoltDefaults):
         if isinstance(tup, self.tuple_class):
             return tup
         name = tup.id if isinstance(tup, self._plain) else tup
-        found = self.live.by_id.get(str(name))
-        if found is None and not self._warned:
+        live_tuple = self.live.by_id.get(str(name))
+        if live_tuple is None and not self._warned:
             self._warned = True
             self.bindings.logger.warning(
                 "%s: no tuple has the id %r (any more): an ack, fail or anchor is ignored; "
                 "further ones are ignored without a word", self._name, name
             )  # fmt: skip
-        return found
+        return live_tuple
 
     def find_all(self, anchors: Iterable[Any]) -> list[Any]:
         """The engine's tuples for anchors: Tuples, ids, or one id alone."""
         given = [anchors] if isinstance(anchors, str) else anchors
-        return [found for each in given if (found := self.find(each)) is not None]
+        return [live_tuple for each in given if (live_tuple := self.find(each)) is not None]
 
     def settle(self, name: str, tup: Any) -> None:
         """Ack or fail a Tuple or an id; what is unknown, or a tick, needs neither."""

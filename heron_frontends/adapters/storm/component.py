@@ -44,8 +44,8 @@ class StormComponent(ComponentDefaults):
         self._name = spec.name
         self.state: Any = None
         self.coroutines = coroutines_of(user, spec.is_spout)
-        self._direct = {each.name for each in spec.outputs if each.direct}
-        self._streams = {each.name for each in spec.outputs}
+        self._direct = {output.name for output in spec.outputs if output.direct}
+        self._streams = {output.name for output in spec.outputs}
         self._metrics = ReportedMetrics()
         self._context: Any = None
         self._handling = False

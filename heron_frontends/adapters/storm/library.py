@@ -32,8 +32,8 @@ def overrides(user: Any, name: str) -> bool:
 
 def module_of(cls: type, name: str) -> Any:
     """The library's module `name` (component, bolt, spout) that a class is derived from."""
-    found = [each.__module__ for each in cls.__mro__ if _is_in(each, PYSTORM)]
-    package = next(each for each in PYSTORM if _is_below(found[-1], each))
+    modules = [each.__module__ for each in cls.__mro__ if _is_in(each, PYSTORM)]
+    package = next(each for each in PYSTORM if _is_below(modules[-1], each))
     return sys.modules[f"{package}.{name}"]
 
 

@@ -121,11 +121,11 @@ class ValuesMakers:
             return self._made[component, stream]
         except KeyError:
             names = self._fields.get(component, {}).get(stream)
-            made: Callable[[list[Any]], Any] = tuple
+            make_rows: Callable[[list[Any]], Any] = tuple
             if names is not None:
-                made = _made_of_rows(values_class(component, stream, names))
-            self._made[component, stream] = made
-            return made
+                make_rows = _made_of_rows(values_class(component, stream, names))
+            self._made[component, stream] = make_rows
+            return make_rows
 
 
 def _made_of_rows(plain: Any) -> Any:
