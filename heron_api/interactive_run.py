@@ -73,7 +73,7 @@ def file_text(topology: TopologySpec) -> str:
     """The file that submits it; TopologyError naming a topology that cannot be sent."""
     import cloudpickle  # only prompts need it
 
-    names = [(each, name_by_value(each.class_path)) for each in topology.components]
+    names = [(component, name_by_value(component.class_path)) for component in topology.components]
     classes = {name: load_class(each.class_path) for each, name in names if name is not None}
     components = tuple(
         each if name is None else replace(each, class_path=MAIN + name) for each, name in names

@@ -65,7 +65,7 @@ class TopologyType(type):
             if spec.name is None:
                 spec.name = attribute
             specs.append(spec)
-        names = [str(each.name) for each in specs]
+        names = [str(spec.name) for spec in specs]
         for name in names:
             if names.count(name) > 1:
                 raise TopologyError(

@@ -89,8 +89,8 @@ def users_traceback(error: BaseException, debug: bool = False) -> str:
         return "".join(traceback.format_exception(error))
     shown = traceback.TracebackException.from_exception(error)
     _leave_out_engine(shown)
-    notes = [each for each in getattr(error, "__notes__", ()) if "\n" not in each]
-    shown.__notes__ = [each for each in shown.__notes__ or () if each not in notes]
+    notes = [note for note in getattr(error, "__notes__", ()) if "\n" not in note]
+    shown.__notes__ = [note for note in shown.__notes__ or () if note not in notes]
     operator = getattr(error, _OPERATOR, "")
     hints = "; ".join(["", *([operator] if operator else []), *notes])
     hints = _attribute_hint(error) + hints

@@ -105,7 +105,7 @@ class HeronComponentSpec:
         if isinstance(self.inputs, Mapping):
             pairs = list(self.inputs.items())
         elif isinstance(self.inputs, (list, tuple)):
-            pairs = [(each, Grouping.SHUFFLE) for each in self.inputs]
+            pairs = [(entry, Grouping.SHUFFLE) for entry in self.inputs]
         else:
             raise WrongArgumentError(
                 f"{self._label}: inputs must be a dict of component to grouping or a list of"
@@ -231,10 +231,10 @@ def checked_outputs(label: str, outputs: Any) -> Sequence[str | Stream]:
             f"{label}: outputs must be a list of field names and Streams, or a dict of field to "
             f"type, not {outputs!r}"
         )
-    for each in outputs:
-        if not isinstance(each, (str, Stream)):
+    for output in outputs:
+        if not isinstance(output, (str, Stream)):
             raise WrongArgumentError(
-                f"{label}: each of its outputs must be a field name or a Stream, not {each!r}"
+                f"{label}: each of its outputs must be a field name or a Stream, not {output!r}"
             )
     return outputs
 

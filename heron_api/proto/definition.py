@@ -44,10 +44,10 @@ def component_message(spec: SpecOfComponent) -> messages.Spout | messages.Bolt:
         config=config_message(config),
         spec=messages.ComponentObjectSpec.Value("PYTHON_CLASS_NAME"),
     )
-    outputs = [_output(core.name, each) for each in core.outputs]
+    outputs = [_output(core.name, output) for output in core.outputs]
     if spec.is_spout:
         return messages.Spout(component, outputs)
-    return messages.Bolt(component, [_input(each) for each in core.inputs], outputs)
+    return messages.Bolt(component, [_input(entry) for entry in core.inputs], outputs)
 
 
 def config_message(config: Mapping[str, Any]) -> messages.Config:

@@ -94,9 +94,9 @@ def keyed(
         return process
     current = state.named.current
     grouped = {
-        (each.component, each.stream): each.grouping.fields
-        for each in inputs
-        if each.grouping.fields
+        (entry.component, entry.stream): entry.grouping.fields
+        for entry in inputs
+        if entry.grouping.fields
     }
     current.of_tuples(KeyOfTuple(current.component, grouped, fields_of))
 
