@@ -51,7 +51,8 @@ class Reports(Spout, StatefulComponent):
         tasks = context.get_component_tasks(context.get_component_id())
         mine = range(tasks.index(context.get_task_id()), int(config[EXPRESSWAYS_KEY]), len(tasks))
         self.pace, self.seconds = Pace(config), int(config[SECONDS_KEY])
-        self.second, places = self.state.get("position") or (0, [0] * len(mine))
+        position: tuple[int, list[int]] = self.state.get("position") or (0, [0] * len(mine))
+        self.second, places = position
         self.roads = {
             each: Lines(expressway_file(config[INPUT_KEY], each), place)
             for each, place in zip(mine, places, strict=True)
