@@ -98,9 +98,9 @@ class TraceExport:
             except Empty:
                 if self._ended.is_set():
                     return
-                continue
-            if not self._is_taken(batch):
-                self._dropped += len(batch)
+            else:
+                if not self._is_taken(batch):
+                    self._dropped += len(batch)
 
     def _is_taken(self, batch: list[ExportedSpan]) -> bool:
         try:

@@ -4,6 +4,9 @@ KNOWN: dict[tuple[str, str, str, str], str] = {
     ("heron_instance/checkpointing.py", "Checkpointing.trigger", "0", "(1)"): (
         "source and destination of a barrier that begins here: it is only passed on, with others"
     ),
+    ("heron_instance/input/record_batches.py", "_hand_on", "True", "(False)"): (
+        "roots and the numbers of their edges are pairs: the length is never odd"
+    ),
     ("heron_instance/attempts.py", "_works_on", "False", "(True)"): (
         "the adapters of all bolts say whether they ack later: the default is never used"
     ),

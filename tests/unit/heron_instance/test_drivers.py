@@ -250,6 +250,28 @@ def test_a_slow_bolts_acks_leave_during_the_batch() -> None:
     assert acked_before[-1] >= 10
 
 
+def test_a_bolt_holds_what_it_has_neither_acked_nor_failed() -> None:
+    made = bolt()
+    assert made.core.holds is False
+    made.core.deliver(batch(["x"], ["y"], roots=[(ROOT, 7), (ROOT + 1, 7)]))
+    made.core.flush()
+    first, second = made.component.received
+    assert made.core.holds is True
+    made.component.ack(first)
+    made.core.flush()
+    assert made.core.holds is True
+    made.component.fail(second)
+    made.core.flush()
+    assert made.core.holds is False
+
+
+def test_a_bolt_holds_nothing_where_nothing_is_tracked() -> None:
+    made = make(Middle, reads(SHUFFLE), tracked=False)
+    made.core.deliver(batch(["x"]))
+    made.core.flush()
+    assert made.core.holds is False
+
+
 def test_a_bolt_that_never_acks_is_told_so_once_a_message_timeout_later() -> None:
     made = bolt(**{"topology.message.timeout.secs": 30})
     for root in range(1, 5):

@@ -204,6 +204,17 @@ def test_the_consumer_that_gets_most_counts() -> None:
     assert fan_out.weight == 5
 
 
+def test_the_newest_processed_tuples_count_as_much_as_all_before_them() -> None:
+    fan_out = FanOut()
+    fan_out.emitted(parse_header(header(Kind.DATA, 1, SLOW, 3, 1290)))
+    fan_out.processed(2 * FADE_TUPLES)
+    assert fan_out.weight == 1290 / 128
+    fan_out.processed(1)
+    assert fan_out.weight == 10
+    fan_out.processed(FADE_TUPLES)
+    assert fan_out.weight == 5
+
+
 def test_a_bolt_whose_fan_out_ends_is_known_for_it_soon() -> None:
     fan_out = FanOut()
     fan_out.emitted(parse_header(header(Kind.DATA, 1, SLOW, 3, 100_000)))

@@ -3,7 +3,7 @@ what the plan says, and the way back."""
 
 from typing import Any
 
-from test_master_core import FIRST, LAST, PACKED, SPOUT, Made, sent
+from test_master_core import FIRST, LAST, OPTIONS, PACKED, SPOUT, Made, sent
 from test_rescale import (
     FEWER,
     MORE,
@@ -22,15 +22,16 @@ from test_rescale import (
 from heron_core.plans import MovedStates, PackingPlan, TopologyState, physical_from_json
 from heron_core.records import replace
 from heron_core.wire import messages
+from heron_engine.topology_master.options import Options
 from heron_engine.topology_master.update.moved_states import moving
 
 MOVED = MovedStates(1, (LAST,), {"last": (LAST,)})
 REASON = "last: the store is away"
 
 
-def saved(size_bytes: int = 100) -> tuple[Made, list[Any]]:
+def saved(size_bytes: int = 100, options: Options = OPTIONS) -> tuple[Made, list[Any]]:
     """A topology that is to have one more of the last bolt, whose state is saved."""
-    made = Made()
+    made = Made(options=options)
     update(made, MORE)
     made.register(3)
     answers(made, SPOUT, FIRST, LAST)
@@ -127,6 +128,16 @@ def test_who_cannot_have_its_part_takes_all_back_to_what_they_had() -> None:
     assert plans(restored(made, LAST)) == [(3, TopologyState.RUNNING, {SPOUT, FIRST, LAST})]
     assert moved_of(made) is None
     assert ask(made, "stats")[0].data["update"]["reason"] == REASON
+
+
+def test_who_is_late_with_its_part_takes_all_back_to_what_they_had() -> None:
+    made, _ = saved(options=replace(OPTIONS, reactivate_wait_secs=20.0))
+    restored(made, LAST)
+    made.wait(21.0)
+    plan = physical_from_json(made.stored_plan)
+    assert (plan.packing, plan.moved, plan.state) == (PACKED, MOVED, TopologyState.PAUSED)
+    assert plans(restored(made, LAST)) == [(3, TopologyState.RUNNING, {SPOUT, FIRST, LAST})]
+    assert ask(made, "stats")[0].data["update"]["reason"] == "last[1] without state after 20 s"
 
 
 def successor(made: Made, out: list[Any], packing: PackingPlan) -> Made:
