@@ -173,10 +173,10 @@ def cancelled_while(place: Place, running: Running, file: str, waits: str) -> No
     hangs = place.path / file
     hangs.touch()
     scaling = place.start("update", "Hanging", "--component-parallelism", "seen:2")
-    running.until(lambda: waits in scaling.err, f"the update is {waits}")
-    cancel = place.heronpy("update", "Hanging", "--cancel").succeeded()
+    running.until(lambda: waits in scaling.err, f"the update is {waits}", UPDATE_SECS)
+    cancel = place.heronpy("update", "Hanging", "--cancel", secs=UPDATE_SECS).succeeded()
     assert cancel.out == "Hanging: the update is cancelled\n"
-    given_up = scaling.wait()
+    given_up = scaling.wait(UPDATE_SECS)
     assert given_up.code == 1
     assert "Hanging is not updated: cancelled by " in given_up.errors[0]
     hangs.unlink()

@@ -7,9 +7,11 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from sim.arrows import drawn, in_words
 from sim.cluster import Cluster
 from sim.coroutines import CallingCluster
 from sim.run import run_seed
+from tests.transitions_seen import transitions_seen
 
 
 def main() -> int:
@@ -22,8 +24,19 @@ def main() -> int:
     arguments = parser.parse_args()
     kind = CallingCluster if arguments.coroutines else Cluster
     effectively_once = arguments.effectively_once or arguments.coroutines
+    seeds = range(arguments.first, arguments.first + arguments.seeds)
+    with transitions_seen() as taken:
+        failed = _failing(seeds, effectively_once, kind)
+    for each in in_words(drawn(effectively_once) - taken):
+        print(f"taken by none: {each}")
+    print(f"seeds {seeds.start} to {seeds.stop - 1}: {len(failed)} fail {failed or ''}")
+    return 1 if failed else 0
+
+
+def _failing(seeds: range, effectively_once: bool, kind: type[Cluster]) -> list[int]:
+    """Those that fail, each shown."""
     failed = []
-    for seed in range(arguments.first, arguments.first + arguments.seeds):
+    for seed in seeds:
         try:
             run_seed(seed, effectively_once, kind)
         except KeyboardInterrupt:
@@ -32,9 +45,7 @@ def main() -> int:
             failed.append(seed)
             print(f"seed {seed} fails:", file=sys.stderr)
             traceback.print_exc()
-    last = arguments.first + arguments.seeds - 1
-    print(f"seeds {arguments.first} to {last}: {len(failed)} fail {failed or ''}")
-    return 1 if failed else 0
+    return failed
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ import os
 
 import pytest
 
+from sim.arrows import never_taken
 from sim.run import arrows_taken
 
 SEEDS = 40
@@ -23,3 +24,10 @@ def _seeds() -> range:
 def test_cluster(seed: int) -> None:
     # Anything that can go wrong in a night of production, in any order.
     arrows_taken(seed)
+
+
+@pytest.mark.skipif("HERON_SIM_SEEDS" in os.environ, reason="about the default seeds together")
+@pytest.mark.timeout(900)
+def test_the_default_seeds_take_the_arrows_of_the_drawings() -> None:
+    """But for those that `arrows.RARE` lists."""
+    assert never_taken(range(SEEDS), False) == []

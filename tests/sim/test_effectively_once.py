@@ -7,6 +7,7 @@ import os
 
 import pytest
 
+from sim.arrows import never_taken
 from sim.run import arrows_taken
 
 SEEDS = 24
@@ -21,3 +22,10 @@ def _seeds() -> range:
 def test_effectively_once(seed: int) -> None:
     # Instances, stream managers, masters and whole containers die while checkpoints are taken.
     arrows_taken(seed, effectively_once=True)
+
+
+@pytest.mark.skipif("HERON_SIM_SEEDS" in os.environ, reason="about the default seeds together")
+@pytest.mark.timeout(900)
+def test_the_default_seeds_take_the_arrows_of_the_drawings() -> None:
+    """But for those that `arrows.RARE` lists."""
+    assert never_taken(range(SEEDS), True) == []

@@ -1,0 +1,65 @@
+"""Which arrows of the drawings of state machines the simulation takes.
+
+`tests/unit` takes each arrow once. The simulation takes them together with faults of any kind: what
+is drawn and none of the default seeds takes is listed, so that it is not believed to be simulated.
+"""
+
+from collections.abc import Set
+
+from heron_engine.stream_manager import gates, link
+from heron_engine.topology_master import recovery
+from heron_engine.topology_master.update.states import TRANSITIONS as UPDATE
+from sim.run import arrows_taken
+from tests.transitions_seen import Arrow, arrows
+
+WITH_CHECKPOINTS = {"ADDING > CHECKPOINTING", "ADDING > STARTING", "CHECKPOINTING > CANCELLED",
+                    "CHECKPOINTING > STARTING", "RETURNING > SAVING_BACK",
+                    "SAVING_BACK > RESTARTING"}  # fmt: skip
+"""Of an update, in a topology that takes checkpoints."""
+WITHOUT_CHECKPOINTS = {"ADDING > DRAINING", "DRAINING > CANCELLED", "DRAINING > SAVING",
+                       "DRAINING > STARTING", "SAVING > CANCELLED",
+                       "SAVING > STARTING"}  # fmt: skip
+ROLLBACK = {"STARTING > RETURNING", "RETURNING > RESTARTING", "RESTARTING > ROLLED_BACK"}
+PROBES = {"PROBING > IDLE", "PROBING > PROBING", "PROBING > RESTARTED", "PROBING > WAITING",
+          "WAITING > PROBING"}  # fmt: skip
+RARE = {
+    False: {
+        "an update": {*WITH_CHECKPOINTS, *ROLLBACK, "ADDING > CANCELLED", "DRAINING > CANCELLED",
+                      "DRAINING > STARTING"},
+        "a link": {*PROBES, "IDLE > RESTARTED"},
+    },
+    True: {
+        "an update": {*WITHOUT_CHECKPOINTS, *ROLLBACK, "ADDING > CANCELLED",
+                      "CHECKPOINTING > CANCELLED", "RETURNING > SAVING_BACK",
+                      "SAVING_BACK > RESTARTING"},
+        "a link": {*PROBES, "IDLE > RESTARTED", "WAITING > RESTARTED", "WAITING > WAITING"},
+        "a gate": {"ALIGNING > ALIGNING"},
+        "a restore": {"BACKING_OFF > RELEASED", "BACKING_OFF > RESTORING",
+                      "RESTORING > BACKING_OFF"},
+    },
+}  # fmt: skip
+"""Whether checkpoints are taken -> machine -> the arrows that fewer than three of the default seeds
+take, or none. Thousands of other seeds take most of them (`python -m tests.sim` says which not)."""
+
+
+def drawn(effectively_once: bool) -> set[Arrow]:
+    """All arrows of the machines that such a topology has."""
+    machines = [UPDATE, link.TRANSITIONS]
+    if effectively_once:
+        machines += [gates.TRANSITIONS, recovery.TRANSITIONS]
+    return {each for machine in machines for each in arrows(machine)}
+
+
+def in_words(found: Set[Arrow]) -> list[str]:
+    """For people."""
+    return sorted(f"{each.machine}: {each.before} > {each.to}" for each in found)
+
+
+def never_taken(seeds: range, effectively_once: bool) -> list[str]:
+    """The arrows that the default seeds take by chance of their faults, and none of these takes;
+    a seed that was run before is not run again."""
+    rare = {f"{machine}: {each}" for machine, of in RARE[effectively_once].items() for each in of}
+    drawn_words = set(in_words(drawn(effectively_once)))
+    assert rare <= drawn_words, f"not drawn any more: {rare - drawn_words}"
+    taken = {each for seed in seeds for each in arrows_taken(seed, effectively_once)}
+    return sorted(drawn_words - rare - set(in_words(taken)))
