@@ -172,7 +172,7 @@ class SimulatedControlPlane:
             if self.now >= core.next_heartbeat:
                 self._to_instance(task, InstanceTimer())
         for container in self.managers:
-            self._to_manager(container, manager_events.Timer())
+            self._to_manager(container, manager_events.StreamManagerTimer())
         for _ in range(MASTER_TIMERS):
             self._to_master(master_events.Timer())
 

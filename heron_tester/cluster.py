@@ -115,7 +115,7 @@ class Cluster:
 
     def _start_all(self) -> None:
         self._send_plan(None if self.checkpoints is None else Restore(0))
-        self._handle(events.Timer())
+        self._handle(events.StreamManagerTimer())
         timeout = self._options.message_timeout_secs
         self._rotation_secs = None if timeout is None else timeout / self._options.expiry_buckets
         self._next_rotation = self.clock.now + (self._rotation_secs or 0.0)
@@ -211,7 +211,7 @@ class Cluster:
                      | messages.CheckpointCompleted()) as message,
                 ):  # fmt: skip
                     self.guarded(self.instances[task], partial(self.instances[task].order, message))
-                case events.Log(text) | events.Exit(text, _):
+                case events.StreamManagerLog(text) | events.Exit(text, _):
                     raise TesterError(f"the tester's stream manager: {text}")
 
     # --- steps --------------------------------------------------------------------------------
@@ -385,7 +385,7 @@ class Cluster:
 
     def _rotate(self) -> None:
         self._next_rotation += self._rotation_secs or 0.0
-        self._handle(events.Timer())
+        self._handle(events.StreamManagerTimer())
 
     def _ring(self) -> None:
         _, _, instance, function = heapq.heappop(self._timers)

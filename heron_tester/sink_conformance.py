@@ -25,7 +25,7 @@ from heron_core.topology import (
 )
 from heron_tester import fixtures
 from heron_tester.errors import TesterError
-from heron_tester.sink_faults import Numbers, Plan, Row, watched
+from heron_tester.sink_faults import FaultPlan, Numbers, Row, watched
 from heron_tester.sink_scenarios import (
     SCENARIOS,
     SINK,
@@ -62,7 +62,7 @@ class _Trial:
         self, name: str, scenario: Scenario, mode: str = keys.EFFECTIVELY_ONCE, line: int = 0
     ) -> bool:
         """Run a scenario and compare after each of its steps; whether the sink was killed."""
-        plan = Plan()
+        plan = FaultPlan()
         plan.kill_in_line = line or None
         first = self._next
         source = type("Source", (Numbers,), {"first": first, "plan": plan, "row": self._row})

@@ -18,7 +18,7 @@ _LIBRARIES = tuple(
 )
 
 
-class Plan:
+class FaultPlan:
     """What is to go wrong in the sink: it is asked at each of its calls."""
 
     def __init__(self) -> None:
@@ -80,7 +80,7 @@ class Numbers(Spout, StatefulComponent):
     """Emits rows of numbers from a first one on, and goes on where its checkpoint was."""
 
     first: int
-    plan: Plan
+    plan: FaultPlan
     row: Row
 
     def init_state(self, stateful_state: Any) -> None:
@@ -104,7 +104,7 @@ class Numbers(Spout, StatefulComponent):
         self.next += 1
 
 
-def watched(sink: type[TwoPhaseSink], plan: Plan) -> type[TwoPhaseSink]:
+def watched(sink: type[TwoPhaseSink], plan: FaultPlan) -> type[TwoPhaseSink]:
     """The same sink, which dies and fails as planned."""
 
     class Watched(sink):  # type: ignore[misc, valid-type]

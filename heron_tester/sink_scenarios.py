@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 
-from heron_tester.sink_faults import Plan
+from heron_tester.sink_faults import FaultPlan
 from heron_tester.tester import TopologyTester
 
 SOURCE, SINK = "numbers", "sink"
@@ -15,7 +15,7 @@ RETRY_SECS = 60.0
 class Run:
     """One scenario under way."""
 
-    def __init__(self, name: str, tester: TopologyTester, plan: Plan, first: int) -> None:
+    def __init__(self, name: str, tester: TopologyTester, plan: FaultPlan, first: int) -> None:
         self.name = name
         self.plan = plan
         self.tester = tester

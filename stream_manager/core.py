@@ -105,7 +105,7 @@ class StreamManager:
             case events.OtherEngine(task, incarnation, reason):
                 refusal = messages.Superseded(reason)
                 out.append(events.ToLocalControl(task, incarnation, refusal))
-                out.append(events.Log(f"refused: {reason}"))
+                out.append(events.StreamManagerLog(f"refused: {reason}"))
             case events.MasterConnected():
                 self._control.master_connected(out)
             case events.MasterReplaced():
@@ -114,7 +114,7 @@ class StreamManager:
                 self._flow.peer_blocked(container, number, out)
             case events.PeerWritable(container):
                 self._flow.peer_writable(container, out)
-            case events.Timer():
+            case events.StreamManagerTimer():
                 self._results.rotate()
                 self._control.timer(out)
                 self._links.probe(out)
@@ -139,7 +139,7 @@ class StreamManager:
         if self.state.now >= self._malformed_log_at:
             self._malformed_log_at = self.state.now + MALFORMED_LOG_SECS
             self.state.note("malformed", reason=reason)
-            out.append(events.Log(f"dropped a malformed message: {reason}"))
+            out.append(events.StreamManagerLog(f"dropped a malformed message: {reason}"))
 
     # --- questions ----------------------------------------------------------------------------
 

@@ -77,7 +77,7 @@ class PeerWritable(Struct, frozen=True):
     container: int
 
 
-class Timer(Struct, frozen=True):
+class StreamManagerTimer(Struct, frozen=True):
     """Time has passed; comes several times a second."""
 
 
@@ -94,7 +94,7 @@ ControlEvent = (
     | MasterReplaced
     | PeerBlocked
     | PeerWritable
-    | Timer
+    | StreamManagerTimer
 )
 """All that are about something else than messages of the data plane."""
 Event = FromInstance | FromPeer | InputTaken | ControlEvent
@@ -158,7 +158,7 @@ class FindMaster(Struct, frozen=True):
     """The master is silent: look its address up again and connect."""
 
 
-class Log(Struct, frozen=True):
+class StreamManagerLog(Struct, frozen=True):
     """One line for the log."""
 
     text: str
@@ -179,6 +179,6 @@ Instruction = (
     | ConnectPeers
     | ApplyPacking
     | FindMaster
-    | Log
+    | StreamManagerLog
     | Exit
 )

@@ -68,7 +68,7 @@ class PeerLinks:
         text = (
             f"the connection to stream manager {container} lost messages: {messages} are sent again"
         )
-        out.append(events.Log(text))
+        out.append(events.StreamManagerLog(text))
 
     def acknowledge(self, out: Out) -> None:
         """Acknowledge alone what no message has acknowledged in time."""

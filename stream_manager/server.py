@@ -126,7 +126,7 @@ class Server:
             events.ConnectPeers: self._connect_peers,
             events.ApplyPacking: self._apply_packing,
             events.FindMaster: lambda each: self._master.disconnect(),
-            events.Log: lambda each: log.info("%s", each.text),
+            events.StreamManagerLog: lambda each: log.info("%s", each.text),
             events.Exit: self._end,
         }
 
@@ -139,7 +139,7 @@ class Server:
             if now >= next_timer:
                 next_timer = now + TIMER_SECS
                 self._supervisor.heartbeat()
-                self.handle(events.Timer())
+                self.handle(events.StreamManagerTimer())
             if (news := self._master.look(now)) is not None:
                 self.handle(news)
             if over := self._master.over:

@@ -67,7 +67,7 @@ class Completed(Struct, frozen=True):
     """How long it took until all states were stored."""
     size_bytes: int
     at_end: str = ""
-    """The phase of the end in which it was taken (termination.Phase); empty before that."""
+    """The phase of the end in which it was taken (plans.Phase); empty before that."""
     former: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     """component -> its tasks of then, of those that have had others since (Restore.former)"""
     gave_up: tuple[str, ...] = ()

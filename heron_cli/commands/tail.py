@@ -149,7 +149,7 @@ def compiled(pattern: str | None) -> Callable[[str], bool]:
     return lambda file: expression.search(file) is not None
 
 
-class Log:
+class TailedLog:
     """One log file and how far it was read."""
 
     def __init__(self, folder: str, file: str, names: Mapping[str, str]) -> None:
@@ -161,7 +161,7 @@ class Log:
         self._inode = 0
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Log) and other.path == self.path
+        return isinstance(other, TailedLog) and other.path == self.path
 
     def __hash__(self) -> int:
         return hash(self.path)
@@ -187,9 +187,9 @@ class Log:
             yield f"{self._prefix} | {line.decode('utf-8', 'replace')}"
 
 
-def _in_folder(folder: str, names: Mapping[str, str]) -> list[Log]:
+def _in_folder(folder: str, names: Mapping[str, str]) -> list[TailedLog]:
     files = sorted(each for each in os.listdir(folder) if each.endswith(".log"))
-    return [Log(folder, each, names) for each in files]
+    return [TailedLog(folder, each, names) for each in files]
 
 
 def _instance_names(target: Target, name: str) -> dict[str, str]:

@@ -26,7 +26,7 @@ from heron_spark.backend.foreground import announce
 from heron_spark.backend.metrics import QueryMetrics
 from heron_spark.backend.shipping import with_archives
 from heron_spark.batch_log.checkpoint_dir import CheckpointDir
-from heron_spark.compile.plan import Plan, compile_topology, one_container
+from heron_spark.compile.plan import QueryPlan, compile_topology, one_container
 from heron_spark.driver.progress import Console, Progress
 from heron_spark.driver.run import end_text
 from heron_spark.driver.session import check_environment, is_one_machine
@@ -176,7 +176,7 @@ def run_here(topology: TopologySpec, options: SparkOptions) -> tuple[int, QueryS
     return code, metrics.stats(None, time.monotonic())
 
 
-def levels_text(plan: Plan, master: str) -> str:
+def levels_text(plan: QueryPlan, master: str) -> str:
     """A query for people."""
     lines = [f"one query of Spark at {master}, {len(plan.levels)} levels:"]
     for number, tasks in enumerate(plan.levels):

@@ -9,10 +9,10 @@ from collections.abc import Iterable, Mapping
 from heron_core.wire.frames import destination_of
 from heron_spark.batch_log.blocks import Block, LevelPartition, OutgoingBlocks, messages
 from heron_spark.batch_log.checkpoint_dir import CheckpointDir, Outcome
-from heron_spark.compile.plan import Plan
+from heron_spark.compile.plan import QueryPlan
 
 
-def move_blocks(folder: CheckpointDir, plan: Plan, slots: int) -> None:
+def move_blocks(folder: CheckpointDir, plan: QueryPlan, slots: int) -> None:
     """Bring the files of the batch that is to be repeated, if there is one, into line."""
     batch, partition_of = folder.batches_done(), plan.partition_of(slots)
     if batch == folder.committed():

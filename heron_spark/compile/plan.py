@@ -32,7 +32,7 @@ OVERRULED = (keys.RELIABILITY_MODE, keys.STORM_ACKERS, keys.LINGER_MS)
 
 
 @dataclass(frozen=True)
-class Plan:
+class QueryPlan:
     """A topology in levels, with its tasks."""
 
     topology: TopologySpec
@@ -69,7 +69,7 @@ class Plan:
         }
 
 
-def compile_topology(topology: TopologySpec) -> Plan:
+def compile_topology(topology: TopologySpec) -> QueryPlan:
     """The plan of a checked topology; TopologyError names the first component that cannot run."""
     complaints = problems(topology)
     if complaints:
@@ -79,7 +79,9 @@ def compile_topology(topology: TopologySpec) -> Plan:
     levels: list[list[int]] = [[] for _ in range(max(by_component.values()) + 1)]
     for task, instance in packing.instances.items():
         levels[by_component[instance.component]].append(task)
-    return Plan(_untracked(topology), packing, tuple(map(tuple, levels)), tuple(_notices(topology)))
+    return QueryPlan(
+        _untracked(topology), packing, tuple(map(tuple, levels)), tuple(_notices(topology))
+    )
 
 
 def problems(topology: TopologySpec) -> list[str]:

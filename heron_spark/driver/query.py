@@ -17,7 +17,7 @@ from py4j.protocol import Py4JError
 from heron_core.errors import HeronError
 from heron_spark.batch_log.checkpoint_dir import CheckpointDir
 from heron_spark.batch_log.redistribute import move_blocks
-from heron_spark.compile.plan import Plan
+from heron_spark.compile.plan import QueryPlan
 from heron_spark.driver import jvm
 from heron_spark.driver.progress import Progress, Report
 from heron_spark.driver.session import first_line
@@ -39,7 +39,7 @@ class _Stop(Exception):
 class Query:
     """A running topology."""
 
-    def __init__(self, plan: Plan, folder: CheckpointDir, report: Report) -> None:
+    def __init__(self, plan: QueryPlan, folder: CheckpointDir, report: Report) -> None:
         self._plan = plan
         self._folder = folder
         self._report = report
@@ -136,7 +136,7 @@ def facts_of(rows: "DataFrame") -> list[dict[str, Any]]:
 
 
 def is_last(
-    plan: Plan,
+    plan: QueryPlan,
     folder: CheckpointDir,
     tables: Tables | None,
     batch: int,
@@ -157,7 +157,7 @@ def is_last(
 
 def dataframe(
     spark: "SparkSession",
-    plan: Plan,
+    plan: QueryPlan,
     folder: CheckpointDir,
     run: str,
     slots: int,
@@ -176,7 +176,7 @@ def dataframe(
 
 def source(
     spark: "SparkSession",
-    plan: Plan,
+    plan: QueryPlan,
     slots: int,
     tables: Tables | None,
     *,
@@ -202,7 +202,7 @@ def source(
     return beginnings(driving, count)
 
 
-def level_sizes(plan: Plan, slots: int) -> list[tuple[int, int]]:
+def level_sizes(plan: QueryPlan, slots: int) -> list[tuple[int, int]]:
     """(partitions, those of the next level or 0) of each level."""
     counts = [plan.partitions(level, slots) for level in range(len(plan.levels))]
     return list(zip(counts, [*counts[1:], 0], strict=True))

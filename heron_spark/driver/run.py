@@ -17,7 +17,7 @@ from heron_core.topology import TopologySpec
 from heron_io.atomic_files import remove
 from heron_spark.batch_log.checkpoint_dir import CheckpointDir
 from heron_spark.batch_log.job import Job
-from heron_spark.compile.plan import Plan, compile_topology
+from heron_spark.compile.plan import QueryPlan, compile_topology
 from heron_spark.driver.progress import Console, Report
 from heron_spark.driver.session import check_environment, is_local, is_one_machine, session
 from heron_spark.options import SparkOptions
@@ -76,7 +76,7 @@ def end_text(topology: TopologySpec, folder: CheckpointDir) -> str:
 
 def run_in(
     spark: "SparkSession",
-    plan: Plan,
+    plan: QueryPlan,
     folder: CheckpointDir,
     options: SparkOptions,
     report: Report,
@@ -119,7 +119,7 @@ def _watch(query: "Query", interrupts: "Interrupts", seconds: float | None) -> N
 
 
 @contextmanager
-def checkpoint(plan: Plan, options: SparkOptions) -> Iterator[CheckpointDir]:
+def checkpoint(plan: QueryPlan, options: SparkOptions) -> Iterator[CheckpointDir]:
     """The run's checkpoint folder, claimed for the topology."""
     if options.checkpoint is None and not is_one_machine(options.master):
         raise HeronError(
@@ -130,7 +130,7 @@ def checkpoint(plan: Plan, options: SparkOptions) -> Iterator[CheckpointDir]:
 
 
 @contextmanager
-def checkpoint_folder(plan: Plan, given: str | None) -> Iterator[CheckpointDir]:
+def checkpoint_folder(plan: QueryPlan, given: str | None) -> Iterator[CheckpointDir]:
     """A checkpoint folder, claimed for the topology; without a path one that goes at the end."""
     if given is not None:
         folder = CheckpointDir(given)

@@ -32,7 +32,7 @@ from heron_core.wire.pickled import opened
 from heron_io.imports import put_on_search_path
 from heron_spark.batch_log.blocks import LevelPartition
 from heron_spark.batch_log.checkpoint_dir import CheckpointDir, write_whole
-from heron_spark.compile.plan import Plan
+from heron_spark.compile.plan import QueryPlan
 from heron_spark.compile.ticks import wants_ticks
 from heron_spark.driver.connector_packages import missing_package
 from heron_spark.driver.csv_schema import (
@@ -120,7 +120,7 @@ class Table:
 class Tables:
     """The tables of a topology, the finite ones first: so their offsets are in known lines."""
 
-    def __init__(self, plan: Plan, found: Sequence[Table]) -> None:
+    def __init__(self, plan: QueryPlan, found: Sequence[Table]) -> None:
         self._plan = plan
         self._tables = sorted(found, key=lambda each: not each.is_finite)
 
@@ -229,7 +229,7 @@ def _has_hash(kind: Any) -> bool:
 # --- from a spout's config to its frame ----------------------------------------------------------
 
 
-def tables_of(spark: "SparkSession", plan: Plan, folder: CheckpointDir) -> Tables | None:
+def tables_of(spark: "SparkSession", plan: QueryPlan, folder: CheckpointDir) -> Tables | None:
     """The frames of all spouts that are fed by Spark; None if no spout is.
 
     TopologyError with one line for a frame that cannot be had, UsageError if they are others than
@@ -244,7 +244,7 @@ def tables_of(spark: "SparkSession", plan: Plan, folder: CheckpointDir) -> Table
     return Tables(plan, found)
 
 
-def tables_in_session(spark: "SparkSession", plan: Plan) -> Tables | None:
+def tables_in_session(spark: "SparkSession", plan: QueryPlan) -> Tables | None:
     """The same for a DataFrame of a user's, whose checkpoint is not known yet: Spark itself looks
     whether it has these sources. All of them are streams, or none is."""
     fed = [each for each in plan.topology.components if each.config.get(frames.FED)]

@@ -25,7 +25,7 @@ from heron_core.validation import choices
 from heron_spark.batch_log.job import Job
 from heron_spark.compile.columns import emits_batches
 from heron_spark.compile.main_classes import by_value, pickled_classes
-from heron_spark.compile.plan import Plan, compile_topology
+from heron_spark.compile.plan import QueryPlan, compile_topology
 from heron_spark.driver.session import is_local, is_one_machine
 from heron_spark.options import BATCH_SECS, MAX_BATCH
 from heron_spark.session.in_session import counters
@@ -153,7 +153,7 @@ def _arrow_schema(columns: "StructType") -> bytes:
     return bytes(to_arrow_schema(columns, **given).serialize())
 
 
-def _is_stream(plan: Plan, tables: "Tables | None") -> bool:
+def _is_stream(plan: QueryPlan, tables: "Tables | None") -> bool:
     """Whether spouts read streams, or are sources themselves; UsageError for a mixture."""
     batch = tables.batch_tables if tables is not None else []
     if batch and len(batch) < sum(each.is_spout for each in plan.topology.components):
@@ -178,7 +178,7 @@ def _scratch_folder(spark: "SparkSession") -> str:
 
 def _rows(
     spark: "SparkSession",
-    plan: Plan,
+    plan: QueryPlan,
     tables: "Tables | None",
     folder: str | None,
     name: str,
@@ -213,7 +213,7 @@ def _rows(
     return rows.mapInArrow(FrameRows(_arrow_schema(columns)), row_type)
 
 
-def _observed(rows: "DataFrame", plan: Plan) -> "DataFrame":
+def _observed(rows: "DataFrame", plan: QueryPlan) -> "DataFrame":
     """With each component's counters as observed metrics, which a query's progress has."""
     from pyspark.sql import functions
 

@@ -16,7 +16,7 @@ from heron_io.atomic_files import remove
 from heron_spark.batch_log.checkpoint_dir import CheckpointDir
 from heron_spark.batch_log.job import Job
 from heron_spark.compile.main_classes import by_value, pickled_classes
-from heron_spark.compile.plan import Plan
+from heron_spark.compile.plan import QueryPlan
 from heron_spark.driver.progress import Console, Progress
 from heron_spark.driver.run import await_hosts, checkpoint_folder, end_text
 from heron_spark.driver.session import is_local, is_one_machine
@@ -173,7 +173,7 @@ def _start(
     return query
 
 
-def _claimed(stack: ExitStack, plan: Plan, given: str | None, held: _Held) -> CheckpointDir:
+def _claimed(stack: ExitStack, plan: QueryPlan, given: str | None, held: _Held) -> CheckpointDir:
     """The checkpoint folder, held by nobody else until the stack is closed."""
     _release_ended()
     path = None if given is None else os.path.abspath(given)
@@ -199,7 +199,7 @@ def _release_ended() -> None:
 
 
 def _query(
-    plan: Plan,
+    plan: QueryPlan,
     spark: "SparkSession",
     folder: CheckpointDir,
     options: SparkOptions,
@@ -251,7 +251,7 @@ def _check_ends(tables: "Tables | None") -> None:
         )
 
 
-def observed(rows: "DataFrame", plan: Plan) -> "DataFrame":
+def observed(rows: "DataFrame", plan: QueryPlan) -> "DataFrame":
     """With each component's counters as observed metrics of its name."""
     from pyspark.sql import functions
 

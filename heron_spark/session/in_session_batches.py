@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from heron_core.errors import HeronError
 from heron_spark.batch_log.checkpoint_dir import CheckpointDir
-from heron_spark.compile.plan import Plan
+from heron_spark.compile.plan import QueryPlan
 from heron_spark.driver.progress import Progress, Report
 from heron_spark.driver.query import error_line, facts_of, is_last
 
@@ -22,7 +22,7 @@ class Batches:
     """A function for foreachBatch."""
 
     def __init__(
-        self, plan: Plan, folder: CheckpointDir, tables: "Tables | None", report: Report
+        self, plan: QueryPlan, folder: CheckpointDir, tables: "Tables | None", report: Report
     ) -> None:
         self._plan = plan
         self._folder = folder

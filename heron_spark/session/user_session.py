@@ -18,7 +18,7 @@ from heron_core.storm_settings import settled
 from heron_core.topology import TopologySpec
 from heron_frontends.loading.topology_sources import topology_from
 from heron_spark.compile.columns import with_columns
-from heron_spark.compile.plan import Plan, compile_topology
+from heron_spark.compile.plan import QueryPlan, compile_topology
 from heron_spark.driver.session import CURE, check_pandas, is_local, is_one_machine
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def _let_workers_run_this_python(context: Any) -> None:
         context.pythonExec = sys.executable
 
 
-def planned(source: Any, config: Mapping[str, Any] | None) -> Plan:
+def planned(source: Any, config: Mapping[str, Any] | None) -> QueryPlan:
     """The plan of what the user's program calls a topology, whose classes are all there.
 
     TopologyError that names the component which cannot run.

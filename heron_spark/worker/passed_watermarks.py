@@ -11,7 +11,7 @@ from typing import Any
 from heron_core.algorithms.event_windows.values import END_OF_TIME
 from heron_core.wire.frames import Frames, Kind, header_of
 from heron_core.wire.packets import encode_watermark, watermark_of
-from heron_spark.compile.plan import Plan
+from heron_spark.compile.plan import QueryPlan
 
 
 def is_watermark(frames: Frames) -> bool:
@@ -22,7 +22,7 @@ def is_watermark(frames: Frames) -> bool:
 class PassedWatermarks:
     """What one task has to say."""
 
-    def __init__(self, plan: Plan, task: int) -> None:
+    def __init__(self, plan: QueryPlan, task: int) -> None:
         component = plan.packing.instances[task].component
         readers = sorted(plan.topology.readers_of(component))
         self._task = task

@@ -28,7 +28,7 @@ from heron_instance.runtime.factory import incarnation_number
 from heron_instance.shared_state import SharedState
 from heron_spark.batch_log.blocks import LevelPartition, OutgoingBlocks
 from heron_spark.batch_log.checkpoint_dir import Outcome
-from heron_spark.compile.plan import Plan
+from heron_spark.compile.plan import QueryPlan
 from heron_spark.worker.callback_queue import CallbackQueue
 from heron_spark.worker.frame_sink import FrameSink
 from heron_spark.worker.passed_watermarks import PassedWatermarks, is_watermark
@@ -63,7 +63,7 @@ class Runner:
 
     def __init__(
         self,
-        plan: Plan,
+        plan: QueryPlan,
         task: int,
         partition_of: dict[int, LevelPartition],
         printed: Printed,
@@ -100,7 +100,7 @@ class Runner:
         self._memory = self._made_memory()
         self.driver.begin(True, time.monotonic())
 
-    def _made_core(self, plan: Plan) -> InstanceCore:
+    def _made_core(self, plan: QueryPlan) -> InstanceCore:
         environment = Environment(
             time.monotonic,
             Random(),

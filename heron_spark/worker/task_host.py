@@ -34,7 +34,7 @@ from heron_spark.batch_log.blocks import GREETING, NUMBER, messages
 from heron_spark.batch_log.checkpoint_dir import CheckpointDir
 from heron_spark.batch_log.job import Job
 from heron_spark.compile import main_classes
-from heron_spark.compile.plan import Plan, compile_topology
+from heron_spark.compile.plan import QueryPlan, compile_topology
 from heron_spark.worker.abandoned_calls import Attendance
 from heron_spark.worker.passed_watermarks import is_watermark
 from heron_spark.worker.printing import Printed, install
@@ -55,10 +55,10 @@ ONCE_IDLE_SECS = 30.0
 """A DataFrame that is no stream tells nobody that it is not asked any more."""
 
 
-class Host:
+class TaskHost:
     """The tasks of one partition of each level."""
 
-    def __init__(self, folder: CheckpointDir, job: Job, plan: Plan, printed: Printed) -> None:
+    def __init__(self, folder: CheckpointDir, job: Job, plan: QueryPlan, printed: Printed) -> None:
         self._folder = folder
         self._plan = plan
         self._slots = job.slots
@@ -203,7 +203,7 @@ class Host:
 
 
 def serve(
-    host: Host,
+    host: TaskHost,
     listening: socket.socket,
     attendance: Attendance,
     over: threading.Event,
@@ -227,7 +227,7 @@ def serve(
         asked = time.monotonic()
 
 
-def _answer(host: Host, connection: socket.socket) -> None:
+def _answer(host: TaskHost, connection: socket.socket) -> None:
     """One batch: {level, partition, batch}, blocks, an empty block; {tasks} or {error} back."""
     file = connection.makefile("rb", RECEIVE_BYTES)
     asked = json.loads(_block(file))
@@ -298,7 +298,7 @@ def main(arguments: list[str]) -> int:
     aliases.install()
     put_on_search_path(job.topology.search_paths)
     main_classes.install(job.classes)
-    host = Host(folder, job, compile_topology(job.topology), install(job.echo))
+    host = TaskHost(folder, job, compile_topology(job.topology), install(job.echo))
     with listening:
         listening.bind(address)
         listening.listen()

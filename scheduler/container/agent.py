@@ -21,15 +21,15 @@ from heron_core.supervision import STATUS_PIPE_BYTES, StatusReader
 from heron_engine.scheduler.container.agent_core import (
     LOOK_SECS,
     AgentCore,
+    AgentPhase,
+    AgentTimer,
     ContainerEnd,
     Ended,
     Event,
     Heartbeat,
     Kill,
     KillRequested,
-    Phase,
     StopRequested,
-    Timer,
 )
 from heron_io.waker import Waker
 
@@ -122,13 +122,13 @@ class ContainerAgent:
         self._waker.clear()
         for number in ready & self._watched.keys():
             self._watched[number]()
-        if self._stop_reason is not None and self._core.phase is Phase.RUNNING:
+        if self._stop_reason is not None and self._core.phase is AgentPhase.RUNNING:
             self._handle(StopRequested(self._stop_reason))
         closed = status_pipe in ready and not self._read_status()
         if closed or self._was_killed:
             self._handle(Ended(self._reap(), self._status.reason))
         else:
-            self._handle(Timer())
+            self._handle(AgentTimer())
         return self._core.end
 
     def close(self) -> None:
@@ -169,7 +169,7 @@ class ContainerAgent:
     def _was_killed(self) -> bool:
         """Whether it has ended because it was killed: what it has left may hold its pipe open."""
         assert self._process is not None
-        return self._core.phase is Phase.KILLED and self._process.poll() is not None
+        return self._core.phase is AgentPhase.KILLED and self._process.poll() is not None
 
     def _reap(self) -> int:
         """Its status pipe is closed, so it has ended or is about to."""

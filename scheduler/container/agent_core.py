@@ -17,7 +17,7 @@ LOOK_SECS = 1.0
 """An agent looks at its clock at least so often."""
 
 
-class Phase(Enum):
+class AgentPhase(Enum):
     """Where the container's process is in its life."""
 
     RUNNING = "running"
@@ -27,11 +27,11 @@ class Phase(Enum):
     ENDED = "ended"
 
 
-TRANSITIONS: Mapping[Phase, frozenset[Phase]] = {
-    Phase.RUNNING: frozenset({Phase.STOPPING, Phase.KILLED, Phase.ENDED}),
-    Phase.STOPPING: frozenset({Phase.KILLED, Phase.ENDED}),
-    Phase.KILLED: frozenset({Phase.ENDED}),
-    Phase.ENDED: frozenset(),
+TRANSITIONS: Mapping[AgentPhase, frozenset[AgentPhase]] = {
+    AgentPhase.RUNNING: frozenset({AgentPhase.STOPPING, AgentPhase.KILLED, AgentPhase.ENDED}),
+    AgentPhase.STOPPING: frozenset({AgentPhase.KILLED, AgentPhase.ENDED}),
+    AgentPhase.KILLED: frozenset({AgentPhase.ENDED}),
+    AgentPhase.ENDED: frozenset(),
 }
 
 
@@ -79,11 +79,11 @@ class Ended:
 
 
 @dataclass(frozen=True, slots=True)
-class Timer:
+class AgentTimer:
     """Time has passed."""
 
 
-Event = Heartbeat | StopRequested | KillRequested | Ended | Timer
+Event = Heartbeat | StopRequested | KillRequested | Ended | AgentTimer
 
 # Instructions
 
@@ -108,7 +108,7 @@ class AgentCore:
     started_at: float
     silent_secs: float
     """A container that says nothing for so long is killed."""
-    phase: Phase = Phase.RUNNING
+    phase: AgentPhase = AgentPhase.RUNNING
     heard_at: float = field(init=False)
     """When it last said something."""
     end: ContainerEnd | None = None
@@ -128,7 +128,7 @@ class AgentCore:
         self.heard_at += missed_secs
         self._kill_at += missed_secs
         instructions = _HANDLERS[type(event)](self, event, now)
-        if instructions or not isinstance(event, Heartbeat | Timer):
+        if instructions or not isinstance(event, Heartbeat | AgentTimer):
             self._story.record(now, repr(event), map(repr, instructions))
         return instructions
 
@@ -138,12 +138,12 @@ class AgentCore:
 
     def validate(self) -> None:
         """AssertionError if what must always hold does not."""
-        assert (self.end is not None) == (self.phase is Phase.ENDED)
-        assert self.phase is not Phase.STOPPING or self._stop_reason is not None
-        assert (self._kill_at < NEVER) == (self.phase is Phase.STOPPING)
+        assert (self.end is not None) == (self.phase is AgentPhase.ENDED)
+        assert self.phase is not AgentPhase.STOPPING or self._stop_reason is not None
+        assert (self._kill_at < NEVER) == (self.phase is AgentPhase.STOPPING)
         assert self.heard_at >= self.started_at
 
-    def _enter(self, phase: Phase) -> None:
+    def _enter(self, phase: AgentPhase) -> None:
         assert phase in TRANSITIONS[self.phase], f"{self.phase} to {phase}"
         self.phase = phase
         self._kill_at = NEVER
@@ -156,20 +156,20 @@ class AgentCore:
         """The first reason counts; one that is being killed has no time to end in order."""
         if self._stop_reason is None:
             self._stop_reason = event.reason
-        if self.phase is not Phase.RUNNING:
+        if self.phase is not AgentPhase.RUNNING:
             return []
-        self._enter(Phase.STOPPING)
+        self._enter(AgentPhase.STOPPING)
         self._kill_at = now + CONTAINER_GRACE_SECS
         return [Terminate()]
 
     def _on_kill_requested(self, event: KillRequested, now: float) -> list[Instruction]:
-        if Phase.KILLED not in TRANSITIONS[self.phase]:
+        if AgentPhase.KILLED not in TRANSITIONS[self.phase]:
             return []
-        self._enter(Phase.KILLED)
+        self._enter(AgentPhase.KILLED)
         self._kill_reason = event.reason
         return [Kill()]
 
-    def _on_timer(self, event: Timer, now: float) -> list[Instruction]:
+    def _on_timer(self, event: AgentTimer, now: float) -> list[Instruction]:
         if now - self.heard_at > self.silent_secs:
             text = f"it was silent for {self.silent_secs:g} s and was killed"
             return self._on_kill_requested(KillRequested(text), now)
@@ -178,7 +178,7 @@ class AgentCore:
         return []
 
     def _on_ended(self, event: Ended, now: float) -> list[Instruction]:
-        self._enter(Phase.ENDED)
+        self._enter(AgentPhase.ENDED)
         reason = self._kill_reason or event.reason
         self.end = ContainerEnd(event.code, reason, now - self.started_at, self._stop_reason)
         return []
@@ -189,5 +189,5 @@ _HANDLERS: Mapping[type, Callable[..., list[Instruction]]] = {
     StopRequested: AgentCore._on_stop_requested,
     KillRequested: AgentCore._on_kill_requested,
     Ended: AgentCore._on_ended,
-    Timer: AgentCore._on_timer,
+    AgentTimer: AgentCore._on_timer,
 }

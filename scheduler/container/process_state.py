@@ -11,7 +11,7 @@ from heron_engine.scheduler.container.supervisor_events import ProcessSpec
 NEVER = float("inf")
 
 
-class Phase(Enum):
+class ProcessPhase(Enum):
     """Where a process is in its life."""
 
     WAITING = "waiting"
@@ -23,11 +23,11 @@ class Phase(Enum):
     """It is not wanted any more: it has SIGTERM, and is not started again."""
 
 
-TRANSITIONS: Mapping[Phase, frozenset[Phase]] = {
-    Phase.WAITING: frozenset({Phase.STARTING}),
-    Phase.STARTING: frozenset({Phase.RUNNING}),
-    Phase.RUNNING: frozenset({Phase.WAITING, Phase.STOPPING}),
-    Phase.STOPPING: frozenset({Phase.WAITING}),
+TRANSITIONS: Mapping[ProcessPhase, frozenset[ProcessPhase]] = {
+    ProcessPhase.WAITING: frozenset({ProcessPhase.STARTING}),
+    ProcessPhase.STARTING: frozenset({ProcessPhase.RUNNING}),
+    ProcessPhase.RUNNING: frozenset({ProcessPhase.WAITING, ProcessPhase.STOPPING}),
+    ProcessPhase.STOPPING: frozenset({ProcessPhase.WAITING}),
 }
 """One that was STOPPING and has ended is forgotten, or never started again because all end."""
 
@@ -37,7 +37,7 @@ class ProcessState(Struct):
 
     spec: ProcessSpec
     policy: RestartPolicy
-    phase: Phase = Phase.WAITING
+    phase: ProcessPhase = ProcessPhase.WAITING
     pid: int | None = None
     started_at: float = 0.0
     heard_at: float = 0.0
@@ -58,7 +58,7 @@ class ProcessState(Struct):
         """Whether it has a process."""
         return self.pid is not None
 
-    def enter(self, phase: Phase) -> None:
+    def enter(self, phase: ProcessPhase) -> None:
         """Change the phase."""
         assert phase in TRANSITIONS[self.phase], f"{self.spec.name}: {self.phase} to {phase}"
         self.phase = phase
@@ -68,7 +68,7 @@ class ProcessStatistics(Struct, frozen=True):
     """What is known of one process."""
 
     name: str
-    phase: Phase
+    phase: ProcessPhase
     pid: int | None
     starts: int
     failures: int

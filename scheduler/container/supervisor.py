@@ -99,7 +99,7 @@ class Supervisor:
             lambda which, _: self.end(Outcome(0, signal.Signals(which).name)),
         )
         signal.set_wakeup_fd(self._waker.signal_fd, warn_on_full_buffer=False)
-        self._handle(events.Timer())
+        self._handle(events.SupervisorTimer())
         timer_at = 0.0
         while self._exit is None:
             self._only_heartbeats = True
@@ -109,7 +109,7 @@ class Supervisor:
             self._measure_memory()
             now = time.monotonic()
             if now >= timer_at or not self._only_heartbeats:
-                self._handle(events.Timer())
+                self._handle(events.SupervisorTimer())
                 timer_at = now + self._core.timeout_secs(now)
         if self._orphans is not None:
             self._orphans.kill_all()
@@ -149,7 +149,7 @@ class Supervisor:
                 self._signal(name, signal.SIGKILL)
             case events.ReadSpecs(message):
                 self._reload(message)
-            case events.Log(text, warning):
+            case events.SupervisorLog(text, warning):
                 log.log(logging.WARNING if warning else logging.INFO, "%s", text)
             case events.Exit(outcome):
                 self._exit = outcome

@@ -19,7 +19,7 @@ from heron_core.plans import MIB
 from heron_core.story import Story
 from heron_engine.scheduler.container.process_state import (
     NEVER,
-    Phase,
+    ProcessPhase,
     ProcessState,
     ProcessStatistics,
 )
@@ -31,7 +31,6 @@ from heron_engine.scheduler.container.supervisor_events import (
     Heartbeat,
     Instruction,
     Kill,
-    Log,
     MemoryMeasured,
     Outcome,
     PlanChanged,
@@ -43,8 +42,9 @@ from heron_engine.scheduler.container.supervisor_events import (
     Start,
     Started,
     Stop,
+    SupervisorLog,
+    SupervisorTimer,
     Terminate,
-    Timer,
     brief,
 )
 
@@ -94,8 +94,8 @@ class SupervisorCore:
         _HANDLERS[type(event)](self, event, now, out)
         if self.outcome is not None:
             self._go_on_ending(now, out)
-        if out or not isinstance(event, Heartbeat | Timer):
-            effects = (brief(each) for each in out if not isinstance(each, Log))
+        if out or not isinstance(event, Heartbeat | SupervisorTimer):
+            effects = (brief(each) for each in out if not isinstance(each, SupervisorLog))
             self._story.record(now, brief(event), effects)
         return out
 
@@ -103,7 +103,7 @@ class SupervisorCore:
         """In how many seconds the next timer is due at the latest."""
         due = [TIMER_SECS, *(each.kill_at - now for each in self._processes.values())]
         if self.outcome is None:
-            waiting = (x for x in self._processes.values() if x.phase is Phase.WAITING)
+            waiting = (x for x in self._processes.values() if x.phase is ProcessPhase.WAITING)
             due += [self._reload_at - now, *(each.start_at - now for each in waiting)]
         return max(0.0, min(due))
 
@@ -129,7 +129,7 @@ class SupervisorCore:
     def _validate_processes(self) -> None:
         for name, each in self._processes.items():
             assert name == each.spec.name
-            assert each.alive == (each.phase in (Phase.RUNNING, Phase.STOPPING)), name
+            assert each.alive == (each.phase in (ProcessPhase.RUNNING, ProcessPhase.STOPPING)), name
             assert each.policy.failures <= each.policy.limit_now + 1, name
             terminated = self._is_stopping(each) or each.kill_reason or self.outcome is not None
             assert terminated or each.kill_at == NEVER, name
@@ -143,17 +143,17 @@ class SupervisorCore:
 
     @staticmethod
     def _is_stopping(process: ProcessState) -> bool:
-        return process.phase is Phase.STOPPING
+        return process.phase is ProcessPhase.STOPPING
 
     # --- what processes do ----------------------------------------------------------------------
 
     def _on_started(self, event: Started, now: float, out: Out) -> None:
         process = self._processes[event.name]
-        process.enter(Phase.RUNNING)
+        process.enter(ProcessPhase.RUNNING)
         process.pid, process.kill_reason, process.memory_warned = event.pid, "", False
         process.started_at = process.heard_at = now
         process.starts += 1
-        out.append(Log(f"started {event.name}, pid {event.pid}"))
+        out.append(SupervisorLog(f"started {event.name}, pid {event.pid}"))
 
     def _on_heartbeat(self, event: Heartbeat, now: float, out: Out) -> None:
         self._processes[event.name].heard_at = now
@@ -169,13 +169,16 @@ class SupervisorCore:
     def _on_protocol_broken(self, event: ProtocolBroken, now: float, out: Out) -> None:
         process = self._processes[event.name]
         process.kill_reason = f"its status pipe has {event.error}, and it was killed"
-        out += [Log(f"{event.name}: {process.kill_reason}", warning=True), Kill(event.name)]
+        out += [
+            SupervisorLog(f"{event.name}: {process.kill_reason}", warning=True),
+            Kill(event.name),
+        ]
 
     def _on_memory_measured(self, event: MemoryMeasured, now: float, out: Out) -> None:
         """It is warned of once; a process beyond its limit ends in order and comes back."""
         process = self._processes[event.name]
         limit = process.spec.memory_bytes_max
-        if limit is None or process.phase is not Phase.RUNNING or self.outcome is not None:
+        if limit is None or process.phase is not ProcessPhase.RUNNING or self.outcome is not None:
             return
         used = (
             f"uses {event.used_bytes / MIB:.0f} MB of the {limit / MIB:.0f} MB that {RAM_MAP} has"
@@ -184,18 +187,20 @@ class SupervisorCore:
             process.kill_reason = f"it {used}, and is restarted"
             process.kill_at = now + process.spec.grace_secs
             text = f"{event.name} {used}: it is restarted"
-            out += [Log(text, warning=True), Terminate(event.name)]
+            out += [SupervisorLog(text, warning=True), Terminate(event.name)]
         elif event.used_bytes > limit * MEMORY_WARNED_SHARE and not process.memory_warned:
             process.memory_warned = True
-            out.append(Log(f"{event.name} {used}: beyond that it is restarted", warning=True))
+            out.append(
+                SupervisorLog(f"{event.name} {used}: beyond that it is restarted", warning=True)
+            )
 
     def _on_ended(self, event: Ended, now: float, out: Out) -> None:
         process = self._processes[event.name]
         was_stopping, process.pid, process.kill_at = self._is_stopping(process), None, NEVER
-        process.enter(Phase.WAITING)
+        process.enter(ProcessPhase.WAITING)
         reason = process.kill_reason or event.reason
         process.last_end = describe_end(event.code, reason)
-        out.append(Log(f"{event.name} {process.last_end}"))
+        out.append(SupervisorLog(f"{event.name} {process.last_end}"))
         if self.outcome is not None:
             return
         if was_stopping:
@@ -222,7 +227,7 @@ class SupervisorCore:
             if pause_secs:
                 times = f"it has ended {process.policy.failures} times in a row"
                 text = f"{process.spec.name}: {times}, next try in {pause_secs:.1f} s"
-                out.append(Log(text, warning=True))
+                out.append(SupervisorLog(text, warning=True))
             self._start_due(now, out)
 
     # --- which processes are wanted -------------------------------------------------------------
@@ -244,7 +249,7 @@ class SupervisorCore:
 
     def _on_specs_unknown(self, event: SpecsUnknown, now: float, out: Out) -> None:
         self._reload_at = min(self._reload_at, now + RELOAD_RETRY_SECS)
-        out.append(Log(f"the new plan cannot be read yet: {event.error}", warning=True))
+        out.append(SupervisorLog(f"the new plan cannot be read yet: {event.error}", warning=True))
 
     def _add_new(self) -> None:
         """Wanted ones without an entry; one that still ends under the same name has to be gone."""
@@ -262,11 +267,11 @@ class SupervisorCore:
 
     def _remove(self, process: ProcessState, now: float, out: Out) -> None:
         name = process.spec.name
-        out.append(Log(f"{name} is not needed any more"))
+        out.append(SupervisorLog(f"{name} is not needed any more"))
         if not process.alive:
             del self._processes[name]
             return
-        process.enter(Phase.STOPPING)
+        process.enter(ProcessPhase.STOPPING)
         process.kill_at = now + process.spec.grace_secs
         out.append(Terminate(name))
 
@@ -281,9 +286,9 @@ class SupervisorCore:
             process.kill_at += missed_secs
         if missed_secs >= NOTABLE_SECS:
             text = f"this process stood still for {missed_secs:.0f} s (stopped, or no CPU)"
-            out.append(Log(f"{text}: all get so much more time", warning=True))
+            out.append(SupervisorLog(f"{text}: all get so much more time", warning=True))
 
-    def _on_timer(self, event: Timer, now: float, out: Out) -> None:
+    def _on_timer(self, event: SupervisorTimer, now: float, out: Out) -> None:
         self._kill_late(now, out)
         if self.outcome is not None:
             return
@@ -297,7 +302,7 @@ class SupervisorCore:
         for name, process in self._processes.items():
             if process.alive and process.kill_at <= now:
                 process.kill_at = NEVER
-                out += [Log(f"{name} does not end: killed", warning=True), Kill(name)]
+                out += [SupervisorLog(f"{name} does not end: killed", warning=True), Kill(name)]
 
     def _kill_silent(self, now: float, out: Out) -> None:
         for name, process in self._processes.items():
@@ -305,12 +310,12 @@ class SupervisorCore:
                 process.kill_reason = f"it was silent for {self.silent_secs:g} s, and was killed"
                 process.heard_at = now
                 text = f"{name} is silent for {self.silent_secs:.0f} s: killed"
-                out += [Log(text, warning=True), Kill(name)]
+                out += [SupervisorLog(text, warning=True), Kill(name)]
 
     def _start_due(self, now: float, out: Out) -> None:
         for process in self._processes.values():
-            if process.phase is Phase.WAITING and process.start_at <= now:
-                process.enter(Phase.STARTING)
+            if process.phase is ProcessPhase.WAITING and process.start_at <= now:
+                process.enter(ProcessPhase.STARTING)
                 policy = process.policy
                 start = Start(
                     process.spec, process.last_end, policy.outlook, policy.next_pause_secs
@@ -361,5 +366,5 @@ _HANDLERS: Mapping[type, Callable[..., None]] = {
     SpecsUnknown: SupervisorCore._on_specs_unknown,
     Ended: SupervisorCore._on_ended,
     Stop: SupervisorCore._on_stop,
-    Timer: SupervisorCore._on_timer,
+    SupervisorTimer: SupervisorCore._on_timer,
 }

@@ -105,13 +105,13 @@ class Stop(Struct, frozen=True):
     outcome: Outcome
 
 
-class Timer(Struct, frozen=True):
+class SupervisorTimer(Struct, frozen=True):
     """Time has passed."""
 
 
 Event = (
     Started | Heartbeat | CameUp | PlanChanged | ProtocolBroken | MemoryMeasured
-    | SpecsChanged | SpecsUnknown | Ended | Stop | Timer
+    | SpecsChanged | SpecsUnknown | Ended | Stop | SupervisorTimer
 )  # fmt: skip
 
 # Instructions
@@ -147,7 +147,7 @@ class ReadSpecs(Struct, frozen=True):
     message: Mapping[str, Any] | None
 
 
-class Log(Struct, frozen=True):
+class SupervisorLog(Struct, frozen=True):
     """A line for the log."""
 
     text: str
@@ -160,7 +160,7 @@ class Exit(Struct, frozen=True):
     outcome: Outcome
 
 
-Instruction = Start | Terminate | Kill | ReadSpecs | Log | Exit
+Instruction = Start | Terminate | Kill | ReadSpecs | SupervisorLog | Exit
 
 
 def brief(item: Event | Instruction) -> str:

@@ -27,11 +27,11 @@ from heron_spark.batch_log.job import Job
 from heron_spark.compile.plan import compile_topology
 from heron_spark.driver.query import is_last
 from heron_spark.worker.printing import Printed
-from heron_spark.worker.task_host import Host
+from heron_spark.worker.task_host import TaskHost
 from heron_tester import fixtures
 from heron_tester.errors import TesterError
 from heron_tester.faults import Killed
-from heron_tester.sink_faults import Plan
+from heron_tester.sink_faults import FaultPlan
 from heronpy_compat import Bolt, Spout
 from heronpy_compat.testing import TopologyTester
 
@@ -200,8 +200,8 @@ class SparkRun:
         """What the end of a process does besides."""
         self.ended = Ended()
 
-    def _made(self) -> Host:
-        return Host(self._folder, self._job, self._plan, Printed(io.StringIO(), False))
+    def _made(self) -> TaskHost:
+        return TaskHost(self._folder, self._job, self._plan, Printed(io.StringIO(), False))
 
     def run(self) -> Iterator[int]:
         """All batches, to the end of the data; each one's number when it is done."""
@@ -290,7 +290,7 @@ def on_spark(
     return run.ended, run.last_rows
 
 
-class At(Plan):
+class At(FaultPlan):
     """Dies when a moment comes for the nth time, once."""
 
     def __init__(self, moment: str, nth: int) -> None:

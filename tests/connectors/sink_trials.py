@@ -11,7 +11,7 @@ from typing import Any
 
 from heron_connectors.two_phase import TwoPhaseSink
 from heron_core.errors import ComponentError
-from heron_tester.sink_faults import Plan
+from heron_tester.sink_faults import FaultPlan
 from tests.connectors.runs import (
     NATIVE,
     SPARK,
@@ -202,7 +202,7 @@ def killed_on_spark(entry: SinkEntry, folder: Path) -> str:
     return "exact"
 
 
-def _watched(kind: type[TwoPhaseSink], plan: Plan) -> type[TwoPhaseSink]:
+def _watched(kind: type[TwoPhaseSink], plan: FaultPlan) -> type[TwoPhaseSink]:
     """The same sink, which dies as planned."""
 
     class Watched(kind):  # type: ignore[misc, valid-type]

@@ -206,7 +206,7 @@ class Fake:
                 self._decoded(data, events.FromMaster)
             case "timer", secs:
                 self.now += secs
-                self.handle(events.Timer())
+                self.handle(events.StreamManagerTimer())
             case "full", full:
                 self.full = full
             case ("writable",):

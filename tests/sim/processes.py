@@ -113,7 +113,7 @@ class Manager:
         now = self.cluster.clock.now
         if now >= self._next_timer:
             self._next_timer = now + self.cluster.rng.uniform(0.02, 0.1)
-            self.handle(manager_events.Timer())
+            self.handle(manager_events.StreamManagerTimer())
         self._look_at_line()
         if self._sees_another_master():
             self.handle(manager_events.MasterReplaced())
@@ -264,7 +264,7 @@ class Manager:
                 # Right only as a late echo of a dead predecessor of the same container.
                 require(self.cluster.journal.lossy, reason)
                 self.refused = True
-            case manager_events.Log(text):
+            case manager_events.StreamManagerLog(text):
                 self.cluster.note(f"stream manager {self.container}: {text}")
 
     def _check_fence(self, arrived: Frames, instructions: list[manager_events.Instruction]) -> None:

@@ -35,7 +35,7 @@ HELD_COOLDOWNS = 10
 """For so many cool-downs a bolt that more instances do not help gets none."""
 
 
-class Phase(Enum):
+class AutoscalerPhase(Enum):
     """What the autoscaler does."""
 
     OBSERVING = "observing"
@@ -43,10 +43,10 @@ class Phase(Enum):
     COOLING = "cooling"
 
 
-NEXT_PHASES: Mapping[Phase, frozenset[Phase]] = {
-    Phase.OBSERVING: frozenset({Phase.MOVING}),
-    Phase.MOVING: frozenset({Phase.COOLING}),
-    Phase.COOLING: frozenset({Phase.OBSERVING}),
+NEXT_PHASES: Mapping[AutoscalerPhase, frozenset[AutoscalerPhase]] = {
+    AutoscalerPhase.OBSERVING: frozenset({AutoscalerPhase.MOVING}),
+    AutoscalerPhase.MOVING: frozenset({AutoscalerPhase.COOLING}),
+    AutoscalerPhase.COOLING: frozenset({AutoscalerPhase.OBSERVING}),
 }
 
 
@@ -94,7 +94,7 @@ class Autoscaler:
         self._options = options
         self._window = Window(options.window_secs)
         self._threshold = Threshold()
-        self.phase = Phase.OBSERVING
+        self.phase = AutoscalerPhase.OBSERVING
         self._began_at = now
         self._cool_until = now
         self._failures = 0
@@ -117,24 +117,24 @@ class Autoscaler:
 
     def observe(self, readings: Readings, now: float) -> Outcome:
         """Look at the newest readings."""
-        if self.phase is Phase.MOVING:
+        if self.phase is AutoscalerPhase.MOVING:
             return NOTHING
         self._window.add(readings, now)
-        if self.phase is Phase.COOLING and now >= self._cool_until:
-            self._enter(Phase.OBSERVING)
+        if self.phase is AutoscalerPhase.COOLING and now >= self._cool_until:
+            self._enter(AutoscalerPhase.OBSERVING)
         loads = self._window.loads()
         if not loads:
             self._threshold.clear()
             return NOTHING
         assessed = self._assess(loads, readings, now)
-        if not self._window.is_full or self.phase is not Phase.OBSERVING:
+        if not self._window.is_full or self.phase is not AutoscalerPhase.OBSERVING:
             return NOTHING
         self.assessments = assessed
         return Outcome(decision=self._decide(now), findings=self._fresh_findings(assessed))
 
     def moved(self, reason: str, now: float) -> None:
         """The change is over; `reason`: why it failed, empty if it did not."""
-        self._enter(Phase.COOLING)
+        self._enter(AutoscalerPhase.COOLING)
         self._window.clear()
         self._threshold.clear()
         self._floors.clear()
@@ -147,7 +147,7 @@ class Autoscaler:
         longer = self._options.cooldown_secs * 2**self._failures
         self._cool_until = now + min(COOLDOWN_SECS_MAX, longer)
 
-    def _enter(self, phase: Phase) -> None:
+    def _enter(self, phase: AutoscalerPhase) -> None:
         assert phase in NEXT_PHASES[self.phase], f"{phase} after {self.phase}"
         self.phase = phase
 
@@ -213,7 +213,7 @@ class Autoscaler:
         for each in chosen:
             if each.wanted > each.instances and each.rate is not None:
                 self._grown[each.component] = _Grown(each.instances, each.rate)
-        self._enter(Phase.MOVING)
+        self._enter(AutoscalerPhase.MOVING)
         self._began_at = now
         changes = (f"{each.component} {each.instances} -> {each.wanted}" for each in chosen)
         reasons = (f"{each.component}: {each.because}" for each in chosen)

@@ -30,7 +30,6 @@ from heron_engine.scheduler.backends.yarn.events import (
     Event,
     Grant,
     Instruction,
-    Log,
     MasterEnded,
     NotResized,
     NotStarted,
@@ -50,8 +49,9 @@ from heron_engine.scheduler.backends.yarn.events import (
     TakeBack,
     Tick,
     Unregister,
+    YarnLog,
 )
-from heron_engine.scheduler.backends.yarn.slots import Phase, Slot
+from heron_engine.scheduler.backends.yarn.slots import Slot, SlotPhase
 from heron_engine.scheduler.backends.yarn.warm import is_warm, with_warm
 
 GRACE_SECS = 15.0
@@ -86,7 +86,7 @@ class Core:
         handler, self._now = _HANDLERS[type(event)], now
         instructions = [*handler(self, event, now), *self._ended()]
         if instructions:
-            effects = [repr(each) for each in instructions if not isinstance(each, Log)]
+            effects = [repr(each) for each in instructions if not isinstance(each, YarnLog)]
             self._story.record(now, repr(event), effects)
         return instructions
 
@@ -100,7 +100,7 @@ class Core:
             for number, slot in self.slots.items():
                 assert number == slot.number
                 slot.validate()
-                needless = not slot.wanted and slot.phase is not Phase.ENDING
+                needless = not slot.wanted and slot.phase is not SlotPhase.ENDING
                 assert self._end is not None or not needless, slot
             ids = [slot.grant.id for slot in self.slots.values() if slot.grant is not None]
             assert len(ids) == len(set(ids)), "one container in two slots"
@@ -125,7 +125,7 @@ class Core:
         for grant in event.previous:
             done += self._adopt(grant, now)
         for slot in self.slots.values():
-            if slot.grant is None and slot.phase is Phase.RESTING:
+            if slot.grant is None and slot.phase is SlotPhase.RESTING:
                 done += self._ask(slot)
         return [*done, Publish(), *self._start_master(now)]
 
@@ -140,37 +140,37 @@ class Core:
         if slot is None or slot.grant is not None or self._end is not None:
             return [Release(grant.id)]
         back: list[Instruction] = []
-        if slot.phase is Phase.ASKED:
+        if slot.phase is SlotPhase.ASKED:
             back.append(TakeBack(slot.number))
-        slot.phase, slot.grant, slot.since = Phase.RUNNING, grant, now
+        slot.phase, slot.grant, slot.since = SlotPhase.RUNNING, grant, now
         slot.policy.is_up = True
         slot.held = grant.size
         line = f"container {slot.number} still runs: {grant.id} on {grant.host}"
-        return [*back, Log(line)]
+        return [*back, YarnLog(line)]
 
     def _on_allocated(self, event: Allocated, now: float) -> list[Instruction]:
         grant = event.grant
         slot = self.slots.get(grant.number)
         if self._of(grant.id) is not None:
             return []
-        if slot is None or slot.phase is not Phase.ASKED:
+        if slot is None or slot.phase is not SlotPhase.ASKED:
             return [Release(grant.id)]
         slot.held = slot.request
-        slot.phase, slot.grant, slot.since = Phase.STARTING, grant, now
+        slot.phase, slot.grant, slot.since = SlotPhase.STARTING, grant, now
         return [TakeBack(slot.number), Publish(), Start(grant)]
 
     def _on_started(self, event: Started, now: float) -> list[Instruction]:
         slot = self._of(event.id)
-        if slot is None or slot.phase is not Phase.STARTING:
+        if slot is None or slot.phase is not SlotPhase.STARTING:
             return []
-        slot.phase, slot.since = Phase.RUNNING, now
+        slot.phase, slot.since = SlotPhase.RUNNING, now
         assert slot.grant is not None
         line = f"container {slot.number} runs: {event.id} on {slot.grant.host}"
-        return [Log(line), Publish(), *self._lend(slot)]
+        return [YarnLog(line), Publish(), *self._lend(slot)]
 
     def _lend(self, slot: Slot) -> list[Instruction]:
         """A warm container that runs is for one that waits: YARN may have room for only one."""
-        asked = (each for each in self.slots.values() if each.phase is Phase.ASKED)
+        asked = (each for each in self.slots.values() if each.phase is SlotPhase.ASKED)
         waiting = next((each for each in asked if not is_warm(each.number)), None)
         if waiting is None or not is_warm(slot.number) or self._spare(waiting.request) is None:
             return []
@@ -180,7 +180,7 @@ class Core:
         slot = self._of(event.id)
         if slot is None:
             return []
-        if slot.phase is Phase.ENDING:  # nobody wants it to start any more
+        if slot.phase is SlotPhase.ENDING:  # nobody wants it to start any more
             return [Release(event.id), *self._vacated(slot)]
         return [Release(event.id), *self._failed(slot, f"it does not start: {event.why}", now)]
 
@@ -188,11 +188,11 @@ class Core:
         slot = self._of(event.id)
         if slot is None:  # a surplus one, or of an attempt before this
             return []
-        if slot.phase is Phase.ENDING:
+        if slot.phase is SlotPhase.ENDING:
             return self._vacated(slot)
         if event.status in TAKEN_AWAY:
             why = f"{TAKEN_AWAY[event.status]}: {event.reason}".removesuffix(": ")
-            return [Log(f"container {slot.number} is lost, {why}"), *self._vacated(slot)]
+            return [YarnLog(f"container {slot.number} is lost, {why}"), *self._vacated(slot)]
         if event.status == ExitCode.GAVE_UP:
             slot.vacate()
             return self._finish(Status.FAILED, event.reason or "a component kept failing", now)
@@ -205,7 +205,7 @@ class Core:
         slot.vacate()
         if not slot.wanted:
             del self.slots[slot.number]
-            return [Log(f"container {slot.number} is removed"), Publish()]
+            return [YarnLog(f"container {slot.number} is removed"), Publish()]
         if self._end is not None:
             return [Publish()]
         return [*self._ask(slot), Publish()]
@@ -217,12 +217,12 @@ class Core:
         pause = slot.policy.pause_secs(now - slot.since)
         if pause is None and is_warm(slot.number):  # nobody misses it, so the topology goes on
             del self.slots[slot.number]
-            return [Log(f"a warm container is abandoned: {why}"), Publish()]
+            return [YarnLog(f"a warm container is abandoned: {why}"), Publish()]
         if pause is None:
             text = f"container {slot.number} ended {slot.policy.failures} times in a row: {why}"
             return self._finish(Status.FAILED, text, now)
         slot.due = now + pause
-        lost = Log(f"container {slot.number} ended: {why}")
+        lost = YarnLog(f"container {slot.number} ended: {why}")
         return [lost, Publish(), *self._on_tick(Tick(), now)]
 
     def _ask(self, slot: Slot) -> list[Instruction]:
@@ -231,11 +231,11 @@ class Core:
         if spare is None or spare.grant is None:
             return self._ask_yarn(slot)
         slot.grant, slot.held = replace(spare.grant, number=slot.number), spare.held
-        slot.phase, slot.since = Phase.RUNNING, self._now
+        slot.phase, slot.since = SlotPhase.RUNNING, self._now
         line = f"container {slot.number} is {slot.grant.id} on {slot.grant.host}, which was warm"
         spare.vacate()
         spare.held = None
-        return [Log(line), Publish(), *self._ask_yarn(spare)]
+        return [YarnLog(line), Publish(), *self._ask_yarn(spare)]
 
     def _spare(self, ask: Ask) -> Slot | None:
         """A warm container that runs and is large enough."""
@@ -247,12 +247,12 @@ class Core:
         return next(fitting, None)
 
     def _ask_yarn(self, slot: Slot) -> list[Instruction]:
-        slot.phase = Phase.ASKED
+        slot.phase = SlotPhase.ASKED
         asked = AskFor(slot.number, slot.request)
         if asked.ask == slot.ask:
             return [asked]
         words = f"as large as it was ({asked.ask.memory_mb} MB), its plan has {slot.ask.memory_mb}"
-        return [Log(f"container {slot.number} is asked for {words}"), asked]
+        return [YarnLog(f"container {slot.number} is asked for {words}"), asked]
 
     def _on_plan(self, event: PlanChanged, now: float) -> list[Instruction]:
         if self._end is not None:
@@ -274,7 +274,7 @@ class Core:
             return self._ask(slot) if self._registered else []
         slot.wanted = True
         before, slot.ask = slot.request, ask
-        if slot.phase is Phase.ASKED and slot.request != before:
+        if slot.phase is SlotPhase.ASKED and slot.request != before:
             return [TakeBack(number), *self._ask(slot)]
         return []  # it counts when the container is started again
 
@@ -289,32 +289,32 @@ class Core:
         if slot is None:
             return []
         slot.held = slot.size.made(event.size)
-        return [Log(f"container {slot.number} has {slot.held} now"), Publish()]
+        return [YarnLog(f"container {slot.number} has {slot.held} now"), Publish()]
 
     def _on_not_resized(self, event: NotResized, now: float) -> list[Instruction]:
         slot = self._of(event.id)
         if slot is None:
             return []
         slot.size.refused()
-        return [Log(f"container {slot.number} keeps its size: {event.why}")]
+        return [YarnLog(f"container {slot.number} keeps its size: {event.why}")]
 
     def _resize(self, now: float) -> list[Instruction]:
         """Of all that run, those that are to be larger or smaller."""
         done: list[Instruction] = []
         for slot in self.slots.values():
-            if slot.phase is not Phase.RUNNING or slot.grant is None or slot.held is None:
+            if slot.phase is not SlotPhase.RUNNING or slot.grant is None or slot.held is None:
                 continue
             wanted = slot.size.change(slot.held, slot.ask, now)
             if wanted is not None:
                 words = f"container {slot.number} is to have {wanted}, and has {slot.held}"
                 grows = wanted.covers(slot.held)
-                done += [Log(words), Resize(slot.grant.id, wanted, grows)]
+                done += [YarnLog(words), Resize(slot.grant.id, wanted, grows)]
         return done
 
     def _unwanted(self, slot: Slot, now: float) -> list[Instruction]:
         if slot.grant is None:
             del self.slots[slot.number]
-            return [TakeBack(slot.number)] if slot.phase is Phase.ASKED else []
+            return [TakeBack(slot.number)] if slot.phase is SlotPhase.ASKED else []
         if not slot.wanted:
             return []
         slot.wanted = False
@@ -322,19 +322,22 @@ class Core:
 
     def _let_end(self, slot: Slot, now: float) -> list[Instruction]:
         """In order; `due` says by when."""
-        slot.phase, slot.due = Phase.ENDING, now + GRACE_SECS
+        slot.phase, slot.due = SlotPhase.ENDING, now + GRACE_SECS
         return [Publish()]
 
     def _on_restart(self, event: RestartRequested, now: float) -> list[Instruction]:
         done: list[Instruction] = []
         for number in event.numbers:
             slot = self.slots.get(number)
-            if slot is not None and slot.phase in (Phase.RUNNING, Phase.STARTING):
+            if slot is not None and slot.phase in (SlotPhase.RUNNING, SlotPhase.STARTING):
                 slot.held = None
-                done += [Log(f"container {number} is to be restarted"), *self._let_end(slot, now)]
+                done += [
+                    YarnLog(f"container {number} is to be restarted"),
+                    *self._let_end(slot, now),
+                ]
             elif number == 0 and self._master_since is not None:
                 self._master_restart_requested = True
-                done += [Log("the topology master is to be restarted"), EndMaster()]
+                done += [YarnLog("the topology master is to be restarted"), EndMaster()]
         return done
 
     def _on_end(self, event: EndRequested, now: float) -> list[Instruction]:
@@ -356,7 +359,7 @@ class Core:
             text = f"the topology master ended {self._master.failures} times: {reason}"
             return self._finish(Status.FAILED, text, now)
         self._master_due = now + pause
-        return [Log(f"the topology master ended: {reason}"), *self._on_tick(Tick(), now)]
+        return [YarnLog(f"the topology master ended: {reason}"), *self._on_tick(Tick(), now)]
 
     def _start_master(self, now: float) -> list[Instruction]:
         self._master_due, self._master_since = None, now
@@ -365,11 +368,11 @@ class Core:
     def _on_tick(self, _: Tick, now: float) -> list[Instruction]:
         done: list[Instruction] = []
         for slot in self.slots.values():
-            if slot.phase is Phase.RESTING and slot.due <= now and self._may_ask:
+            if slot.phase is SlotPhase.RESTING and slot.due <= now and self._may_ask:
                 done += [*self._ask(slot), Publish()]
-            elif slot.phase is Phase.ENDING and slot.due <= now and slot.grant is not None:
+            elif slot.phase is SlotPhase.ENDING and slot.due <= now and slot.grant is not None:
                 slot.due = float("inf")
-                done += [Log(f"container {slot.number} does not end"), Release(slot.grant.id)]
+                done += [YarnLog(f"container {slot.number} does not end"), Release(slot.grant.id)]
         if self._may_ask:
             done += self._resize(now)
         if self._master_due is not None and self._master_due <= now and self._end is None:
@@ -394,14 +397,14 @@ class Core:
         if self._end is not None:
             return []
         self._end, self._end_by = Unregister(status, reason), now + GRACE_SECS
-        done: list[Instruction] = [Log(f"the application ends, {status.value}: {reason}")]
+        done: list[Instruction] = [YarnLog(f"the application ends, {status.value}: {reason}")]
         for slot in self.slots.values():
-            if slot.phase is Phase.ASKED:
+            if slot.phase is SlotPhase.ASKED:
                 done.append(TakeBack(slot.number))
             if slot.grant is not None:
-                slot.phase, slot.due = Phase.ENDING, self._end_by
+                slot.phase, slot.due = SlotPhase.ENDING, self._end_by
             else:
-                slot.phase = Phase.RESTING
+                slot.phase = SlotPhase.RESTING
         return [*done, Publish(), EndMaster()]
 
     def _ended(self) -> list[Instruction]:

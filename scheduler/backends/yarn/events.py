@@ -197,7 +197,7 @@ class EndMaster(Struct, frozen=True):
     """End container 0 in order."""
 
 
-class Log(Struct, frozen=True):
+class YarnLog(Struct, frozen=True):
     """A line for the log."""
 
     text: str
@@ -219,6 +219,6 @@ Instruction = (
     | Publish
     | StartMaster
     | EndMaster
-    | Log
+    | YarnLog
     | Unregister
 )

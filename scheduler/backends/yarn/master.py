@@ -48,7 +48,7 @@ from heron_engine.scheduler.backends.yarn.requests import (
     waiting_words,
 )
 from heron_engine.scheduler.backends.yarn.rm import ResourceManager, Superseded
-from heron_engine.scheduler.backends.yarn.slots import Phase
+from heron_engine.scheduler.backends.yarn.slots import SlotPhase
 from heron_engine.scheduler.backends.yarn.warm import is_warm
 from heron_engine.scheduler.cluster_nodes import ClusterNodes, Found
 from heron_engine.scheduler.container.agent import ContainerAgent
@@ -205,7 +205,7 @@ class Master:
         for each in self._core.handle(event, time.monotonic()):
             _DOERS[type(each)](self, each)
 
-    def _log(self, instruction: events.Log) -> None:
+    def _log(self, instruction: events.YarnLog) -> None:
         log.info("%s", instruction.text)
 
     def _ask(self, instruction: events.AskFor) -> None:
@@ -245,7 +245,7 @@ class Master:
     def _write(self) -> None:
         node = self._store.get(scheduler_path(self._name))
         if node is not None:
-            own = {"id": os.environ[ID_VARIABLE], "phase": Phase.RUNNING.value,
+            own = {"id": os.environ[ID_VARIABLE], "phase": SlotPhase.RUNNING.value,
                    "host": f"{os.environ['NM_HOST']}:{os.environ['NM_PORT']}",
                    "http": f"{os.environ['NM_HOST']}:{os.environ['NM_HTTP_PORT']}"}  # fmt: skip
             slots = self._core.slots.values()
@@ -308,7 +308,7 @@ class Master:
 
 
 _DOERS: Mapping[type, Callable[[Master, Any], None]] = {
-    events.Log: Master._log,
+    events.YarnLog: Master._log,
     events.AskFor: Master._ask,
     events.TakeBack: Master._take_back,
     events.Start: Master._start,

@@ -12,7 +12,7 @@ from typing import Any
 from heron_core.plans import MASTER_CONTAINER
 from heron_core.state_tree import restart_requests_path, scheduler_path
 from heron_engine.scheduler.backends.yarn.events import Ask
-from heron_engine.scheduler.backends.yarn.slots import Phase, Slot
+from heron_engine.scheduler.backends.yarn.slots import Slot, SlotPhase
 from heron_engine.scheduler.backends.yarn.warm import is_warm
 from heron_io.state_store.protocol import StateStore
 
@@ -53,7 +53,7 @@ def warm_end_reason(node: Mapping[str, Any] | None, container: str) -> str | Non
     if node is None:
         return "the topology is gone from the state store"
     found = [each for each in node.get(WARM, {}).values() if each["id"] == container]
-    if not found or found[0]["phase"] == Phase.ENDING.value:
+    if not found or found[0]["phase"] == SlotPhase.ENDING.value:
         return "the application master does not need it any more"
     return None
 
@@ -90,7 +90,7 @@ def growing_words(node: Mapping[str, Any] | None, asks: Mapping[int, Ask]) -> st
 
 def waiting_words(slots: Iterable[Slot]) -> str:
     """Which containers wait for room, for people; empty if none does."""
-    asked = [each for each in slots if each.phase is Phase.ASKED and not is_warm(each.number)]
+    asked = [each for each in slots if each.phase is SlotPhase.ASKED and not is_warm(each.number)]
     if not asked:
         return ""
     named = ", ".join(f"container {each.number} ({each.request})" for each in asked)
@@ -113,7 +113,7 @@ def end_reason(node: Mapping[str, Any], number: int, container: str) -> str | No
         return f"container {number} is no longer known to the application master"
     if location["id"] != container:
         return f"container {number} is {location['id']} now"
-    if location["phase"] == Phase.ENDING.value:
+    if location["phase"] == SlotPhase.ENDING.value:
         return "the application master wants it to end"
     return None
 
@@ -122,7 +122,7 @@ def running(node: Mapping[str, Any] | None) -> int:
     """How many containers of the packing plan run."""
     locations = containers_of(node).items()
     return sum(
-        location["phase"] == Phase.RUNNING.value
+        location["phase"] == SlotPhase.RUNNING.value
         for number, location in locations
         if number != MASTER_CONTAINER
     )

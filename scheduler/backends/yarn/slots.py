@@ -9,7 +9,7 @@ from heron_engine.scheduler.backends.yarn.events import Ask, Grant
 from heron_engine.scheduler.backends.yarn.sizes import Size
 
 
-class Phase(Enum):
+class SlotPhase(Enum):
     """Where a slot is."""
 
     RESTING = "resting"
@@ -20,7 +20,7 @@ class Phase(Enum):
     ENDING = "ending"
 
 
-WITH_CONTAINER = frozenset({Phase.STARTING, Phase.RUNNING, Phase.ENDING})
+WITH_CONTAINER = frozenset({SlotPhase.STARTING, SlotPhase.RUNNING, SlotPhase.ENDING})
 """The phases in which a slot has a container of YARN's."""
 
 
@@ -30,7 +30,7 @@ class Slot(Struct):
     number: int
     ask: Ask
     policy: RestartPolicy
-    phase: Phase = Phase.RESTING
+    phase: SlotPhase = SlotPhase.RESTING
     grant: Grant | None = None
     since: float = 0.0
     """When it was started."""
@@ -50,11 +50,11 @@ class Slot(Struct):
     @property
     def is_running(self) -> bool:
         """Whether its container runs, and is not to end."""
-        return self.phase is Phase.RUNNING
+        return self.phase is SlotPhase.RUNNING
 
     def vacate(self) -> None:
         """It has no container any more."""
-        self.grant, self.phase = None, Phase.RESTING
+        self.grant, self.phase = None, SlotPhase.RESTING
         self.size.forget()
 
     def validate(self) -> None:

@@ -13,7 +13,7 @@ from heron_core.wire.frames import Kind, header
 from heron_core.wire.values import array_of, packer
 from heron_spark.batch_log.blocks import Block, messages
 from heron_spark.batch_log.checkpoint_dir import Outcome
-from heron_spark.compile.plan import Plan, compile_topology
+from heron_spark.compile.plan import QueryPlan, compile_topology
 from heron_spark.worker.printing import Printed
 from heron_spark.worker.runner import Runner
 from heron_tester.sources import topology_of
@@ -266,7 +266,7 @@ def test_timers_until_the_last_watermark_are_due_although_the_spout_ends_in_the_
     bolt.close()
 
 
-def _blocks_of_successor(plan: Plan, task: int, outcome: Outcome) -> list[Block]:
+def _blocks_of_successor(plan: QueryPlan, task: int, outcome: Outcome) -> list[Block]:
     """What another process says in the next batch, in which nothing happens."""
     successor = Runner(plan, task, plan.partition_of(1), Printed(io.StringIO(), False))
     successor.restore(0, outcome.state)

@@ -14,7 +14,7 @@ from heron_spark.batch_log.checkpoint_dir import BATCHES_KEPT, CheckpointDir
 from heron_spark.batch_log.job import Job
 from heron_spark.compile.plan import compile_topology
 from heron_spark.worker.printing import Printed
-from heron_spark.worker.task_host import Host
+from heron_spark.worker.task_host import TaskHost
 from heron_tester.sources import topology_of
 from heronpy_compat import Bolt, Spout, Topology
 
@@ -89,7 +89,7 @@ class Batches:
         plan = compile_topology(topology_of(topology, None, None, {}))
         job = replace(Job(plan.topology, 1, 1000, 0.2, echo=True), of_frame=of_frame)
         self.folder = CheckpointDir(str(path))
-        self.host = Host(self.folder, job, plan, Printed(io.StringIO(), False))
+        self.host = TaskHost(self.folder, job, plan, Printed(io.StringIO(), False))
 
     def run(self, batch: int) -> list[dict[str, Any]]:
         """What its two tasks tell."""

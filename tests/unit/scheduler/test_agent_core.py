@@ -6,6 +6,8 @@ from heron_core.story import STEPS_MAX
 from heron_engine.scheduler.container.agent_core import (
     LOOK_SECS,
     AgentCore,
+    AgentPhase,
+    AgentTimer,
     ContainerEnd,
     Ended,
     Event,
@@ -13,10 +15,8 @@ from heron_engine.scheduler.container.agent_core import (
     Instruction,
     Kill,
     KillRequested,
-    Phase,
     StopRequested,
     Terminate,
-    Timer,
 )
 from heron_engine.scheduler.container.grace import (
     CONTAINER_GRACE_SECS,
@@ -41,7 +41,7 @@ class Agent:
         until = self.now + after_secs
         while self.now + LOOK_SECS < until:
             self.now += LOOK_SECS
-            instructions += self.core.handle(Timer(), self.now)
+            instructions += self.core.handle(AgentTimer(), self.now)
         self.now = until
         instructions += self.core.handle(event, self.now)
         self.core.validate()
@@ -71,8 +71,8 @@ def test_one_that_does_not_end_is_killed(agent: Agent) -> None:
     # User code hangs in its close method, and the executor is stuck as well.
     agent.does(StopRequested("kill"))
     agent.does(Heartbeat(), CONTAINER_GRACE_SECS)
-    assert agent.does(Timer()) == []
-    assert agent.does(Timer(), 0.1) == [Kill()]
+    assert agent.does(AgentTimer()) == []
+    assert agent.does(AgentTimer(), 0.1) == [Kill()]
     agent.does(Ended(-9))
     end = agent.core.end
     assert end is not None
@@ -81,9 +81,9 @@ def test_one_that_does_not_end_is_killed(agent: Agent) -> None:
 
 def test_a_silent_one_is_killed_once(agent: Agent) -> None:
     agent.does(Heartbeat(), 5.0)
-    assert agent.does(Timer(), SILENT_SECS) == []
-    assert agent.does(Timer(), 0.1) == [Kill()]
-    assert agent.does(Timer(), 60.0) == []
+    assert agent.does(AgentTimer(), SILENT_SECS) == []
+    assert agent.does(AgentTimer(), 0.1) == [Kill()]
+    assert agent.does(AgentTimer(), 60.0) == []
     agent.does(Ended(-9, "half a sen"))
     assert agent.core.end is not None
     assert agent.core.end.reason == "it was silent for 15 s and was killed"
@@ -93,15 +93,15 @@ def test_an_agent_that_was_stopped_itself_kills_nobody(agent: Agent) -> None:
     # The machine's container was frozen for a minute, and all in it stood still.
     agent.does(Heartbeat(), 5.0)
     agent.now += 60.0
-    assert agent.does(Timer()) == []
-    assert agent.does(Timer(), SILENT_SECS - LOOK_SECS) == []
-    assert agent.does(Timer(), LOOK_SECS + 0.1) == [Kill()]
+    assert agent.does(AgentTimer()) == []
+    assert agent.does(AgentTimer(), SILENT_SECS - LOOK_SECS) == []
+    assert agent.does(AgentTimer(), LOOK_SECS + 0.1) == [Kill()]
 
 
 def test_where_the_cluster_looks_after_silence_it_kills_nobody() -> None:
     # Aurora's own health check does.
     agent = Agent(float("inf"))
-    assert agent.does(Timer(), 1e3) == []
+    assert agent.does(AgentTimer(), 1e3) == []
 
 
 def test_when_nobody_is_left_to_wait_it_is_killed_at_once(agent: Agent) -> None:
@@ -109,20 +109,20 @@ def test_when_nobody_is_left_to_wait_it_is_killed_at_once(agent: Agent) -> None:
     assert agent.does(KillRequested("the driver is gone")) == [Kill()]
     assert agent.does(KillRequested("the driver is gone")) == []
     assert agent.does(StopRequested("end")) == []
-    assert agent.core.phase is Phase.KILLED
+    assert agent.core.phase is AgentPhase.KILLED
 
 
 def test_what_comes_after_its_end_does_nothing(agent: Agent) -> None:
     agent.does(Ended(0))
     assert agent.does(KillRequested("late")) == []
     assert agent.does(StopRequested("late")) == []
-    assert agent.core.phase is Phase.ENDED
+    assert agent.core.phase is AgentPhase.ENDED
 
 
 def test_the_story_has_a_bound_and_no_heartbeats(agent: Agent) -> None:
     for _ in range(2 * STEPS_MAX):
         agent.does(Heartbeat())
-        agent.does(Timer())
+        agent.does(AgentTimer())
     assert agent.core.story().steps == ()
     for _ in range(2 * STEPS_MAX):
         agent.does(StopRequested("kill"))

@@ -10,7 +10,7 @@ from heron_core.exit_codes import ExitCode
 from heron_core.plans import MIB
 from heron_core.records import replace
 from heron_core.story import STEPS_MAX
-from heron_engine.scheduler.container.process_state import Phase
+from heron_engine.scheduler.container.process_state import ProcessPhase
 from heron_engine.scheduler.container.supervisor_core import (
     RELOAD_RETRY_SECS,
     TIMER_SECS,
@@ -24,7 +24,6 @@ from heron_engine.scheduler.container.supervisor_events import (
     Heartbeat,
     Instruction,
     Kill,
-    Log,
     MemoryMeasured,
     Outcome,
     PlanChanged,
@@ -36,8 +35,9 @@ from heron_engine.scheduler.container.supervisor_events import (
     Start,
     Started,
     Stop,
+    SupervisorLog,
+    SupervisorTimer,
     Terminate,
-    Timer,
 )
 from heron_io.processes import SupervisorLink
 
@@ -79,7 +79,7 @@ class Machine:
     def _handle(self, event: Event) -> None:
         instructions = self.core.handle(event, self.now)
         for instruction in instructions:
-            if isinstance(instruction, Log):
+            if isinstance(instruction, SupervisorLog):
                 self.logged.append(instruction.text)
                 continue
             self.done.append(instruction)
@@ -95,11 +95,11 @@ class Machine:
         while self.now < until:
             for name in alive:
                 done += self.does(Heartbeat(name))
-            done += self.does(Timer(), min(TIMER_SECS, until - self.now))
+            done += self.does(SupervisorTimer(), min(TIMER_SECS, until - self.now))
         return done
 
     @property
-    def phases(self) -> dict[str, Phase]:
+    def phases(self) -> dict[str, ProcessPhase]:
         """name -> where it is."""
         return {each.name: each.phase for each in self.core.statistics()}
 
@@ -107,7 +107,7 @@ class Machine:
 def running(*specs: ProcessSpec) -> Machine:
     """A supervisor whose processes all run."""
     machine = Machine(SupervisorCore(specs, RESTARTS, SILENT_SECS))
-    assert machine.does(Timer()) == [Start(each) for each in specs]
+    assert machine.does(SupervisorTimer()) == [Start(each) for each in specs]
     return machine
 
 
@@ -131,7 +131,9 @@ def test_the_second_time_it_waits() -> None:
     machine.does(Ended("bolt", 1))
     assert machine.does(Ended("bolt", 1)) == []
     assert 0.0 < machine.core.timeout_secs(machine.now) < TIMER_SECS
-    assert starts(machine.does(Timer(), machine.core.timeout_secs(machine.now))) == ["bolt"]
+    assert starts(machine.does(SupervisorTimer(), machine.core.timeout_secs(machine.now))) == [
+        "bolt"
+    ]
 
 
 def test_one_that_keeps_ending_ends_the_supervisor() -> None:
@@ -139,7 +141,7 @@ def test_one_that_keeps_ending_ends_the_supervisor() -> None:
     machine = running(spec("manager"), spec("bolt"))
     machine.does(Ended("bolt", 1, "no database"))
     machine.does(Ended("bolt", 1, "no database"))
-    machine.does(Timer(), 1.0)
+    machine.does(SupervisorTimer(), 1.0)
     assert machine.does(Ended("bolt", 1, "no database")) == [Terminate("manager")]
     reason = "bolt ended 3 times in a row: no database"
     assert machine.does(Ended("manager", 0)) == [Exit(Outcome(ExitCode.GAVE_UP, reason))]
@@ -149,7 +151,7 @@ def test_one_that_says_nothing_is_described_by_its_signal() -> None:
     machine = running(spec("only"))
     for _ in range(RESTARTS):
         machine.does(Ended("only", -11))
-        machine.does(Timer(), 1.0)
+        machine.does(SupervisorTimer(), 1.0)
     (end,) = machine.does(Ended("only", -11))
     assert end == Exit(
         Outcome(
@@ -162,7 +164,7 @@ def test_one_that_says_nothing_is_described_by_its_signal() -> None:
 def test_a_stream_manager_that_was_frozen_and_aborts_once_is_no_failure() -> None:
     """libzmq does it now and then. It counts if it happens all the time."""
     machine = Machine(SupervisorCore((spec("manager"),), 0, SILENT_SECS))
-    machine.does(Timer())
+    machine.does(SupervisorTimer())
     assert starts(machine.does(Ended("manager", -6))) == ["manager"]
     assert machine.core.outcome is None
     machine.passes(EXCUSED_EVERY_SECS, "manager")
@@ -176,7 +178,7 @@ def test_a_stream_manager_that_was_frozen_and_aborts_once_is_no_failure() -> Non
 def unlimited(*specs: ProcessSpec, was_up: bool = False) -> Machine:
     """A supervisor for whose restarts the user has set no limit."""
     machine = Machine(SupervisorCore(specs, UNLIMITED, SILENT_SECS, was_up))
-    machine.does(Timer())
+    machine.does(SupervisorTimer())
     return machine
 
 
@@ -184,9 +186,9 @@ def ends(machine: Machine, name: str, times: int) -> list[Instruction]:
     """A process ends as soon as it runs, so often; what was done about the last end."""
     done: list[Instruction] = []
     for _ in range(times):
-        while machine.phases[name] is not Phase.RUNNING:
+        while machine.phases[name] is not ProcessPhase.RUNNING:
             machine.does(Heartbeat("manager"))
-            machine.does(Timer(), machine.core.timeout_secs(machine.now))
+            machine.does(SupervisorTimer(), machine.core.timeout_secs(machine.now))
         done = machine.does(Ended(name, 7, "no database"))
     return done
 
@@ -200,15 +202,15 @@ def test_a_database_that_is_away_for_an_hour_ends_nothing() -> None:
     assert machine.core.outcome is None
     assert "bolt: it has ended 130 times in a row, next try in 30.0 s" in machine.logged
     machine.passes(PAUSE_SECS_MAX, "manager")
-    assert machine.phases["bolt"] is Phase.RUNNING
+    assert machine.phases["bolt"] is ProcessPhase.RUNNING
 
 
 def test_a_restart_says_how_often_and_when_the_next_try_is() -> None:
     machine = unlimited(spec("manager"), spec("bolt"))
     machine.does(CameUp("bolt"))
     ends(machine, "bolt", 4)
-    assert starts(machine.does(Timer(), 0.1)) == []
-    (start,) = machine.does(Timer(), 0.8)
+    assert starts(machine.does(SupervisorTimer(), 0.1)) == []
+    (start,) = machine.does(SupervisorTimer(), 0.8)
     assert isinstance(start, Start)
     assert start.predecessor == "ended with exit code 7: no database"
     assert start.outlook == "restarted 4 times in a row, next try in 1.6 s"
@@ -278,7 +280,7 @@ def test_whoever_was_stopped_itself_kills_nobody() -> None:
     # Ctrl-Z for 18 s and then fg: all stood still, and all are heard of again a moment later.
     machine = running(spec("manager"), spec("bolt"), spec("mute"))
     machine.passes(SILENT_SECS - 5.0, "manager", "bolt")
-    assert machine.does(Timer(), 18.0) == []
+    assert machine.does(SupervisorTimer(), 18.0) == []
     assert "this process stood still for 17 s (stopped, or no CPU)" in machine.logged[-1]
     assert machine.passes(4.0, "manager", "bolt") == []
     assert machine.passes(2.0, "manager", "bolt") == [Kill("mute")]
@@ -287,7 +289,7 @@ def test_whoever_was_stopped_itself_kills_nobody() -> None:
 def test_whoever_was_stopped_itself_gives_those_that_end_their_time() -> None:
     machine = running(spec("manager"), spec("one"))
     machine.does(Stop(TERMINATED))
-    assert machine.does(Timer(), 60.0) == []
+    assert machine.does(SupervisorTimer(), 60.0) == []
     assert machine.passes(GRACE_SECS) == [Kill("one")]
 
 
@@ -345,8 +347,8 @@ def test_a_change_of_plan_is_read_once_however_often_it_is_said() -> None:
     machine = running(spec("manager"))
     machine.does(PlanChanged({"packing": 1}))
     machine.does(PlanChanged({"packing": 2}))
-    assert machine.does(Timer()) == [ReadSpecs({"packing": 2})]
-    assert machine.does(Timer()) == []
+    assert machine.does(SupervisorTimer()) == [ReadSpecs({"packing": 2})]
+    assert machine.does(SupervisorTimer()) == []
 
 
 def test_new_ones_start_others_end_and_who_stays_is_not_touched() -> None:
@@ -368,7 +370,7 @@ def test_one_that_does_not_leave_is_killed_and_may_come_back_only_then() -> None
     machine = running(spec("manager"), spec("one"))
     assert machine.does(SpecsChanged([spec("manager")])) == [Terminate("one")]
     assert machine.does(SpecsChanged([spec("manager"), spec("one")])) == []
-    assert machine.phases["one"] is Phase.STOPPING
+    assert machine.phases["one"] is ProcessPhase.STOPPING
     assert machine.passes(GRACE_SECS) == [Kill("one")]
     assert machine.passes(GRACE_SECS) == []
     assert starts(machine.does(Ended("one", -9))) == ["one"]
@@ -394,10 +396,10 @@ def test_a_plan_that_cannot_be_read_is_read_again_a_moment_later() -> None:
     # The state store is away just now: nobody ends because of that.
     machine = running(spec("manager"))
     machine.does(PlanChanged(None))
-    assert machine.does(Timer()) == [ReadSpecs(None)]
+    assert machine.does(SupervisorTimer()) == [ReadSpecs(None)]
     assert machine.does(SpecsUnknown("no store")) == []
-    assert machine.does(Timer(), RELOAD_RETRY_SECS / 2) == []
-    assert machine.does(Timer(), RELOAD_RETRY_SECS / 2) == [ReadSpecs(None)]
+    assert machine.does(SupervisorTimer(), RELOAD_RETRY_SECS / 2) == []
+    assert machine.does(SupervisorTimer(), RELOAD_RETRY_SECS / 2) == [ReadSpecs(None)]
 
 
 # --- the end ------------------------------------------------------------------------------------
@@ -417,7 +419,7 @@ def test_whoever_does_not_end_in_time_is_killed() -> None:
     machine.does(Stop(TERMINATED))
     assert machine.passes(GRACE_SECS - 0.1) == []
     assert machine.core.timeout_secs(machine.now) == pytest.approx(0.1)
-    assert machine.does(Timer(), 0.1) == [Kill("one")]
+    assert machine.does(SupervisorTimer(), 0.1) == [Kill("one")]
     assert machine.does(Ended("one", -9)) == [Terminate("manager")]
     assert machine.passes(GRACE_SECS) == [Kill("manager")]
     assert machine.does(Ended("manager", -9)) == [Exit(TERMINATED)]
@@ -436,13 +438,13 @@ def test_nothing_is_started_or_read_once_all_are_to_end() -> None:
     machine.does(Stop(TERMINATED))
     assert machine.does(Ended("one", 1)) == [Terminate("manager")]
     assert machine.does(SpecsChanged([spec("manager"), spec("new")])) == []
-    assert machine.does(Timer(), 1.0) == []
+    assert machine.does(SupervisorTimer(), 1.0) == []
 
 
 def test_without_processes_the_end_is_at_once() -> None:
     machine = Machine(SupervisorCore([], RESTARTS, SILENT_SECS))
     assert machine.does(Stop(TERMINATED)) == [Exit(TERMINATED)]
-    assert machine.does(Timer()) == []
+    assert machine.does(SupervisorTimer()) == []
 
 
 def test_one_that_is_leaving_already_has_to_end_as_the_others() -> None:
@@ -460,7 +462,7 @@ def test_statistics_name_pid_starts_and_failures() -> None:
     machine = running(spec("manager"), spec("bolt"))
     machine.does(Ended("bolt", 1))
     (_, bolt) = machine.core.statistics()
-    assert (bolt.name, bolt.phase, bolt.pid) == ("bolt", Phase.RUNNING, 3)
+    assert (bolt.name, bolt.phase, bolt.pid) == ("bolt", ProcessPhase.RUNNING, 3)
     assert (bolt.starts, bolt.failures) == (2, 1)
 
 

@@ -18,7 +18,6 @@ from heron_engine.scheduler.backends.yarn.events import (
     Event,
     Grant,
     Instruction,
-    Log,
     MasterEnded,
     NotResized,
     NotStarted,
@@ -37,8 +36,9 @@ from heron_engine.scheduler.backends.yarn.events import (
     TakeBack,
     Tick,
     Unregister,
+    YarnLog,
 )
-from heron_engine.scheduler.backends.yarn.slots import Phase
+from heron_engine.scheduler.backends.yarn.slots import SlotPhase
 from heron_engine.scheduler.backends.yarn.warm import WARM_FIRST
 
 ASK = Ask(512, 1)
@@ -62,16 +62,16 @@ class Running:
     def does(self, event: Event) -> list[Instruction]:
         done = self.core.handle(event, self.now)
         self.core.validate()
-        return [each for each in done if not isinstance(each, Log)]
+        return [each for each in done if not isinstance(each, YarnLog)]
 
     def logs(self, event: Event) -> str:
         done = self.core.handle(event, self.now)
         self.core.validate()
-        return " / ".join(each.text for each in done if isinstance(each, Log))
+        return " / ".join(each.text for each in done if isinstance(each, YarnLog))
 
     @property
     def is_complete(self) -> bool:
-        return all(each.phase is Phase.RUNNING for each in self.core.slots.values())
+        return all(each.phase is SlotPhase.RUNNING for each in self.core.slots.values())
 
     def up(self) -> "Running":
         """Everything that is wanted runs."""
@@ -97,8 +97,8 @@ def test_a_container_belongs_to_the_slot_of_its_priority() -> None:
     running.does(Registered())
     assert running.does(Allocated(grant(2))) == [TakeBack(2), Publish(), Start(grant(2))]
     assert running.does(Started(grant(2).id)) == [Publish()]
-    assert running.core.slots[2].phase is Phase.RUNNING
-    assert running.core.slots[1].phase is Phase.ASKED
+    assert running.core.slots[2].phase is SlotPhase.RUNNING
+    assert running.core.slots[1].phase is SlotPhase.ASKED
 
 
 @pytest.mark.parametrize("surplus", [grant(1, "b"), grant(9)])
@@ -119,7 +119,7 @@ def test_what_runs_from_an_earlier_attempt_is_kept() -> None:
         StartMaster(),
     ]
     assert running.core.slots[1].grant == grant(1)
-    assert running.core.slots[1].phase is Phase.RUNNING
+    assert running.core.slots[1].phase is SlotPhase.RUNNING
 
 
 def test_what_the_resource_manager_remembers_later_is_kept_too() -> None:
@@ -141,7 +141,7 @@ def test_what_the_cluster_takes_is_asked_for_at_once_and_for_ever(status: int, w
         line = running.logs(Completed(grant(1).id, status, "said"))
         assert "container 1 is lost" in line
         assert why in line
-        assert running.core.slots[1].phase is Phase.ASKED
+        assert running.core.slots[1].phase is SlotPhase.ASKED
         running.does(Allocated(grant(1)))
         running.does(Started(grant(1).id))
     assert running.core.slots[2].grant == grant(2)
@@ -200,7 +200,7 @@ def test_the_plan_grows_and_shrinks() -> None:
     running.does(Allocated(grant(3)))
     running.does(Started(grant(3).id))
     assert running.does(PlanChanged({1: ASK, 3: ASK})) == [Publish()]
-    assert running.core.slots[2].phase is Phase.ENDING
+    assert running.core.slots[2].phase is SlotPhase.ENDING
     assert running.does(PlanChanged({1: ASK, 3: ASK})) == []
     running.now += GRACE_SECS
     assert running.does(Tick()) == [Release(grant(2).id)]
@@ -250,7 +250,7 @@ def test_restart_ends_in_order_and_asks_again() -> None:
     """Its end is no failure."""
     running = Running(1, 2).up()
     assert running.does(RestartRequested((1,))) == [Publish()]
-    assert running.core.slots[1].phase is Phase.ENDING
+    assert running.core.slots[1].phase is SlotPhase.ENDING
     assert running.does(Completed(grant(1).id, 0, "")) == [AskFor(1, ASK), Publish()]
     assert running.core.slots[1].policy.failures == 0
     assert running.does(RestartRequested((1, 5))) == []

@@ -15,7 +15,7 @@ from heron_engine.scheduler.backends.yarn.diagnostics import Room
 from heron_engine.scheduler.backends.yarn.events import Ask, Grant
 from heron_engine.scheduler.backends.yarn.jvm import in_one_line
 from heron_engine.scheduler.backends.yarn.logs import contents
-from heron_engine.scheduler.backends.yarn.slots import Phase, Slot
+from heron_engine.scheduler.backends.yarn.slots import Slot, SlotPhase
 from heron_engine.scheduler.clusters.backends import backend_of
 from heron_engine.scheduler.clusters.config import parse
 
@@ -23,7 +23,7 @@ KEY = "yarn: conf_dir in w.yaml"
 CONFIGURATION = "<configuration></configuration>"
 
 
-def node(phase: Phase = Phase.RUNNING) -> dict[str, Any]:
+def node(phase: SlotPhase = SlotPhase.RUNNING) -> dict[str, Any]:
     """The scheduler's node with container 2."""
     grant = Grant("container_a", 2, "n:1", "n:2")
     slots = [
@@ -37,8 +37,8 @@ def node(phase: Phase = Phase.RUNNING) -> dict[str, Any]:
     ("seen", "number", "container", "why"),
     [
         (node(), 2, "container_a", None),
-        (node(Phase.STARTING), 2, "container_a", None),
-        (node(Phase.ENDING), 2, "container_a", "wants it to end"),
+        (node(SlotPhase.STARTING), 2, "container_a", None),
+        (node(SlotPhase.ENDING), 2, "container_a", "wants it to end"),
         (node(), 2, "container_b", "container 2 is container_a now"),
         (node(), 3, "container_c", "no longer known to the application master"),
     ],
@@ -55,7 +55,7 @@ def test_whether_a_container_may_stay(
 def test_how_many_run() -> None:
     """The topology master's place is none of them."""
     assert requests.running(node()) == 1
-    assert requests.running(node(Phase.STARTING)) == 0
+    assert requests.running(node(SlotPhase.STARTING)) == 0
     own = {"id": "m", "host": "n:1", "http": "n:2", "phase": "running"}
     assert requests.running({"containers": {"0": own}}) == 0
     assert requests.running(None) == 0
@@ -123,8 +123,8 @@ def test_javas_words() -> None:
 def test_what_a_topology_waits_for_stands_in_its_scheduler_s_node() -> None:
     """`heronpy stats` shows it: a log of the application master is where nobody looks."""
     slots = [
-        Slot(1, Ask(512, 1), RestartPolicy(1), Phase.RUNNING, Grant("a", 1, "n:1", "n:2")),
-        Slot(2, Ask(4096, 2), RestartPolicy(1), Phase.ASKED),
+        Slot(1, Ask(512, 1), RestartPolicy(1), SlotPhase.RUNNING, Grant("a", 1, "n:1", "n:2")),
+        Slot(2, Ask(4096, 2), RestartPolicy(1), SlotPhase.ASKED),
     ]
     assert "container 2 (4096 MB, 2 vcores)" in requests.waiting_words(slots)
     assert requests.waiting_words(slots[:1]) == ""

@@ -15,7 +15,6 @@ from heron_engine.scheduler.backends.yarn.events import (
     Completed,
     Event,
     Grant,
-    Log,
     NotResized,
     PlanChanged,
     Recovered,
@@ -25,6 +24,7 @@ from heron_engine.scheduler.backends.yarn.events import (
     RoomWanted,
     Started,
     Tick,
+    YarnLog,
 )
 from heron_engine.scheduler.backends.yarn.render import asks
 from heron_engine.scheduler.backends.yarn.sizes import ROOM_SECS, SHRINK_SECS
@@ -125,7 +125,7 @@ def test_the_next_application_master_sees_how_large_a_container_is() -> None:
     core = Core(3)
     for event in (PlanChanged({1: LARGE}), Registered(), Recovered(GRANT)):
         core.handle(event, 0.0)
-    done = [each for each in core.handle(Tick(), 1.0) if not isinstance(each, Log)]
+    done = [each for each in core.handle(Tick(), 1.0) if not isinstance(each, YarnLog)]
     assert done == [Resize(GRANT.id, LARGE, grows=True)]
 
 

@@ -16,7 +16,6 @@ from heron_engine.scheduler.backends.yarn.events import (
     Completed,
     Event,
     Grant,
-    Log,
     PlanChanged,
     Publish,
     Registered,
@@ -24,8 +23,9 @@ from heron_engine.scheduler.backends.yarn.events import (
     Started,
     TakeBack,
     Tick,
+    YarnLog,
 )
-from heron_engine.scheduler.backends.yarn.slots import Phase
+from heron_engine.scheduler.backends.yarn.slots import SlotPhase
 from heron_engine.scheduler.backends.yarn.warm import WARM_FIRST, is_warm
 
 SMALL, LARGE = Ask(640, 1), Ask(900, 2)
@@ -55,12 +55,12 @@ class Running:
     def does(self, event: Event) -> list[Any]:
         done = self.core.handle(event, self.now)
         self.core.validate()
-        return [each for each in done if not isinstance(each, Log)]
+        return [each for each in done if not isinstance(each, YarnLog)]
 
     def fails(self, number: int) -> None:
         """It ends at once, and comes back; a warm one waits again."""
         self.does(Completed(self.id_of(number), 1, "no module"))
-        if self.core.slots[number].phase is Phase.RESTING:
+        if self.core.slots[number].phase is SlotPhase.RESTING:
             self.now += PAUSE_SECS_MAX
             self.does(Tick())
         self.gives(WARM)
@@ -76,13 +76,13 @@ def test_an_added_container_is_the_warm_one_and_another_is_asked_for() -> None:
     waited = running.id_of(WARM)
     done = running.does(PlanChanged({1: SMALL, 2: LARGE, 3: SMALL}, is_settled=False))
     assert done == [Publish(), AskFor(WARM, LARGE)]  # as large as the largest of the plan
-    assert running.core.slots[3].phase is Phase.RUNNING
+    assert running.core.slots[3].phase is SlotPhase.RUNNING
     assert running.id_of(3) == waited
     # The pool has one only: the next one comes from YARN, unless that gives the warm one first.
     assert running.does(PlanChanged({1: SMALL, 2: LARGE, 3: SMALL, 4: SMALL})) == [AskFor(4, SMALL)]
     given = running.gives(WARM)
     assert running.id_of(4) == given
-    assert running.core.slots[WARM].phase is Phase.ASKED
+    assert running.core.slots[WARM].phase is SlotPhase.ASKED
 
 
 def test_a_lost_container_is_the_warm_one_and_counts_its_failures() -> None:
@@ -102,7 +102,7 @@ def test_one_that_is_too_small_stays_where_it_is() -> None:
     running = Running()
     done = running.does(PlanChanged({1: SMALL, 2: LARGE, 3: Ask(4096, 1)}))
     assert AskFor(3, Ask(4096, 1)) in done
-    assert running.core.slots[WARM].phase is Phase.RUNNING
+    assert running.core.slots[WARM].phase is SlotPhase.RUNNING
 
 
 def test_warm_ones_that_do_not_run_leave_the_topology_as_it_is() -> None:
@@ -111,7 +111,7 @@ def test_warm_ones_that_do_not_run_leave_the_topology_as_it_is() -> None:
         running.fails(WARM)
     running.does(Completed(running.id_of(WARM), 1, "no python"))
     assert WARM not in running.core.slots
-    assert running.core.slots[1].phase is Phase.RUNNING
+    assert running.core.slots[1].phase is SlotPhase.RUNNING
 
 
 def test_the_next_application_master_knows_who_was_warm() -> None:
@@ -123,8 +123,8 @@ def test_the_next_application_master_knows_who_was_warm() -> None:
     core.handle(PlanChanged({3: SMALL}), 0.0)
     grant = Grant("container_3", WARM, "n:1", "n:2", LARGE)
     core.handle(Registered((replace(grant, number=number),)), 0.0)
-    assert core.slots[3].phase is Phase.RUNNING
-    assert core.slots[WARM].phase is Phase.ASKED
+    assert core.slots[3].phase is SlotPhase.RUNNING
+    assert core.slots[WARM].phase is SlotPhase.ASKED
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,9 @@ def connected() -> Manager:
 def told(made: Manager) -> set[int]:
     """The instances in the heartbeat that is due in a second."""
     made.now += 1.0
-    sent = [each.message for each in of_type(events.ToMaster, made.handle(events.Timer()))]
+    sent = [
+        each.message for each in of_type(events.ToMaster, made.handle(events.StreamManagerTimer()))
+    ]
     (heartbeat,) = (each for each in sent if isinstance(each, messages.Heartbeat))
     return set(heartbeat.instances)
 

@@ -280,7 +280,7 @@ def test_acknowledgements_ride_on_messages_or_leave_alone_a_little_later() -> No
     assert (head.number, head.acked, head.acked_sender) == (1, 1, PEER_INCARNATION)
     made.peer(batch(NEAR))
     made.now += ACK_SECS
-    (head,) = heads(made.handle(events.Timer()))
+    (head,) = heads(made.handle(events.StreamManagerTimer()))
     assert (head.number, head.acked) == (0, 2)
 
 
@@ -288,7 +288,7 @@ def test_a_link_that_is_not_acknowledged_is_probed() -> None:
     made = manager()
     made.data(batch(FAR))
     made.now += PROBE_SECS
-    (head,) = heads(made.handle(events.Timer()))
+    (head,) = heads(made.handle(events.StreamManagerTimer()))
     assert (head.number, head.probe) == (0, 1)
 
 

@@ -88,7 +88,7 @@ def test_a_bug_of_ours_costs_one_message_and_is_counted_apart(
     # The topology goes on, and the master shows that something is wrong with us and not with peers.
     core: Any = BrokenCore()
     served.core = core
-    served.handle(events.Timer())
-    served.handle(events.Timer())
+    served.handle(events.StreamManagerTimer())
+    served.handle(events.StreamManagerTimer())
     assert served.statistics()["internal_errors"] == 2
     assert len([each for each in caplog.records if each.exc_info]) == 1

@@ -44,13 +44,13 @@ def test_acks_find_the_owner() -> None:
 def test_trees_expire_between_t_and_a_fifth_more() -> None:
     # topology.message.timeout.secs is 5: a replay comes after 5 s at the earliest, 6 at the latest.
     made = manager()
-    made.handle(events.Timer())
+    made.handle(events.StreamManagerTimer())
     made.now = 0.5
     made.data(init(SPOUT, ROOT, 7))
     expired_at = []
     for tenth in range(6, 80):
         made.now = tenth / 10
-        expired_at += [made.now for kind, _ in results(made.handle(events.Timer()))
+        expired_at += [made.now for kind, _ in results(made.handle(events.StreamManagerTimer()))
                        if kind is Kind.EXPIRED]  # fmt: skip
     assert len(expired_at) == 1
     assert 5.5 <= expired_at[0] <= 6.5 + 0.1
@@ -144,13 +144,13 @@ def test_lost_packets_with_nonsense_flags_fail_nothing() -> None:
 def test_a_spout_that_has_much_to_hear_of_its_roots_is_no_cause_of_back_pressure() -> None:
     # Found by simulation (seed 70227): none feeds a spout, so none could pause for it.
     made = manager()
-    made.handle(events.Timer())
+    made.handle(events.StreamManagerTimer())
     roots = [ROOT + number for number in range(160)]
     made.data(init(SPOUT, *(each for root in roots for each in (root, 7))))
     for first, end in ((0, 60), (60, 100)):  # the spout works on the first of these
         made.peer(ack(SPOUT, *(each for root in roots[first:end] for each in (root, 7))))
     made.now = 20.0
-    assert results(made.handle(events.Timer())) == []
+    assert results(made.handle(events.StreamManagerTimer())) == []
     assert results(made.consumed(SPOUT, 1)) == [(Kind.ACKED, roots[60:100])]
     assert made.core.statistics()["causes"] == []
     assert results(made.consumed(SPOUT, 1)) == [(Kind.EXPIRED, roots[100:])]

@@ -85,7 +85,7 @@ def test_a_packet_of_another_kind_is_refused_and_counted() -> None:
     # ACKED goes to spouts only.
     made = manager()
     (log,) = made.peer([header(Kind.ACKED, 1, 1, 1, 0), b""])
-    assert isinstance(log, events.Log)
+    assert isinstance(log, events.StreamManagerLog)
     assert made.core.statistics()["malformed"] == 1
 
 
@@ -105,11 +105,11 @@ def test_a_silent_master_is_looked_up_again() -> None:
     made = manager(planned=False)
     assert made.handle(events.MasterConnected()) == [events.ToMaster(made.identity)]
     made.now = 2.9
-    assert not of_type(events.FindMaster, made.handle(events.Timer()))
+    assert not of_type(events.FindMaster, made.handle(events.StreamManagerTimer()))
     made.now = 3.1
-    assert of_type(events.FindMaster, made.handle(events.Timer()))
+    assert of_type(events.FindMaster, made.handle(events.StreamManagerTimer()))
     made.now = 9.0
-    assert not of_type(events.FindMaster, made.handle(events.Timer()))
+    assert not of_type(events.FindMaster, made.handle(events.StreamManagerTimer()))
 
 
 def test_a_refusal_ends_the_process_with_its_reason() -> None:
@@ -181,7 +181,7 @@ def test_the_master_hears_how_a_process_ended_and_what_it_took_along() -> None:
         task=NEAR, incarnation=2, pid=1, predecessor="was killed by signal 9 (SIGKILL)"
     )
     made.now += 10.0
-    made.handle(events.Timer())
+    made.handle(events.StreamManagerTimer())
     assert not to_master(made.control(NEAR, hello, 2)), "there is no master yet"
     told = to_master(made.handle(events.MasterConnected()))
     assert told[1:] == [messages.InstanceReplaced(NEAR, hello.predecessor, 0, 1)]

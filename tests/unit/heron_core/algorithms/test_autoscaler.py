@@ -8,7 +8,7 @@ from itertools import pairwise
 import pytest
 from autoscale_support import Fluid, chain, options_of, topology
 
-from heron_core.algorithms.autoscale.autoscaler import Phase
+from heron_core.algorithms.autoscale.autoscaler import AutoscalerPhase
 from heron_core.algorithms.autoscale.options import Policy
 from heron_core.topology import GroupingKind
 
@@ -162,7 +162,7 @@ def test_nothing_is_decided_while_a_change_is_under_way() -> None:
     made = fluid(3_000)
     made.run(40)
     ((_, decision),) = made.decisions
-    made.scaler.phase = Phase.MOVING
+    made.scaler.phase = AutoscalerPhase.MOVING
     made.run(300)
     assert [each for _, each in made.decisions] == [decision]
 
