@@ -102,9 +102,9 @@ def is_another(before: ComponentSpec, after: ComponentSpec) -> bool:
 def _read_by(topology: TopologySpec, component: str) -> dict[str, list[InputSpec]]:
     """reader -> how it reads the streams of a component."""
     return {
-        each.name: found
+        each.name: own_inputs
         for each in topology.components
-        if (found := [one for one in each.inputs if one.component == component])
+        if (own_inputs := [one for one in each.inputs if one.component == component])
     }
 
 

@@ -265,7 +265,7 @@ class _Parser(Generic[Built]):
 
 def _tokens(text: str) -> list[str]:
     """The tokens, the first one last."""
-    found, position = [], 0
+    tokens, position = [], 0
     text = text.rstrip()
     while position < len(text):
         match = _TOKEN.match(text, position)
@@ -273,9 +273,9 @@ def _tokens(text: str) -> list[str]:
             raise UnknownType(
                 f"{text!r} is not a type: {text[position:].strip()[:1]!r} is not in any"
             )
-        found.append(match[1])
+        tokens.append(match[1])
         position = match.end()
-    return found[::-1]
+    return tokens[::-1]
 
 
 def _nullable(fits: Fits) -> Fits:

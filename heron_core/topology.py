@@ -176,11 +176,11 @@ class TopologySpec(Struct, frozen=True, dict=True):
     @cached_property
     def consumers(self) -> dict[tuple[str, str], list[tuple[ComponentSpec, InputSpec]]]:
         """(component, stream) -> the bolts that read it, in order of declaration."""
-        found: dict[tuple[str, str], list[tuple[ComponentSpec, InputSpec]]] = {}
+        readers: dict[tuple[str, str], list[tuple[ComponentSpec, InputSpec]]] = {}
         for component in self.components:
             for each in component.inputs:
-                found.setdefault((each.component, each.stream), []).append((component, each))
-        return found
+                readers.setdefault((each.component, each.stream), []).append((component, each))
+        return readers
 
     @cached_property
     def feeders(self) -> dict[str, frozenset[str]]:

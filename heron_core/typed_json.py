@@ -59,11 +59,11 @@ def to_json(value: Any) -> Any:
 
 @cache
 def _fields(kind: type[Struct]) -> tuple[FieldInfo, ...]:
-    found = fields(kind)
+    infos = fields(kind)
     if getattr(kind, INHERITS_LAST, False):
         own = kind.__annotations__
-        return tuple(sorted(found, key=lambda each: each.name not in own))
-    return found
+        return tuple(sorted(infos, key=lambda each: each.name not in own))
+    return infos
 
 
 def _rest(kind: type[Struct]) -> str | None:

@@ -77,12 +77,12 @@ def shape_problems(component: ComponentSpec) -> list[str]:
     label = component.label
     if not component.is_spout:
         return [] if component.inputs else [f"{label} has no inputs; a bolt needs at least one"]
-    found = []
+    complaints = []
     if component.inputs:
-        found.append(f"{label} has inputs; only a bolt can read a stream")
+        complaints.append(f"{label} has inputs; only a bolt can read a stream")
     if not component.outputs:
-        found.append(f"{label} has no outputs; list its fields, as in outputs = ['word']")
-    return found
+        complaints.append(f"{label} has no outputs; list its fields, as in outputs = ['word']")
+    return complaints
 
 
 def _problems(topology: TopologySpec) -> Iterator[str]:
@@ -231,22 +231,22 @@ def _grouping_problems(label: str, each: InputSpec, stream: StreamSpec) -> Itera
 
 
 def _config_problems(topology: TopologySpec) -> Iterator[str]:
-    found = (
+    complaint = (
         _misspelt(topology.config)
         or _complaint(partial(config.check, topology.config))
         or _complaint(partial(storm_settings.check, topology))
         or _complaint(partial(check_autoscale, topology))
     )
-    if found is not None:
-        yield f"config of the topology: {found}"
+    if complaint is not None:
+        yield f"config of the topology: {complaint}"
         return
     for component in topology.components:
         if not component.config:
             continue
         merged = component_config(topology.config, component.config)
-        found = _misspelt(component.config) or _complaint(partial(config.check, merged))
-        if found is not None:
-            yield f"config of {component.label}: {found}"
+        complaint = _misspelt(component.config) or _complaint(partial(config.check, merged))
+        if complaint is not None:
+            yield f"config of {component.label}: {complaint}"
 
 
 def _misspelt(given: Config) -> str | None:

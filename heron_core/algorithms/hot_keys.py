@@ -75,9 +75,11 @@ class HotKeys:
         """Keys with a share that counts and their weights, the heaviest first."""
         if self.samples < SAMPLES_MIN:
             return []
-        found = sorted(((self.weight(each), each) for each in self._counts), reverse=True)
+        heaviest = sorted(((self.weight(each), each) for each in self._counts), reverse=True)
         least = SHARE_MIN * self.total
-        return [(self._texts[each], weight) for weight, each in found[:SHOWN_MAX] if weight > least]
+        return [
+            (self._texts[each], weight) for weight, each in heaviest[:SHOWN_MAX] if weight > least
+        ]
 
     def _halve(self, now: float) -> None:
         """Once, or as often as it was due."""
@@ -125,5 +127,5 @@ def joined(several: Iterable[Mapping[str, Any]]) -> list[tuple[str, float]]:
             weights[text] = weights.get(text, 0.0) + weight
     if total <= 0:
         return []
-    found = sorted(weights.items(), key=lambda each: -each[1])[:SHOWN_MAX]
-    return [(text, min(1.0, weight / total)) for text, weight in found]
+    heaviest = sorted(weights.items(), key=lambda each: -each[1])[:SHOWN_MAX]
+    return [(text, min(1.0, weight / total)) for text, weight in heaviest]

@@ -331,8 +331,8 @@ class RollUp:
         )
 
     def _instance(self, task: int, queue: Queue, is_up: bool) -> InstanceStats:
-        found = self._newest.get(task)
-        report = found or NOTHING_REPORTED
+        newest = self._newest.get(task)
+        report = newest or NOTHING_REPORTED
         emitted, executed, busy = self._rates.of(task) if is_up else (0.0, 0.0, 0.0)
         base = self._bases.get(task)
         return InstanceStats(
@@ -340,7 +340,7 @@ class RollUp:
             task=task,
             up=is_up,
             container=self._packing.container_of[task],
-            pid=found.pid if found else None,
+            pid=newest.pid if newest else None,
             restarts=base.processes if base else 0,
             emitted_per_sec=emitted,
             executed_per_sec=executed,
@@ -362,8 +362,8 @@ class RollUp:
 
 def _by_kind(report: InstanceReport, what: str) -> dict[str, Any]:
     """Kind of latency -> a number of it, where any was measured."""
-    found = ((kind, getattr(report, kind)) for kind in DISTRIBUTIONS)
-    return {kind: getattr(each, what) for kind, each in found if each.number}
+    distributions = ((kind, getattr(report, kind)) for kind in DISTRIBUTIONS)
+    return {kind: getattr(each, what) for kind, each in distributions if each.number}
 
 
 def _hot_keys(newest: Iterable[InstanceReport]) -> tuple[HotKeyStats, ...]:
@@ -371,14 +371,14 @@ def _hot_keys(newest: Iterable[InstanceReport]) -> tuple[HotKeyStats, ...]:
     return tuple(HotKeyStats(key=text, share=share) for text, share in joined(samples))
 
 
-def _latency(found: Distribution | None) -> LatencyStats:
+def _latency(distribution: Distribution | None) -> LatencyStats:
     """Mean and percentiles in milliseconds; None without samples."""
-    if found is None:
+    if distribution is None:
         return LatencyStats(mean_ms=None, p50_ms=None, p99_ms=None)
-    number, histogram = found.number, found.histogram
+    number, histogram = distribution.number, distribution.histogram
     p50, p99 = percentile_secs(histogram, 0.5), percentile_secs(histogram, 0.99)
     return LatencyStats(
-        mean_ms=found.total_secs / number * 1000 if number else None,
+        mean_ms=distribution.total_secs / number * 1000 if number else None,
         p50_ms=None if p50 is None else p50 * 1000,
         p99_ms=None if p99 is None else p99 * 1000,
         buckets=histogram,

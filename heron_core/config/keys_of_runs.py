@@ -16,10 +16,10 @@ FOR_ALL = ""
 def _list_of_bolts(config: Mapping[str, Any], key: str) -> list[str]:
     """Names as a list, or as a text with commas or blanks between them."""
     given = config[key]
-    found = given.replace(",", " ").split() if isinstance(given, str) else given
-    if not isinstance(found, list | tuple):
+    names = given.replace(",", " ").split() if isinstance(given, str) else given
+    if not isinstance(names, list | tuple):
         raise TopologyError(f"{key} must be a list of bolts, not {shown(given)}")
-    return [str(each) for each in found]
+    return [str(each) for each in names]
 
 
 def _limits(config: Mapping[str, Any], key: str) -> dict[str, int]:

@@ -162,21 +162,21 @@ def texts(config: Mapping[str, Any], key: str) -> list[str]:
 def words(config: Mapping[str, Any], key: str) -> tuple[str, ...]:
     """The value of `key`, a program and its arguments."""
     value = config[key]
-    found = tuple(value) if isinstance(value, list | tuple) else ()
-    if not found or not all(isinstance(each, str) and each for each in found):
+    strings = tuple(value) if isinstance(value, list | tuple) else ()
+    if not strings or not all(isinstance(each, str) and each for each in strings):
         raise TopologyError(
             f"{key} must be a list of a program and its arguments, as ['node', 'split.js'], "
             f"not {shown(value)}"
         )
-    return found
+    return strings
 
 
 def variables(config: Mapping[str, Any], key: str) -> dict[str, str]:
     """The value of `key`, environment variables; empty where it says nothing."""
-    found = config.get(key) or {}
-    if not isinstance(found, Mapping):
-        raise TopologyError(f"{key} must be {{NAME: value}}, not {shown(found)}")
-    return {str(each): str(value) for each, value in found.items()}
+    mapping = config.get(key) or {}
+    if not isinstance(mapping, Mapping):
+        raise TopologyError(f"{key} must be {{NAME: value}}, not {shown(mapping)}")
+    return {str(each): str(value) for each, value in mapping.items()}
 
 
 def byte_count(config: Mapping[str, Any], key: str, least: int = 1) -> int | None:
@@ -226,19 +226,19 @@ def _component_map(
     config: Mapping[str, Any], key: str, unit: str, read: Callable[[str], Value]
 ) -> dict[str, Value]:
     value = config.get(key)
-    found: dict[str, Value] = {}
+    amounts: dict[str, Value] = {}
     for entry in _text_of(value).split(",") if value not in (None, "") else ():
         component, colon, amount = (part.strip() for part in entry.rpartition(":"))
         try:
-            if not colon or not component or component in found:
+            if not colon or not component or component in amounts:
                 raise ValueError
-            found[component] = read(amount)
+            amounts[component] = read(amount)
         except ValueError:
             raise TopologyError(
                 f"{key} has the entry {shown(entry)}: use 'component:{unit},component:{unit}' "
                 "with a positive number, each component once"
             ) from None
-    return found
+    return amounts
 
 
 def _text_of(value: Any) -> str:

@@ -129,10 +129,10 @@ def opens_pickles(state: bytes) -> bool:
         state, saved = decode_input(state)
         if saved.messages:  # whose values are not looked through
             return True
-        found = decode_any(state)
-        if found.backend != MEMORY:
+        snapshot = decode_any(state)
+        if snapshot.backend != MEMORY:
             return isinstance(state, FileSnapshot) and bool(state.files)
-        for chunk in found.chunks:
+        for chunk in snapshot.chunks:
             _UNPACK_PLAIN(chunk.data)
     except Exception:
         return True
@@ -150,13 +150,13 @@ def contents_of(state: bytes, where: str) -> Contents:
 
 
 def _contents_of(state: bytes) -> Contents:
-    found = decode_any(state)
-    if found.backend != MEMORY:
+    snapshot = decode_any(state)
+    if snapshot.backend != MEMORY:
         # What there is stands in files, if there are any; whose it is only they say.
         is_empty = isinstance(state, FileSnapshot) and not state.files
-        return Contents(found.backend, () if is_empty else found.tables)
+        return Contents(snapshot.backend, () if is_empty else snapshot.tables)
     filled: set[str] = set()
-    for chunk in found.chunks:
+    for chunk in snapshot.chunks:
         parts = msgpack.unpackb(chunk.data, strict_map_key=False)
         filled.update(name for name, changes in parts.items() if changes[0])
-    return Contents(MEMORY, tuple(each for each in found.tables if each.name in filled))
+    return Contents(MEMORY, tuple(each for each in snapshot.tables if each.name in filled))

@@ -32,8 +32,8 @@ def put_in_flight(
     _empty(table)
     spread = own_keys(key_range) if None in item_keys else []
     for position, (item, key) in enumerate(zip(items, item_keys, strict=True)):
-        found = spread[position % SPREAD] if key is None else key
-        table.put(found, list(item), position)
+        table_key = spread[position % SPREAD] if key is None else key
+        table.put(table_key, list(item), position)
 
 
 def take_in_flight(backend: StateBackend) -> list[Item]:

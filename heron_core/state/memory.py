@@ -370,8 +370,8 @@ class MemoryBackend:
     def deferred_snapshot(self) -> StateBytes:
         """See StateBackend: what is left for later is to name the large chunks."""
         chunks = self._all_chunks()
-        made = DeferredSnapshot(partial(_with_files, tuple(self.names()), chunks))
-        return made if any(each.is_large for each in chunks) else made.made()
+        deferred = DeferredSnapshot(partial(_with_files, tuple(self.names()), chunks))
+        return deferred if any(each.is_large for each in chunks) else deferred.made()
 
     def _all_chunks(self) -> list[KeptChunk]:
         """Those of before and one with what has changed; or one with everything."""
@@ -397,15 +397,15 @@ class MemoryBackend:
 
     def restore(self, snapshot: bytes) -> None:
         """See StateBackend."""
-        found = decode(snapshot, MEMORY, self._codec.component)
+        decoded = decode(snapshot, MEMORY, self._codec.component)
         for each in self._tables.values():
             each.clear()
-        for table_id in found.tables:
+        for table_id in decoded.tables:
             self.table(table_id)
-        for chunk in found.chunks:
+        for chunk in decoded.chunks:
             for name, changes in unpack_chunk(chunk.data, self._codec).items():
                 self._tables[name].apply(changes)
-        self._chunks = [KeptChunk(each.data, each.file) for each in found.chunks]
+        self._chunks = [KeptChunk(each.data, each.file) for each in decoded.chunks]
         for each in self._tables.values():
             each.saved()
 

@@ -113,16 +113,17 @@ class NamedStates:
         if not isinstance(name, str) or not name:
             raise StateError(f"{self.current.component}: a state's name is a text, not {name!r}")
         ttl = None if ttl_secs is None else TimeToLive(ttl_secs, refresh_on_read)
-        found = self._declared.get(name)
-        if found is None:
+        declared = self._declared.get(name)
+        if declared is None:
             table = self._made(TableId(name, kind, kind.is_nested, kind is Kind.LIST), ttl)
-            found = self._declared[name] = _Declared(kind, ttl, table)
-        elif (found.kind, found.time_to_live) != (kind, ttl):
+            declared = self._declared[name] = _Declared(kind, ttl, table)
+        elif (declared.kind, declared.time_to_live) != (kind, ttl):
             raise StateError(
                 f"{self.current.component}: the state {name!r} is declared twice, as a "
-                f"{_described(found.kind, found.time_to_live)} and as a {_described(kind, ttl)}"
+                f"{_described(declared.kind, declared.time_to_live)} and as a "
+                f"{_described(kind, ttl)}"
             )
-        return found.table
+        return declared.table
 
     def _made(self, table_id: TableId, ttl: TimeToLive | None) -> Table:
         entries = self.backend.table(table_id)

@@ -103,19 +103,19 @@ def plan_restore(
 ) -> RestorePlan:
     """The plan for a folder `where` whose states hold `contents`, by task, where the topology keeps
     state in `backend`. HeronError saying what does not fit, and the cure."""
-    found = _Saved(where, saved, contents)
-    found.check_backend(backend)
+    saved_state = _Saved(where, saved, contents)
+    saved_state.check_backend(backend)
     shares: dict[int, Share] = {}
-    notes = found.dropped(packing, allow_non_restored)
+    notes = saved_state.dropped(packing, allow_non_restored)
     for name, tasks in packing.tasks_of.items():
         former = saved.components.get(name)
         if former is None:
             notes.append(f"{name} is not in {where}: it begins without state")
         for index, task in enumerate(tasks):
             key_range = KeyRange(index, len(tasks))
-            sources = () if former is None else found.sources(name, former, key_range)
+            sources = () if former is None else saved_state.sources(name, former, key_range)
             shares[task] = Share(key_range, sources)
-    return RestorePlan(shares, tuple(notes), found.divided(packing))
+    return RestorePlan(shares, tuple(notes), saved_state.divided(packing))
 
 
 class _Saved(Struct, frozen=True):

@@ -67,17 +67,17 @@ def decode(data: bytes, backend: str, component: str) -> Snapshot:
     """The inverse of `encode`, which reads the files; StateError if it is none, or of another
     backend than `backend`."""
     try:
-        found = decode_any(data)
+        snapshot = decode_any(data)
     except (ValueError, TypeError, KeyError, IndexError, msgpack.UnpackException) as error:
         raise StateError(
             f"{component}: what was saved is not a state, or damaged: {error}"
         ) from None
-    if found.backend != backend:
+    if snapshot.backend != backend:
         raise StateError(
-            f"{component}: its state was saved by the backend {found.backend!r}, and"
+            f"{component}: its state was saved by the backend {snapshot.backend!r}, and"
             f" topology.state.backend is {backend!r} now: choose the former, or start without it"
         )
-    return found
+    return snapshot
 
 
 def decode_any(data: bytes) -> Snapshot:

@@ -69,13 +69,13 @@ def read(body: bytes, schema: pa.Schema, rows: int) -> pa.RecordBatch:
     """The record batch of a body, which stays where it is; ProtocolError if it is none of these
     columns with so many rows."""
     try:
-        found = pa.ipc.read_record_batch(pa.py_buffer(body), schema)
-        found.validate(full=True)
+        batch = pa.ipc.read_record_batch(pa.py_buffer(body), schema)
+        batch.validate(full=True)
     except (pa.ArrowException, EOFError, OSError, ValueError) as error:
         raise ProtocolError(f"a body that is not a record batch: {first_line(error)}") from None
-    if found.num_rows != rows:
-        raise ProtocolError(f"a record batch of {found.num_rows} rows for {rows} tuples")
-    return found
+    if batch.num_rows != rows:
+        raise ProtocolError(f"a record batch of {batch.num_rows} rows for {rows} tuples")
+    return batch
 
 
 def taken(body: bytes, stream: StreamSpec, rows: int, wanted: Sequence[int]) -> bytes:

@@ -120,9 +120,9 @@ class Table:
 class Tables:
     """The tables of a topology, the finite ones first: so their offsets are in known lines."""
 
-    def __init__(self, plan: QueryPlan, found: Sequence[Table]) -> None:
+    def __init__(self, plan: QueryPlan, all_tables: Sequence[Table]) -> None:
         self._plan = plan
-        self._tables = sorted(found, key=lambda each: not each.is_finite)
+        self._tables = sorted(all_tables, key=lambda each: not each.is_finite)
 
     def frame(self, driving: "DataFrame | None", slots: int) -> "DataFrame":
         """What level 0 gets: `driving` has a row for each of its partitions. Without it there is a
@@ -239,9 +239,9 @@ def tables_of(spark: "SparkSession", plan: QueryPlan, folder: CheckpointDir) -> 
     if not fed:
         return None
     _search(plan.topology.search_paths)
-    found = [_table(spark, each, folder) for each in fed]
-    _claim(folder, {each.component.name: each.is_finite for each in found})
-    return Tables(plan, found)
+    all_tables = [_table(spark, each, folder) for each in fed]
+    _claim(folder, {each.component.name: each.is_finite for each in all_tables})
+    return Tables(plan, all_tables)
 
 
 def tables_in_session(spark: "SparkSession", plan: QueryPlan) -> Tables | None:
@@ -263,10 +263,10 @@ def _live_table(spark: "SparkSession", component: ComponentSpec) -> Table:
         raise _error_of(error, config, label) from None
 
 
-def _selected(made: "DataFrame", config: Mapping[str, Any]) -> "DataFrame":
+def _selected(frame: "DataFrame", config: Mapping[str, Any]) -> "DataFrame":
     """The columns that are the spout's fields, and that of rows that cannot be read."""
-    names = [*config[tables.COLUMNS], *({frames.LEFT_OUT} & set(made.columns))]
-    return made.select(*(f"`{each}`" for each in names))
+    names = [*config[tables.COLUMNS], *({frames.LEFT_OUT} & set(frame.columns))]
+    return frame.select(*(f"`{each}`" for each in names))
 
 
 def _search(paths: Sequence[str]) -> None:
@@ -279,11 +279,11 @@ def _table(spark: "SparkSession", component: ComponentSpec, folder: CheckpointDi
     config = opened(component.config)
     label = f"spout {component.name!r}"
     try:
-        made, is_finite = _loaded(spark, config, label)
-        made = _selected(made, config)
-        if not made.isStreaming:
-            made, is_finite = _frozen(spark, made, folder, component.name), True
-        return Table(component, made, is_finite)
+        frame, is_finite = _loaded(spark, config, label)
+        frame = _selected(frame, config)
+        if not frame.isStreaming:
+            frame, is_finite = _frozen(spark, frame, folder, component.name), True
+        return Table(component, frame, is_finite)
     except (TopologyError, UsageError):
         raise
     except Exception as error:
@@ -306,11 +306,11 @@ def _loaded(
     if frames.FRAME in config:
         return _held(config[frames.FRAME], label), False
     if frames.FUNCTION in config:
-        made = config[frames.FUNCTION](spark)
-        if not isinstance(made, DataFrame):
-            kind = type(made).__name__
+        frame = config[frames.FUNCTION](spark)
+        if not isinstance(frame, DataFrame):
+            kind = type(frame).__name__
             raise TopologyError(f"{label}: its function returns a {kind}, not a DataFrame")
-        return made, False
+        return frame, False
     kind, follow = config[frames.SPARK_FORMAT], bool(config.get(tables.FOLLOW))
     path, schema = config.get(tables.PATH), config.get(frames.SCHEMA)
     options = {**USUAL_OPTIONS.get(kind, {}), **config.get(frames.OPTIONS, {})}
@@ -354,12 +354,14 @@ def _of_files(
         if is_ours:
             schema = csv_schema(spark, path, options)
         reader = spark.read.format(kind).options(**options)
-        found = (reader.schema(schema) if schema else reader).load(path).schema
+        read_schema = (reader.schema(schema) if schema else reader).load(path).schema
         folders = folder_columns(spark, path) if kind == "csv" else []
-    made = _file_stream(spark, kind, path, with_left_out(found) if tells else found, options)
+    frame = _file_stream(
+        spark, kind, path, with_left_out(read_schema) if tells else read_schema, options
+    )
     if kind == "csv" and tells:
-        made = with_misread(made, [each for each in found.names if each not in folders][-1])
-    return as_written(made) if is_ours else made
+        frame = with_misread(frame, [each for each in read_schema.names if each not in folders][-1])
+    return as_written(frame) if is_ours else frame
 
 
 def _is_on(option: object) -> bool:

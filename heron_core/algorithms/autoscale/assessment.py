@@ -67,7 +67,7 @@ def _assessed(
         out_number = needed(demand, load.rate, target) or 0
         in_number = needed(demand, load.rate, target * BAND_BELOW) or number
     floor = max(in_number, options.instances_min[name])
-    found = Assessment(
+    as_it_is = Assessment(
         component=name, instances=number, wanted=number, floor=floor, utilization=utilization,
         input_per_sec=demand.of_busiest(number) * number, rate=load.rate,
     )  # fmt: skip
@@ -77,12 +77,12 @@ def _assessed(
             "what it keeps by put() belongs to its instances and cannot be divided: it is left "
             "alone (keyed state moves)"
         )
-        return replace(found, because=because)
+        return replace(as_it_is, because=because)
     if is_over:
-        return _grown(found, out_number, demand, options)
+        return _grown(as_it_is, out_number, demand, options)
     if floor < number:
-        return replace(found, wanted=floor, because=f"{utilization:.0%} busy")
-    return found
+        return replace(as_it_is, wanted=floor, because=f"{utilization:.0%} busy")
+    return as_it_is
 
 
 def _grown(found: Assessment, needs: int, demand: Demand, options: Options) -> Assessment:

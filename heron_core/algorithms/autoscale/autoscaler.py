@@ -156,16 +156,16 @@ class Autoscaler:
     ) -> tuple[Assessment, ...]:
         """All bolts, with what was learnt of them; and their needs are kept."""
         by_rates = assess(self._topology, loads, readings, self._options)
-        found = by_rates
+        assessments = by_rates
         if self._options.policy is Policy.THRESHOLD:
-            found = self._threshold.assess(by_rates, self._window.newest(), self._options)
+            assessments = self._threshold.assess(by_rates, self._window.newest(), self._options)
         if self._window.is_full:
-            found = tuple(self._with_experience(each, now) for each in found)
-            found = without_cores(found, self._window.idle_share)
+            assessments = tuple(self._with_experience(each, now) for each in assessments)
+            assessments = without_cores(assessments, self._window.idle_share)
             self._floors.append((now, {each.component: each.floor for each in by_rates}))
             while now - self._floors[0][0] > self._options.shrink_window_secs:
                 self._floors.popleft()
-        return found
+        return assessments
 
     def _with_experience(self, each: Assessment, now: float) -> Assessment:
         """Without more instances if the last ones did not help."""
@@ -229,13 +229,13 @@ class Autoscaler:
         secs = self._options.shrink_window_secs - self._options.window_secs
         if now - self._floors[0][0] < secs - self._options.interval_secs:
             return []
-        found = []
+        assessments = []
         for each in fewer:
             floor = max(floors.get(each.component, each.instances) for _, floors in self._floors)
             is_settled = floor <= SHRINK_SETTLED * each.floor
             if is_settled and floor < each.instances and self._pays(each, floor):
-                found.append(replace(each, wanted=floor))
-        return found
+                assessments.append(replace(each, wanted=floor))
+        return assessments
 
     def _pays(self, each: Assessment, wanted: int) -> bool:
         """Whether a change is worth the time that it takes: until the next one is possible, what it
@@ -247,15 +247,15 @@ class Autoscaler:
 
 
 def without_cores(
-    found: tuple[Assessment, ...], idle_share: float | None
+    assessments: tuple[Assessment, ...], idle_share: float | None
 ) -> tuple[Assessment, ...]:
     """The same without growth where all cores of the machine are busy."""
     if idle_share is None or idle_share >= IDLE_MIN:
-        return found
+        return assessments
     why = f"{idle_share:.0%} of the machine's cores is idle: more instances would only share them"
     return tuple(
         replace(each, wanted=each.instances, because=f"{each.because}; but {why}")
         if each.wanted > each.instances
         else each
-        for each in found
+        for each in assessments
     )

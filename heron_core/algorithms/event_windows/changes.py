@@ -29,8 +29,8 @@ class SavedByKey(ABC):
         """What is kept of each key that has changed since the last call, the first time of all;
         keys have to be plain data themselves."""
         changed = self._keys if self._changed is None else self._changed
-        found = {key: self._packed(key) if key in self._keys else None for key in changed}
-        made = Changes(self._changed is None, found)
+        packed = {key: self._packed(key) if key in self._keys else None for key in changed}
+        made = Changes(self._changed is None, packed)
         self._changed = set()
         return made
 

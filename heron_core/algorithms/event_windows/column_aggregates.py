@@ -32,10 +32,10 @@ class Kept:
 
 def kept_columns(aggregates: Aggregates) -> list[Kept]:
     """The columns `a0`, … that these aggregates need; TopologyError for one that is none."""
-    found: list[Kept] = []
+    columns: list[Kept] = []
     for name, what in aggregates.items():
         if what == ROWS:
-            found.append(Kept(None, "count"))
+            columns.append(Kept(None, "count"))
             continue
         column, function = what if isinstance(what, tuple) and len(what) == 2 else ("", "")
         if not isinstance(column, str) or function not in _KEPT:
@@ -43,5 +43,5 @@ def kept_columns(aggregates: Aggregates) -> list[Kept]:
                 f"aggregate {name!r} is {what!r}: it is (column, function) with one of"
                 f" {', '.join(_KEPT)}, or {ROWS!r}"
             )
-        found.extend(Kept(column, each) for each in _KEPT[function])
-    return found
+        columns.extend(Kept(column, each) for each in _KEPT[function])
+    return columns

@@ -128,20 +128,20 @@ class ColumnWindows:
             )
         if start not in self._slices:
             self._open(start)
-        found = self._slices[start]
-        found.parts.append(part)
-        found.held.extend(held)
+        window_slice = self._slices[start]
+        window_slice.parts.append(part)
+        window_slice.held.extend(held)
         self.rows += part.num_rows
         self._touch(part)
-        if len(found.parts) >= PARTS_MAX:
-            self._merge(found)
+        if len(window_slice.parts) >= PARTS_MAX:
+            self._merge(window_slice)
 
-    def _merge(self, found: Slice) -> pa.Table:
+    def _merge(self, window_slice: Slice) -> pa.Table:
         """Its parts, as one from now on."""
-        self.rows -= sum(each.num_rows for each in found.parts)
-        found.parts = [merged(found.parts, self._kept)]
-        self.rows += found.parts[0].num_rows
-        return found.parts[0]
+        self.rows -= sum(each.num_rows for each in window_slice.parts)
+        window_slice.parts = [merged(window_slice.parts, self._kept)]
+        self.rows += window_slice.parts[0].num_rows
+        return window_slice.parts[0]
 
     def _open(self, start: int) -> None:
         self._slices[start] = Slice()
@@ -273,17 +273,17 @@ class ColumnWindows:
         """What is kept of each key that has changed since the last call, the first time of all."""
         is_all = self._touched is None
         changed = {key for part in self._touched or () for key in keys_of(part)}
-        found: dict[Hashable, Packed | None] = dict.fromkeys(changed)
+        packed: dict[Hashable, Packed | None] = dict.fromkeys(changed)
         for start, each in self._slices.items():
             parts = self._merge(each)
             for key, values in zip(keys_of(parts), _kept_of(parts), strict=True):
                 if is_all or key in changed:
-                    kept = found.get(key)
+                    kept = packed.get(key)
                     if kept is None:
-                        kept = found[key] = [self._shown.get(key, self.watermark_ms), []]
+                        kept = packed[key] = [self._shown.get(key, self.watermark_ms), []]
                     kept[1].append([start, *values])
         self._touched = []
-        return Changes(is_all, found)
+        return Changes(is_all, packed)
 
     def forget_changes(self) -> None:
         """What `changes` gave was not saved: all of it is to be saved the next time."""

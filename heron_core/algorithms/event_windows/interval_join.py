@@ -111,18 +111,18 @@ class IntervalJoin(SavedByKey):
 
     def drop_values(self, is_dropped: Callable[[Any], bool]) -> list[Any]:
         """Drop events, which are to come again; their values."""
-        found = [
+        dropped = [
             (key, is_right, number, timestamp_ms, value)
             for key, sides in self._keys.items()
             for is_right, side in enumerate(sides)
             for number, (timestamp_ms, value) in side.items()
             if is_dropped(value)
         ]
-        for key, is_right, number, timestamp_ms, _ in found:
+        for key, is_right, number, timestamp_ms, _ in dropped:
             drop_ms = self._drop_ms(bool(is_right), timestamp_ms)
             self._timers.remove(drop_ms, (key, bool(is_right), number))
             self._forget(key, bool(is_right), number)
-        return [value for *_, value in found]
+        return [value for *_, value in dropped]
 
     def _forget(self, key: Hashable, is_right: bool, number: int) -> Any:
         """An event that waits no longer; its value."""

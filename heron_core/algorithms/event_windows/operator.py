@@ -206,8 +206,8 @@ class WindowOperator(SavedByKey):
                     self._drop(key, pane, outputs)
 
     def _in_order(self, due: Iterable[Any]) -> list[tuple[int, Hashable, Pane]]:
-        found = [(what, key, self._pane(key, window)) for what, key, window in due]
-        open_ones = [(what, key, pane) for what, key, pane in found if pane is not None]
+        panes = [(what, key, self._pane(key, window)) for what, key, window in due]
+        open_ones = [(what, key, pane) for what, key, pane in panes if pane is not None]
         return sorted(open_ones, key=lambda each: (each[0], each[2].window, each[2].number))
 
     def _pane(self, key: Hashable, window: TimeWindow) -> Pane | None:
@@ -267,13 +267,13 @@ class WindowOperator(SavedByKey):
         """The open windows will get nothing more, though the input may go on: they are complete,
         and what comes for them later is late."""
         outputs: list[Output] = []
-        found = [(key, pane) for key, state in self._keys.items() for pane in state.panes.values()]
-        for key, pane in found:
+        panes = [(key, pane) for key, state in self._keys.items() for pane in state.panes.values()]
+        for key, pane in panes:
             if pane.window.end_ms == END_OF_TIME:  # without end: the next event opens it again
                 pane.unseen = 0
                 self._fire(key, self._keys[key], pane, Firing.EARLY, outputs)
                 self._drop(key, pane, outputs)
-        ends = [self._drop_ms(pane.window.end_ms) for _, pane in found]
+        ends = [self._drop_ms(pane.window.end_ms) for _, pane in panes]
         last = max((each for each in ends if each < END_OF_TIME), default=self.watermark_ms)
         return outputs + self.advance_watermark(last)
 

@@ -44,16 +44,16 @@ def rows(slots: Iterable[Slot]) -> dict[str, Location]:
 
 def number_of(node: Mapping[str, Any] | None, container: str) -> int | None:
     """Which container of the packing plan a container of YARN's is; None: none, or a warm one."""
-    found = (number for number, each in containers_of(node).items() if each["id"] == container)
-    return next(found, None)
+    numbers = (number for number, each in containers_of(node).items() if each["id"] == container)
+    return next(numbers, None)
 
 
 def warm_end_reason(node: Mapping[str, Any] | None, container: str) -> str | None:
     """Why a warm container is to end that became no other; None: it is not. Pure."""
     if node is None:
         return "the topology is gone from the state store"
-    found = [each for each in node.get(WARM, {}).values() if each["id"] == container]
-    if not found or found[0]["phase"] == SlotPhase.ENDING.value:
+    warm_containers = [each for each in node.get(WARM, {}).values() if each["id"] == container]
+    if not warm_containers or warm_containers[0]["phase"] == SlotPhase.ENDING.value:
         return "the application master does not need it any more"
     return None
 
