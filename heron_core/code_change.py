@@ -63,7 +63,7 @@ def changed_code(
     before, after = running.by_name, loaded.by_name
     removed = tuple(name for name in before if name not in after)
     _check_kinds(before, after)
-    dropped = _dropped(running.name, [before[each] for each in removed], allow_non_restored)
+    dropped = _dropped(running.name, [before[name] for name in removed], allow_non_restored)
     kept = [name for name in after if name in before]
     replaced = tuple(name for name in kept if is_another(before[name], after[name]))
     rewired = tuple(
@@ -73,8 +73,8 @@ def changed_code(
     )
     _check_not_edited(running, loaded, replaced)
     components = tuple(
-        replace(each, parallelism=instances.get(each.name, each.parallelism))
-        for each in loaded.components
+        replace(component, parallelism=instances.get(component.name, component.parallelism))
+        for component in loaded.components
     )
     paths = tuple(dict.fromkeys((*loaded.search_paths, *running.search_paths)))
     return CodeChange(

@@ -83,13 +83,16 @@ def with_errors(topology: TopologySpec) -> TopologySpec:
 
 def _with_stream(topology: TopologySpec, names: Iterable[str]) -> TopologySpec:
     wanted = frozenset(names)
-    if not any(each.name in wanted and each.stream(ERRORS) is None for each in topology.components):
+    if not any(
+        component.name in wanted and component.stream(ERRORS) is None
+        for component in topology.components
+    ):
         return topology
     components = tuple(
-        replace(each, outputs=(*each.outputs, STREAM))
-        if each.name in wanted and each.stream(ERRORS) is None
-        else each
-        for each in topology.components
+        replace(component, outputs=(*component.outputs, STREAM))
+        if component.name in wanted and component.stream(ERRORS) is None
+        else component
+        for component in topology.components
     )
     return replace(topology, components=components)
 
@@ -101,14 +104,15 @@ def routed(topology: TopologySpec, absolute: Callable[[str], str]) -> TopologySp
     The same once more changes nothing. TopologyError for a setting that cannot be.
     """
     topology = with_errors(topology)
-    for each in topology.components:
-        if DEAD_LETTER in each.config:
+    for component in topology.components:
+        if DEAD_LETTER in component.config:
             raise TopologyError(
-                f"config of {each.name}: {DEAD_LETTER} is a setting of the topology; for the"
-                f" letters of one component read its stream: inputs={{{each.name}[{ERRORS!r}]: …}}"
+                f"config of {component.name}: {DEAD_LETTER} is a setting of the topology; for the"
+                f" letters of one component read its stream: "
+                f"inputs={{{component.name}[{ERRORS!r}]: …}}"
             )
     target = target_of(topology.config.get(DEAD_LETTER))
-    if target is None or any(each.class_path in SINKS for each in topology.components):
+    if target is None or any(component.class_path in SINKS for component in topology.components):
         return topology
     if isinstance(target, FileTarget):
         target = FileTarget(absolute(target.folder))
@@ -121,8 +125,8 @@ def routed(topology: TopologySpec, absolute: Callable[[str], str]) -> TopologySp
     inputs = tuple(InputSpec(name, ERRORS, _SHUFFLE) for name in senders)
     if isinstance(target, BoltTarget):
         components = tuple(
-            _also_reading(each, inputs) if each.name == target.name else each
-            for each in topology.components
+            _also_reading(component, inputs) if component.name == target.name else component
+            for component in topology.components
         )
     else:
         components = (*topology.components, _sink(target, inputs))
@@ -135,21 +139,23 @@ def _senders(topology: TopologySpec, target: Target) -> list[str]:
     if isinstance(target, BoltTarget):
         bolt = topology.by_name.get(target.name)
         if bolt is None or bolt.is_spout:
-            bolts = ", ".join(each.name for each in topology.components if not each.is_spout)
+            bolts = ", ".join(
+                component.name for component in topology.components if not component.is_spout
+            )
             raise TopologyError(
                 f"{DEAD_LETTER} is {target.name!r}, which is not a bolt of the topology (its bolts:"
                 f" {bolts or 'none'}); a folder is file:{target.name}"
             )
         excused |= {target.name} | topology.components_behind(target.name)
-    senders = [each for each in topology.components if each.name not in excused]
-    for each in senders:
-        own = each.stream(ERRORS)
+    senders = [component for component in topology.components if component.name not in excused]
+    for sender in senders:
+        own = sender.stream(ERRORS)
         if own is not None and not is_system(own):
             raise TopologyError(
-                f"{each.name} declares a stream {ERRORS!r} of its own, which {DEAD_LETTER} needs"
+                f"{sender.name} declares a stream {ERRORS!r} of its own, which {DEAD_LETTER} needs"
                 " for the tuples that it gives up: rename that stream"
             )
-    return [each.name for each in senders]
+    return [sender.name for sender in senders]
 
 
 def _also_reading(bolt: ComponentSpec, inputs: tuple[InputSpec, ...]) -> ComponentSpec:
@@ -189,14 +195,14 @@ def _with_replays(topology: TopologySpec, location: dict[str, str]) -> TopologyS
     components = []
     for bolt in topology.components:
         again = []
-        for each in bolt.inputs:
-            source = topology.by_name.get(each.component)
-            spec = None if source is None else source.stream(each.stream)
+        for entry in bolt.inputs:
+            source = topology.by_name.get(entry.component)
+            spec = None if source is None else source.stream(entry.stream)
             if spec is None:  # which is told when the topology is checked
                 continue
-            name = replay_stream(bolt.name, each.component, each.stream)
+            name = replay_stream(bolt.name, entry.component, entry.stream)
             streams.append(replace(spec, name=name))
-            again.append(InputSpec(REPLAYED, name, each.grouping))
+            again.append(InputSpec(REPLAYED, name, entry.grouping))
         components.append(replace(bolt, inputs=(*bolt.inputs, *again)))
     if not streams:
         return topology

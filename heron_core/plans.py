@@ -231,18 +231,18 @@ def packing_from_json(data: Any) -> PackingPlan:
 
 
 def _check_packing(plan: PackingPlan) -> None:
-    every = [each for container in plan.containers for each in container.instances]
+    every = [instance for container in plan.containers for instance in container.instances]
     numbers = [
         *(container.id for container in plan.containers),
         *(number for each in every for number in (each.task, each.index)),
     ]
-    if not all(0 <= each <= TASK_MAX for each in numbers):
+    if not all(0 <= number <= TASK_MAX for number in numbers):
         raise ProtocolError(
             "invalid packing plan: numbers of containers and tasks must be non-negative integers"
         )
-    if len({each.task for each in every}) != len(every):
+    if len({instance.task for instance in every}) != len(every):
         raise ProtocolError("not a packing plan: a task occurs twice")
-    if len({each.id for each in plan.containers}) != len(plan.containers):
+    if len({container.id for container in plan.containers}) != len(plan.containers):
         raise ProtocolError("not a packing plan: a container occurs twice")
 
 

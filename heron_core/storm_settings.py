@@ -34,8 +34,8 @@ def settled(topology: TopologySpec) -> TopologySpec:
     """The topology with the parallelism and the packing's maps that its config asks for in Storm's
     words; TopologyError naming the key that is wrong."""
     components = tuple(
-        replace(each, parallelism=instances_of(topology.config, each))
-        for each in topology.components
+        replace(component, parallelism=instances_of(topology.config, component))
+        for component in topology.components
     )
     maps = {
         **_map(CPU_MAP, topology, _cores),

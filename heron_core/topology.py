@@ -228,7 +228,7 @@ class TopologySpec(Struct, frozen=True, dict=True):
             self,
             config=merged,
             defaults={},
-            components=tuple(each.overruled(above) for each in self.components),
+            components=tuple(component.overruled(above) for component in self.components),
             overrides=tuple(dict.fromkeys((*self.overrides, *beating))),
         )
 

@@ -71,14 +71,16 @@ def executions_of(report: Json) -> list[Execution]:
     """What was reported, in seconds since 1970; ProtocolError if that makes no sense."""
     try:
         secs = float(report["calendar_secs"])
-        executions = [Execution(*each) for each in report["executions"]]
+        executions = [Execution(*fields) for fields in report["executions"]]
     except (KeyError, TypeError, ValueError) as error:
         raise ProtocolError(f"no report of a trace: {error!r:.100}") from None
     if not 0 <= secs < TIME_MAX or not all(map(_makes_sense, executions)):
         raise ProtocolError("a report of a trace without sense")
     return [
-        each._replace(came=each.came + secs, began=each.began + secs, ended=each.ended + secs)
-        for each in executions
+        execution._replace(
+            came=execution.came + secs, began=execution.began + secs, ended=execution.ended + secs
+        )
+        for execution in executions
     ]
 
 

@@ -124,7 +124,7 @@ def _reader(hint: Any) -> Reader:
     if origin is Annotated:
         return _reader(arguments[0])
     if origin in (Union, UnionType):
-        (only,) = [each for each in arguments if each is not NoneType]
+        (only,) = [argument for argument in arguments if argument is not NoneType]
         return partial(_read_optional, _reader(only))
     if origin is tuple and arguments[-1] is not Ellipsis:
         return partial(_read_fixed, tuple(map(_reader, arguments)))

@@ -102,8 +102,8 @@ def _problems(topology: TopologySpec) -> Iterator[str]:
         yield f"component name {name!r} is used {names.count(name)} times; names must be unique"
     for component in components:
         yield from _component_problems(component)
-        for each in component.inputs:
-            yield from _input_problems(topology, component, each)
+        for entry in component.inputs:
+            yield from _input_problems(topology, component, entry)
     yield from _config_problems(topology)
     yield from _number_problems(topology)
 
@@ -155,7 +155,7 @@ def _component_problems(component: ComponentSpec) -> Iterator[str]:
         yield f"{label} declares its stream {name!r} {streams.count(name)} times; once is enough"
     for stream in component.outputs:
         yield from _stream_problems(label, stream)
-    inputs = [f"{each.component}:{each.stream}" for each in component.inputs]
+    inputs = [f"{entry.component}:{entry.stream}" for entry in component.inputs]
     for name in _repeated(inputs):
         yield f"{label} reads {name} {inputs.count(name)} times; give each input one grouping"
 

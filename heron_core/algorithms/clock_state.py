@@ -24,7 +24,7 @@ def clock_state(
         "watermark_ms": watermark_ms,
         "waits_for": None if waits_for is None else _plain(waits_for),
         "silent_secs": silent_secs,
-        "idle": [_plain(each) for each in idle][:IDLE_MAX],
+        "idle": [_plain(source) for source in idle][:IDLE_MAX],
     }
 
 

@@ -70,7 +70,9 @@ def canonical(value: Any) -> bytes:
 
 def _canonical_by_kind(value: Any) -> bytes:
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        fields = [getattr(value, each.name) for each in dataclasses.fields(value) if each.compare]
+        fields = [
+            getattr(value, field.name) for field in dataclasses.fields(value) if field.compare
+        ]
         return b"c" + _name(type(value)) + _sequence(fields)
     for kind, write in _WRITERS.items():
         if isinstance(value, kind):

@@ -104,11 +104,8 @@ def are_hot_keys(value: Any) -> bool:
         return False
     rows = value.get("keys")
     return isinstance(rows, list | tuple) and all(
-        type(each) in (list, tuple)
-        and len(each) == 2
-        and type(each[0]) is str
-        and _is_weight(each[1])
-        for each in rows
+        type(row) in (list, tuple) and len(row) == 2 and type(row[0]) is str and _is_weight(row[1])
+        for row in rows
     )
 
 
@@ -121,11 +118,11 @@ def joined(several: Iterable[Mapping[str, Any]]) -> list[tuple[str, float]]:
     key is at one of them; by partial key at two, whose weights add up."""
     weights: dict[str, float] = {}
     total = 0.0
-    for each in several:
-        total += each["total"]
-        for text, weight in each["keys"]:
+    for keys in several:
+        total += keys["total"]
+        for text, weight in keys["keys"]:
             weights[text] = weights.get(text, 0.0) + weight
     if total <= 0:
         return []
-    heaviest = sorted(weights.items(), key=lambda each: -each[1])[:SHOWN_MAX]
+    heaviest = sorted(weights.items(), key=lambda item: -item[1])[:SHOWN_MAX]
     return [(text, min(1.0, weight / total)) for text, weight in heaviest]

@@ -130,7 +130,7 @@ class TerminationDetector(Struct):
         if not all(report.idle or report.held for report in reports):
             self.still_since = self._last_sums = None
             return
-        sums = (sum(each.sent for each in reports), sum(each.processed for each in reports))
+        sums = (sum(report.sent for report in reports), sum(report.processed for report in reports))
         if sums != self._last_sums:
             self._last_sums, self._unchanged_since = sums, now
             self.still_since = None

@@ -59,7 +59,7 @@ def component_config(config: Config, own: Config) -> dict[str, Any]:
 def idle_keys(topology: TopologySpec, is_query: bool = False) -> Iterator[Idle]:
     """The given keys that have no effect; `is_query`: it becomes a query of Spark."""
     merged = keys.with_defaults(topology.config)
-    if any(each.stream == ERRORS for reader in topology.components for each in reader.inputs):
+    if any(entry.stream == ERRORS for reader in topology.components for entry in reader.inputs):
         merged = {**merged, keys.DEAD_LETTER: ERRORS}  # a bolt reads letters, whatever is set
     has_coroutines = not all(map(_is_function, topology.components))
     for key, value in topology.config.items():

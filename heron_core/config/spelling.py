@@ -74,10 +74,10 @@ def resembled(key: str, further: Iterable[str] = ()) -> str | None:
     import difflib  # only needed when something is wrong already
 
     known = [*sorted(READ_HERE | OF_OTHERS), *further]
-    for each in (key, f"topology.{key}"):
-        if each != key and each in READ_HERE:
-            return each
-        close = difflib.get_close_matches(each, known, 1, RESEMBLANCE_MIN)
+    for spelled in (key, f"topology.{key}"):
+        if spelled != key and spelled in READ_HERE:
+            return spelled
+        close = difflib.get_close_matches(spelled, known, 1, RESEMBLANCE_MIN)
         if close:
             return close[0]
     return None

@@ -159,4 +159,4 @@ def _contents_of(state: bytes) -> Contents:
     for chunk in snapshot.chunks:
         parts = msgpack.unpackb(chunk.data, strict_map_key=False)
         filled.update(name for name, changes in parts.items() if changes[0])
-    return Contents(MEMORY, tuple(each for each in snapshot.tables if each.name in filled))
+    return Contents(MEMORY, tuple(table for table in snapshot.tables if table.name in filled))

@@ -128,16 +128,16 @@ class InputDivider:
                 f"it has saved input of the stream {stream} of {component}, which is no more"
             )
         groupings = [
-            each.grouping
-            for each in self._topology.by_name[self._component].inputs
-            if (each.component, each.stream) == (component, stream)
+            entry.grouping
+            for entry in self._topology.by_name[self._component].inputs
+            if (entry.component, entry.stream) == (component, stream)
         ]
         keys = tuple(
-            tuple(spec.fields.index(field) for field in each.fields)
-            for each in groupings
-            if each.kind is GroupingKind.FIELDS
+            tuple(spec.fields.index(field) for field in grouping.fields)
+            for grouping in groupings
+            if grouping.kind is GroupingKind.FIELDS
         )
-        return _Rule(spec, keys, any(each.kind in _SPREAD for each in groupings))
+        return _Rule(spec, keys, any(grouping.kind in _SPREAD for grouping in groupings))
 
     def _rows(self, head: Header, frames: Frames, rules: list[_Rule]) -> Sequence[Sequence[Any]]:
         """The values of each tuple, if any of them has a key; else nothing of each."""

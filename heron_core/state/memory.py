@@ -377,14 +377,14 @@ class MemoryBackend:
         """Those of before and one with what has changed; or one with everything."""
         full = self._needs_full()
         parts = {
-            each.id.name: each.everything() if full else each.changes()
-            for each in self._tables.values()
+            table.id.name: table.everything() if full else table.changes()
+            for table in self._tables.values()
         }
         # A failure leaves everything noted as it was: the next snapshot has these changes too.
         chunk = KeptChunk(pack_chunk(parts, self._codec))
         self._chunks = [chunk] if full else [*self._chunks, chunk]
-        for each in self._tables.values():
-            each.saved()
+        for table in self._tables.values():
+            table.saved()
         return self._chunks
 
     def _needs_full(self) -> bool:
@@ -398,16 +398,16 @@ class MemoryBackend:
     def restore(self, snapshot: bytes) -> None:
         """See StateBackend."""
         decoded = decode(snapshot, MEMORY, self._codec.component)
-        for each in self._tables.values():
-            each.clear()
+        for table in self._tables.values():
+            table.clear()
         for table_id in decoded.tables:
             self.table(table_id)
         for chunk in decoded.chunks:
             for name, changes in unpack_chunk(chunk.data, self._codec).items():
                 self._tables[name].apply(changes)
-        self._chunks = [KeptChunk(each.data, each.file) for each in decoded.chunks]
-        for each in self._tables.values():
-            each.saved()
+        self._chunks = [KeptChunk(chunk.data, chunk.file) for chunk in decoded.chunks]
+        for table in self._tables.values():
+            table.saved()
 
     def take_groups(
         self, former: "MemoryBackend", table: TableId, whole: Set[int], others: Set[int]

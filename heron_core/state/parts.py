@@ -67,16 +67,16 @@ class Parts(Struct, frozen=True):
 def encode_parts(parts: Parts) -> bytes:
     """As bytes; with the files of all parts, if they have any."""
     lengths = [
-        [each.key_range.index, each.key_range.tasks, len(each.state), each.plain]
-        for each in parts.parts
+        [part.key_range.index, part.key_range.tasks, len(part.state), part.plain]
+        for part in parts.parts
     ]
     header = msgpack.packb([parts.key_range.index, parts.key_range.tasks, lengths])
     start = _MAGIC + len(header).to_bytes(_LENGTH_BYTES, "big")
-    data = b"".join((start, header, *(each.state for each in parts.parts)))
-    states = [each.state for each in parts.parts if isinstance(each.state, FileSnapshot)]
+    data = b"".join((start, header, *(part.state for part in parts.parts)))
+    states = [part.state for part in parts.parts if isinstance(part.state, FileSnapshot)]
     if not states:
         return data
-    files = {name: size for each in states for name, size in each.files.items()}
+    files = {name: size for state in states for name, size in state.files.items()}
     return FileSnapshot.of(data, files, _FilesOfParts(states))
 
 

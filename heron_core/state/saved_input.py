@@ -134,12 +134,14 @@ def addressed(
     """The same input as if its sources had sent it to `task` just now, by a plan of this epoch and
     packing. StateError if a component or a stream of it is no more."""
     sources = saved.sources or {}
-    streams = {each.name: [x.name for x in each.outputs] for each in topology.components}
+    streams = {
+        component.name: [x.name for x in component.outputs] for component in topology.components
+    }
     renewed = (
-        _addressed(each, sources[header_of(each).source], epoch, task, packing, streams)
-        for each in saved.messages
+        _addressed(message, sources[header_of(message).source], epoch, task, packing, streams)
+        for message in saved.messages
     )
-    return SavedInput(tuple(each for each in renewed if each), saved.first_row)
+    return SavedInput(tuple(item for item in renewed if item), saved.first_row)
 
 
 def _addressed(
@@ -156,7 +158,7 @@ def _addressed(
     if head.kind == Kind.WATERMARK and len(tasks) != source.tasks:
         return []  # the tasks of now have not said that, and will say their own
     sender = tasks[source.index % len(tasks)]
-    known = [_stream_now(each, source.component, streams) for each in source.streams]
+    known = [_stream_now(stream, source.component, streams) for stream in source.streams]
     stream = known[head.stream] if head.kind == Kind.DATA else 0
     start = header(head.kind, epoch, sender, task, head.items, stream, head.flags)
     rest = frames[1:]

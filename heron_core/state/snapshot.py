@@ -87,7 +87,7 @@ def decode_any(data: bytes) -> Snapshot:
         raise ValueError(f"it does not begin as version {VERSION} does")
     end = _START + int.from_bytes(data[_START - _LENGTH_BYTES : _START], "big")
     backend, tables, lengths = msgpack.unpackb(data[_START:end])
-    total = end + sum(each for each in lengths if isinstance(each, int))
+    total = end + sum(length for length in lengths if isinstance(length, int))
     if total != len(data):
         raise ValueError(f"it has {len(data)} bytes instead of {total}")
     chunks = []

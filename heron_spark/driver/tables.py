@@ -99,7 +99,7 @@ class PartitionRows:
             rows = batch.select(list(range(batch.num_columns - 2)))
             if batch.num_rows and not has_begun:
                 payload, has_begun = time[0].as_py().encode(), True
-                begins = [(BEGIN, each, payload) for each in range(self.count)]
+                begins = [(BEGIN, partition, payload) for partition in range(self.count)]
                 yield rows_of_blocks(begins, self.count)
             for index in pc.unique(assigned).to_pylist():
                 payload = pack_rows(self.tasks[index], rows.filter(pc.equal(assigned, index)))
@@ -131,11 +131,11 @@ class Tables:
         partition_of = self._plan.partition_of(slots)
         parts = [] if driving is None else [beginnings(driving, count)]
         parts += [
-            _blocks(each.frame, self._tasks(each), partition_of, count) for each in self._tables
+            _blocks(table.frame, self._tasks(table), partition_of, count) for table in self._tables
         ]
         rows = parts[0]
-        for each in parts[1:]:
-            rows = rows.union(each)
+        for part in parts[1:]:
+            rows = rows.union(part)
         return rows.repartitionById(count, "id")
 
     def _tasks(self, table: Table) -> tuple[int, ...]:
@@ -212,10 +212,10 @@ def _blocks(
 ) -> "DataFrame":
     from pyspark.sql import functions
 
-    columns = [each.name for each in frame.schema.fields if _has_hash(each.dataType)]
+    columns = [field.name for field in frame.schema.fields if _has_hash(field.dataType)]
     chosen = functions.lit(0)
     if columns and len(tasks) > 1:
-        values = functions.hash(*(frame[f"`{each}`"] for each in columns))
+        values = functions.hash(*(frame[f"`{column}`"] for column in columns))
         chosen = functions.pmod(values, functions.lit(len(tasks)))
     rows = PartitionRows(tasks, tuple(partition_of[task][1] for task in tasks), count)
     return frame.withColumns({TIME: _time(), DEAL: chosen}).mapInArrow(rows, SCHEMA)
@@ -235,12 +235,12 @@ def tables_of(spark: "SparkSession", plan: QueryPlan, folder: CheckpointDir) -> 
     TopologyError with one line for a frame that cannot be had, UsageError if they are others than
     those that the checkpoint was begun with.
     """
-    fed = [each for each in plan.topology.components if each.config.get(frames.FED)]
+    fed = [component for component in plan.topology.components if component.config.get(frames.FED)]
     if not fed:
         return None
     _search(plan.topology.search_paths)
-    all_tables = [_table(spark, each, folder) for each in fed]
-    _claim(folder, {each.component.name: each.is_finite for each in all_tables})
+    all_tables = [_table(spark, component, folder) for component in fed]
+    _claim(folder, {table.component.name: table.is_finite for table in all_tables})
     return Tables(plan, all_tables)
 
 
@@ -346,7 +346,7 @@ def _of_files(
     options: Mapping[str, str],
 ) -> "DataFrame":
     """Files as a stream; of CSV and JSON with a column for rows that cannot be read."""
-    given = {each.lower() for each in options}
+    given = {option.lower() for option in options}
     tells = kind in ("csv", "json") and not given & {each.lower() for each in READ_OR_LEFT_OUT}
     options = {**options, **READ_OR_LEFT_OUT} if tells else options
     is_ours = kind == "csv" and not schema and not _is_on(options.get("inferSchema"))
@@ -360,7 +360,7 @@ def _of_files(
         spark, kind, path, with_left_out(read_schema) if tells else read_schema, options
     )
     if kind == "csv" and tells:
-        frame = with_misread(frame, [each for each in read_schema.names if each not in folders][-1])
+        frame = with_misread(frame, [name for name in read_schema.names if name not in folders][-1])
     return as_written(frame) if is_ours else frame
 
 

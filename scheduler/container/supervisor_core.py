@@ -95,7 +95,7 @@ class SupervisorCore:
         if self.outcome is not None:
             self._go_on_ending(now, out)
         if out or not isinstance(event, Heartbeat | SupervisorTimer):
-            effects = (brief(each) for each in out if not isinstance(each, SupervisorLog))
+            effects = (brief(action) for action in out if not isinstance(action, SupervisorLog))
             self._story.record(now, brief(event), effects)
         return out
 
@@ -133,7 +133,7 @@ class SupervisorCore:
             assert each.policy.failures <= each.policy.limit_now + 1, name
             terminated = self._is_stopping(each) or each.kill_reason or self.outcome is not None
             assert terminated or each.kill_at == NEVER, name
-        pids = [each.pid for each in self._processes.values() if each.alive]
+        pids = [process.pid for process in self._processes.values() if process.alive]
         assert len(pids) == len(set(pids))
         if self.outcome is None:
             assert not self._ending

@@ -160,9 +160,11 @@ class Autoscaler:
         if self._options.policy is Policy.THRESHOLD:
             assessments = self._threshold.assess(by_rates, self._window.newest(), self._options)
         if self._window.is_full:
-            assessments = tuple(self._with_experience(each, now) for each in assessments)
+            assessments = tuple(
+                self._with_experience(assessment, now) for assessment in assessments
+            )
             assessments = without_cores(assessments, self._window.idle_share)
-            self._floors.append((now, {each.component: each.floor for each in by_rates}))
+            self._floors.append((now, {by_rate.component: by_rate.floor for by_rate in by_rates}))
             while now - self._floors[0][0] > self._options.shrink_window_secs:
                 self._floors.popleft()
         return assessments
@@ -189,9 +191,9 @@ class Autoscaler:
     def _fresh_findings(self, assessed: Iterable[Assessment]) -> tuple[Finding, ...]:
         """What stands against scaling a bolt that cannot keep up, once while it lasts."""
         standing = {
-            each.component: each.because
-            for each in assessed
-            if each.because and each.wanted == each.instances
+            assessment.component: assessment.because
+            for assessment in assessed
+            if assessment.because and assessment.wanted == assessment.instances
         }
         fresh = tuple(
             Finding(component=name, why=why)
@@ -204,37 +206,48 @@ class Autoscaler:
     # --- the decision -----------------------------------------------------------------------------
 
     def _decide(self, now: float) -> Decision | None:
-        growing = [each for each in self.assessments if each.wanted > each.instances]
-        chosen = [each for each in growing if self._pays(each, each.wanted)]
+        growing = [
+            assessment
+            for assessment in self.assessments
+            if assessment.wanted > assessment.instances
+        ]
+        chosen = [assessment for assessment in growing if self._pays(assessment, assessment.wanted)]
         if not growing and self._options.policy is Policy.RATES:
             chosen = self._shrinking(now)
         if not chosen:
             return None
-        for each in chosen:
-            if each.wanted > each.instances and each.rate is not None:
-                self._grown[each.component] = _Grown(each.instances, each.rate)
+        for assessment in chosen:
+            if assessment.wanted > assessment.instances and assessment.rate is not None:
+                self._grown[assessment.component] = _Grown(assessment.instances, assessment.rate)
         self._enter(AutoscalerPhase.MOVING)
         self._began_at = now
-        changes = (f"{each.component} {each.instances} -> {each.wanted}" for each in chosen)
-        reasons = (f"{each.component}: {each.because}" for each in chosen)
+        changes = (
+            f"{assessment.component} {assessment.instances} -> {assessment.wanted}"
+            for assessment in chosen
+        )
+        reasons = (f"{assessment.component}: {assessment.because}" for assessment in chosen)
         return Decision(
-            parallelism={each.component: each.wanted for each in chosen},
+            parallelism={assessment.component: assessment.wanted for assessment in chosen},
             what=", ".join(changes),
             why="; ".join(reasons),
         )
 
     def _shrinking(self, now: float) -> list[Assessment]:
         """The bolts that have needed fewer instances all the time, with the most that they have."""
-        fewer = [each for each in self.assessments if each.floor < each.instances]
+        fewer = [
+            assessment for assessment in self.assessments if assessment.floor < assessment.instances
+        ]
         secs = self._options.shrink_window_secs - self._options.window_secs
         if now - self._floors[0][0] < secs - self._options.interval_secs:
             return []
         assessments = []
-        for each in fewer:
-            floor = max(floors.get(each.component, each.instances) for _, floors in self._floors)
-            is_settled = floor <= SHRINK_SETTLED * each.floor
-            if is_settled and floor < each.instances and self._pays(each, floor):
-                assessments.append(replace(each, wanted=floor))
+        for assessment in fewer:
+            floor = max(
+                floors.get(assessment.component, assessment.instances) for _, floors in self._floors
+            )
+            is_settled = floor <= SHRINK_SETTLED * assessment.floor
+            if is_settled and floor < assessment.instances and self._pays(assessment, floor):
+                assessments.append(replace(assessment, wanted=floor))
         return assessments
 
     def _pays(self, each: Assessment, wanted: int) -> bool:
@@ -254,8 +267,8 @@ def without_cores(
         return assessments
     why = f"{idle_share:.0%} of the machine's cores is idle: more instances would only share them"
     return tuple(
-        replace(each, wanted=each.instances, because=f"{each.because}; but {why}")
-        if each.wanted > each.instances
-        else each
-        for each in assessments
+        replace(assessment, wanted=assessment.instances, because=f"{assessment.because}; but {why}")
+        if assessment.wanted > assessment.instances
+        else assessment
+        for assessment in assessments
     )

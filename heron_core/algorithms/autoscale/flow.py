@@ -58,17 +58,21 @@ def demands(
 ) -> dict[str, Demand]:
     """bolt -> what it would get."""
     out = {
-        each.name: offered(loads[each.name])
-        for each in topology.components
-        if each.is_spout and each.name in loads
+        component.name: offered(loads[component.name])
+        for component in topology.components
+        if component.is_spout and component.name in loads
     }
-    bolts = [each for each in topology.components if not each.is_spout and each.name in loads]
+    bolts = [
+        component
+        for component in topology.components
+        if not component.is_spout and component.name in loads
+    ]
     inputs: dict[str, float] = {}
     for _ in range(PASSES_MAX):
         changed = False
         for bolt in bolts:
             before, load = inputs.get(bolt.name, -1.0), loads[bolt.name]
-            amount = min(RATE_MAX, sum(_arriving(each, out, load) for each in bolt.inputs))
+            amount = min(RATE_MAX, sum(_arriving(entry, out, load) for entry in bolt.inputs))
             inputs[bolt.name] = amount
             changed |= abs(amount - before) > SETTLED * max(amount, before)
             out[bolt.name] = _emitted(load, amount)
@@ -105,9 +109,9 @@ def _demand(
 ) -> Demand:
     to_all, to_one = (
         sum(
-            out.get(each.component, {}).get(each.stream, 0.0)
-            for each in bolt.inputs
-            if each.grouping.kind is kind
+            out.get(entry.component, {}).get(entry.stream, 0.0)
+            for entry in bolt.inputs
+            if entry.grouping.kind is kind
         )
         for kind in (GroupingKind.ALL, GroupingKind.GLOBAL)
     )
@@ -127,7 +131,7 @@ def _demand(
 
 def _stands_out(bolt: ComponentSpec, load: Load, hot: HotKey | None) -> tuple[float, str]:
     """The share of a bolt's input that no further instance takes over, and why."""
-    kinds = {each.grouping.kind for each in bolt.inputs}
+    kinds = {entry.grouping.kind for entry in bolt.inputs}
     is_partial = GroupingKind.PARTIAL_KEY in kinds and GroupingKind.FIELDS not in kinds
     if hot is not None:
         share = hot.share / PARTIAL_CHOICES if is_partial else hot.share

@@ -167,7 +167,7 @@ def _load(pairs: list[tuple[Reading, Reading]], secs: float, full: float) -> Loa
     busy = [after.busy_secs - before.busy_secs for before, after in pairs]
     paused = max(after.paused_secs - before.paused_secs for before, after in pairs)
     emitted = {
-        stream: sum(each[1].emitted[stream] - each[0].emitted.get(stream, 0) for each in pairs)
+        stream: sum(pair[1].emitted[stream] - pair[0].emitted.get(stream, 0) for pair in pairs)
         for stream in pairs[0][1].emitted
     }
     total, work = sum(executed), sum(busy)
@@ -189,10 +189,10 @@ def readings_of(stats: TopologyStats, pending_max: Mapping[str, int]) -> Reading
     rows = stats.instances or ()
     paused = {task: each.paused_secs for task, each in stats.paused.items()}
     return Readings(
-        tasks={each.task: _reading(each, paused.get(each.task, 0.0), pending_max) for each in rows},
+        tasks={row.task: _reading(row, paused.get(row.task, 0.0), pending_max) for row in rows},
         unsteady=_unsteady(stats, rows),
         hot_keys=hot_keys(stats),
-        fixed_state=frozenset(each.component for each in rows if each.fixed_state),
+        fixed_state=frozenset(row.component for row in rows if row.fixed_state),
     )
 
 
