@@ -28,7 +28,7 @@ from heron_tracker.model.snapshot import TopologySnapshot
 from heron_tracker.options import Options
 from heron_tracker.service import Service
 
-LOOK_SECS = 10
+POLL_SECS = 10
 """Between two looks at a topology, as the service leaves them while nobody asks."""
 REQUESTS = 5
 """Of each route, after a first one."""
@@ -113,7 +113,7 @@ def main() -> None:
         masters = [SimulatedMaster(f"topology-{number}") for number in range(given.topologies)]
         collector = SimulatedCollector(masters, history)
         secs_max = int(given.hours * 3600)
-        for secs in range(LOOK_SECS, secs_max + 1, LOOK_SECS):
+        for secs in range(POLL_SECS, secs_max + 1, POLL_SECS):
             collector.look(float(secs))
             if secs % 600 == 0 or secs == secs_max:
                 megabytes = process.memory_info().rss / 2**20

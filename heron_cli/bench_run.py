@@ -37,7 +37,7 @@ from heron_io.state_store.opening import open_store
 
 COMPONENTS = "heron_frontends.components.bench"
 STREAM = "default"
-LOOK_SECS = 0.05
+POLL_SECS = 0.05
 START_SECS = 60.0
 """Until all instances are up, on a machine that does other things too."""
 
@@ -119,7 +119,7 @@ class BenchRun:
 
     @staticmethod
     def wait(
-        condition: Callable[[], bool], secs: float, text: str, look_secs: float = LOOK_SECS
+        condition: Callable[[], bool], secs: float, text: str, look_secs: float = POLL_SECS
     ) -> None:
         """Until it holds; HeronError with `text` if it does not in time."""
         late_at = time.monotonic() + secs

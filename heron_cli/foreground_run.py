@@ -27,7 +27,7 @@ from heron_core.records import replace
 from heron_core.state_tree import execution_path
 from heron_core.stats import TopologyStats
 from heron_engine.scheduler.backends.protocol import Backend, Supervised
-from heron_engine.scheduler.container.grace import INSTANCE_GRACE_SECS
+from heron_engine.scheduler.container.shutdown_timeouts import INSTANCE_SHUTDOWN_SECS
 from heron_engine.scheduler.daemon import start
 from heron_engine.scheduler.outcomes import change_outcome, last_numbers_of, outcome_of
 from heron_engine.scheduler.registration import forget, register
@@ -39,7 +39,7 @@ from heron_io.processes import Child, catch_signals, signal_process
 from heron_io.state_store.opening import open_store
 from heron_io.state_store.protocol import StateStore
 
-LOOK_SECS = 0.1
+POLL_SECS = 0.1
 """Between two looks at whether it is over; this asks nobody but the state store."""
 FRESH_SECS = 0.5
 """Between two questions to the master: what a person sees as live."""
@@ -133,7 +133,7 @@ class ForegroundRun:
     def _follow(self, over: Callable[[], bool], fresh_secs: float) -> None:
         """Refresh numbers and show lines until `over`, or until the scheduler is gone."""
         while not over() and not self._scheduler_gone():
-            self._show_lines(LOOK_SECS)
+            self._show_lines(POLL_SECS)
             if self.clock.secs < self._ask_at and not self._has_just_ended():
                 continue
             stats = self.client.try_stats(wait_secs=STATS_WAIT_SECS)
@@ -189,7 +189,7 @@ class ForegroundRun:
         def is_over() -> bool:
             nonlocal asked, next_note
             # A topology that has just begun may have no master yet.
-            asked = asked or self.client.try_ask("drain", wait_secs=LOOK_SECS) is not None
+            asked = asked or self.client.try_ask("drain", wait_secs=POLL_SECS) is not None
             if self.clock.secs >= next_note and self.stats is not None:
                 next_note = self.clock.secs + WAITING_NOTE_SECS
                 if text := waiting_text(self.stats):
@@ -203,14 +203,14 @@ class ForegroundRun:
         self._follow(is_over, DRAIN_FRESH_SECS)
         if self.stats is not None and not self.stats.drained and self.stats.stuck:
             names = ", ".join(self.stats.stuck)
-            self.screen.note(f"{names}: {INSTANCE_GRACE_SECS:g} s to return, then it is killed")
+            self.screen.note(f"{names}: {INSTANCE_SHUTDOWN_SECS:g} s to return, then it is killed")
 
     def _stop(self) -> None:
         """End the scheduler and with it everything."""
         if not self._ended:
             signal_process(self.scheduler.pid, signal.SIGTERM)
             while not self._scheduler_gone():
-                self._show_lines(LOOK_SECS)
+                self._show_lines(POLL_SECS)
         self._show_lines(0.0)
         self.screen.close()
         self.client.close()

@@ -21,7 +21,7 @@ BACKLOG = 128
 NEEDED = ("fastapi", "prometheus_client", "uvicorn")
 END_SECS = 4.0
 """For pages that are open to be told of the end."""
-LOOK_SECS = 0.02
+POLL_SECS = 0.02
 
 
 @contextmanager
@@ -68,5 +68,5 @@ def _end(child: Child) -> None:
             os.kill(child.pid, signal.SIGKILL)
             os.waitpid(child.pid, 0)
             break
-        time.sleep(LOOK_SECS)
+        time.sleep(POLL_SECS)
     os.close(child.lifeline)

@@ -301,7 +301,7 @@ class Checkpointing:
     ) -> str:
         """A new plan: the topology goes back to a checkpoint, and begins to run from there, with
         the input in it. `is_scaled`: by another packing plan than before. Returns what came of it,
-        for the story."""
+        for the transition log."""
         who, driver = self._host.identity, self._host.driver
         self._packing = packing
         self._saved_input = NO_INPUT

@@ -126,12 +126,12 @@ class ControlCore:
                 return self._changed()
             case messages.Resync():
                 return [SendControl(self._register()), *self._call(self._calls.fail_pending, event)]
-            case messages.QuiescenceProbe(wave):
+            case messages.QuiescenceProbe(round_number):
                 # First: a call that is over by now has counted what it sent.
                 is_free = not self._shared.pending_calls
                 sent, processed, idle = self._driver.counts()
                 report = messages.QuiescenceReport(
-                    self.identity.task, wave, sent, processed, idle and is_free,
+                    self.identity.task, round_number, sent, processed, idle and is_free,
                     self._shared.epoch_taken, is_free and self._driver.holds,
                     self._driver.may_fail_held, self._shared.paused,
                 )  # fmt: skip

@@ -19,8 +19,8 @@ from typing import Any
 from heron_core.errors import ProtocolError
 from heron_core.plans import PackingPlan, Restore
 from heron_core.records import replace
-from heron_core.story import Story
 from heron_core.topology import TopologySpec
+from heron_core.transition_log import TransitionLog
 from heron_core.wire import messages
 from heron_core.wire.frames import Frames
 from heron_core.wire.merged import split
@@ -111,7 +111,7 @@ class InstanceCore:
         """What to do before the next step of the main loop."""
         self.retrying: RetryingBolt | None = None
         """What a bolt in a topology that takes checkpoints does about what it raises."""
-        self._story = Story()
+        self._transition_log = TransitionLog()
         self._submitted = topology
         self._environment = environment = replace(
             environment, send=self.send, report=lambda each: self.do_first(SendControl(each))
@@ -191,7 +191,7 @@ class InstanceCore:
         return out
 
     def _noted(self, event: Event, now: float, out: Out) -> Out:
-        self._story.record(now, name_of(event), map(name_of, out))
+        self._transition_log.record(now, name_of(event), map(name_of, out))
         return out
 
     # --- the main loop ------------------------------------------------------------------------
@@ -345,7 +345,7 @@ class InstanceCore:
             self._finished_sent = driver.finished
             finished = messages.SpoutFinished(self.identity.task, driver.finished)
             self.do_first(SendControl(finished))
-            self._story.record(now, f"finished: {driver.finished}")
+            self._transition_log.record(now, f"finished: {driver.finished}")
 
     def send(self, messages: list[Frames]) -> None:
         """Put messages on the wire, and with them a report of what was processed meanwhile."""
@@ -380,12 +380,12 @@ class InstanceCore:
         self.driver.begin(self.shared.active, now)
         if not plan.has_ticks and isinstance(self.driver, BoltDriver):
             self.driver.stop_ticks()
-        self._story.record(now, f"plan {plan.epoch} is taken, after {cause}")
+        self._transition_log.record(now, f"plan {plan.epoch} is taken, after {cause}")
 
     def _fail_pending(self, cause: str) -> None:
         """The stream manager is a new one, it holds none of our trees."""
         self.driver.fail_all()
-        self._story.record(self._clock(), f"pending tuples failed, after {cause}")
+        self._transition_log.record(self._clock(), f"pending tuples failed, after {cause}")
 
     def _finish_bolt(self, cause: str) -> None:
         """The end of a finite run."""
@@ -397,7 +397,7 @@ class InstanceCore:
 
     def _finished(self, cause: str) -> None:
         self.do_first(SendControl(messages.BoltFinished(self.identity.task)))
-        self._story.record(self._clock(), f"on_finish has run, after {cause}")
+        self._transition_log.record(self._clock(), f"on_finish has run, after {cause}")
 
     # --- checkpoints, in the main thread ------------------------------------------------------
 
@@ -459,7 +459,7 @@ class InstanceCore:
             self._finished_sent = None  # the master has forgotten it, and we may go on as we are
         self.shared.reset_epoch = epoch
         self.shared.update()
-        self._story.record(self._clock(), came_of_it)
+        self._transition_log.record(self._clock(), came_of_it)
 
     def do_first(self, instruction: Instruction) -> None:
         """Carry this out before the next step of the main loop."""
@@ -482,9 +482,9 @@ class InstanceCore:
         """The last calls of user code; what it emits in them is only buffered."""
         self.instance.close()
 
-    def story(self) -> Story:
+    def transition_log(self) -> TransitionLog:
         """The newest control messages and state changes; batches are not among them."""
-        return self._story
+        return self._transition_log
 
     def validate(self) -> None:
         """AssertionError with a text if an invariant does not hold; between two events."""

@@ -48,7 +48,7 @@ ADDRESS = "tester"
 _NOTHING = Resource(0.0, 0, 0)
 BUSIEST_SHOWN = 3
 _ENDED = "the process ended"
-_LOOK_SECS = 0.02
+_POLL_SECS = 0.02
 """Not every component that becomes idle says so by a call."""
 
 
@@ -407,7 +407,7 @@ class Cluster:
                     f"{names} is not idle after {self.wait_secs:g} real seconds"
                     " (wait_secs= sets the limit; run(wait_secs=…) waits and goes on)"
                 )
-            self._called.wait(min(left, _LOOK_SECS))
+            self._called.wait(min(left, _POLL_SECS))
             self._called.clear()
             busy = [each for each in busy if each.works_elsewhere]
         return bool(self._calls)

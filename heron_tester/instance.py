@@ -42,7 +42,7 @@ from heron_tester.faults import Faults
 from heron_tester.recording import MULTILANG, Call, SharedLines, Watch, own_logger
 from heron_tester.records import Journal
 
-LOOK_SECS = 1.0
+POLL_SECS = 1.0
 """A wait for coroutines ends when one does, or after this: each has a limit of its own."""
 CONSUMED_BYTES = 1
 """Every message is reported at once: what waits in a queue here is what a bolt has not taken."""
@@ -211,7 +211,7 @@ class Instance:
             return
         with self.shared.patched.suspended():
             while not self.driver.component_is_idle:
-                coroutines.wait(LOOK_SECS, {})
+                coroutines.wait(POLL_SECS, {})
                 self._handle(Turn())
 
     def _handle(self, event: Event) -> None:

@@ -30,7 +30,7 @@ from heron_tracker.service import Service
 BACKLOG = 128
 KEEP_ALIVE_SECS = 15
 """Between two requests of one connection."""
-GRACE_SECS = 2
+SHUTDOWN_SECS = 2
 """For answers that are being sent when the service ends."""
 
 log = logging.getLogger("tracker")
@@ -131,7 +131,7 @@ def uvicorn_config(app: Application, options: Options) -> uvicorn.Config:
         limit_concurrency=CONNECTIONS_MAX,
         h11_max_incomplete_event_size=HEADER_BYTES_MAX,
         timeout_keep_alive=KEEP_ALIVE_SECS,
-        timeout_graceful_shutdown=GRACE_SECS,
+        timeout_graceful_shutdown=SHUTDOWN_SECS,
         server_header=False,
         proxy_headers=False,
         ssl_certfile=options.certificate,

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from heron_core import config as keys
-from heron_core.algorithms.autoscale.autoscaler import Autoscaler, Decision, Finding
+from heron_core.algorithms.autoscale.autoscaler import Autoscaler, Decision, Diagnosis
 from heron_core.algorithms.autoscale.options import Mode, Options
 from heron_core.algorithms.autoscale.readings import readings_of
 from heron_core.config.effects import component_config
@@ -98,8 +98,8 @@ class Autoscaling:
             idle_secs=self.idle_secs() if self.has_room else None,
         )
         outcome = scaler.observe(readings, now)
-        for finding in outcome.findings:
-            self._find(finding)
+        for diagnosis in outcome.diagnoses:
+            self._find(diagnosis)
         if outcome.decision is not None:
             self._carry_out(scaler, outcome.decision, now)
 
@@ -117,8 +117,8 @@ class Autoscaling:
         self._pending_max = pending_limits(now)
         return True
 
-    def _find(self, finding: Finding) -> None:
-        self._say(f"{finding.component} is not scaled", finding.why)
+    def _find(self, diagnosis: Diagnosis) -> None:
+        self._say(f"{diagnosis.component} is not scaled", diagnosis.why)
 
     def _carry_out(self, scaler: Autoscaler, decision: Decision, now: float) -> None:
         before, self._decision = self._decision, decision

@@ -24,8 +24,8 @@ from heron_core.errors import HeronError
 from heron_core.exit_codes import ExitCode
 from heron_core.records import replace
 from heron_core.state_tree import scheduler_path
-from heron_engine.scheduler.container.grace import CONTAINER_GRACE_SECS
 from heron_engine.scheduler.container.own_process import processes_in
+from heron_engine.scheduler.container.shutdown_timeouts import CONTAINER_SHUTDOWN_SECS
 from heron_engine.scheduler.container.supervisor_events import ProcessSpec
 from heron_engine.scheduler.own_nodes import GUARDIAN, is_of
 from heron_engine.scheduler.submission import Submission
@@ -37,11 +37,11 @@ from heron_io.state_store.opening import open_store
 log = logging.getLogger("guardian")
 
 NAME = "guardian"
-GRACE_SECS = 1.0
+SHUTDOWN_SECS = 1.0
 HEARTBEAT_SECS = 1.0
 AGAIN_SECS = 5.0
 """Between two tries to write into a state store that is away."""
-ENDED_SECS = 2 * CONTAINER_GRACE_SECS
+ENDED_SECS = 2 * CONTAINER_SHUTDOWN_SECS
 """What containers get to end without their scheduler; those that are still there after it are
 recognised by their stream managers' and masters' successors, and end then."""
 PREDECESSOR = "ended with its scheduler, which was killed"
@@ -70,7 +70,7 @@ def guardian_job(guarded: Guarded) -> ProcessSpec:
         return _take_over(guarded)
 
     title = f"heron: guardian ({name})"
-    return ProcessSpec(NAME, title, main, GRACE_SECS, killed_with_parent=False, is_urgent=False)
+    return ProcessSpec(NAME, title, main, SHUTDOWN_SECS, killed_with_parent=False, is_urgent=False)
 
 
 def _wait_for_the_end(guarded: Guarded, link: SupervisorLink) -> None:

@@ -32,7 +32,7 @@ from heron_io.checkpoint_store.state_folder import StateFolder
 
 Node = Mapping[str, Any]
 """What the state store says of the checkpoints of a topology: latest, completed."""
-ANEW = "--fresh starts anew"
+FRESH_HINT = "--fresh starts anew"
 OWN_RUN = "own"
 """Key of that node: the run whose instances save states by themselves in a folder."""
 
@@ -79,7 +79,7 @@ def kept_by(
             return _checkpoint(topology, packing, files, node, newest)
         return _own_states(topology, packing, files, runs[-1]) if runs else None
     except HeronError as error:
-        raise type(error)(f"{error}; {ANEW}") from error
+        raise type(error)(f"{error}; {FRESH_HINT}") from error
 
 
 def check_presence(name: str, files: CheckpointFiles, node: Node) -> None:
@@ -91,7 +91,7 @@ def check_presence(name: str, files: CheckpointFiles, node: Node) -> None:
         if run := node.get(OWN_RUN):
             files.check_run(name, str(run))
     except CheckpointStoreError as error:
-        raise type(error)(f"{error}; {ANEW}") from error
+        raise type(error)(f"{error}; {FRESH_HINT}") from error
 
 
 def _other_mode(topology: TopologySpec, what: str, mode: str) -> UsageError:
@@ -99,7 +99,7 @@ def _other_mode(topology: TopologySpec, what: str, mode: str) -> UsageError:
     now = keys.reliability(keys.with_defaults(topology.config))
     return UsageError(
         f"a run of {name} has left {what}, which {now} does not use: -o {key}={mode} resumes from "
-        f"it, {ANEW}"
+        f"it, {FRESH_HINT}"
     )
 
 

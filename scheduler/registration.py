@@ -31,7 +31,7 @@ from heron_core.topology import TopologySpec, topology_from_json, topology_to_js
 from heron_core.typed_json import to_json
 from heron_engine.scheduler.backends.protocol import Backend, SelfRunning
 from heron_engine.scheduler.kept_states import (
-    ANEW,
+    FRESH_HINT,
     OWN_RUN,
     check_presence,
     describe_own,
@@ -70,7 +70,7 @@ def resumed(submission: Submission) -> Submission:
         files.numbers(topology.name)
     except HeronError as error:
         if node.get("completed") or OWN_RUN in node:
-            raise type(error)(f"{error}; {ANEW}") from error
+            raise type(error)(f"{error}; {FRESH_HINT}") from error
         return submission  # who takes checkpoints may reach what we do not, and says so if not
     kept = kept_by(topology, packing, files, node)
     if kept is None:
@@ -78,7 +78,7 @@ def resumed(submission: Submission) -> Submission:
     return replace(submission, kept=kept, keys=replace(pair, run=kept.run))
 
 
-def anew(submission: Submission) -> str:
+def fresh_start(submission: Submission) -> str:
     """The same with --fresh: what is left of former runs, in words; empty if that is nothing.
     `bring_states` removes it, or leaves it to others in a store of the user's own."""
     name = submission.topology.name

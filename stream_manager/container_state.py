@@ -8,8 +8,8 @@ and its connection.
 from msgspec import Struct
 
 from heron_core.plans import MASTER_CONTAINER, InstancePlan, PackingPlan
-from heron_core.story import Story
 from heron_core.topology import TopologySpec
+from heron_core.transition_log import TransitionLog
 from heron_core.wire.frames import Frames
 from heron_core.wire.links import LinkFlag, LinkHeader, encode_link
 from heron_core.wire.messages import RegisterStreamManager, Superseded, ToInstance
@@ -75,7 +75,7 @@ class ContainerState:
         """container -> what its stream manager sends us; it may do so before we know its plan, and
         go on after a plan without it that was given up."""
         self.counters = dict.fromkeys(COUNTERS, 0)
-        self.story = Story()
+        self.transition_log = TransitionLog()
         for each in packing.container(container).instances:
             self._add(each)
 
@@ -93,9 +93,9 @@ class ContainerState:
         return self.packing.container_of.get(task)
 
     def note(self, event: str, **facts: int | str) -> None:
-        """A control event for the story."""
+        """A control event for the transition log."""
         words = [event, *(f"{name}={fact}" for name, fact in facts.items())]
-        self.story.record(self.now, " ".join(words))
+        self.transition_log.record(self.now, " ".join(words))
 
     def send_control(self, task: int, message: ToInstance, out: list[events.Instruction]) -> None:
         """A control message for the process that serves a local task, if there is one."""

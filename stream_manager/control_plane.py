@@ -1,4 +1,4 @@
-"""Registration, heartbeats, waves and plans: what instances and the master have to say."""
+"""Registration, heartbeats, probes and plans: what instances and the master have to say."""
 
 from collections import deque
 from collections.abc import Sequence
@@ -80,8 +80,8 @@ class ControlPlane:
         self._was_accepted = bool(before) and not before.startswith(REFUSED)
         """Whether a master has taken this process, or the one before it, for the stream manager of
         this container."""
-        self._wave: messages.QuiescenceProbe | None = None
-        """The newest wave: an instance that comes after it answers it all the same."""
+        self._probe: messages.QuiescenceProbe | None = None
+        """The newest probe: an instance that comes after it answers it all the same."""
         self._finishing: set[int] = set()
         """Local bolts that are to finish and have not said that they have."""
         self._restored: dict[
@@ -188,8 +188,8 @@ class ControlPlane:
         """What the other instances have been sent before this one came."""
         if self.plans.plan is not None:
             self._state.send_control(task, self.plans.message, out)
-        if self._wave is not None:
-            self._state.send_control(task, self._wave, out)
+        if self._probe is not None:
+            self._state.send_control(task, self._probe, out)
         if task in self._finishing:
             self._state.send_control(task, messages.FinishBolts((task,)), out)
 
@@ -228,7 +228,7 @@ class ControlPlane:
                 # The master takes no numbers of who is not in its plan yet.
                 self._unreported = set(self._snapshots)
             case messages.QuiescenceProbe() as probe:
-                self._wave = probe
+                self._probe = probe
                 self._send_to_all(probe, out)
             case messages.TriggerCheckpoint() as trigger:
                 for task in () if self._gates is None else self._gates.without_sources:

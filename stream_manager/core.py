@@ -10,7 +10,7 @@ event is for:
     watermarks      event times, to all readers of whom they are from
     flow_control    queues, causes of back-pressure, pauses; the book of them is backpressure
     ack_results     what spouts hear of their roots; the trees are in acks
-    control_plane   registration, heartbeats, waves; plan_update takes physical plans
+    control_plane   registration, heartbeats, probes; plan_update takes physical plans
     container_state what all of them share
 
 A message that is not of the protocol is refused whole and counted (`malformed`); any other
@@ -21,8 +21,8 @@ from typing import Any, assert_never, get_args
 
 from heron_core.errors import ProtocolError
 from heron_core.plans import PackingPlan, PhysicalPlan
-from heron_core.story import Story
 from heron_core.topology import TopologySpec
+from heron_core.transition_log import TransitionLog
 from heron_core.wire import messages
 from heron_engine.stream_manager import events
 from heron_engine.stream_manager.ack_results import AckResults
@@ -178,9 +178,9 @@ class StreamManager:
         """Counters and sizes as they are now."""
         return self._control.statistics()
 
-    def story(self) -> Story:
+    def transition_log(self) -> TransitionLog:
         """The newest control events; batches and heartbeats are not among them."""
-        return self.state.story
+        return self.state.transition_log
 
     def validate(self) -> None:
         """AssertionError unless everything that must hold between two events does."""

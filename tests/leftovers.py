@@ -23,7 +23,7 @@ from typing import Any
 
 import psutil
 
-LOOK_SECS = 1.0
+POLL_SECS = 1.0
 """Between two looks whether the tests live: a process that they forked may hold their pipe."""
 ORDERS_BYTES = 1 << 16
 ROUNDS = 20
@@ -131,7 +131,7 @@ def main(tests: int) -> None:
     known, rest = Known(), b""
     while True:
         live = os.getppid() == tests
-        if not select.select([0], [], [], LOOK_SECS if live else 0.0)[0]:
+        if not select.select([0], [], [], POLL_SECS if live else 0.0)[0]:
             if live:
                 continue
             break  # and all that they have said is read

@@ -78,7 +78,11 @@ REPLACED: dict[str, str] = {
     "desk": "command server",
     "door": "API, adapter, listening socket",
     "doors": "adapters",
+    "finding": "diagnosis",
+    "findings": "diagnoses",
     "fitted": "first fit",
+    "gang": "barrier",
+    "grace": "shutdown timeout",
     "habits": "settings",
     "kit": "runtime spec",
     "lane": "output buffer",
@@ -88,10 +92,15 @@ REPLACED: dict[str, str] = {
     "place": "arguments, location, node",
     "places": "container state, locations",
     "placing": "layout, placement",
+    "rival": "conflicting",
     "rivals": "conflicting",
     "shard": "container agent",
     "shortcut": "fast path",
     "shorten": "install the fast path",
+    "standstill": "clock jump",
+    "story": "transition log",
+    "stranger": "unknown",
+    "strangers": "unknown",
     "surroundings": "shared context",
     "ties": "supervisor link",
     "todo": "pending calls",
@@ -101,12 +110,16 @@ REPLACED: dict[str, str] = {
     "verdict": "end reason",
     "voice": "status pipe",
     "watching": "foreground run, recording",
+    "wave": "probe round",
+    "waves": "probe rounds",
     "wish": "request",
     "wishes": "options, requests",
 }
 """A word that is no name here -> the term of the field that says it. Add a word when it is gone."""
 
-STANDING: dict[str, frozenset[str]] = {}
+STANDING: dict[str, frozenset[str]] = {
+    "gang": frozenset({"heron_cli"}),  # an option that users know
+}
 """Packages in which such a word still stands: they are being renamed. Take out what is gone."""
 
 PHRASES: dict[str, str] = {

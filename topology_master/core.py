@@ -19,10 +19,10 @@ from heron_core.plans import (
     UpdateStage,
 )
 from heron_core.stats import TopologyStats
-from heron_core.story import Story
 from heron_core.topology import TopologySpec
 from heron_core.topology_events import EventKind
 from heron_core.traces import executions_of
+from heron_core.transition_log import TransitionLog
 from heron_core.wire import messages
 from heron_engine.topology_master import events
 from heron_engine.topology_master.commands import Commands
@@ -86,7 +86,7 @@ class TopologyMaster:
         self._kept: messages.Json = kept
         self._samples = Samples(topology)
         self._commands = Commands(self._life, self, self._samples)
-        self._story = Story()
+        self._transition_log = TransitionLog()
         self._log_malformed_at = float("-inf")
 
     @property
@@ -175,20 +175,20 @@ class TopologyMaster:
         out += map(events.WriteEvent, self._life.incidents.take_fresh())
         effects = [text for each in out if (text := events.effect_of(each)) is not None]
         if effects:
-            self._story.record(now, events.cause_of(event), effects)
+            self._transition_log.record(now, events.cause_of(event), effects)
         return out
 
-    def story(self) -> Story:
+    def transition_log(self) -> TransitionLog:
         """What was decided lately, and why."""
-        return self._story
+        return self._transition_log
 
     def validate(self) -> None:
-        """AssertionError, with the story, if something holds that never may: for tests, between
-        two events."""
+        """AssertionError, with the transition log, if something holds that never may: for tests,
+        between two events."""
         try:
             self._life.validate()
         except AssertionError as error:
-            error.add_note(str(self._story))
+            error.add_note(str(self._transition_log))
             raise
 
     def _timer(self, now: float, out: Out) -> None:

@@ -162,7 +162,7 @@ Instruction = (
 
 
 def cause_of(event: Event) -> str:
-    """An event in a few words, for the story."""
+    """An event in a few words, for the transition log."""
     match event:
         case Timer():
             return "Timer"
@@ -180,7 +180,7 @@ def cause_of(event: Event) -> str:
 
 
 def effect_of(instruction: Instruction) -> str | None:
-    """An instruction in a few words, for the story; None if it is routine."""
+    """An instruction in a few words, for the transition log; None if it is routine."""
     match instruction:
         case Send(_, HeartbeatAck() | Reply()) | StoreStatistics() | ExportTrace():
             return None

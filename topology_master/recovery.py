@@ -128,8 +128,8 @@ class Recovery:
         task, who = message.task, message.incarnation
         members = self.restore.members
         if members is not None:
-            is_stranger = message.epoch in (0, epoch) and members.get(task) != who
-            return Progress.REPLACED if is_stranger else Progress.NOTHING
+            is_replaced = message.epoch in (0, epoch) and members.get(task) != who
+            return Progress.REPLACED if is_replaced else Progress.NOTHING
         if message.epoch != epoch or task not in tasks:
             return Progress.NOTHING
         self.restored[task] = who

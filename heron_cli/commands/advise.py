@@ -23,7 +23,7 @@ from heron_core.topology import TopologySpec, topology_from_json
 from heron_core.typed_json import to_json
 from heron_engine.scheduler.autoscaling import pending_limits
 
-LOOK_SECS = 1.0
+POLL_SECS = 1.0
 """An instance reports its numbers so often."""
 
 
@@ -86,9 +86,9 @@ def _looked(
         now = time.monotonic()
         readings = readings_of(stats, limits)
         window.add(readings, now)
-        if window.is_full or now - began > seconds + LOOK_SECS:
+        if window.is_full or now - began > seconds + POLL_SECS:
             return readings
-        time.sleep(LOOK_SECS)
+        time.sleep(POLL_SECS)
 
 
 def advice_table(assessments: Sequence[Assessment], width: int | None = None) -> str:

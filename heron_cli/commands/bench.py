@@ -30,7 +30,7 @@ AFTER_SECS = 0.01
 """What counts was emitted so long after a kill: the dying may process one or two tuples more."""
 BACK_SECS = 60.0
 """Twice the message timeout: what is not back by then is not coming back."""
-LOOK_SECS = 0.001
+POLL_SECS = 0.001
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -278,5 +278,5 @@ def _wait_for_flow(noted: "memoryview[float]", since: float) -> float:
     def flows() -> bool:
         return min(noted) > since + AFTER_SECS
 
-    BenchRun.wait(flows, BACK_SECS, "data does not flow again", LOOK_SECS)
+    BenchRun.wait(flows, BACK_SECS, "data does not flow again", POLL_SECS)
     return time.monotonic() - since

@@ -7,7 +7,7 @@ from heron_core.errors import HeronError
 from heron_io.master_client import MasterClient
 from heron_io.polling import wait_until
 
-LOOK_SECS = 0.1
+POLL_SECS = 0.1
 PATIENCE_SECS = 60.0
 """A state of gigabytes takes so long; whoever waits longer looks at `heronpy stats`."""
 
@@ -39,7 +39,7 @@ def restore_command(target: Target, number: int) -> None:
             "is committed again",
             err=True,
         )
-        failure = wait_until(lambda: _outcome(topology.client, number), PATIENCE_SECS, LOOK_SECS)
+        failure = wait_until(lambda: _outcome(topology.client, number), PATIENCE_SECS, POLL_SECS)
     if failure is None:
         raise HeronError(f"{name} has not restored checkpoint {number} yet: `heronpy stats {name}`")
     if failure is not True:

@@ -17,7 +17,7 @@ from heron_core.state_tree import execution_path, packing_path, scheduler_path
 from heron_engine.scheduler.outcomes import ENDED_STATES, last_numbers_of
 from heron_engine.scheduler.user_folder import Home
 
-LOOK_SECS = 0.2
+POLL_SECS = 0.2
 """Between two looks for new lines with -f."""
 YARN = "yarn"
 
@@ -94,7 +94,7 @@ def tail_command(
         for line in log.last(lines):
             click.echo(line)
     while follow:
-        time.sleep(LOOK_SECS)
+        time.sleep(POLL_SECS)
         for line in [line for log in logs for line in log.fresh()]:
             click.echo(line)
         logs += [log for log in chosen() if log not in logs]

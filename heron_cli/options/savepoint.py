@@ -95,7 +95,7 @@ class SavepointOptions:
     def begin(self, submission: "Submission") -> "Submission":
         """The submission with the state that it begins with, which is told in a line: a savepoint,
         what a run of its name has left, or none. HeronError if it cannot begin with that."""
-        from heron_engine.scheduler.registration import anew, resumed
+        from heron_engine.scheduler.registration import fresh_start, resumed
         from heron_engine.scheduler.signatures import key_of, states_key
         from heron_io.security import Keys
 
@@ -103,7 +103,7 @@ class SavepointOptions:
         pair = Keys.new(states=states_key(key_of(submission.home.path), name))
         submission = replace(submission, keys=pair)
         if self.fresh or submission.savepoint is not None:
-            note = anew(submission)
+            note = fresh_start(submission)
         else:
             submission = resumed(submission)
             note = f"{name} resumes from {submission.kept}; --fresh starts anew"

@@ -24,7 +24,7 @@ from heron_core.errors import ComponentError
 
 STATE_KEY = "heronpy.replayed_letters"
 """Under it the state has the position."""
-LOOK_SECS = 0.5
+POLL_SECS = 0.5
 """Between two looks for requests: a person waits for what comes of one."""
 LetterId = tuple[int, int, str]
 """(request, row, stream)"""
@@ -69,7 +69,7 @@ class ReplayedLetters(Spout, TwoPhaseStatefulComponent):
     # --- looking for requests ---------------------------------------------------------------------
 
     def _look_later(self) -> None:
-        self.delegate.call_later(LOOK_SECS, self._look)
+        self.delegate.call_later(POLL_SECS, self._look)
 
     def _look(self) -> None:
         if self._is_closed or self._is_by_batches or not self._is_first:

@@ -119,13 +119,13 @@ class TerminationDetector(Struct):
         complete = len(self.reports) == len(self.tasks)
         if report.task in self.tasks:
             self._latest[report.task] = report
-        if complete or report.wave != self.round_number or report.task not in self.tasks:
+        if complete or report.round_number != self.round_number or report.task not in self.tasks:
             return
         self.reports[report.task] = report
         if len(self.reports) == len(self.tasks):
-            self._judge(now)
+            self._decide(now)
 
-    def _judge(self, now: float) -> None:
+    def _decide(self, now: float) -> None:
         reports = self.reports.values()
         if not all(report.idle or report.held for report in reports):
             self.still_since = self._last_sums = None

@@ -69,7 +69,7 @@ class QuiescenceReport(Struct, frozen=True, array_like=True, tag=True):
     """Answer to QuiescenceProbe: deliveries sent, processed, and whether all is done."""
 
     task: Whole
-    wave: Whole
+    round_number: Whole
     sent: Whole
     processed: Whole
     idle: bool
@@ -301,9 +301,9 @@ class Resync(Struct, frozen=True, array_like=True, tag=True):
 
 
 class QuiescenceProbe(Struct, frozen=True, array_like=True, tag=True):
-    """Asks every instance for QuiescenceReport; waves are numbered."""
+    """Asks every instance for QuiescenceReport; the rounds of probes are numbered."""
 
-    wave: Whole
+    round_number: Whole
 
 
 class FinishBolts(Struct, frozen=True, array_like=True, tag=True):

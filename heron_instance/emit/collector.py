@@ -162,9 +162,9 @@ class Collector(ThreadsCalls):
         """
         outbox = self.outbox
         total = 0
-        for rival in {rival for buffer in buffers for rival in buffer.conflicting if rival.parts}:
+        for other in {other for buffer in buffers for other in buffer.conflicting if other.parts}:
             outbox.flush_acks()  # a report of what was processed rides on this message
-            outbox.flush_buffer(rival)
+            outbox.flush_buffer(other)
         for buffer in buffers:
             if len(roots) > 1 and buffer.has_runs:  # a batch has either runs or further roots
                 outbox.flush_acks()

@@ -360,8 +360,8 @@ class SpoutDriver(ComponentDriver):
         """AssertionError with a text if an invariant does not hold; between two calls."""
         super().validate()
         collector = self.collector
-        strangers = collector.started.keys() - collector.pending.keys()
-        assert not strangers, f"timed, but not pending: roots {strangers}"
+        not_pending = collector.started.keys() - collector.pending.keys()
+        assert not not_pending, f"timed, but not pending: roots {not_pending}"
         assert not self.active or self._planned, "active without a plan"
 
     def statistics(self) -> InstanceReport:

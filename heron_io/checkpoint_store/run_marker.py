@@ -16,7 +16,7 @@ from heron_io.checkpoint_store.checkpoint_files import CheckpointFiles
 AWAIT_SECS = 30.0
 """For which a process that begins looks for the mark: containers of one topology start within
 seconds of each other. Later it fails, says why, and is started again."""
-LOOK_SECS = 0.1
+POLL_SECS = 0.1
 """Between two looks."""
 
 
@@ -55,8 +55,8 @@ class RunMarker:
     ) -> None:
         """As `check`, before the first state of a process: it waits for a mark that is to come.
         `rest` waits for so many seconds."""
-        looks = int(AWAIT_SECS / LOOK_SECS) if self._awaits and self._is_folder else 0
+        looks = int(AWAIT_SECS / POLL_SECS) if self._awaits and self._is_folder else 0
         while looks and not store.has_begun(self._topology, self._run):
             looks -= 1
-            rest(LOOK_SECS)
+            rest(POLL_SECS)
         self.check(store)

@@ -8,7 +8,7 @@ from typing import Any
 
 from heron_io.state_store.protocol import StateStore
 
-LOOK_SECS = 0.5
+POLL_SECS = 0.5
 """Between two looks: what is gone is back in about a second, and a ZooKeeper of hundreds of
 topologies does not feel it."""
 
@@ -38,7 +38,7 @@ class KeptNodes:
         """Whether it is time for a look; then the next one is a while later."""
         if now < self._look_at:
             return False
-        self._look_at = now + LOOK_SECS
+        self._look_at = now + POLL_SECS
         return True
 
     def missing(self) -> list[str]:

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 READY_SECS = 240.0
 """A JVM, executors that have to register and unpack what they are sent, and a batch."""
-GRACE_SECS = 15.0
+SHUTDOWN_SECS = 15.0
 """User code has 5 s to close, the JVM the rest; below what `heronpy kill` waits for."""
 
 
@@ -78,7 +78,7 @@ class SparkQueryBackend:
                 "Spark query",
                 f"heron: Spark query ({launch.topology.name})",
                 lambda link: self._run(launch, sockets, link),
-                GRACE_SECS,
+                SHUTDOWN_SECS,
                 killed_with_parent=True,
                 final_codes=FINAL_CODES,
             )

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from heron_spark.driver.query import Query
 
-LOOK_SECS = 0.1
+POLL_SECS = 0.1
 HOSTS_END_SECS = 10.0
 """User code may take 5 s to close; see host.py."""
 EXIT_KILLED = 130
@@ -111,7 +111,7 @@ def run_in(
 
 def _watch(query: "Query", interrupts: "Interrupts", seconds: float | None) -> None:
     deadline = time.monotonic() + seconds if seconds else float("inf")
-    while not query.wait(LOOK_SECS):
+    while not query.wait(POLL_SECS):
         if time.monotonic() >= deadline:
             query.stop()
         if interrupts.impatient:
@@ -151,7 +151,7 @@ def await_hosts(run: str) -> None:
     sockets_folder = os.path.join(tempfile.gettempdir(), f"heronpy-spark-{os.getuid()}-{run}")
     deadline = time.monotonic() + HOSTS_END_SECS
     while time.monotonic() < deadline and _sockets(sockets_folder):
-        time.sleep(LOOK_SECS)
+        time.sleep(POLL_SECS)
     shutil.rmtree(sockets_folder, ignore_errors=True)
 
 

@@ -38,7 +38,7 @@ EXECUTOR_SECS = 60.0
 QUEUE_SECS = 180.0
 """On clusters that have queues."""
 SETTLED_SECS = 2.0
-LOOK_SECS = 0.1
+POLL_SECS = 0.1
 ERROR_CHARACTERS = 500
 WORKER_ERROR = re.compile(
     r"^(?:pyspark\.errors\.\S+: |ModuleNotFoundError|ImportError).+"
@@ -182,7 +182,7 @@ def _await_executors(spark: "SparkSession", master: str) -> None:
                 f"no executor at {master} after {patience_secs:.0f} s: has it workers with free "
                 "cores and memory (--spark-config spark.executor.memory=...)?"
             )
-        time.sleep(LOOK_SECS)
+        time.sleep(POLL_SECS)
         number = int(scala.getExecutorMemoryStatus().size())
         if number != seen:
             seen, changed = number, time.monotonic()

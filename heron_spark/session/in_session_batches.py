@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from heron_spark.driver.tables import Tables
 
-LOOK_SECS = 0.05
+POLL_SECS = 0.05
 
 
 class Batches:
@@ -49,5 +49,5 @@ class Batches:
     def _stop_after(self, batch: int) -> None:
         """Stop the query once Spark has noted that its last batch is done."""
         while self.query is None or (self.query.isActive and self._folder.committed() < batch):
-            time.sleep(LOOK_SECS)
+            time.sleep(POLL_SECS)
         self.query.stop()

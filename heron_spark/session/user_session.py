@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 SETTLED_SECS = 2.0
 EXECUTORS_SECS = 30.0
 """For an executor to register; without any a level has the partitions that Spark takes then."""
-LOOK_SECS = 0.1
+POLL_SECS = 0.1
 CONNECT = "pyspark.sql.connect."
 
 
@@ -116,7 +116,7 @@ def _await_executors(context: Any) -> None:
             return
         if seen > 1 and changed == begun:
             return
-        time.sleep(LOOK_SECS)
+        time.sleep(POLL_SECS)
 
 
 def local_path(location: str) -> str | None:

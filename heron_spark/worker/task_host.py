@@ -46,9 +46,9 @@ from heronpy_compat import aliases
 
 log = logging.getLogger("heron_spark")
 
-LOOK_SECS = 0.2
+POLL_SECS = 0.2
 """How often a host looks whether it is still needed."""
-GRACE_SECS = 5.0
+SHUTDOWN_SECS = 5.0
 """How long user code that runs then may go on."""
 RECEIVE_BYTES = 1 << 20
 ONCE_IDLE_SECS = 30.0
@@ -210,7 +210,7 @@ def serve(
     idle_secs: float = math.inf,
 ) -> None:
     """Answer workers, one at a time, until the run is over or none has come for so long."""
-    listening.settimeout(LOOK_SECS)
+    listening.settimeout(POLL_SECS)
     asked = time.monotonic()
     while not over.is_set() and time.monotonic() - asked < idle_secs:
         try:
@@ -270,10 +270,10 @@ def watch(
     begun = started_at(parent)
     pause = threading.Event()
     while started_at(parent) == begun is not None and os.path.exists(folder.run_file(run)):
-        pause.wait(LOOK_SECS)
+        pause.wait(POLL_SECS)
         attendance.look(time.monotonic())
     over.set()
-    pause.wait(GRACE_SECS)
+    pause.wait(SHUTDOWN_SECS)
     os._exit(ExitCode.ORPHANED)
 
 

@@ -6,7 +6,7 @@ from heron_core.exit_codes import FINAL_CODES
 from heron_core.plans import MASTER_CONTAINER
 from heron_engine.scheduler.backends.protocol import describe_containers
 from heron_engine.scheduler.container import executor, own_process
-from heron_engine.scheduler.container.grace import CONTAINER_GRACE_SECS
+from heron_engine.scheduler.container.shutdown_timeouts import CONTAINER_SHUTDOWN_SECS
 from heron_engine.scheduler.container.supervisor_events import ProcessSpec
 from heron_engine.scheduler.machine_limits import check_this_machine
 from heron_engine.scheduler.submission import Submission
@@ -71,7 +71,7 @@ def container_job(
         f"container {container}",
         f"heron: container {container} ({name})",
         lambda link: own_process.run(spec, link),
-        CONTAINER_GRACE_SECS,
+        CONTAINER_SHUTDOWN_SECS,
         killed_with_parent=False,
         final_codes=FINAL_CODES,
     )

@@ -13,7 +13,7 @@ def local_backend() -> Backend:
 
 
 def spark_backend(
-    master: str, settings: tuple[str, ...] = (), python: str | None = None, gang: bool = False
+    master: str, settings: tuple[str, ...] = (), python: str | None = None, is_barrier: bool = False
 ) -> Backend:
     """All containers are tasks of Spark at `master`; `settings` are `spark.key=value` words.
 
@@ -22,4 +22,4 @@ def spark_backend(
     from heron_engine.scheduler.backends.spark.backend import SparkBackend
     from heron_engine.scheduler.backends.spark.render import DriverOptions, parsed_settings
 
-    return SparkBackend(DriverOptions(master, parsed_settings(settings), python, gang))
+    return SparkBackend(DriverOptions(master, parsed_settings(settings), python, is_barrier))

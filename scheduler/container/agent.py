@@ -16,10 +16,10 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 
 from heron_core.errors import ProtocolError
-from heron_core.story import Story
 from heron_core.supervision import STATUS_PIPE_BYTES, StatusReader
+from heron_core.transition_log import TransitionLog
 from heron_engine.scheduler.container.agent_core import (
-    LOOK_SECS,
+    POLL_SECS,
     AgentCore,
     AgentPhase,
     AgentTimer,
@@ -66,9 +66,9 @@ class ContainerAgent:
         """For how long the container has said nothing, or has not been started."""
         return time.monotonic() - self._core.heard_at
 
-    def story(self) -> Story:
+    def transition_log(self) -> TransitionLog:
         """What was decided lately, and why."""
-        return self._core.story()
+        return self._core.transition_log()
 
     def watch(self, number: int, handle: Callable[[], None]) -> None:
         """Call `handle` when this file descriptor is readable while somebody waits."""
@@ -94,7 +94,7 @@ class ContainerAgent:
             return ContainerEnd(0, "", 0.0, self._stop_reason)
         self.start()
         try:
-            while (end := self.wait(LOOK_SECS)) is None:
+            while (end := self.wait(POLL_SECS)) is None:
                 pass
         finally:
             self.close()

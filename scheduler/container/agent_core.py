@@ -8,12 +8,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
-from heron_core.algorithms.standstill import Standstill
-from heron_core.story import Story
-from heron_engine.scheduler.container.grace import CONTAINER_GRACE_SECS
+from heron_core.algorithms.clock_jump import ClockJump
+from heron_core.transition_log import TransitionLog
+from heron_engine.scheduler.container.shutdown_timeouts import CONTAINER_SHUTDOWN_SECS
 
 NEVER = float("inf")
-LOOK_SECS = 1.0
+POLL_SECS = 1.0
 """An agent looks at its clock at least so often."""
 
 
@@ -116,25 +116,25 @@ class AgentCore:
     _stop_reason: str | None = None
     _kill_reason: str = ""
     _kill_at: float = NEVER
-    _standstill: Standstill = field(default_factory=lambda: Standstill(LOOK_SECS))
-    _story: Story = field(default_factory=Story)
+    _clock_jump: ClockJump = field(default_factory=lambda: ClockJump(POLL_SECS))
+    _transition_log: TransitionLog = field(default_factory=TransitionLog)
 
     def __post_init__(self) -> None:
         self.heard_at = self.started_at
 
     def handle(self, event: Event, now: float) -> list[Instruction]:
         """What to do about an event."""
-        missed_secs = self._standstill.missed_secs(now)  # it stood still itself: nobody's fault
+        missed_secs = self._clock_jump.missed_secs(now)  # it stood still itself: nobody's fault
         self.heard_at += missed_secs
         self._kill_at += missed_secs
         instructions = _HANDLERS[type(event)](self, event, now)
         if instructions or not isinstance(event, Heartbeat | AgentTimer):
-            self._story.record(now, repr(event), map(repr, instructions))
+            self._transition_log.record(now, repr(event), map(repr, instructions))
         return instructions
 
-    def story(self) -> Story:
+    def transition_log(self) -> TransitionLog:
         """What was decided lately, and why."""
-        return self._story
+        return self._transition_log
 
     def validate(self) -> None:
         """AssertionError if what must always hold does not."""
@@ -159,7 +159,7 @@ class AgentCore:
         if self.phase is not AgentPhase.RUNNING:
             return []
         self._enter(AgentPhase.STOPPING)
-        self._kill_at = now + CONTAINER_GRACE_SECS
+        self._kill_at = now + CONTAINER_SHUTDOWN_SECS
         return [Terminate()]
 
     def _on_kill_requested(self, event: KillRequested, now: float) -> list[Instruction]:

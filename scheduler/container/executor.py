@@ -23,8 +23,11 @@ from heron_core.plans import MASTER_CONTAINER, InstancePlan, PackingPlan, packin
 from heron_core.records import replace
 from heron_core.supervision import PACKING
 from heron_core.topology import ComponentSpec, TopologySpec
-from heron_engine.scheduler.container.grace import INSTANCE_GRACE_SECS, SERVICE_GRACE_SECS
 from heron_engine.scheduler.container.run_mark import Mark, begin_states
+from heron_engine.scheduler.container.shutdown_timeouts import (
+    INSTANCE_SHUTDOWN_SECS,
+    SERVICE_SHUTDOWN_SECS,
+)
 from heron_engine.scheduler.container.supervisor import PlanMessage, Supervisor
 from heron_engine.scheduler.container.supervisor_events import ProcessSpec
 from heron_engine.scheduler.packing.resources import component_bytes
@@ -159,7 +162,7 @@ def _master_spec(spec: ContainerSpec) -> ProcessSpec:
         "topology master",
         f"heron: topology master ({spec.topology.name})",
         _service(spec, "topology-master", serve),
-        SERVICE_GRACE_SECS,
+        SERVICE_SHUTDOWN_SECS,
         killed_with_parent=True,
         final_codes=frozenset({ExitCode.ENDED}),
     )
@@ -180,7 +183,7 @@ def _stream_manager_spec(spec: ContainerSpec) -> ProcessSpec:
         f"stream manager {number}",
         f"heron: stream manager {number} ({spec.topology.name})",
         _service(spec, f"stream-manager-{number}", serve),
-        SERVICE_GRACE_SECS,
+        SERVICE_SHUTDOWN_SECS,
         killed_with_parent=True,
         final_codes=frozenset({ExitCode.SUPERSEDED, ExitCode.ENDED}),
     )
@@ -248,7 +251,7 @@ def _instance_spec(
         name,
         title,
         main,
-        INSTANCE_GRACE_SECS,
+        INSTANCE_SHUTDOWN_SECS,
         killed_with_parent=True,
         memory_bytes_max=memory_bytes_max,
         is_urgent=False,

@@ -19,8 +19,8 @@ from msgspec import Struct, field
 
 from heron_core.errors import HeronError, ProtocolError
 from heron_core.exit_codes import ExitCode
-from heron_core.story import Story
 from heron_core.supervision import STATUS_PIPE_BYTES, StatusReader
+from heron_core.transition_log import TransitionLog
 from heron_engine.scheduler.container import supervisor_events as events
 from heron_engine.scheduler.container.orphans import Orphans
 from heron_engine.scheduler.container.process_state import ProcessStatistics
@@ -130,9 +130,9 @@ class Supervisor:
         """What is known of each process."""
         return self._core.statistics()
 
-    def story(self) -> Story:
+    def transition_log(self) -> TransitionLog:
         """What was decided lately, and why."""
-        return self._core.story()
+        return self._core.transition_log()
 
     def _handle(self, event: events.Event) -> None:
         self._only_heartbeats &= isinstance(event, events.Heartbeat)

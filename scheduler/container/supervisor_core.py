@@ -12,11 +12,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from heron_core.algorithms.backoff import RestartPolicy, middle
-from heron_core.algorithms.standstill import NOTABLE_SECS, Standstill
+from heron_core.algorithms.clock_jump import NOTABLE_SECS, ClockJump
 from heron_core.config.names import RAM_MAP
 from heron_core.exit_codes import ExitCode, describe_end
 from heron_core.plans import MIB
-from heron_core.story import Story
+from heron_core.transition_log import TransitionLog
 from heron_engine.scheduler.container.process_state import (
     NEVER,
     ProcessPhase,
@@ -81,8 +81,8 @@ class SupervisorCore:
     _ending: list[list[ProcessState]] = field(default_factory=list)
     """Who ends together, one group after the other; the first group is terminated already."""
     _exited: bool = False
-    _standstill: Standstill = field(default_factory=lambda: Standstill(TIMER_SECS))
-    _story: Story = field(default_factory=Story)
+    _clock_jump: ClockJump = field(default_factory=lambda: ClockJump(TIMER_SECS))
+    _transition_log: TransitionLog = field(default_factory=TransitionLog)
 
     def __post_init__(self) -> None:
         self._add_new()
@@ -90,13 +90,13 @@ class SupervisorCore:
     def handle(self, event: Event, now: float) -> list[Instruction]:
         """What to do about an event."""
         out: Out = []
-        self._excuse(self._standstill.missed_secs(now), out)
+        self._excuse(self._clock_jump.missed_secs(now), out)
         _HANDLERS[type(event)](self, event, now, out)
         if self.outcome is not None:
             self._go_on_ending(now, out)
         if out or not isinstance(event, Heartbeat | SupervisorTimer):
             effects = (brief(action) for action in out if not isinstance(action, SupervisorLog))
-            self._story.record(now, brief(event), effects)
+            self._transition_log.record(now, brief(event), effects)
         return out
 
     def timeout_secs(self, now: float) -> float:
@@ -114,16 +114,16 @@ class SupervisorCore:
             for name, each in self._processes.items()
         ]
 
-    def story(self) -> Story:
+    def transition_log(self) -> TransitionLog:
         """What was decided lately, and why."""
-        return self._story
+        return self._transition_log
 
     def validate(self) -> None:
-        """AssertionError, with the story, if something holds that never may."""
+        """AssertionError, with the transition log, if something holds that never may."""
         try:
             self._validate_processes()
         except AssertionError as error:
-            error.add_note(str(self._story))
+            error.add_note(str(self._transition_log))
             raise
 
     def _validate_processes(self) -> None:
@@ -185,7 +185,7 @@ class SupervisorCore:
         )
         if event.used_bytes > limit and process.kill_at == NEVER:
             process.kill_reason = f"it {used}, and is restarted"
-            process.kill_at = now + process.spec.grace_secs
+            process.kill_at = now + process.spec.shutdown_secs
             text = f"{event.name} {used}: it is restarted"
             out += [SupervisorLog(text, warning=True), Terminate(event.name)]
         elif event.used_bytes > limit * MEMORY_WARNED_SHARE and not process.memory_warned:
@@ -272,7 +272,7 @@ class SupervisorCore:
             del self._processes[name]
             return
         process.enter(ProcessPhase.STOPPING)
-        process.kill_at = now + process.spec.grace_secs
+        process.kill_at = now + process.spec.shutdown_secs
         out.append(Terminate(name))
 
     # --- time -----------------------------------------------------------------------------------
@@ -338,7 +338,7 @@ class SupervisorCore:
 
     def _terminate(self, group: Iterable[ProcessState], now: float, out: Out) -> None:
         alive = [process for process in group if process.alive]
-        kill_at = now + max((process.spec.grace_secs for process in alive), default=0.0)
+        kill_at = now + max((process.spec.shutdown_secs for process in alive), default=0.0)
         for process in alive:
             process.kill_at = kill_at
             out.append(Terminate(process.spec.name))

@@ -17,7 +17,7 @@ class ProcessSpec(Struct, frozen=True):
     """What ps shows."""
     main: Callable[["SupervisorLink"], int]
     """Runs in the child; returns its exit code."""
-    grace_secs: float
+    shutdown_secs: float
     killed_with_parent: bool
     final_codes: frozenset[int] = frozenset()
     """Exit codes after which it is not started again: they end the supervisor as well."""
@@ -164,7 +164,7 @@ Instruction = Start | Terminate | Kill | ReadSpecs | SupervisorLog | Exit
 
 
 def brief(item: Event | Instruction) -> str:
-    """An event or instruction in a few words, for a story."""
+    """An event or instruction in a few words, for a transition log."""
     words = [type(item).__name__]
     for name in item.__struct_fields__:
         match getattr(item, name):

@@ -27,7 +27,7 @@ UPDATE_SECS = 100.0
 """More than an update waits for its containers, its checkpoint and its instances in their turn."""
 ENDING_SECS = 20.0
 """So near to its end a run has no update in quiet: whoever has finished ends as well."""
-LOOK_SECS = 0.2
+POLL_SECS = 0.2
 CALM_LOOKS = 5
 """So many looks in a row have to find the same processes."""
 ASKER_SHARE = 0.25
@@ -235,7 +235,7 @@ class Updates:
         while left := old.items() & self._pids().items():
             if time.monotonic() > deadline:
                 return [f"{title} runs on though its code was changed" for title, _ in left]
-            _never.wait(LOOK_SECS)
+            _never.wait(POLL_SECS)
         return []
 
     def _calm(self, until: float) -> dict[str, int] | None:
@@ -249,7 +249,7 @@ class Updates:
                 looks, before = looks + 1 if is_same else 0, now
                 if looks == CALM_LOOKS:
                     return before
-                _never.wait(LOOK_SECS)
+                _never.wait(POLL_SECS)
         return None
 
     def _is_calm(self, stats: TopologyStats, pids: Mapping[str, int]) -> bool:

@@ -9,7 +9,7 @@ from random import Random
 from typing import Any
 
 from heron_core import config as keys
-from heron_core import story
+from heron_core import transition_log
 from heron_core.errors import ProtocolError
 from heron_core.plans import EPOCH_MAX
 from heron_core.records import replace
@@ -274,8 +274,8 @@ def _still_works(fake: Fake) -> None:
     told = _arrives(fake, world.SPOUT, world.SPLIT, incarnation, ack)
     assert told[1] == ids[:8]
     core.validate()
-    assert len(core.story().steps) <= story.STEPS_MAX
-    str(core.story())
+    assert len(core.transition_log().steps) <= transition_log.STEPS_MAX
+    str(core.transition_log())
 
 
 def _unused_incarnation(fake: Fake) -> int:

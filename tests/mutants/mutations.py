@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 VARIABLE = "HERON_MUTATION"
 """Of a process of tests, JSON: a module's name, the path of its file, and the mutated source."""
-LOGS = ("log", "_log", "logger", "_story", "story")
+LOGS = ("log", "_log", "logger", "_transition_log", "transition_log")
 CHECKS = ("validate", "assert_never")
 NUMBERS = (int, float)
 TEXTS = ("__repr__", "__str__")

@@ -21,7 +21,7 @@ FLOOD_TUPLES = 2000
 CHAIN = ("c", "b", "a", "spout")
 """In the order in which they are to pause."""
 AT_MOST, AT_LEAST = "ATMOST_ONCE", "ATLEAST_ONCE"
-LOOK_SECS = 0.02
+POLL_SECS = 0.02
 LASTING_SECS = 1.0
 STEADY_SECS = 2.0
 
@@ -115,7 +115,7 @@ def test_who_pauses_for_a_slow_bolt(
         steady_until = time.monotonic() + STEADY_SECS
         while time.monotonic() < steady_until:
             assert ever_paused(answered(running, master)) == expected
-            _never.wait(LOOK_SECS)
+            _never.wait(POLL_SECS)
         if mode == "stage":
             running.until(lambda: master.processed("right_last") > before, "the right branch works")
         stats = answered(running, master)
@@ -187,7 +187,7 @@ def test_a_process_that_comes_during_back_pressure_is_paused_at_once(
             assert row is not None
             assert row["executed"] == 0
             assert f"{component}[0]" in paused_now(answered(running, master))
-            _never.wait(LOOK_SECS)
+            _never.wait(POLL_SECS)
     running.end()
     place.nothing_is_left()
 
@@ -265,7 +265,7 @@ def test_a_cycle_neither_deadlocks_nor_swells(place: Place, reliability: str) ->
             assert ever_paused(stats) <= {"spout[0]"}
             queues = {name: each.queue_bytes for name, each in stats.components.items()}
             assert max(queues.values()) < WINDOW_BYTES + HIGH_BYTES + MIB, queues
-            _never.wait(LOOK_SECS)
+            _never.wait(POLL_SECS)
     tell(place, "fast")
     tell(place, "finish")
     running.wait().succeeded()

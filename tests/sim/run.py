@@ -54,7 +54,7 @@ def _stories(cluster: Cluster) -> list[str]:
     entries = [
         (step.now, f"task {each.task} process {each.incarnation}: {step}")
         for each in (*cluster.instances.values(), *cluster.zombies)
-        for step in each.core.story().steps
+        for step in each.core.transition_log().steps
     ]
     return [line[:300] for _, line in sorted(entries)[-STORY_LINES:]]
 

@@ -24,7 +24,7 @@ from heron_instance.runtime.environment import Environment
 from heron_instance.runtime.factory import build
 
 EPOCH = 3
-LOOK_SECS = 0.001
+POLL_SECS = 0.001
 TURNS_MAX = 1000
 """A source that has not ended by then never will."""
 BUCKETS = 3
@@ -88,7 +88,7 @@ class LocalCluster:
 
     def _clock(self) -> float:
         """A spout's turn ends by it, so it must not stand still."""
-        self.now += LOOK_SECS
+        self.now += POLL_SECS
         return self.now
 
     def _send(self, frames: Frames) -> None:
@@ -138,7 +138,7 @@ class LocalCluster:
     def turn(self) -> None:
         """A short while of every spout, and all that comes of it."""
         for task in self.spouts:
-            self.instances[task].driver.turn(self.now + 3 * LOOK_SECS)
+            self.instances[task].driver.turn(self.now + 3 * POLL_SECS)
         self.settle()
 
     def tick(self, secs: float) -> None:

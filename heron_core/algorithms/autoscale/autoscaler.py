@@ -59,7 +59,7 @@ class Decision(Struct, frozen=True, kw_only=True):
     why: str
 
 
-class Finding(Struct, frozen=True, kw_only=True):
+class Diagnosis(Struct, frozen=True, kw_only=True):
     """What is to be known and changes nothing."""
 
     component: str
@@ -70,7 +70,7 @@ class Outcome(Struct, frozen=True, kw_only=True):
     """What one look has come to."""
 
     decision: Decision | None = None
-    findings: tuple[Finding, ...] = ()
+    diagnoses: tuple[Diagnosis, ...] = ()
     """Those that are new."""
 
 
@@ -105,7 +105,7 @@ class Autoscaler:
         self._grown: dict[str, _Grown] = {}
         self._held: dict[str, tuple[float, str]] = {}
         """bolt -> until when it gets no more instances, and why"""
-        self._findings: dict[str, str] = {}
+        self._diagnoses: dict[str, str] = {}
         """bolt -> what stands against scaling it, as it was said last"""
         self.assessments: tuple[Assessment, ...] = ()
         """Those of the last look that had a full window."""
@@ -130,7 +130,7 @@ class Autoscaler:
         if not self._window.is_full or self.phase is not AutoscalerPhase.OBSERVING:
             return NOTHING
         self.assessments = assessed
-        return Outcome(decision=self._decide(now), findings=self._fresh_findings(assessed))
+        return Outcome(decision=self._decide(now), diagnoses=self._fresh_diagnoses(assessed))
 
     def moved(self, reason: str, now: float) -> None:
         """The change is over; `reason`: why it failed, empty if it did not."""
@@ -188,7 +188,7 @@ class Autoscaler:
             return each
         return replace(each, wanted=min(each.wanted, each.instances), because=why)
 
-    def _fresh_findings(self, assessed: Iterable[Assessment]) -> tuple[Finding, ...]:
+    def _fresh_diagnoses(self, assessed: Iterable[Assessment]) -> tuple[Diagnosis, ...]:
         """What stands against scaling a bolt that cannot keep up, once while it lasts."""
         standing = {
             assessment.component: assessment.because
@@ -196,11 +196,11 @@ class Autoscaler:
             if assessment.because and assessment.wanted == assessment.instances
         }
         fresh = tuple(
-            Finding(component=name, why=why)
+            Diagnosis(component=name, why=why)
             for name, why in standing.items()
-            if name not in self._findings
+            if name not in self._diagnoses
         )
-        self._findings = standing
+        self._diagnoses = standing
         return fresh
 
     # --- the decision -----------------------------------------------------------------------------

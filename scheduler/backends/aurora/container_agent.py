@@ -28,7 +28,7 @@ from heron_engine.scheduler.container.agent_arguments import (
     parsed,
     remove_old_sockets,
 )
-from heron_engine.scheduler.container.agent_core import LOOK_SECS
+from heron_engine.scheduler.container.agent_core import POLL_SECS
 from heron_io.waker import Waker
 
 MODULE = "heron_engine.scheduler.backends.aurora.container_agent"
@@ -87,7 +87,7 @@ class AuroraInstance:
         self._resting = True
         self.has_ended.set()
         while not self.stopping:
-            select.select([self._waker.readable], [], [], LOOK_SECS)
+            select.select([self._waker.readable], [], [], POLL_SECS)
             self._waker.clear()
 
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 READY_SECS = 240.0
 """A JVM, executors that have to register, and a container's start on each."""
-DRIVER_GRACE_SECS = 12.0
+DRIVER_SHUTDOWN_SECS = 12.0
 """Containers get 8 s, Spark's own end the rest."""
 CONNECT_SECS = 5.0
 
@@ -75,7 +75,7 @@ class SparkBackend:
                 "Spark driver",
                 f"heron: Spark driver ({name})",
                 lambda link: Driver(spec, link).run(),
-                DRIVER_GRACE_SECS,
+                DRIVER_SHUTDOWN_SECS,
                 killed_with_parent=True,
                 final_codes=FINAL_CODES,
             ),

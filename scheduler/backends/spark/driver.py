@@ -44,7 +44,7 @@ from heron_engine.scheduler.backends.spark.session import (
 from heron_engine.scheduler.backends.spark.slots import RegistrationWait, check_slots
 from heron_engine.scheduler.backends.spark.spark_home import spark_home
 from heron_engine.scheduler.backends.spark.state_watch import StateWatch
-from heron_engine.scheduler.container.grace import CONTAINER_GRACE_SECS
+from heron_engine.scheduler.container.shutdown_timeouts import CONTAINER_SHUTDOWN_SECS
 from heron_engine.scheduler.container_sizes import CONTAINER_SIZE
 from heron_engine.scheduler.packaging.bundle import Bundle, bundled, zipped_packages
 from heron_io.java import find_java
@@ -62,7 +62,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("spark")
 
-CONTAINERS_GRACE_SECS = CONTAINER_GRACE_SECS + 1.0
+CONTAINERS_SHUTDOWN_SECS = CONTAINER_SHUTDOWN_SECS + 1.0
 POLL_SECS = 0.5
 REGISTERING_POLL_SECS = 0.1
 END, RESTART = {"end": True}, {"restart": True}
@@ -101,7 +101,7 @@ class Driver:
     _jobs: Jobs = field(init=False)
     _waker: Waker = field(default_factory=Waker)
     _policy: RestartPolicy = field(default_factory=lambda: RestartPolicy(UNLIMITED, random.random))
-    """Of a gang."""
+    """Of a barrier stage."""
     _slots_each: int = 1
     """Containers that an executor has room for."""
     _ending: frozenset[int] = frozenset()
@@ -181,8 +181,8 @@ class Driver:
             self._slots_each = render.slots_each(spec.master, chosen)
             self._wait_for_slots(context)
             self._send(context, bundle, folder)
-            task_spec, gang = self._task_spec(bundle), spec.options.gang
-            self._jobs = Jobs(context, task_spec, gang, self._name, self._waker)
+            task_spec, is_barrier = self._task_spec(bundle), spec.options.is_barrier
+            self._jobs = Jobs(context, task_spec, is_barrier, self._name, self._waker)
             self._serve(context)
 
     def _announce(self, application: str, store: StateStore) -> None:
@@ -262,8 +262,8 @@ class Driver:
         return [each.id for each in self.spec.submission.packing.containers]
 
     def _job_lost(self, job: Job) -> None:
-        """A gang starts again as a whole; otherwise the application is lost."""
-        pause = self._policy.pause_secs(job.ran_secs) if self.spec.options.gang else None
+        """A barrier stage starts again as a whole; otherwise the application is lost."""
+        pause = self._policy.pause_secs(job.ran_secs) if self.spec.options.is_barrier else None
         log.warning("the job ended after %.1f s: %s", job.ran_secs, job.problem)
         if pause is None:
             self._end(ExitCode.FAILED, f"the Spark application is lost: {job.problem}")
@@ -312,7 +312,7 @@ class Driver:
         """Start a further job of added containers, or have the update undone."""
         master, need = self.spec.master, len(plan.containers)
         try:
-            if self.spec.options.gang:
+            if self.spec.options.is_barrier:
                 raise HeronError(
                     f"{self._name} was submitted with --gang, so no container can be added: kill "
                     "it and submit it with another parallelism"
@@ -358,7 +358,7 @@ class Driver:
     def _end_containers(self) -> None:
         """In order, as far as they are there; then the jobs."""
         self._channels.end_all()
-        deadline = time.monotonic() + CONTAINERS_GRACE_SECS
+        deadline = time.monotonic() + CONTAINERS_SHUTDOWN_SECS
         while self._jobs.alive and time.monotonic() < deadline:
             self._channels.serve(REGISTERING_POLL_SECS)
         for job in self._jobs.alive:

@@ -43,7 +43,7 @@ class Job:
         context: "SparkContext",
         containers: Iterable[int],
         task_spec: container_task.TaskSpec,
-        gang: bool,
+        is_barrier: bool,
         group: str,
         waker: Waker,
         registering: RegistrationWait | None,
@@ -65,7 +65,9 @@ class Job:
                 context.setJobGroup(group, "one task for each container", True)
                 rdd = context.parallelize(numbers, len(numbers))
                 task = partial(container_task.run, task_spec)
-                (rdd.barrier().mapPartitions(task) if gang else rdd.mapPartitions(task)).collect()
+                (
+                    rdd.barrier().mapPartitions(task) if is_barrier else rdd.mapPartitions(task)
+                ).collect()
             except Exception as error:
                 self.problem = reason_of(text_of(error))
             finally:
@@ -111,7 +113,7 @@ class Jobs(Struct):
 
     context: "SparkContext"
     task_spec: container_task.TaskSpec
-    gang: bool
+    is_barrier: bool
     name: str
     waker: Waker
     _jobs: list[Job] = field(default_factory=list)
@@ -124,7 +126,9 @@ class Jobs(Struct):
         task_spec = self.task_spec
         if registering is not None:
             task_spec = replace(task_spec, first=False)
-        job = Job(self.context, containers, task_spec, self.gang, group, self.waker, registering)
+        job = Job(
+            self.context, containers, task_spec, self.is_barrier, group, self.waker, registering
+        )
         self._jobs.append(job)
 
     @property

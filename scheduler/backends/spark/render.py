@@ -67,7 +67,7 @@ class DriverOptions(Struct, frozen=True):
     """Spark's own settings; they win over ours."""
     python: str | None = None
     """The workers' Python; None: the one that runs this."""
-    gang: bool = False
+    is_barrier: bool = False
     """All containers start together or none does, and all start again when one is lost."""
 
 
@@ -112,7 +112,7 @@ def settings(
         DRIVER_JVM: jvm,
         EXECUTOR_JVM: jvm,
         **({} if host is None else {"spark.driver.host": host, "spark.driver.bindAddress": host}),
-        **_sizes(packing, master, options.gang),
+        **_sizes(packing, master, options.is_barrier),
         **dict(options.config),
     }
 
@@ -123,7 +123,7 @@ def with_jvm_options(chosen: Mapping[str, str], options: str) -> dict[str, str]:
     return {**chosen, **longer}
 
 
-def _sizes(packing: PackingPlan, master: Master, gang: bool) -> dict[str, str]:
+def _sizes(packing: PackingPlan, master: Master, is_barrier: bool) -> dict[str, str]:
     """How large, and how many, executors are."""
     fixed = {DYNAMIC: "false"}
     if master.kind in STARTED_BY_US:
@@ -133,10 +133,10 @@ def _sizes(packing: PackingPlan, master: Master, gang: bool) -> dict[str, str]:
     ram = max(container.resource.ram_bytes for container in packing.containers)
     sizes = {TASK_CPUS: str(cores), EXECUTOR_CORES: str(cores)}
     if master.kind is Kind.STANDALONE:
-        sizes["spark.cores.max"] = str(number * cores if gang else CORES_MAX)
+        sizes["spark.cores.max"] = str(number * cores if is_barrier else CORES_MAX)
     else:
         sizes[OVERHEAD] = f"{math.ceil(ram / MIB)}m"
-    if not gang:
+    if not is_barrier:
         return {**sizes, **_as_many_as_tasks(number)}
     instances = {} if master.kind is Kind.STANDALONE else {INSTANCES: str(number)}
     return {**sizes, **fixed, **instances}

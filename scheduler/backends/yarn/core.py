@@ -9,7 +9,7 @@ that was killed for its memory, or is restarted by the user, is asked for as the
 One that runs is made larger or smaller where it is when its plan changes (sizes.py), and a warm
 one may wait to take the place of one that is added or lost (warm.py).
 Containers end in order: what
-is published asks them to (yarn.requests), and they have GRACE_SECS before YARN kills them.
+is published asks them to (yarn.requests), and they have SHUTDOWN_SECS before YARN kills them.
 """
 
 from collections.abc import Callable, Mapping
@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from heron_core.algorithms.backoff import RestartPolicy, middle
 from heron_core.exit_codes import ExitCode
 from heron_core.records import replace
-from heron_core.story import Story
+from heron_core.transition_log import TransitionLog
 from heron_engine.scheduler.backends.yarn.diagnostics import TAKEN_AWAY, TOO_LARGE
 from heron_engine.scheduler.backends.yarn.events import (
     Allocated,
@@ -54,7 +54,7 @@ from heron_engine.scheduler.backends.yarn.events import (
 from heron_engine.scheduler.backends.yarn.slots import Slot, SlotPhase
 from heron_engine.scheduler.backends.yarn.warm import is_warm, with_warm
 
-GRACE_SECS = 15.0
+SHUTDOWN_SECS = 15.0
 """A container's processes get 8 s, and what it hears through the state store takes its time."""
 
 
@@ -76,7 +76,7 @@ class Core:
     _end_by: float = 0.0
     _registered: bool = False
     _now: float = 0.0
-    _story: Story = field(default_factory=Story)
+    _transition_log: TransitionLog = field(default_factory=TransitionLog)
 
     def __post_init__(self) -> None:
         self._master = RestartPolicy(self.restart_limit, self.chance)
@@ -87,15 +87,15 @@ class Core:
         instructions = [*handler(self, event, now), *self._ended()]
         if instructions:
             effects = [repr(each) for each in instructions if not isinstance(each, YarnLog)]
-            self._story.record(now, repr(event), effects)
+            self._transition_log.record(now, repr(event), effects)
         return instructions
 
-    def story(self) -> Story:
+    def transition_log(self) -> TransitionLog:
         """What was decided lately, and why."""
-        return self._story
+        return self._transition_log
 
     def validate(self) -> None:
-        """AssertionError, with the story, if something holds that never may."""
+        """AssertionError, with the transition log, if something holds that never may."""
         try:
             for number, slot in self.slots.items():
                 assert number == slot.number
@@ -107,7 +107,7 @@ class Core:
             assert self._master_since is None or self._master_due is None
             assert self._end is not None or self._end_by == 0.0
         except AssertionError as error:
-            error.add_note(str(self._story))
+            error.add_note(str(self._transition_log))
             raise
 
     def number_of(self, container: str) -> int | None:
@@ -322,7 +322,7 @@ class Core:
 
     def _let_end(self, slot: Slot, now: float) -> list[Instruction]:
         """In order; `due` says by when."""
-        slot.phase, slot.due = SlotPhase.ENDING, now + GRACE_SECS
+        slot.phase, slot.due = SlotPhase.ENDING, now + SHUTDOWN_SECS
         return [Publish()]
 
     def _on_restart(self, event: RestartRequested, now: float) -> list[Instruction]:
@@ -396,7 +396,7 @@ class Core:
         """Everything ends in order, then the application; the first reason counts."""
         if self._end is not None:
             return []
-        self._end, self._end_by = Unregister(status, reason), now + GRACE_SECS
+        self._end, self._end_by = Unregister(status, reason), now + SHUTDOWN_SECS
         done: list[Instruction] = [YarnLog(f"the application ends, {status.value}: {reason}")]
         for slot in self.slots.values():
             if slot.phase is SlotPhase.ASKED:

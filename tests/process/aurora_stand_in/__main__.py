@@ -23,7 +23,7 @@ from aurora_stand_in import schema
 
 OK, INVALID_CONFIGURATION, COMMAND_FAILURE, INVALID_PARAMETER, API_ERROR = 0, 3, 4, 6, 10
 START_SECS = 30.0
-LOOK_SECS = 0.05
+POLL_SECS = 0.05
 PLACE = Path(os.environ["AURORA_STAND_IN"])
 
 
@@ -97,7 +97,7 @@ class Job:
             }
             if numbers <= running:
                 return
-            time.sleep(LOOK_SECS)
+            time.sleep(POLL_SECS)
 
 
 def create(given: argparse.Namespace) -> None:
@@ -143,7 +143,7 @@ def start(job: Job, file: str, bindings: dict[str, str]) -> None:
         )  # fmt: skip
     deadline = time.monotonic() + START_SECS
     while not job.exists and time.monotonic() < deadline:
-        time.sleep(LOOK_SECS)
+        time.sleep(POLL_SECS)
 
 
 def kill_all(given: argparse.Namespace) -> None:

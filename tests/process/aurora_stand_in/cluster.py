@@ -25,7 +25,7 @@ from typing import Any
 
 from aurora_stand_in import schema
 
-GRACE_SECS = 5.0
+SHUTDOWN_SECS = 5.0
 """After each way to end an instance (HttpLifecycleConfig)."""
 PAUSE_SECS = 0.1
 """Before an instance starts again; Aurora waits longer."""
@@ -145,7 +145,7 @@ class Instance:
 
 def _ends(process: "subprocess.Popen[bytes]") -> bool:
     """Whether it ends in time; its own thread reaps it."""
-    deadline = time.monotonic() + GRACE_SECS
+    deadline = time.monotonic() + SHUTDOWN_SECS
     while process.poll() is None and time.monotonic() < deadline:
         with suppress(subprocess.TimeoutExpired):
             process.wait(0.05)

@@ -11,8 +11,8 @@ from instance_support import topology_of as topology_with
 
 from heron_core import config as keys
 from heron_core.plans import PhysicalPlan, TopologyState, physical_to_json
-from heron_core.story import STEPS_MAX
 from heron_core.topology import StreamSpec
+from heron_core.transition_log import STEPS_MAX
 from heron_core.wire import messages
 from heron_core.wire.frames import Frames, Kind, parse_header
 from heron_core.wire.merged import merge
@@ -376,7 +376,7 @@ def test_the_story_tells_control_messages_and_what_came_of_them() -> None:
     process.hear(messages.QuiescenceProbe(4))
     process.hear(messages.FinishBolts((SOURCE,)))
     process.handle(Turn())
-    assert [(step.cause, step.effects) for step in process.core.story().steps] == [
+    assert [(step.cause, step.effects) for step in process.core.transition_log().steps] == [
         ("Plan", ("Wake",)),
         ("plan 1 is taken, after Plan", ()),
         ("FinishBolts", ("Wake",)),
@@ -388,7 +388,7 @@ def test_the_story_is_bounded() -> None:
     process = running(Middle)
     for _ in range(500):
         process.hear(messages.Pause(True))
-    assert len(process.core.story().steps) == STEPS_MAX
+    assert len(process.core.transition_log().steps) == STEPS_MAX
 
 
 def test_validate_names_what_does_not_hold() -> None:

@@ -2,9 +2,9 @@
 
 import pytest
 
-from heron_core.story import STEPS_MAX
+from heron_core.transition_log import STEPS_MAX
 from heron_engine.scheduler.container.agent_core import (
-    LOOK_SECS,
+    POLL_SECS,
     AgentCore,
     AgentPhase,
     AgentTimer,
@@ -18,10 +18,10 @@ from heron_engine.scheduler.container.agent_core import (
     StopRequested,
     Terminate,
 )
-from heron_engine.scheduler.container.grace import (
-    CONTAINER_GRACE_SECS,
-    INSTANCE_GRACE_SECS,
-    SERVICE_GRACE_SECS,
+from heron_engine.scheduler.container.shutdown_timeouts import (
+    CONTAINER_SHUTDOWN_SECS,
+    INSTANCE_SHUTDOWN_SECS,
+    SERVICE_SHUTDOWN_SECS,
 )
 
 SILENT_SECS = 15.0
@@ -39,8 +39,8 @@ class Agent:
         """What follows from an event, and from the looks at the clock until then."""
         instructions: list[Instruction] = []
         until = self.now + after_secs
-        while self.now + LOOK_SECS < until:
-            self.now += LOOK_SECS
+        while self.now + POLL_SECS < until:
+            self.now += POLL_SECS
             instructions += self.core.handle(AgentTimer(), self.now)
         self.now = until
         instructions += self.core.handle(event, self.now)
@@ -70,7 +70,7 @@ def test_a_container_ends_in_order(agent: Agent) -> None:
 def test_one_that_does_not_end_is_killed(agent: Agent) -> None:
     # User code hangs in its close method, and the executor is stuck as well.
     agent.does(StopRequested("kill"))
-    agent.does(Heartbeat(), CONTAINER_GRACE_SECS)
+    agent.does(Heartbeat(), CONTAINER_SHUTDOWN_SECS)
     assert agent.does(AgentTimer()) == []
     assert agent.does(AgentTimer(), 0.1) == [Kill()]
     agent.does(Ended(-9))
@@ -94,8 +94,8 @@ def test_an_agent_that_was_stopped_itself_kills_nobody(agent: Agent) -> None:
     agent.does(Heartbeat(), 5.0)
     agent.now += 60.0
     assert agent.does(AgentTimer()) == []
-    assert agent.does(AgentTimer(), SILENT_SECS - LOOK_SECS) == []
-    assert agent.does(AgentTimer(), LOOK_SECS + 0.1) == [Kill()]
+    assert agent.does(AgentTimer(), SILENT_SECS - POLL_SECS) == []
+    assert agent.does(AgentTimer(), POLL_SECS + 0.1) == [Kill()]
 
 
 def test_where_the_cluster_looks_after_silence_it_kills_nobody() -> None:
@@ -123,11 +123,11 @@ def test_the_story_has_a_bound_and_no_heartbeats(agent: Agent) -> None:
     for _ in range(2 * STEPS_MAX):
         agent.does(Heartbeat())
         agent.does(AgentTimer())
-    assert agent.core.story().steps == ()
+    assert agent.core.transition_log().steps == ()
     for _ in range(2 * STEPS_MAX):
         agent.does(StopRequested("kill"))
-    assert len(agent.core.story().steps) == STEPS_MAX
+    assert len(agent.core.transition_log().steps) == STEPS_MAX
 
 
 def test_a_container_has_longer_than_its_processes() -> None:
-    assert CONTAINER_GRACE_SECS > INSTANCE_GRACE_SECS + SERVICE_GRACE_SECS
+    assert CONTAINER_SHUTDOWN_SECS > INSTANCE_SHUTDOWN_SECS + SERVICE_SHUTDOWN_SECS

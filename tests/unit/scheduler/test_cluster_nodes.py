@@ -17,7 +17,7 @@ from heron_core.state_tree import (
 from heron_engine.scheduler.cluster_nodes import ClusterNodes, Found, identity_of
 from heron_engine.scheduler.packaging.stored_code import packed_code, put_code, stored_archive
 from heron_io.state_store.file_store import FileStore
-from heron_io.state_store.kept_nodes import LOOK_SECS
+from heron_io.state_store.kept_nodes import POLL_SECS
 
 PATHS = [path("words") for path in (topology_path, keys_path, scheduler_path)]
 WRITTEN = [{"at": path} for path in PATHS]
@@ -37,7 +37,7 @@ class World:
         """What a container finds by its second look."""
         found = Found.STANDING
         for _ in range(2):
-            self.now += LOOK_SECS
+            self.now += POLL_SECS
             found = self.containers[number].look(self.now)
         return found
 

@@ -24,7 +24,7 @@ from heron_core.typed_json import to_json
 from heron_engine.scheduler.backends.local import LocalBackend
 from heron_engine.scheduler.kept_states import describe_own, kept_by, leave
 from heron_engine.scheduler.packing import pack
-from heron_engine.scheduler.registration import anew, bring_states, forget, register, resumed
+from heron_engine.scheduler.registration import bring_states, forget, fresh_start, register, resumed
 from heron_engine.scheduler.savepoints import run_of
 from heron_engine.scheduler.submission import Submission
 from heron_engine.scheduler.user_folder import Home
@@ -259,7 +259,7 @@ def test_fresh_says_what_it_leaves_and_starts_anew(world: World) -> None:
     world.run()
     fresh = world.submission()
     folder = world.files.checkpoint("words", 4).path
-    words = anew(fresh)
+    words = fresh_start(fresh)
     assert words.startswith("words starts anew")
     is_own = keys.CHECKPOINT_STORE in world.topology.config
     assert (f"leaves {folder}: --from-savepoint {folder} begins with it" in words) is is_own
@@ -272,7 +272,7 @@ def test_fresh_says_what_it_leaves_and_starts_anew(world: World) -> None:
 
 
 def test_a_first_run_has_nothing_to_say(world: World) -> None:
-    assert anew(world.submission()) == ""
+    assert fresh_start(world.submission()) == ""
 
 
 def test_one_that_runs_is_left_to_register(world: World) -> None:
@@ -304,7 +304,7 @@ def test_a_disk_that_is_not_mounted_is_no_first_run(here: Path) -> None:
     with pytest.raises(HeronError, match=r"disk/kept/words has nothing of .*; --fresh starts anew"):
         resumed(world.submission())
     fresh = world.submission()
-    assert "disk/kept/words has nothing of" in anew(fresh)
+    assert "disk/kept/words has nothing of" in fresh_start(fresh)
     assert world.begin(fresh)["latest"] == 4, "no number is used twice when both are there"
     with open_store(world.home.store_url) as store:
         forget(store, "words")

@@ -9,7 +9,7 @@ import pytest
 from heron_core.state_tree import keys_path, scheduler_path, topology_path
 from heron_engine.scheduler.own_nodes import Announcement, NameTaken, OwnNodes
 from heron_io.state_store.file_store import FileStore
-from heron_io.state_store.kept_nodes import LOOK_SECS, KeptNodes
+from heron_io.state_store.kept_nodes import POLL_SECS, KeptNodes
 
 SCHEDULER = {"kind": "local", "host": "here", "pid": 7, "started": "then", "sockets": "/x"}
 ANNOUNCED = Announcement("words", {"components": []}, {"public": "p"}, SCHEDULER)
@@ -37,7 +37,7 @@ class Running:
 
     def looks(self, times: int) -> None:
         for _ in range(times):
-            self.now += LOOK_SECS
+            self.now += POLL_SECS
             self.nodes.look(self.now)
 
 
@@ -102,5 +102,5 @@ def test_one_that_lost_its_name_ends(running: Running, path: str, value: object)
 def test_nothing_is_looked_at_more_often_than_it_is_due(running: Running) -> None:
     kept = KeptNodes(running.store)
     assert kept.is_due(1.0)
-    assert not kept.is_due(1.0 + LOOK_SECS / 2)
-    assert kept.is_due(1.0 + LOOK_SECS)
+    assert not kept.is_due(1.0 + POLL_SECS / 2)
+    assert kept.is_due(1.0 + POLL_SECS)

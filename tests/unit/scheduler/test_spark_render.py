@@ -86,7 +86,7 @@ def test_settings_of_each_master(master: str) -> None:
 @pytest.mark.parametrize("master", SIZED_GANG)
 def test_a_gang_has_as_many_executors_as_at_its_start(master: str) -> None:
     """Spark's barrier mode does not go with dynamic allocation."""
-    assert rendered(master, gang=True) == {**COMMON, **SIZED_GANG[master]}
+    assert rendered(master, is_barrier=True) == {**COMMON, **SIZED_GANG[master]}
 
 
 def test_an_executor_waits_longer_for_others_than_they_may_take() -> None:

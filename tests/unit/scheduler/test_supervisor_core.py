@@ -9,7 +9,7 @@ from heron_core.algorithms.backoff import EXCUSED_EVERY_SECS, PAUSE_SECS_MAX, ST
 from heron_core.exit_codes import ExitCode
 from heron_core.plans import MIB
 from heron_core.records import replace
-from heron_core.story import STEPS_MAX
+from heron_core.transition_log import STEPS_MAX
 from heron_engine.scheduler.container.process_state import ProcessPhase
 from heron_engine.scheduler.container.supervisor_core import (
     RELOAD_RETRY_SECS,
@@ -42,7 +42,7 @@ from heron_engine.scheduler.container.supervisor_events import (
 from heron_io.processes import SupervisorLink
 
 SILENT_SECS = 15.0
-GRACE_SECS = 3.0
+SHUTDOWN_SECS = 3.0
 RESTARTS = 2
 TERMINATED = Outcome(0, "SIGTERM")
 
@@ -54,7 +54,7 @@ def _never_run(link: SupervisorLink) -> int:
 def spec(name: str, *final_codes: int) -> ProcessSpec:
     """A process of that name."""
     codes = frozenset(final_codes)
-    return ProcessSpec(name, name, _never_run, GRACE_SECS, killed_with_parent=True,
+    return ProcessSpec(name, name, _never_run, SHUTDOWN_SECS, killed_with_parent=True,
                        final_codes=codes)  # fmt: skip
 
 
@@ -290,7 +290,7 @@ def test_whoever_was_stopped_itself_gives_those_that_end_their_time() -> None:
     machine = running(spec("manager"), spec("one"))
     machine.does(Stop(TERMINATED))
     assert machine.does(SupervisorTimer(), 60.0) == []
-    assert machine.passes(GRACE_SECS) == [Kill("one")]
+    assert machine.passes(SHUTDOWN_SECS) == [Kill("one")]
 
 
 def test_one_that_cannot_be_killed_is_killed_again_later() -> None:
@@ -332,7 +332,7 @@ def test_a_bolt_that_leaks_is_warned_of_and_then_restarted() -> None:
 def test_one_beyond_its_memory_that_does_not_end_is_killed() -> None:
     machine = running(spec("manager"), limited("bolt"))
     machine.does(MemoryMeasured("bolt", 200 * MIB))
-    assert machine.passes(GRACE_SECS + 0.1, "bolt") == [Kill("bolt")]
+    assert machine.passes(SHUTDOWN_SECS + 0.1, "bolt") == [Kill("bolt")]
 
 
 def test_without_a_limit_a_process_may_use_what_there_is() -> None:
@@ -371,8 +371,8 @@ def test_one_that_does_not_leave_is_killed_and_may_come_back_only_then() -> None
     assert machine.does(SpecsChanged([spec("manager")])) == [Terminate("one")]
     assert machine.does(SpecsChanged([spec("manager"), spec("one")])) == []
     assert machine.phases["one"] is ProcessPhase.STOPPING
-    assert machine.passes(GRACE_SECS) == [Kill("one")]
-    assert machine.passes(GRACE_SECS) == []
+    assert machine.passes(SHUTDOWN_SECS) == [Kill("one")]
+    assert machine.passes(SHUTDOWN_SECS) == []
     assert starts(machine.does(Ended("one", -9))) == ["one"]
 
 
@@ -417,11 +417,11 @@ def test_all_end_in_order_the_first_last() -> None:
 def test_whoever_does_not_end_in_time_is_killed() -> None:
     machine = running(spec("manager"), spec("one"))
     machine.does(Stop(TERMINATED))
-    assert machine.passes(GRACE_SECS - 0.1) == []
+    assert machine.passes(SHUTDOWN_SECS - 0.1) == []
     assert machine.core.timeout_secs(machine.now) == pytest.approx(0.1)
     assert machine.does(SupervisorTimer(), 0.1) == [Kill("one")]
     assert machine.does(Ended("one", -9)) == [Terminate("manager")]
-    assert machine.passes(GRACE_SECS) == [Kill("manager")]
+    assert machine.passes(SHUTDOWN_SECS) == [Kill("manager")]
     assert machine.does(Ended("manager", -9)) == [Exit(TERMINATED)]
 
 
@@ -469,10 +469,10 @@ def test_statistics_name_pid_starts_and_failures() -> None:
 def test_the_story_has_cause_and_consequence_and_a_bound() -> None:
     machine = running(spec("manager"), spec("bolt"))
     machine.does(Ended("bolt", 1, "KeyError"))
-    steps = {step.cause: step.effects for step in machine.core.story().steps}
+    steps = {step.cause: step.effects for step in machine.core.transition_log().steps}
     assert steps["Ended bolt 1 KeyError"] == ("Start bolt ended with exit code 1: KeyError",)
     machine.passes(60.0, "manager", "bolt")
-    assert len(machine.core.story().steps) < 10, "heartbeats are no story"
+    assert len(machine.core.transition_log().steps) < 10, "heartbeats are no steps"
     for _ in range(2 * STEPS_MAX):
         machine.does(PlanChanged(None))
-    assert len(machine.core.story().steps) == STEPS_MAX
+    assert len(machine.core.transition_log().steps) == STEPS_MAX

@@ -6,8 +6,8 @@ import pytest
 
 from heron_core.algorithms.backoff import PAUSE_SECS_MAX, STABLE_SECS
 from heron_core.exit_codes import ExitCode
-from heron_core.story import STEPS_MAX
-from heron_engine.scheduler.backends.yarn.core import GRACE_SECS, Core
+from heron_core.transition_log import STEPS_MAX
+from heron_engine.scheduler.backends.yarn.core import SHUTDOWN_SECS, Core
 from heron_engine.scheduler.backends.yarn.events import (
     Allocated,
     Ask,
@@ -202,7 +202,7 @@ def test_the_plan_grows_and_shrinks() -> None:
     assert running.does(PlanChanged({1: ASK, 3: ASK})) == [Publish()]
     assert running.core.slots[2].phase is SlotPhase.ENDING
     assert running.does(PlanChanged({1: ASK, 3: ASK})) == []
-    running.now += GRACE_SECS
+    running.now += SHUTDOWN_SECS
     assert running.does(Tick()) == [Release(grant(2).id)]
     assert running.does(Tick()) == []
     assert running.does(Completed(grant(2).id, 0, "")) == [Publish()]
@@ -317,7 +317,7 @@ def test_the_end_does_not_wait_for_ever() -> None:
     """A node that does not answer: YARN kills what is left when the application has ended."""
     running = Running(1).up()
     running.does(EndRequested("enough"))
-    running.now += GRACE_SECS
+    running.now += SHUTDOWN_SECS
     assert running.does(Tick())[-1] == Unregister(Status.KILLED, "enough")
 
 
@@ -362,12 +362,12 @@ def test_whatever_happens_the_slots_make_sense(seed: int) -> None:
             RoomWanted({numbers[0]: Ask(chance.choice((512, 900)), 1)}),
             Resized(given.id, Ask(900, 1)), NotResized(given.id, "why"),
         )))  # fmt: skip
-    assert len(running.core.story().steps) <= STEPS_MAX
+    assert len(running.core.transition_log().steps) <= STEPS_MAX
 
 
 def test_the_story_has_cause_and_consequence() -> None:
     running = Running(1).up()
     running.does(Completed(grant(1).id, -100, ""))
-    step = running.core.story().steps[-1]
+    step = running.core.transition_log().steps[-1]
     assert "Completed" in step.cause
     assert any("AskFor" in effect for effect in step.effects)

@@ -20,7 +20,7 @@ from manager_support import (
 
 from heron_core.exit_codes import FINAL_CODES, ExitCode, describe_end
 from heron_core.records import replace
-from heron_core.story import STEPS_MAX
+from heron_core.transition_log import STEPS_MAX
 from heron_core.wire import messages
 from heron_core.wire.frames import Kind, header, with_consumed
 from heron_engine.stream_manager import events
@@ -67,7 +67,7 @@ def test_its_story_says_what_happened() -> None:
     # Somebody asks why an instance was held back: registrations, plans and causes are there.
     made = manager()
     fill(made, NEAR)
-    steps = made.core.story().steps
+    steps = made.core.transition_log().steps
     assert [step.cause.partition(" ")[0] for step in steps] == [
         "plan", "registered", "registered", "cause",
     ]  # fmt: skip
@@ -78,7 +78,7 @@ def test_a_story_is_bounded() -> None:
     made = manager()
     for epoch in range(2, 2 * STEPS_MAX):
         made.plan(epoch)
-    assert len(made.core.story().steps) == STEPS_MAX
+    assert len(made.core.transition_log().steps) == STEPS_MAX
 
 
 def test_a_packet_of_another_kind_is_refused_and_counted() -> None:

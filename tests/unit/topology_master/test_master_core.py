@@ -392,14 +392,14 @@ def test_the_story_says_what_made_the_master_do_what() -> None:
     made.receive(messages.Command("stats", {}), b"cli")
     made.register(1, process=2)
     made.wait(1.0)
-    causes = [step.cause for step in made.core.story().steps]
+    causes = [step.cause for step in made.core.transition_log().steps]
     assert causes == [
         "RegisterStreamManager(1) from b'1-1'",
         "RegisterStreamManager(2) from b'2-1'",
         "RegisterStreamManager(1) from b'1-2'",
         "Timer",
     ]
-    assert made.core.story().steps[-1].effects == (
+    assert made.core.transition_log().steps[-1].effects == (
         "stream manager 1 registered from tcp://1-2",
         "StorePlan",
         "Plan (2 times)",

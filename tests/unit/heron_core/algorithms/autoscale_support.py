@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from heron_core.algorithms.autoscale.autoscaler import Autoscaler, Decision, Finding
+from heron_core.algorithms.autoscale.autoscaler import Autoscaler, Decision, Diagnosis
 from heron_core.algorithms.autoscale.options import Options
 from heron_core.algorithms.autoscale.readings import HotKey, Reading, Readings
 from heron_core.records import replace
@@ -75,7 +75,7 @@ class Fluid:
     """Whether it is known how long they are idle."""
     refuses: Callable[[Decision], str] = lambda decision: ""
     decisions: list[tuple[float, Decision]] = field(default_factory=list)
-    findings: list[Finding] = field(default_factory=list)
+    diagnoses: list[Diagnosis] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.now = 0.0
@@ -94,7 +94,7 @@ class Fluid:
         while self.now < end:
             self._step(STEP_SECS)
             outcome = self.scaler.observe(self._readings(), self.now)
-            self.findings += outcome.findings
+            self.diagnoses += outcome.diagnoses
             if outcome.decision is not None:
                 self._move(outcome.decision)
             self.history.append((self.now, dict(self.instances)))

@@ -91,9 +91,9 @@ def test_a_key_that_no_parallelism_divides_is_named() -> None:
     made.run(900)
     # The rest of the keys is spread, but the key alone is more than an instance can do.
     assert made.instances["count"] == 1
-    (finding,) = made.findings
-    assert finding.component == "count"
-    assert "key 'x' is 43% of its input: more instances do not help" in finding.why
+    (diagnosis,) = made.diagnoses
+    assert diagnosis.component == "count"
+    assert "key 'x' is 43% of its input: more instances do not help" in diagnosis.why
 
 
 def test_a_frequent_key_that_an_instance_can_do_has_the_others_spread_further() -> None:
@@ -108,7 +108,7 @@ def test_skew_is_seen_by_its_instances_where_keys_are_not_sampled() -> None:
     made = fluid(1_200, hot_share={"count": 0.43}, sees_keys=False)
     made.run(1_200)
     assert len(made.decisions) <= 2
-    assert any("one instance gets" in each.why for each in made.findings)
+    assert any("one instance gets" in each.why for each in made.diagnoses)
 
 
 def test_streams_that_go_to_all_or_to_one_instance_are_left_alone() -> None:
@@ -117,7 +117,7 @@ def test_streams_that_go_to_all_or_to_one_instance_are_left_alone() -> None:
         made = Fluid(spec, options_of(spec), lambda now: 900, RATES)
         made.run(600)
         assert made.instances["count"] == 1
-        assert any(words in each.why for each in made.findings)
+        assert any(words in each.why for each in made.diagnoses)
 
 
 def test_a_machine_without_free_cores_is_not_filled_with_instances() -> None:
@@ -125,7 +125,7 @@ def test_a_machine_without_free_cores_is_not_filled_with_instances() -> None:
     made.run(1_200)
     assert made.instances["count"] <= 16
     assert len(made.decisions) <= 3
-    assert any("more do not help" in each.why for each in made.findings)
+    assert any("more do not help" in each.why for each in made.diagnoses)
 
 
 @pytest.mark.parametrize("sees_cores", [True, False])
@@ -137,7 +137,7 @@ def test_a_machine_whose_cores_are_all_busy_gets_no_more_instances_at_all(
     made.run(600)
     if sees_cores:
         assert made.decisions == []
-        assert "0% of the machine's cores is idle" in made.findings[0].why
+        assert "0% of the machine's cores is idle" in made.diagnoses[0].why
     else:
         assert len(made.decisions) == 1
     # With cores for it the same load is met.
@@ -182,7 +182,7 @@ def test_limits_are_kept_and_named() -> None:
     made = fluid(3_000, options=options_of(spec, instances_max={"count": 4}))
     made.run(600)
     assert made.instances == {"words": 1, "split": 1, "count": 4}
-    assert any("10 instances would do, and it may have 4" in each.why for each in made.findings)
+    assert any("10 instances would do, and it may have 4" in each.why for each in made.diagnoses)
 
 
 def test_the_threshold_adds_one_instance_after_so_many_reports() -> None:

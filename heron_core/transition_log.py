@@ -24,7 +24,7 @@ class Step:
         return f"{self.now:.3f} {self.cause}{effects}"
 
 
-class Story:
+class TransitionLog:
     """The newest steps. They are kept as text, so that they keep no message alive. Any thread may
     add one, as a deque's append is atomic."""
 

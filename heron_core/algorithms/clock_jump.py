@@ -12,7 +12,7 @@ NOTABLE_SECS = 2.0
 
 
 @dataclass(slots=True)
-class Standstill:
+class ClockJump:
     """The time that one process did not see."""
 
     expected_secs: float
