@@ -94,8 +94,8 @@ class MasterLink:
         if self._socket not in ready:
             return []
         self._is_broken = False
-        found = [self._taken(frames, now) for frames in drain(self._socket, DRAIN_MESSAGES)]
-        return [message for message in found if message is not None]
+        messages = [self._taken(frames, now) for frames in drain(self._socket, DRAIN_MESSAGES)]
+        return [message for message in messages if message is not None]
 
     def _connection_changed(self, event: int) -> None:
         self._is_broken = event == zmq.EVENT_DISCONNECTED

@@ -127,14 +127,14 @@ class Measurements:
         self, component: str | None, fresh: Set[int], now: float
     ) -> tuple[InstanceStats, ...] | None:
         """The instances of a component, or of EVERY_COMPONENT; None if there is no such one."""
-        found = self._rollup.wanted_instances(component, self._queues(), fresh)
-        if found is None or not self._next_tries:
-            return found
+        rows = self._rollup.wanted_instances(component, self._queues(), fresh)
+        if rows is None or not self._next_tries:
+            return rows
         return tuple(
             each
             if each.up and each.task not in self._errors
             else replace(each, next_try_secs=self._next_tries.secs(each.task, now))
-            for each in found
+            for each in rows
         )
 
     def in_flight(self) -> int | None:

@@ -58,12 +58,12 @@ class Samples:
     def _checked(self, arguments: Json) -> tuple[str, str]:
         component = str(arguments.get("component", ""))
         stream = str(arguments.get("stream") or DEFAULT_STREAM)
-        found = self._topology.by_name.get(component)
-        if found is None:
+        spec = self._topology.by_name.get(component)
+        if spec is None:
             known = choices("components", component, self._topology.by_name)
             raise HeronError(f"{self._topology.name} has no component {component!r:.200}; {known}")
-        if found.stream(stream) is None:
-            known = choices("streams", stream, [each.name for each in found.outputs])
+        if spec.stream(stream) is None:
+            known = choices("streams", stream, [each.name for each in spec.outputs])
             raise HeronError(f"{component} declares no stream {stream!r:.200}; {known}")
         inputs = (each for reader in self._topology.components for each in reader.inputs)
         if not any((each.component, each.stream) == (component, stream) for each in inputs):

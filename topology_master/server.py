@@ -224,10 +224,10 @@ class Server:
         }
 
     def _serve(self) -> None:
-        found = self._stored_plans()
-        if found is None:
+        stored_plans = self._stored_plans()
+        if stored_plans is None:
             return
-        packing, previous = found
+        packing, previous = stored_plans
         self._execution = self._store.get(execution_path(self._topology.name)) or {}
         if over := over_text(self._topology.name, self._execution, time.time()):
             self._loop.stop(over, ExitCode.ENDED)

@@ -34,9 +34,9 @@ def trace_id_of(topology: str, root: int) -> int:
     return _hash64(topology) << 64 | root
 
 
-def spans_of(topology: str, root: int, found: Sequence[Executed]) -> list[Span]:
+def spans_of(topology: str, root: int, executed: Sequence[Executed]) -> list[Span]:
     """The spans of one tree, the spout's first; the parent of a span is the span of its sender."""
-    ordered = sorted(found, key=lambda each: (each.what.source != NO_TASK, each.what.began))
+    ordered = sorted(executed, key=lambda each: (each.what.source != NO_TASK, each.what.began))
     ids = [_hash64(f"{topology} {root} {at} {each.task}") for at, each in enumerate(ordered)]
     return [_span(topology, root, at, ordered, ids) for at in range(len(ordered))]
 
