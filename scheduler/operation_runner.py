@@ -54,7 +54,7 @@ POLL_SECS = 0.1
 hundreds of topologies."""
 RETRY_SECS = 1.0
 """After the state store could not be reached."""
-GRACE_SECS = 2.0
+SHUTDOWN_SECS = 2.0
 
 
 class Killed(Exception):
@@ -249,7 +249,7 @@ def runner_job(
         "operations",
         f"heron: operations ({name})",
         main,
-        GRACE_SECS,
+        SHUTDOWN_SECS,
         killed_with_parent=True,
         final_codes=frozenset({ExitCode.KILLED}),
     )

@@ -344,15 +344,15 @@ def test_a_barrier_that_has_waited_too_long_is_handed_over_with_all_in_front_of_
     manager = overtaking(1.0)
     assert told(aligned_behind_data(manager)) == []
     manager.now += 0.9
-    assert told(manager.handle(events.Timer())) == []
+    assert told(manager.handle(events.StreamManagerTimer())) == []
     manager.now += 0.2
-    out = manager.handle(events.Timer())
+    out = manager.handle(events.StreamManagerTimer())
     assert [header_of(each).kind for each in delivered(out)] == [Kind.DATA, Kind.DATA, Kind.BARRIER]
     assert told(out) == [messages.OvertakeInput(7, 1)]
     queue = manager.core.state.queues[3]
     assert not queue.waiting
     assert queue.queued_bytes > 0, "it counts for back-pressure as if it waited"
-    assert told(manager.handle(events.Timer())) == [], "it is told once"
+    assert told(manager.handle(events.StreamManagerTimer())) == [], "it is told once"
     manager.handle(events.FromInstance(3, 73, encode_consumed(1, 3, 4, 0.0)))
     assert (queue.queued_bytes, queue.queued_tuples, queue.handed_bytes) == (0, 0, 0)
 
@@ -364,7 +364,7 @@ def test_a_barrier_that_the_instance_is_done_with_overtakes_nothing() -> None:
         consumed = encode_consumed(1, 3, 1, 0.0)
         manager.handle(events.FromInstance(3, 73, consumed), events.InputTaken())
     manager.now += 2.0
-    assert told(manager.handle(events.Timer())) == []
+    assert told(manager.handle(events.StreamManagerTimer())) == []
 
 
 def test_a_timeout_of_nothing_overtakes_at_once_and_none_never() -> None:
@@ -372,7 +372,7 @@ def test_a_timeout_of_nothing_overtakes_at_once_and_none_never() -> None:
     never = overtaking(None)
     aligned_behind_data(never)
     never.now += 1000.0
-    assert told(never.handle(events.Timer())) == []
+    assert told(never.handle(events.StreamManagerTimer())) == []
 
 
 def test_input_that_cannot_be_divided_is_not_overtaken() -> None:
@@ -387,7 +387,7 @@ def test_a_topology_that_goes_back_forgets_the_barriers_that_wait() -> None:
     aligned_behind_data(manager)
     exactly(manager, 2, None)
     manager.now += 2.0
-    assert told(manager.handle(events.Timer())) == []
+    assert told(manager.handle(events.StreamManagerTimer())) == []
 
 
 def test_each_arrow_of_the_drawing_is_taken() -> None:
