@@ -31,17 +31,19 @@ class CallingBolt(SimBolt):
 
     def initialize(self, config: Any, context: Any) -> None:
         super().initialize(config, context)
-        self.numbers: dict[int, list[tuple[str, int]]] = {}
-        """By the place of a tuple in memory: (stream, number) of each emit, in the order of the
-        tuples, which is that of what is sent if the topology wants it."""
+        self.numbers: dict[int, tuple[Any, list[tuple[str, int]]]] = {}
+        """By the place of a tuple in memory: the tuple, so that the place stays taken; and
+        (stream, number) of each emit, in the order of the tuples, which is that of what is sent if
+        the topology wants it."""
 
     async def process(self, tup: Any) -> None:
         (ident,) = tup.values[5]
         if id(tup) not in self.numbers:
             self.receive(tup)
-            self.numbers[id(tup)] = self.reserved(ident)
+            self.numbers[id(tup)] = tup, self.reserved(ident)
         await self.call()
-        for stream, number in self.numbers[id(tup)]:
+        _, numbers = self.numbers[id(tup)]
+        for stream, number in numbers:
             self.send(stream, number, ident)
         await self.call()
         del self.numbers[id(tup)]
@@ -119,6 +121,7 @@ class CallingCluster(Cluster):
 
     def _made_topology(self, config: dict[str, Any]) -> TopologySpec:
         made = super()._made_topology(config)
+        self.habits.gives_up = False  # a coroutine's tuple is acked when it ends
         chance = Random(f"calling {self.seed}")
         read = [
             each.name
