@@ -102,7 +102,7 @@ def test_a_spout_that_only_raises_says_so_in_a_log_file_too() -> None:
     trace = "Traceback\n  File\nRuntimeError: emitted 2 values for the 1 fields ['n'] (wrong.py:4)"
     raising = component("spout", errors=8570, callback_errors=8570, last_error=trace)
     line = progress_line(replace(STATS, components={"n": raising}), 10.0)
-    assert line.endswith("n: 8570 errors, last: RuntimeError: emitted 2 values for the 1 fields "
+    assert line.endswith("n: 8,570 errors, last: RuntimeError: emitted 2 values for the 1 fields "
                          "['n'] (wrong.py:4)")  # fmt: skip
 
 
