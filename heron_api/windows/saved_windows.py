@@ -121,6 +121,11 @@ class FirstEnd:
             self._table.put(_ENDED, 1)
         return is_first
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Of a bolt whose attributes are saved as they are, on Spark: what it knows, without the
+        table, which is no attribute's."""
+        return {"_table": None, "_has_been": self._has_been}
+
 
 def save_watermark(table: Table, watermark_ms: int) -> None:
     """Put it into the table of watermarks, unless it is there."""

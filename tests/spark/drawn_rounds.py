@@ -259,7 +259,7 @@ def told(given: Drawn) -> str:
 def _differences(given: Drawn, results: Path, counts: Counts) -> Iterator[str]:
     wanted = [expected(part, given.letters) for part in given.parts]
     for part in given.parts:
-        for line in differences(part, results, given.letters):
+        for line in differences(part, results, given.letters, given.mode == ATLEAST_ONCE):
             yield f"{line}\n    {part}"
     failed: Counter[str] = Counter()
     late: Counter[str] = Counter()

@@ -1,16 +1,23 @@
 """When sources have finished their windows are complete at once, in every reliability mode; and the
 watermarks that spouts give travel behind their tuples."""
 
+import pickle
 from random import Random
 from typing import Any, ClassVar
 
 import pytest
 
+from heron_api.state.component_state import ComponentState
 from heron_api.state.keyed_state import value_state
 from heron_api.state.stateful_component import StatefulComponent
 from heron_api.windows.keyed_process_bolt import KeyedProcessBolt
+from heron_api.windows.saved_windows import FirstEnd
 from heron_api.windows.window_bolt import TumblingWindowBolt
 from heron_api.windows.windowed_bolt import WindowedBolt
+from heron_core.state.codec import StateCodec
+from heron_core.state.current_key import CurrentKey
+from heron_core.state.memory import MemoryBackend
+from heron_core.state.named_states import NamedStates
 from heronpy_compat import Bolt, Grouping, Spout, Topology
 from heronpy_compat.testing import TopologyTester
 from heronpy_compat.windows import KeyedWindowBolt, Tumbling
@@ -355,3 +362,12 @@ def test_what_comes_behind_the_end_of_its_sources_is_one_window_also_after_a_res
         assert kind.shown == []
         tester.finish()
         assert kind.shown == [2]
+
+
+def test_a_bolt_whose_attributes_are_saved_as_they_are_knows_that_its_sources_have_finished() -> (
+    None
+):
+    backend = MemoryBackend(StateCodec("behind"))
+    first_end = FirstEnd(ComponentState(NamedStates(backend, CurrentKey("behind"), lambda: 0.0)))
+    assert first_end.is_now()
+    assert not pickle.loads(pickle.dumps(first_end)).is_now()
