@@ -12,7 +12,6 @@ from heron_core.wire.messages import (
     GivenUp,
     Json,
     RegisterStreamManager,
-    RestoreFailed,
     RestoreTrouble,
 )
 from heron_engine.topology_master.checkpoints import Checkpoints
@@ -87,10 +86,10 @@ class EffectivelyOnce:
         number = self.checkpoints.stored_number
         return self.checkpoints.completed_message(number, epoch) if number else None
 
-    def failure_text(self, message: RestoreFailed, topology: str) -> tuple[str, str]:
+    def failure_text(self, reason: str, topology: str) -> tuple[str, str]:
         """What has happened, and why, for people: an instance cannot have its state."""
         what = f"checkpoint {self.restore.checkpoint} cannot be restored"
-        return what, f"{message.reason}; {self.cure(topology)}"
+        return what, f"{reason}; {self.cure(topology)}"
 
     @property
     def restore_text(self) -> str:

@@ -231,16 +231,15 @@ class Lifecycle:
         """An instance has stored or restored its state, or could not."""
         tasks, packing = self.plan.packing.instances.keys(), self.plan.packing
         match message:
-            case messages.Restored(task):
-                progress = once.recovery.take(message, self.plan.epoch, tasks)
+            case messages.Restored(task) | messages.RestoreFailed(task):
+                progress = once.recovery.take(message, self.plan.epoch, tasks, now)
                 if progress is Progress.RELEASED:
                     self._release(once, now, out)
                 elif progress is Progress.REPLACED:
                     who = instance_name(packing, task)
                     self._go_back(once, f"another process serves {who}", now, out)
-            case messages.RestoreFailed(task):
-                if once.recovery.fail(message, self.plan.epoch, now):
-                    said = once.failure_text(message, packing.topology)
+                elif progress is Progress.FAILED and isinstance(message, messages.RestoreFailed):
+                    said = once.failure_text(message.reason, packing.topology)
                     self.incidents.record(now, EventKind.RESTORE, *said, instance=(task, packing))
             case messages.RestoreWanted(task, epoch, reason):
                 if epoch == self.plan.epoch and once.recovery.is_released:

@@ -4,7 +4,8 @@ Whenever the plan gets a new epoch, all instances go back to the newest complete
 long as not all have said that they have its state, nobody emits or processes anything
 (Restore.members is None). Then the plan names the processes that have it, and these alone go on. A
 process that comes later, because one of them has died, has no state of this moment: so all go back
-once more.
+once more. It shows by whatever answer: that it came too late, that it has the state of the
+checkpoint, or that it could not have it, which a member cannot say.
 
 It is always the newest one: as soon as a checkpoint is complete, sinks commit what belongs to it,
 and whoever began with an older one would commit that again. If its states cannot be had, all wait
@@ -18,6 +19,7 @@ they get.
 
 from collections.abc import Set
 from enum import Enum
+from typing import assert_never
 
 from heron_core.plans import Restore
 from heron_core.records import replace
@@ -73,6 +75,8 @@ class Progress(Enum):
     """All have the state: they may go on."""
     REPLACED = "replaced"
     """A process has come that has no state of this moment: all are to go back."""
+    FAILED = "failed"
+    """A state cannot be had, and that is news: the first try, or another reason than before."""
 
 
 class Recovery:
@@ -123,14 +127,28 @@ class Recovery:
         self.wanted, self._retry_at = "", None
         return self.restore
 
-    def take(self, message: Restored, epoch: int, tasks: Set[int]) -> Progress:
-        """An instance's process says what it has, by a plan of `epoch` with these tasks."""
+    def take(
+        self, message: Restored | RestoreFailed, epoch: int, tasks: Set[int], now: float
+    ) -> Progress:
+        """An instance's process says whether it has its state, by a plan of `epoch` with these
+        tasks."""
+        if message.task not in tasks:
+            return Progress.NOTHING
+        match message:
+            case Restored():
+                return self._take_restored(message, epoch, tasks)
+            case RestoreFailed():
+                return self._take_failure(message, epoch, now)
+            case _:
+                assert_never(message)
+
+    def _take_restored(self, message: Restored, epoch: int, tasks: Set[int]) -> Progress:
         task, who = message.task, message.incarnation
         members = self.restore.members
         if members is not None:
             is_replaced = message.epoch in (0, epoch) and members.get(task) != who
             return Progress.REPLACED if is_replaced else Progress.NOTHING
-        if message.epoch != epoch or task not in tasks:
+        if message.epoch != epoch:
             return Progress.NOTHING
         self.restored[task] = who
         if self.restored.keys() < tasks:
@@ -140,18 +158,21 @@ class Recovery:
         self._retry_at = None
         return Progress.RELEASED
 
-    def fail(self, message: RestoreFailed, epoch: int, now: float) -> bool:
-        """An instance cannot have its state; whether that is news: the first try, or for another
-        reason than the one before."""
-        if message.epoch != epoch or self.state is not RestoreState.RESTORING:
-            return False
+    def _take_failure(self, message: RestoreFailed, epoch: int, now: float) -> Progress:
+        if message.epoch != epoch:
+            return Progress.NOTHING
+        if self.state is RestoreState.RELEASED:
+            return Progress.REPLACED
+        self.restored.pop(message.task, None)  # of a process before this one
+        if self.state is RestoreState.BACKING_OFF:
+            return Progress.NOTHING
         self._enter(RestoreState.BACKING_OFF)
         trouble = _trouble_of(message)
         is_news = not self.tries or trouble is not self.trouble
         self.tries += 1
         self._reason, self.trouble = message.reason, trouble
         self._retry_at = now + min(RETRY_SECS_MAX, RETRY_SECS * 2.0 ** min(self.tries - 1, 10))
-        return is_news
+        return Progress.FAILED if is_news else Progress.NOTHING
 
     def take_tries(self) -> int:
         """How many tries have failed, of a restore that is done."""

@@ -69,16 +69,17 @@ def test_a_store_that_is_away_is_tried_less_and_less_often_until_it_is_back() ->
     now, pauses = 0.0, []
     for epoch in range(1, 7):
         recovery.begin(2)
-        recovery.fail(messages.RestoreFailed(1, epoch, "away"), epoch, now)
+        recovery.take(messages.RestoreFailed(1, epoch, "away"), epoch, {1}, now)
         pause = next(each / 2 for each in range(100) if recovery.is_retry_due(now + each / 2))
         pauses.append(pause)
         now += pause
     assert pauses == [0.5, 1, 2, 4, 5, 5]
     recovery.begin(2)
-    recovery.take(messages.Restored(1, 9, 7), 7, {1})
+    recovery.take(messages.Restored(1, 9, 7), 7, {1}, now)
     assert recovery.take_tries() == 6
     recovery.begin(2)
-    assert recovery.fail(messages.RestoreFailed(1, 8, "away"), 8, now)
+    failed = recovery.take(messages.RestoreFailed(1, 8, "away"), 8, {1}, now)
+    assert failed is Progress.FAILED
     assert recovery.is_retry_due(now + 0.5)
 
 
@@ -86,20 +87,52 @@ def test_an_instance_that_has_its_state_after_all_needs_no_other_try() -> None:
     """Its process has been replaced meanwhile, by one that could read it."""
     recovery = Recovery(None)
     recovery.begin(2)
-    recovery.fail(messages.RestoreFailed(1, 1, "away"), 1, 0.0)
-    assert recovery.take(messages.Restored(1, 9, 1), 1, {1}) is Progress.RELEASED
+    recovery.take(messages.RestoreFailed(1, 1, "away"), 1, {1}, 0.0)
+    assert recovery.take(messages.Restored(1, 9, 1), 1, {1}, 0.0) is Progress.RELEASED
     assert not recovery.is_retry_due(100.0)
     recovery.validate({1}, 2)
 
 
 def test_another_reason_is_told_as_well() -> None:
     recovery = Recovery(None)
+    tries = [("it is away", "away"), ("it is away", "away"), ("it is cut", "damaged")]
+    progress = []
+    for epoch, why in enumerate(tries, 1):
+        recovery.begin(2)
+        failed = messages.RestoreFailed(1, epoch, *why)
+        progress.append(recovery.take(failed, epoch, {1}, epoch))
+    assert progress == [Progress.FAILED, Progress.NOTHING, Progress.FAILED]
+
+
+def test_a_process_that_fails_to_restore_when_data_flows_again_has_replaced_a_member() -> None:
+    """The one before it had its state, and was killed while the others waited for the store."""
+    made = running()
+    made.wait(1.1)
+    made.complete(1)
+    made.receive(messages.Restored(FIRST, 99, 0))
+    epoch = made.core.epoch
+    made.restored(incarnation=80)
+    made.receive(messages.RestoreFailed(LAST, epoch - 1, "it is away"))  # of the restore before
+    assert made.core.epoch == epoch
+    made.receive(messages.RestoreFailed(LAST, epoch, "it is away"))
+    assert made.core.epoch == epoch + 1
+    assert made.restore == Restore(1)
+    assert made.events[-1].endswith("another process serves last[0]")
+
+
+def test_data_does_not_flow_while_the_process_that_serves_a_task_has_no_state() -> None:
+    """The one before it had its state; another instance has its own after all."""
+    recovery = Recovery(None)
     recovery.begin(2)
-    assert recovery.fail(messages.RestoreFailed(1, 1, "it is away", "away"), 1, 0.0)
-    recovery.begin(2)
-    assert not recovery.fail(messages.RestoreFailed(1, 2, "it is away", "away"), 2, 1.0)
-    recovery.begin(2)
-    assert recovery.fail(messages.RestoreFailed(1, 3, "it is cut", "damaged"), 3, 2.0)
+    said: list[messages.Restored | messages.RestoreFailed] = [
+        messages.RestoreFailed(1, 1, "away"),
+        messages.Restored(2, 20, 1),
+        messages.RestoreFailed(2, 1, "away"),
+        messages.Restored(1, 11, 1),
+    ]
+    assert Progress.RELEASED not in [recovery.take(each, 1, {1, 2}, 0.0) for each in said]
+    assert recovery.take(messages.Restored(2, 21, 1), 1, {1, 2}, 0.0) is Progress.RELEASED
+    assert recovery.restore.members == {1: 11, 2: 21}
 
 
 def ask(made: Made, arguments: dict[str, Any]) -> messages.Reply:
