@@ -32,11 +32,16 @@ HANDSHAKE_MS = 5_000
 as many connections open. A server that has not answered by then is connected to anew."""
 
 
+UNACKNOWLEDGED_MS = 1_500
+"""A connection whose packets the other host's kernel has not acknowledged for so long is closed and
+made again (TCP_USER_TIMEOUT, RFC 5482): TCP itself repeats a lost packet after a pause that doubles
+each time, and goes on as late after a partition or a lossy network is whole. A process that stands
+still does not count, its kernel acknowledges."""
 HEARTBEAT_MS = 1_000
 """Between two pings on a connection to another host."""
 HEARTBEAT_TIMEOUT_MS = 3_000
-"""A connection that answers no ping for so long is closed and made again: TCP itself notices a
-partition after its back-off, minutes later, and goes on as late after its end."""
+"""A connection that answers no ping for so long is closed and made again: it may be open at one end
+only, and have nothing to acknowledge."""
 CONNECT_MS = 1_000
 """For one attempt to connect; then the next one, whose first packet leaves at once."""
 RECONNECT_MS, RECONNECT_MAX_MS = 50, 500
@@ -139,7 +144,8 @@ def connect_dealer(
 
 
 def _find_broken_connections(sock: "zmq.Socket[bytes]") -> None:
-    """Half-open connections are closed within seconds."""
+    """Half-open and silent connections are closed within seconds."""
+    sock.setsockopt(zmq.TCP_MAXRT, UNACKNOWLEDGED_MS)
     sock.setsockopt(zmq.HEARTBEAT_IVL, HEARTBEAT_MS)
     sock.setsockopt(zmq.HEARTBEAT_TIMEOUT, HEARTBEAT_TIMEOUT_MS)
     sock.setsockopt(zmq.HEARTBEAT_TTL, HEARTBEAT_TIMEOUT_MS)

@@ -18,6 +18,9 @@ SHAPE = "3,2,3,1"
 """The same of the word count: one spout for each host."""
 IDS_PER_SEC = 300
 """Two shared cores have time left for the recoveries."""
+BURST = 4
+"""Numbers that are due together: a number alone in its messages costs several times as much, and
+what has gathered in a partition has to flow off by the same two cores."""
 START_SECS = 4.0
 """The first tuple is due so long after the submit begins, which takes about as long."""
 FLOWING_CHECKPOINTS = 2
@@ -84,6 +87,7 @@ class ExactFlow(_Hurried):
             "-o", f"exact.count={self._count}",
             "-o", f"exact.rate={self._rate}",
             "-o", f"exact.begin={self._begin}",
+            "-o", f"exact.burst={BURST}",
         )  # fmt: skip
 
     def progress(self) -> int:

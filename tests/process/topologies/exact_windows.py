@@ -12,11 +12,11 @@
              └──────────┴─ windows ── results    sliding ones, by the watermarks of the spouts
 
 Config: `exact.folder`, `exact.count` numbers of each spout's task, due `exact.rate` a second from
-`exact.begin` (CLOCK_MONOTONIC seconds), and all that are left when the file `hurry` is in the
-folder. In the end counts and totals write what they have into `counts-INDEX-of-INSTANCES` and
-`totals-INDEX-of-INSTANCES`, and again if the topology goes back from its end; the sinks write below
-folders of their names. The environment variable EXACT_TASKS has the number of tasks of each
-component, as JSON.
+`exact.begin` (CLOCK_MONOTONIC seconds), `exact.burst` of them at a time (1), and all that are left
+when the file `hurry` is in the folder. In the end counts and totals write what they have into
+`counts-INDEX-of-INSTANCES` and `totals-INDEX-of-INSTANCES`, and again if the topology goes back
+from its end; the sinks write below folders of their names. The environment variable EXACT_TASKS has
+the number of tasks of each component, as JSON.
 """
 
 import json
@@ -35,6 +35,8 @@ STEP_MS = 10
 WINDOW_MS = 1000
 SLIDE_MS = 250
 WATERMARK_NUMBERS = 25
+LOOK_SECS = 0.1
+"""Between two looks for the file `hurry`."""
 TASKS = json.loads(os.environ.get("EXACT_TASKS", "{}"))
 CONFIG = {
     "topology.reliability.mode": "EFFECTIVELY_ONCE",
@@ -74,17 +76,23 @@ class Numbers(Spout, StatefulComponent):
         self.name = context.get_component_id()
         self.index = context.get_component_tasks(self.name).index(context.get_task_id())
         self.count, self.rate = int(config["exact.count"]), float(config["exact.rate"])
-        self.begin = float(config["exact.begin"])
+        self.begin, self.burst = float(config["exact.begin"]), int(config.get("exact.burst", 1))
         self.hurry = os.path.join(config["exact.folder"], "hurry")
+        self.look_at = 0.0
         self.at = self.state.get("at") or 0
 
     def pre_save(self, checkpoint_id):
         self.state.put("at", self.at)
 
     def is_due(self):
-        if self.begin + self.at / self.rate > time.monotonic() and os.path.exists(self.hurry):
-            self.rate = float("inf")
-        return self.begin + self.at / self.rate <= time.monotonic()
+        now, last_of_burst = time.monotonic(), self.at - self.at % self.burst + self.burst - 1
+        if self.begin + last_of_burst / self.rate <= now:
+            return True
+        if now >= self.look_at:
+            self.look_at = now + LOOK_SECS
+            if os.path.exists(self.hurry):
+                self.rate = float("inf")
+        return False
 
     def next_tuple(self):
         if self.at == self.count:
