@@ -5,6 +5,7 @@ A call of such a method returns at once: its tuple would be acked, and be lost, 
 
 import ast
 import inspect
+import pickletools
 from collections.abc import Iterator
 from typing import Any
 
@@ -35,8 +36,6 @@ from heron_frontends.adapters.awaiting import (
 )
 
 STATE_HOOKS = ("init_state", "pre_save", "post_save", "pre_restore", "migrate")
-_OWN_GROUPINGS = tuple(each.encode() for each in PACKAGES)
-"""What the pickle of a path of ours has in it."""
 CALLED = {*HOOKS[True], *HOOKS[False], *STATE_HOOKS, *CONCURRENT.values(),
           "ack", "fail", "emit", "emit_batch", "is_idle"}  # fmt: skip
 """Methods that the engine calls of any class, of the library or not. Of a class that is derived
@@ -88,14 +87,19 @@ def _class_problems(path: str) -> Iterator[str]:
 
 
 def _grouping_problems(label: str, custom: bytes) -> Iterator[str]:
-    if any(path in custom for path in _OWN_GROUPINGS):
-        return
     try:
-        load_grouping(custom)
+        if not _is_of_library(custom):
+            load_grouping(custom)
     except MethodShapeError as error:
         yield f"{label}: {error}"
     except Exception:
         return
+
+
+def _is_of_library(custom: bytes) -> bool:
+    """Whether a pickled grouping names a module of ours."""
+    names = (argument for _, argument, _ in pickletools.genops(custom) if isinstance(argument, str))
+    return any(name.startswith(PACKAGES) for name in names)
 
 
 def _own_methods(kind: type) -> Iterator[tuple[str, type]]:

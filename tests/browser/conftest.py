@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import BrowserContext
 
-from chromium import browser
-from site_support import Site
+from tests.browser.chromium import browser
+from tests.browser.site_support import Site
 from tests.process.conftest import usual_signals
 from tests.process.process_support import Place
 

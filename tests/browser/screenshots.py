@@ -4,17 +4,14 @@ They run below a folder of their own and end with it. Pillow makes the files sma
 """
 
 import io
-import sys
 import tempfile
 from pathlib import Path
 
 from PIL import Image
 from playwright.sync_api import Page, expect
 
-sys.path.insert(0, str(Path(__file__).parent))
-
-from chromium import browser
-from site_support import Site
+from tests.browser.chromium import browser
+from tests.browser.site_support import Site
 from tests.process.process_support import REPOSITORY, Place
 
 FOLDER = REPOSITORY / "docs" / "images"

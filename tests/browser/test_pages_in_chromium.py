@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import BrowserContext, Locator, Page, expect
 
-from site_support import Site
+from tests.browser.site_support import Site
 
 DEADLINE_MS = 60_000
 """A page is right within some seconds; the machine may be busy."""

@@ -7,14 +7,14 @@ import pytest
 
 from heron_core.state_tree import scheduler_path
 from heron_io.state_store.embedded_zookeeper import EmbeddedZooKeeper
-from jars import NoJars, jars_of
-from kafka_broker import KafkaBroker
-from registry_server import RegistryServer
+from tests.cluster.jars import NoJars, jars_of
+from tests.cluster.kafka_broker import KafkaBroker
+from tests.cluster.registry_server import RegistryServer
+from tests.cluster.yarn_cluster import YarnCluster
+from tests.cluster.yarn_place import YarnPlace
 from tests.conformance.report import pytest_terminal_summary
 from tests.process import process_support
 from tests.process.conftest import place, usual_signals
-from yarn_cluster import YarnCluster
-from yarn_place import YarnPlace
 
 __all__ = ["place", "pytest_terminal_summary", "usual_signals"]
 

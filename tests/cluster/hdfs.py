@@ -4,7 +4,7 @@ import json
 import urllib.request
 from pathlib import Path
 
-from servers import Servers, free_ports
+from tests.cluster.servers import Servers, free_ports
 
 NAMENODE = "org.apache.hadoop.hdfs.server.namenode.NameNode"
 DATANODE = "org.apache.hadoop.hdfs.server.datanode.DataNode"

@@ -16,7 +16,7 @@ from confluent_kafka.admin._acl import (
 from confluent_kafka.admin._resource import ResourcePatternType, ResourceType
 from confluent_kafka.cimpl import NewTopic
 
-from servers import START_SECS, Servers, free_ports
+from tests.cluster.servers import START_SECS, Servers, free_ports
 from tests.process.process_support import until
 
 PARTITIONS = 4

@@ -7,7 +7,7 @@ from typing import Any
 from urllib.error import URLError
 from urllib.request import Request, urlopen
 
-from servers import START_SECS, Servers, free_ports
+from tests.cluster.servers import START_SECS, Servers, free_ports
 from tests.process.process_support import until
 
 ANSWER_SECS = 30.0

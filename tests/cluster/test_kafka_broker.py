@@ -19,8 +19,8 @@ from heron_connectors.transactions import TransactionId
 from heron_core.errors import ComponentError
 from heronpy_compat.connectors.kafka import KafkaSink, KafkaSpout
 from heronpy_compat.testing import ComponentTester
-from kafka_broker import GUEST, KafkaBroker
-from servers import START_SECS
+from tests.cluster.kafka_broker import GUEST, KafkaBroker
+from tests.cluster.servers import START_SECS
 from tests.process.kafka_group import (
     HALF,
     PARTITIONS,

@@ -19,9 +19,9 @@ from heron_connectors.kafka.formats import FieldReader
 from heron_core.errors import ComponentError
 from heronpy_compat.connectors.kafka import KafkaSink
 from heronpy_compat.testing import ComponentTester
-from kafka_broker import KafkaBroker
-from registry_server import RegistryServer
-from servers import START_SECS
+from tests.cluster.kafka_broker import KafkaBroker
+from tests.cluster.registry_server import RegistryServer
+from tests.cluster.servers import START_SECS
 from tests.process.process_support import Place, Running, until
 
 pytestmark = pytest.mark.timeout(600)

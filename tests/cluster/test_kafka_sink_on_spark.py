@@ -8,8 +8,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from kafka_broker import KafkaBroker
-from numbers_to_kafka import NUMBERS
+from tests.cluster.kafka_broker import KafkaBroker
+from tests.cluster.numbers_to_kafka import NUMBERS
 from tests.process.process_support import Place, Running
 
 FILE = Path(__file__).with_name("numbers_to_kafka.py")

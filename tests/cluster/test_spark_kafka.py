@@ -14,8 +14,8 @@ from deltalake import DeltaTable
 
 from heron_engine.scheduler.backends.spark.render import JVM_OPTIONS
 from heron_io.java import find_java, java_home_for_spark
-from jars import NoJars, jars_of
-from kafka_broker import KafkaBroker
+from tests.cluster.jars import NoJars, jars_of
+from tests.cluster.kafka_broker import KafkaBroker
 from tests.process.process_support import until
 
 pytestmark = pytest.mark.timeout(600)

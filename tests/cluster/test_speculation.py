@@ -18,10 +18,10 @@ import pyarrow.parquet
 import pytest
 from deltalake import DeltaTable
 
-from hanging import BATCH, HANGS_AT, NUMBERS
-from hanging_frames import EACH, FILES
 from heron_io.java import find_java, java_home_for_spark
-from kafka_broker import KafkaBroker
+from tests.cluster.hanging import BATCH, HANGS_AT, NUMBERS
+from tests.cluster.hanging_frames import EACH, FILES
+from tests.cluster.kafka_broker import KafkaBroker
 from tests.process.process_support import REPOSITORY
 from tests.spark.spark_scheduler_support import SparkPlace, Standalone, standalone
 

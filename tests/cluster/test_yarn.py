@@ -10,9 +10,9 @@ import pytest
 
 from heron_core.plans import MIB
 from heron_core.state_tree import execution_path
+from tests.cluster.yarn_place import DEADLINE_SECS, PADDING, SUBMIT_SECS, YarnPlace
 from tests.conformance.checks import Deployment, whole_life
 from tests.process.process_support import EXAMPLES, until
-from yarn_place import DEADLINE_SECS, PADDING, SUBMIT_SECS, YarnPlace
 
 INSTANCE_MB = 200
 COMPONENTS = ("lines", "split", "count", "seen")

@@ -12,9 +12,9 @@ from heron_core.state_tree import (
     scheduler_path,
     topology_path,
 )
+from tests.cluster.yarn_place import DEADLINE_SECS, SUBMIT_SECS, YarnPlace
 from tests.process.process_support import EXAMPLES, until
 from tests.process.survival import TOPOLOGY, acked, gaps, settings
-from yarn_place import DEADLINE_SECS, SUBMIT_SECS, YarnPlace
 
 LINES, RATE = 100_000, 100
 """More than are emitted while the test takes, so that the topology does not end before it is to;

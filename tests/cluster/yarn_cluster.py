@@ -11,8 +11,8 @@ from xml.sax.saxutils import escape
 
 import psutil
 
-from hdfs import Hdfs
-from servers import START_SECS, Servers, free_ports
+from tests.cluster.hdfs import Hdfs
+from tests.cluster.servers import START_SECS, Servers, free_ports
 from tests.process.process_support import until
 
 NODES = 2

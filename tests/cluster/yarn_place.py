@@ -14,9 +14,9 @@ from heron_core.state_tree import IDENTITY_PATH, scheduler_path
 from heron_engine.scheduler.backends.yarn.master import LOG
 from heron_engine.scheduler.backends.yarn.render import asks
 from heron_io.state_store.opening import open_store
-from servers import LOG_TAIL
+from tests.cluster.servers import LOG_TAIL
+from tests.cluster.yarn_cluster import LEAST_MB, YarnCluster
 from tests.process.process_support import Finished, Place, until
-from yarn_cluster import LEAST_MB, YarnCluster
 
 SUBMIT_SECS = 180.0
 DEADLINE_SECS = 120.0

@@ -6,7 +6,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from clean_environment import ROOT, CleanEnvironment, Installed
+
+from tests.extras.clean_environment import ROOT, CleanEnvironment, Installed
 
 
 @pytest.fixture(scope="session")

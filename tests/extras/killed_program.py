@@ -9,9 +9,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import psutil
-from clean_environment import CleanEnvironment
 
 from heron_io.java import find_java, java_home_for_spark
+from tests.extras.clean_environment import CleanEnvironment
 from tests.process.process_support import until
 
 SECS = 600.0

@@ -7,11 +7,11 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from clean_environment import ROOT, CleanEnvironment, Installed
-from killed_program import KilledProgram
 
 from heron_core.errors import JavaMissing
 from heron_io.java import find_java
+from tests.extras.clean_environment import ROOT, CleanEnvironment, Installed
+from tests.extras.killed_program import KilledProgram
 from tests.spark.spark_scheduler_support import standalone
 
 pytestmark = pytest.mark.timeout(3600)

@@ -9,7 +9,14 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from hot_path_support import (
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from heron_core import hot_path
+from heron_core.native import EXTENSION
+from heron_core.wire.values import packer
+from heron_instance.input.tuples import EngineTuple
+from tests.native.hot_path_support import (
     BUFFERS,
     ROOT,
     Careful,
@@ -19,13 +26,6 @@ from hot_path_support import (
     made_tuples,
     what_is_missing,
 )
-from hypothesis import given, settings
-from hypothesis import strategies as st
-
-from heron_core import hot_path
-from heron_core.native import EXTENSION
-from heron_core.wire.values import packer
-from heron_instance.input.tuples import EngineTuple
 
 CALLS_MAX = 8
 

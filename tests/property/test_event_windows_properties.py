@@ -10,7 +10,6 @@ from typing import Any
 
 import msgpack
 import pytest
-from plain_windows import PlainOperator
 
 from heron_core.algorithms.event_windows.aggregates import WholeWindow
 from heron_core.algorithms.event_windows.assigners import (
@@ -26,6 +25,7 @@ from heron_core.algorithms.event_windows.storm import Activation, Extent, StormW
 from heron_core.algorithms.event_windows.triggers import Trigger
 from heron_core.algorithms.event_windows.values import END_OF_TIME, Dropped, Late, Result
 from heron_core.algorithms.event_windows.watermarks import WatermarkGenerator
+from tests.property.plain_windows import PlainOperator
 
 STREAMS = 700
 """For each of the kinds of windows: together some thousand streams, in a few seconds."""

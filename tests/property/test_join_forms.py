@@ -13,7 +13,6 @@ from random import Random
 from typing import Any
 
 import pytest
-from plain_windows import PlainOperator
 
 from heron_api.topology import TopologyBuilder
 from heron_core.algorithms.event_windows.assigners import Assigner, Session, Sliding, Tumbling
@@ -23,6 +22,7 @@ from heron_tester.clock import START_TIME
 from heronpy_compat.streamlet.builder import Builder
 from heronpy_compat.streamlet.windowconfig import WindowConfig
 from heronpy_compat.testing import TopologyTester
+from tests.property.plain_windows import PlainOperator
 
 STREAMS = 15
 """For each kind of join: together some hundred elements, in some seconds."""

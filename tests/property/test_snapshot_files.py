@@ -9,7 +9,6 @@ from random import Random
 from typing import Any
 
 import pytest
-from state_support import Model, Real, random_operation
 
 from heron_core.errors import StateError
 from heron_core.state import memory
@@ -21,6 +20,7 @@ from heron_io.checkpoint_store.local_files import LocalFiles
 from heron_io.checkpoint_store.protocol import CheckpointStoreError
 from heron_io.checkpoint_store.run_marker import RunMarker
 from heron_io.state_backends.rocksdb import RocksBackend
+from tests.property.state_support import Model, Real, random_operation
 
 RETAINED = 3
 LARGE = "x" * 100

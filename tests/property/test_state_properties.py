@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from state_support import KEYED_OPERATIONS, KEYS, TTL_SECS, Clock, Model, Real, random_operation
 
 from heron_core.algorithms.hashing import slot, stable_hash
 from heron_core.state.keys import KEY_GROUPS, groups_of, key_group, key_of, owner
@@ -23,6 +22,15 @@ from heron_core.state.parts import (
     gather,
 )
 from heron_core.state.snapshot import decode
+from tests.property.state_support import (
+    KEYED_OPERATIONS,
+    KEYS,
+    TTL_SECS,
+    Clock,
+    Model,
+    Real,
+    random_operation,
+)
 
 STEPS = st.lists(
     st.one_of(

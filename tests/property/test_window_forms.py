@@ -15,8 +15,6 @@ from time import sleep
 from typing import Any
 
 import pytest
-from plain_windows import PlainOperator
-from test_event_windows_properties import random_trigger
 
 from heron_api.windows.keyed_window_bolt import KeyedWindowBolt
 from heron_api.windows.window_bolt import SlidingWindowBolt, TumblingWindowBolt
@@ -27,6 +25,8 @@ from heron_core.algorithms.event_windows.triggers import AT_WATERMARK, Trigger
 from heron_core.algorithms.event_windows.values import END_OF_TIME, NO_WATERMARK, Late, Result
 from heron_tester.clock import START_TIME
 from heron_tester.component_tester import ComponentTester
+from tests.property.plain_windows import PlainOperator
+from tests.property.test_event_windows_properties import random_trigger
 
 STREAMS = 40
 """For each kind of bolt: together some hundreds of topologies, in some seconds."""

@@ -3,14 +3,11 @@
 import argparse
 import sys
 import traceback
-from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
-
-from sim.arrows import drawn, in_words
-from sim.cluster import Cluster
-from sim.coroutines import CallingCluster
-from sim.run import run_seed
+from tests.sim.arrows import drawn, in_words
+from tests.sim.cluster import Cluster
+from tests.sim.coroutines import CallingCluster
+from tests.sim.run import run_seed
 from tests.transitions_seen import transitions_seen
 
 

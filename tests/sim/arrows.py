@@ -5,11 +5,13 @@ is drawn and none of the default seeds takes is listed, so that it is not believ
 """
 
 from collections.abc import Set
+from typing import Any
 
+from heron_core.transitions import Transitions
 from heron_engine.stream_manager import gates, link
 from heron_engine.topology_master import recovery
 from heron_engine.topology_master.update.states import TRANSITIONS as UPDATE
-from sim.run import arrows_taken
+from tests.sim.run import arrows_taken
 from tests.transitions_seen import Arrow, arrows
 
 WITH_CHECKPOINTS = {"ADDING > CHECKPOINTING", "ADDING > STARTING", "CHECKPOINTING > CANCELLED",
@@ -44,7 +46,7 @@ take, or none. Thousands of other seeds take most of them (`python -m tests.sim`
 
 def drawn(effectively_once: bool) -> set[Arrow]:
     """All arrows of the machines that such a topology has."""
-    machines = [UPDATE, link.TRANSITIONS]
+    machines: list[Transitions[Any]] = [UPDATE, link.TRANSITIONS]
     if effectively_once:
         machines += [gates.TRANSITIONS, recovery.TRANSITIONS]
     return {each for machine in machines for each in arrows(machine)}

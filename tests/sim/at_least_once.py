@@ -16,11 +16,11 @@ from heron_core import config as keys
 from heron_core.records import replace
 from heron_core.topology import ComponentSpec, GroupingKind, GroupingSpec, TopologySpec
 from heron_io.checkpoint_store.protocol import CheckpointStoreError
-from sim.checkers import require
-from sim.topologies import HABITS, SimBolt, SimSpout
+from tests.sim.checkers import require
+from tests.sim.topologies import HABITS, SimBolt, SimSpout
 
 if TYPE_CHECKING:
-    from sim.cluster import Cluster
+    from tests.sim.cluster import Cluster
 
 NUMBERS_MAX = 1_000_000
 """Of the states that one process saves."""

@@ -13,11 +13,11 @@ from heron_core.plans import PackingPlan, Phase, UpdateStage, leaving, packing_t
 from heron_core.topology import TopologySpec
 from heron_engine.scheduler.packing import pack, repack
 from heron_engine.scheduler.packing.code_packing import pack_code
-from sim.at_least_once import MovedStates, OwnStates, keyed, own_states_of, saving
-from sim.checkers import Journal, require
-from sim.clock import Clock
-from sim.deployment import Deployment
-from sim.effectively_once import (
+from tests.sim.at_least_once import MovedStates, OwnStates, keyed, own_states_of, saving
+from tests.sim.checkers import Journal, require
+from tests.sim.clock import Clock
+from tests.sim.deployment import Deployment
+from tests.sim.effectively_once import (
     RAISES_MAX,
     SimStates,
     check_restore,
@@ -25,12 +25,12 @@ from sim.effectively_once import (
     counting,
     napping,
 )
-from sim.instances import Instance
-from sim.network import Channel
-from sim.new_code import new_code
-from sim.pressure import PressureRules
-from sim.processes import Manager, Master
-from sim.topologies import Habits, SimBolt, SimSpout, random_config, random_topology
+from tests.sim.instances import Instance
+from tests.sim.network import Channel
+from tests.sim.new_code import new_code
+from tests.sim.pressure import PressureRules
+from tests.sim.processes import Manager, Master
+from tests.sim.topologies import Habits, SimBolt, SimSpout, random_config, random_topology
 
 CONTROL_DELAY_SECS = 0.01
 REPEATED_SHARE = 0.05

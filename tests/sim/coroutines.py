@@ -12,9 +12,9 @@ from typing import Any
 from heron_core import config as keys
 from heron_core.records import replace
 from heron_core.topology import DEFAULT_STREAM, TopologySpec
-from sim.cluster import Cluster
-from sim.effectively_once import CountingBolt, children
-from sim.topologies import DIRECT_STREAM, KEYS, SimBolt
+from tests.sim.cluster import Cluster
+from tests.sim.effectively_once import CountingBolt, children
+from tests.sim.topologies import DIRECT_STREAM, KEYS, SimBolt
 
 CALLING_SHARE = 0.7
 """Of the bolts that others read; one at least."""
@@ -36,7 +36,7 @@ class CallingBolt(SimBolt):
         (stream, number) of each emit, in the order of the tuples, which is that of what is sent if
         the topology wants it."""
 
-    async def process(self, tup: Any) -> None:
+    async def process(self, tup: Any) -> None:  # type: ignore[override]
         (ident,) = tup.values[5]
         if id(tup) not in self.numbers:
             self.receive(tup)

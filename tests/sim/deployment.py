@@ -11,12 +11,12 @@ from heron_core.plans import PackingPlan, packing_from_json, physical_from_json
 from heron_core.wire.messages import InstanceFailed
 from heron_engine.scheduler.update_plans import Packings
 from heron_engine.stream_manager.events import FromInstanceControl
-from sim.instances import Instance, Said
-from sim.network import Channel
-from sim.new_code import Broken, path_of
+from tests.sim.instances import Instance, Said
+from tests.sim.network import Channel
+from tests.sim.new_code import Broken, path_of
 
 if TYPE_CHECKING:
-    from sim.cluster import Cluster
+    from tests.sim.cluster import Cluster
 
 START_AGAIN_ROUNDS_MAX = 40
 """How long until a process is started again that could not begin."""

@@ -20,11 +20,11 @@ from heron_core.state.parts import KeyRange
 from heron_core.topology import ComponentSpec, GroupingKind, TopologySpec
 from heron_engine.topology_master.events import StatesSought
 from heron_io.checkpoint_store.protocol import CheckpointStoreError, StateDamaged, StateGone
-from sim.checkers import require
-from sim.topologies import HABITS, Emitter, Habits, SimBolt, SimSpout
+from tests.sim.checkers import require
+from tests.sim.topologies import HABITS, Emitter, Habits, SimBolt, SimSpout
 
 if TYPE_CHECKING:
-    from sim.cluster import Cluster
+    from tests.sim.cluster import Cluster
 
 LONGER = 3
 """So much more is emitted where checkpoints are taken: some of them have to be complete."""

@@ -11,9 +11,9 @@ from random import Random
 
 from heron_core import config as keys
 from heron_core.plans import Phase, UpdateStage
-from sim.at_least_once import with_keys
-from sim.cluster import PATIENCE_SECS, Cluster
-from sim.effectively_once import scalable
+from tests.sim.at_least_once import with_keys
+from tests.sim.cluster import PATIENCE_SECS, Cluster
+from tests.sim.effectively_once import scalable
 
 FAULTS_MAX = 3
 CHECKPOINT_FAULTS_MAX = 6

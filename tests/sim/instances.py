@@ -39,13 +39,13 @@ from heron_instance.input.driver import ComponentDriver
 from heron_instance.input.spout import SpoutDriver
 from heron_instance.runtime.environment import Environment
 from heron_instance.shared_state import SharedState
-from sim.checkers import require
-from sim.network import Channel
-from sim.suspended_calls import SuspendableCall
-from sim.virtual_loop import constructing, have_ended
+from tests.sim.checkers import require
+from tests.sim.network import Channel
+from tests.sim.suspended_calls import SuspendableCall
+from tests.sim.virtual_loop import constructing, have_ended
 
 if TYPE_CHECKING:
-    from sim.cluster import Cluster
+    from tests.sim.cluster import Cluster
 
 LOCAL_MESSAGES_MAX = 16
 """heron_io.transport.LOCAL_HWM: an instance waits when so many messages are not taken."""
@@ -226,7 +226,7 @@ class Instance:
             return
         self._unsaved = None
         if self.cluster.own_states is not None:
-            failure = self.cluster.own_states.save(self.task, save.checkpoint, save.state)
+            failure = self.cluster.own_states.save(self.task, save.checkpoint, as_bytes(save.state))
             self._reports.append((save.checkpoint, failure))
             return
         said: messages.FromInstance

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from random import Random
 from typing import Generic, TypeVar
 
-from sim.clock import Clock
+from tests.sim.clock import Clock
 
 T = TypeVar("T")
 

@@ -9,10 +9,10 @@ from typing import Any
 
 from heron_core.records import replace
 from heron_core.topology import ComponentSpec, TopologySpec
-from sim.at_least_once import KeyedBolt, SavingBolt
-from sim.checkers import require
-from sim.effectively_once import CountingBolt, KeyedCountingBolt, SpreadCountingBolt
-from sim.topologies import ComfortableBolt, SimBolt
+from tests.sim.at_least_once import KeyedBolt, SavingBolt
+from tests.sim.checkers import require
+from tests.sim.effectively_once import CountingBolt, KeyedCountingBolt, SpreadCountingBolt
+from tests.sim.topologies import ComfortableBolt, SimBolt
 
 BROKEN_SHARE = 0.25
 """Of the changes: those to code that cannot begin."""

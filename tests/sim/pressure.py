@@ -16,12 +16,12 @@ from heron_core.wire.messages import Pause
 from heron_engine.stream_manager.events import Instruction, ToLocalControl
 from heron_engine.stream_manager.queues import InstanceQueue
 from heron_engine.stream_manager.upstream import upstream_of
-from sim.checkers import require
+from tests.sim.checkers import require
 
 if TYPE_CHECKING:
-    from sim.cluster import Cluster
-    from sim.instances import Instance
-    from sim.processes import Manager
+    from tests.sim.cluster import Cluster
+    from tests.sim.instances import Instance
+    from tests.sim.processes import Manager
 
 PAUSE_ROUNDS = 40
 """Longest way of a Pause: its delay (10 ms, and a round takes 0.5 ms at least), then some rounds in

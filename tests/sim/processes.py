@@ -24,12 +24,12 @@ from heron_engine.topology_master import core as topology_master
 from heron_engine.topology_master import events as master_events
 from heron_engine.topology_master import options as master_options
 from heron_engine.topology_master.manager_links import ManagerLinks
-from sim.checkers import require
-from sim.instances import Said
-from sim.network import Channel
+from tests.sim.checkers import require
+from tests.sim.instances import Said
+from tests.sim.network import Channel
 
 if TYPE_CHECKING:
-    from sim.cluster import Cluster
+    from tests.sim.cluster import Cluster
 
 CLIENT = b"client"
 BATCHES = (Kind.DATA, Kind.FANOUT)
@@ -454,8 +454,8 @@ class Master:
                     self._sought.append(self.cluster.states.sought(number, tasks))
                 case master_events.DiscardCheckpoint(number):
                     self.cluster.states.discard("sim", number)
-                case master_events.WriteEvent(event):
-                    self.cluster.note(f"event: {event.what}: {event.why}")
+                case master_events.WriteEvent(written):
+                    self.cluster.note(f"event: {written.what}: {written.why}")
                 case master_events.Log(text):
                     self.cluster.note(f"master: {text}")
                     if "proceeding" in text:

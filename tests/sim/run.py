@@ -3,12 +3,12 @@
 from collections.abc import Callable
 from functools import cache
 
-from sim.at_least_once import check_keyed_counts
-from sim.checkers import Violation, require
-from sim.cluster import Cluster
-from sim.effectively_once import check_counts
-from sim.faults import Faults
-from sim.topologies import SimSpout
+from tests.sim.at_least_once import check_keyed_counts
+from tests.sim.checkers import Violation, require
+from tests.sim.cluster import Cluster
+from tests.sim.effectively_once import check_counts
+from tests.sim.faults import Faults
+from tests.sim.topologies import SimSpout
 from tests.transitions_seen import Arrow, transitions_seen
 
 CALM_ROUNDS_MAX = 20_000
@@ -76,7 +76,7 @@ def _run(cluster: Cluster) -> None:
 
 
 def _fenced(cluster: Cluster) -> int:
-    managers = [each.core.statistics()["fenced"] for each in cluster.managers.values()]
+    managers: list[int] = [each.core.statistics()["fenced"] for each in cluster.managers.values()]
     return sum(managers) + sum(
         each.driver.statistics().fenced for each in cluster.instances.values()
     )

@@ -22,9 +22,9 @@ from heron_core.topology import (
     TopologySpec,
 )
 from heron_engine.stream_manager.queues import InstanceQueue
-from sim.cluster import Cluster, Manners
-from sim.instances import Instance
-from sim.topologies import FIELDS, HABITS, SimBolt, SimSpout
+from tests.sim.cluster import Cluster, Manners
+from tests.sim.instances import Instance
+from tests.sim.topologies import FIELDS, HABITS, SimBolt, SimSpout
 
 SOURCE_SECS = 0.02
 """Of a source for a tuple, and of a ticker."""
@@ -70,7 +70,7 @@ def shape(habits: Any, config: dict[str, Any]) -> TopologySpec:
     """The topology above."""
     components = []
     for name, parallelism, parent, kind in SHAPE:
-        inputs = ()
+        inputs: tuple[InputSpec, ...] = ()
         if parent is not None and kind is not None:
             fields = ("key",) if kind is GroupingKind.FIELDS else ()
             inputs = (InputSpec(parent, DEFAULT_STREAM, GroupingSpec(kind, fields)),)

@@ -8,8 +8,8 @@ import os
 
 import pytest
 
-from sim.arrows import never_taken
-from sim.run import arrows_taken
+from tests.sim.arrows import never_taken
+from tests.sim.run import arrows_taken
 
 SEEDS = 40
 """Of those that have run thousands of times: fresh ones run beside the suite, by the variable."""

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 import pytest
 
 from heron_instance.in_flight import InFlight
-from sim.coroutines import CallingCluster
-from sim.run import run_seed
-from sim.virtual_loop import abandon_all
+from tests.sim.coroutines import CallingCluster
+from tests.sim.run import run_seed
+from tests.sim.virtual_loop import abandon_all
 
 SEEDS = 8
 MUTATED = range(5, 55)

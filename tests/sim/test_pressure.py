@@ -3,8 +3,8 @@
 from heron_core.wire.frames import Kind, header, size_of
 from heron_core.wire.packets import encode_barrier, encode_watermark
 from heron_engine.stream_manager.queues import InstanceQueue
-from sim.pressure import bytes_without_tuples
-from sim.run import run_seed
+from tests.sim.pressure import bytes_without_tuples
+from tests.sim.run import run_seed
 
 SOURCE, TASK = 5, 9
 

@@ -1,7 +1,7 @@
 """One sink of sixty instances is slow: what stands, what flows, and that nothing is lost."""
 
 from heron_core.plans import MIB
-from sim.sixty import TARGET_SECS, Sixty
+from tests.sim.sixty import TARGET_SECS, Sixty
 
 ROUNDS_MAX = 4_000
 STANDING_ROUNDS = 60

@@ -25,7 +25,7 @@ from heron_core.topology import (
     TopologySpec,
 )
 from heronpy_compat import Bolt, Spout
-from sim.checkers import Journal, require
+from tests.sim.checkers import Journal, require
 
 FIELDS = ("origin", "number", "component", "stream", "roots", "idents", "key", "filler")
 KEY_POSITION = FIELDS.index("key")
@@ -387,7 +387,7 @@ def _component(
     outputs = tuple(StreamSpec(each, FIELDS, each == DIRECT_STREAM) for each in names)
     kind = SimSpout if is_spout else rng.choice((SimBolt, SimBolt, ComfortableBolt))
     return ComponentSpec(
-        name, is_spout, f"sim.topologies.{kind.__name__}", rng.randint(1, 3), outputs, inputs
+        name, is_spout, f"{__name__}.{kind.__name__}", rng.randint(1, 3), outputs, inputs
     )
 
 

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 from heron_core.topology import ComponentSpec
 from heron_frontends.adapters.construct import construct
 from heron_instance.input.coroutine_bolt import CoroutineBoltDriver
-from sim.clock import Clock
+from tests.sim.clock import Clock
 
 if TYPE_CHECKING:
-    from sim.instances import Instance
+    from tests.sim.instances import Instance
 
 
 _loops: list["VirtualLoop"] = []

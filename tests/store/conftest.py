@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from heron_io.state_store.embedded_zookeeper import EmbeddedZooKeeper
-from store_support import Backend
+from tests.store.store_support import Backend
 
 
 @pytest.fixture(scope="session")

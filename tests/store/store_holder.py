@@ -4,7 +4,7 @@ import os
 import subprocess
 import sys
 
-from store_support import open_impatient
+from tests.store.store_support import open_impatient
 
 url, modes = sys.argv[1], sys.argv[2:]
 store = open_impatient(url)

@@ -13,7 +13,7 @@ import pytest
 from heron_core.errors import StateStoreError
 from heron_io.state_store.embedded_zookeeper import EmbeddedZooKeeper, find_classpath
 from heron_io.state_store.opening import open_store
-from store_support import DEADLINE_SECS, python_environment
+from tests.store.store_support import DEADLINE_SECS, python_environment
 
 OWNER = """
 import sys

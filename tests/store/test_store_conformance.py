@@ -11,7 +11,7 @@ import pytest
 from heron_core.errors import Fenced, HeronError, NameInUse, StateStoreError, UsageError
 from heron_core.state_tree import check_path, master_path, topology_path
 from heron_io.state_store.protocol import StateStore
-from store_support import DEADLINE_SECS, Backend, Heard
+from tests.store.store_support import DEADLINE_SECS, Backend, Heard
 
 VALUES = [{}, [], "", 0, False, {"name": "größe", "list": [1, 2.5, None, True]}, "x" * 10_000]
 

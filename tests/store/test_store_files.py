@@ -16,7 +16,7 @@ from heron_io.state_store import file_store
 from heron_io.state_store.file_store import FileStore
 from heron_io.state_store.file_watch import FileWatches
 from heron_io.state_store.opening import open_store
-from store_support import Backend, Heard, python_environment
+from tests.store.store_support import Backend, Heard, python_environment
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import signal
 
 import psutil
 
-from store_support import DEADLINE_SECS, Backend, Heard, Holder
+from tests.store.store_support import DEADLINE_SECS, Backend, Heard, Holder
 
 
 def test_kill_minus_nine_frees_the_place(backend: Backend) -> None:

@@ -16,7 +16,7 @@ from heron_core.errors import NameInUse, StateStoreError
 from heron_io.state_store.embedded_zookeeper import EmbeddedZooKeeper
 from heron_io.state_store.opening import open_store
 from heron_io.state_store.zookeeper import ZooKeeperStore
-from store_support import Backend, Heard, Holder
+from tests.store.store_support import Backend, Heard, Holder
 
 ANSWER_SECS = 20.0
 

@@ -8,9 +8,9 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from imports_support import forget_imports
 
 from heron_api.topology_context import TopologyContext
+from tests.unit.imports_support import forget_imports
 
 
 class FakeDelegate:

@@ -4,7 +4,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from imports_support import forget_imports
+
+from tests.unit.imports_support import forget_imports
 
 
 def test_a_users_modules_are_imported_anew_and_ours_only_once(

@@ -3,7 +3,6 @@
 from typing import Any
 
 import pytest
-from local_cluster import LocalCluster, submitted
 
 from heron_api.bolt.bolt import Bolt
 from heron_api.class_loading import load_class
@@ -14,6 +13,7 @@ from heron_api.topology import Topology, TopologyBuilder
 from heron_core.errors import ComponentError
 from heron_core.topology import topology_from_json, topology_to_json
 from heron_core.wire.pickled import Pickled, opened
+from tests.unit.local_cluster import LocalCluster, submitted
 
 AT_LEAST: dict[str, Any] = {"topology_reliability_mode": "ATLEAST_ONCE"}
 

@@ -3,7 +3,6 @@
 from typing import Any
 
 import pytest
-from local_cluster import LocalCluster, submitted
 
 from heron_api import global_metrics
 from heron_api.bolt.bolt import Bolt
@@ -18,6 +17,7 @@ from heron_api.spout.spout import Spout
 from heron_api.task_hook import ITaskHook
 from heron_api.topology import TopologyBuilder
 from heron_instance.runtime.context import UserMetrics
+from tests.unit.local_cluster import LocalCluster, submitted
 
 CALLS: list[Any] = []
 

@@ -3,13 +3,13 @@
 from typing import Any
 
 import pytest
-from local_cluster import LocalCluster, submitted
 
 from heron_api.bolt.bolt import Bolt
 from heron_api.spout.spout import Spout
 from heron_api.state.state import HashMapState, State
 from heron_api.state.stateful_component import StatefulComponent
 from heron_api.topology import TopologyBuilder
+from tests.unit.local_cluster import LocalCluster, submitted
 
 
 class Stateful(StatefulComponent):

@@ -4,7 +4,6 @@ import time
 from typing import Any
 
 import pytest
-from local_cluster import LocalCluster, submitted
 
 from heron_api.bolt.bolt import Bolt
 from heron_api.spout.spout import Spout
@@ -17,6 +16,7 @@ from heron_api.windows.window_bolt import (
     WindowContext,
 )
 from heron_core.errors import ComponentError, StateError
+from tests.unit.local_cluster import LocalCluster, submitted
 
 DURATION = SlidingWindowBolt.WINDOW_DURATION_SECS
 SLIDE = SlidingWindowBolt.WINDOW_SLIDEINTERVAL_SECS

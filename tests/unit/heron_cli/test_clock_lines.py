@@ -1,10 +1,9 @@
 """What `stats` says of event time: how far the topology is, who is behind, and who is idle."""
 
-from view_support import COMPONENTS, STATS
-
 from heron_cli.stats_text import clock_lines
 from heron_core.records import replace
 from heron_core.stats import ClockStats, TopologyStats
+from tests.unit.heron_cli.view_support import COMPONENTS, STATS
 
 SLOW = ClockStats(
     instance="count[0]", task=5, watermark_ms=1_357_016_400_250, complete=False,

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 from rich.console import Console, Group
-from view_support import COMPONENTS, EVENTS, STATS, component
 
 from heron_cli.component_table import BAD, PAUSED, WARNING, component_table
 from heron_cli.live_view import LiveView, NewEvents, PlainScreen, progress_line, rendered, sparkline
 from heron_core.records import replace
 from heron_core.stats import TopologyStats
+from tests.unit.heron_cli.view_support import COMPONENTS, EVENTS, STATS, component
 
 GOLDEN = Path(__file__).parent / "golden"
 

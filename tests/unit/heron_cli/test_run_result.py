@@ -3,8 +3,6 @@
 from pathlib import Path
 
 import pytest
-from test_checkpoint_line import NINTH
-from view_support import STATS, component
 
 from heron_cli.commands.run import ending_code
 from heron_cli.letters_line import letters_line
@@ -22,6 +20,8 @@ from heron_core.config.names import DEAD_LETTER
 from heron_core.exit_codes import INCOMPLETE
 from heron_core.records import replace
 from heron_core.topology import TopologySpec
+from tests.unit.heron_cli.test_checkpoint_line import NINTH
+from tests.unit.heron_cli.view_support import STATS, component
 
 GOOD = replace(
     STATS,

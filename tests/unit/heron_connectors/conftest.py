@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 import confluent_kafka
 import pytest
-from registry_support import Client
 
 from tests.connectors.fake_registry import FakeRegistry, served
+from tests.unit.heron_connectors.registry_support import Client
 
 
 @pytest.fixture

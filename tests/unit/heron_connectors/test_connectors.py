@@ -6,7 +6,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from local_cluster import LocalCluster, submitted
 
 from heron_api.topology import TopologyBuilder
 from heron_core.errors import HeronError
@@ -17,6 +16,7 @@ from heronpy_compat.connectors.textfiles.textfilesgenerator import TextFileGener
 from heronpy_compat.streamlet.builder import Builder
 from heronpy_compat.streamlet.config import Config
 from heronpy_compat.streamlet.runner import Runner
+from tests.unit.local_cluster import LocalCluster, submitted
 
 
 def cluster_of(builder: Builder, **config: Any) -> LocalCluster:

@@ -5,12 +5,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_source_positions import EXACT, Collect
 
 from heron_connectors.files import followed
 from heron_frontends.components import FileSpout
 from heronpy_compat import Topology
 from heronpy_compat.testing import TopologyTester
+from tests.unit.heron_connectors.test_source_positions import EXACT, Collect
 
 
 class Log:

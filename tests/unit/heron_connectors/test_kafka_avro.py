@@ -6,11 +6,11 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from registry_support import Client, record, run, spout
 
 from heron_core.errors import ComponentError
 from tests.connectors.fake_registry import FakeRegistry
 from tests.connectors.runs import Ended
+from tests.unit.heron_connectors.registry_support import Client, record, run, spout
 
 MODES = ("ATLEAST_ONCE", "EFFECTIVELY_ONCE")
 TYPES = {"id": "bigint", "name": "string", "price": "decimal(6,2)", "at": "timestamp"}

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from registry_support import Client, record, run, spout
 
 from heron_core.errors import ComponentError
 from tests.connectors.fake_registry import FakeRegistry
 from tests.connectors.runs import Ended
+from tests.unit.heron_connectors.registry_support import Client, record, run, spout
 
 MODES = ("ATLEAST_ONCE", "EFFECTIVELY_ONCE")
 JSON: dict[str, Any] = {"kafka__value__format": "jsonschema"}

@@ -19,13 +19,13 @@ from google.protobuf import (
     wrappers_pb2,
 )
 from google.protobuf.descriptor_pb2 import FieldDescriptorProto as Field
-from registry_support import Client, record, run, spout
 
 from heron_connectors.kafka import proto_texts
 from heron_connectors.kafka.protobuf_values import reader_of, writer_of
 from heron_core.errors import ComponentError
 from tests.connectors.fake_registry import FakeRegistry
 from tests.connectors.runs import Ended
+from tests.unit.heron_connectors.registry_support import Client, record, run, spout
 
 MODULE = "shop_pb2"
 SCALARS = {

@@ -7,13 +7,13 @@ from typing import Any
 import confluent_kafka
 import pytest
 from confluent_kafka import KafkaError
-from registry_support import Client, record
 
 from heron_connectors.kafka.client import partitions_of
 from heron_connectors.kafka.rights import Rights
 from heron_core.errors import ComponentError
 from heronpy_compat.connectors.kafka import KafkaSink, KafkaSpout
 from heronpy_compat.testing import ComponentTester
+from tests.unit.heron_connectors.registry_support import Client, record
 
 RIGHTS = Rights("orders", "Write", "heronpy.*", "Shop.copy.0")
 

@@ -15,13 +15,13 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import NameOID
 from google.protobuf.descriptor_pb2 import FileDescriptorProto
-from registry_support import Client, record, run, spout
 
 from heron_connectors.kafka.schema_registry import RegistryAway
 from heron_core.errors import ComponentError
 from tests.connectors.fake_registry import FakeRegistry, served
 from tests.connectors.messages import message_of
 from tests.connectors.runs import Ended
+from tests.unit.heron_connectors.registry_support import Client, record, run, spout
 
 LOGIN = "Basic bWU6c2VjcmV0"
 """me:secret"""

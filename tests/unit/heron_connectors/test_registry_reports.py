@@ -14,7 +14,6 @@ from google.protobuf.descriptor_pb2 import FieldDescriptorProto as Field
 from google.protobuf.descriptor_pb2 import FileDescriptorProto
 from google.protobuf.descriptor_pool import DescriptorPool
 from google.protobuf.message_factory import GetMessageClass
-from registry_support import Client, record, run, spout
 
 from heron_connectors.kafka.protobuf_records import PROTOBUF_CODEC
 from heron_connectors.kafka.registered_parts import RegisteredPart, Rows
@@ -23,6 +22,7 @@ from heron_core.errors import ComponentError
 from tests.connectors.fake_registry import FakeRegistry
 from tests.connectors.messages import message_of
 from tests.connectors.runs import Ended
+from tests.unit.heron_connectors.registry_support import Client, record, run, spout
 
 Report = Callable[[FakeRegistry, Client], None]
 REPORTS: list[tuple[str, Report]] = []

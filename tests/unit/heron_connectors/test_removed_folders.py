@@ -5,12 +5,12 @@ import shutil
 from pathlib import Path
 
 import pytest
-from test_source_positions import EXACT
 
 from heron_connectors.files.sink import FileSink
 from heron_frontends.components import FileSpout
 from heronpy_compat import Topology
 from heronpy_compat.testing import TopologyTester
+from tests.unit.heron_connectors.test_source_positions import EXACT
 
 LINES = [str(number) for number in range(9)]
 

@@ -13,7 +13,6 @@ from typing import Any
 import pyarrow
 import pytest
 from pyarrow import parquet
-from test_tables import alone, drained
 
 from heron_connectors.emitted_rows import RowLeftOut
 from heron_connectors.tables.source import TableSpout
@@ -23,6 +22,7 @@ from heron_core.errors import ComponentError
 from heronpy_compat import Grouping, Topology
 from heronpy_compat.testing import TopologyTester
 from heronpy_compat.windows import Count, Given, KeyedWindowBolt, Tumbling
+from tests.unit.heron_connectors.test_tables import alone, drained
 
 
 def rows_of(path: Path, text: str | bytes, **options: Any) -> list[Any]:

@@ -2,12 +2,11 @@
 
 from typing import Any
 
-from local_cluster import LocalCluster, submitted
-
 from heron_api.task_hook import EmitInfo, ITaskHook
 from heron_api.topology import TopologyBuilder
 from heron_frontends.adapters.heronpy_component import HeronpyBolt, HeronpySpout
 from heronpy_compat import Bolt, Spout
+from tests.unit.local_cluster import LocalCluster, submitted
 
 
 class Plain:

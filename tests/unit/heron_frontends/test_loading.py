@@ -6,7 +6,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from local_cluster import LocalCluster
 
 from heron_core.errors import ComponentError, HeronError, TopologyError, UsageError
 from heron_core.topology import GroupingKind
@@ -18,6 +17,7 @@ from heron_frontends.loading.load import (
     load_topology,
 )
 from heron_io.imports import users_path
+from tests.unit.local_cluster import LocalCluster
 
 Write = Callable[[str, str], str]
 

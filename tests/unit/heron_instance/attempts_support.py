@@ -4,8 +4,6 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 import msgpack
-from checkpointed_support import ME, Process
-from instance_support import OTHER, batch
 
 from heron_api.state.stateful_component import (
     StatefulComponent,
@@ -18,6 +16,8 @@ from heron_core.wire.frames import Frames, Kind, parse_header
 from heron_core.wire.packets import encode_barrier
 from heron_instance.events import InputEmpty, Received, SendControl, Turn
 from heronpy_compat import Bolt
+from tests.unit.heron_instance.checkpointed_support import ME, Process
+from tests.unit.heron_instance.instance_support import OTHER, batch
 
 REFUSED = "ConnectionRefusedError: it is away"
 

@@ -5,9 +5,6 @@ from collections.abc import Mapping
 from random import Random
 from typing import Any
 
-from instance_support import SHUFFLE, SOURCE, Collecting, packing, reads
-from instance_support import topology_of as topology_with
-
 from heron_api.state.stateful_component import StatefulComponent
 from heron_core import config as keys
 from heron_core.dead_letters import ERRORS
@@ -35,6 +32,8 @@ from heron_instance.events import (
 from heron_instance.runtime.environment import Environment
 from heron_instance.shared_state import SharedState
 from heronpy_compat import Bolt
+from tests.unit.heron_instance.instance_support import SHUFFLE, SOURCE, Collecting, packing, reads
+from tests.unit.heron_instance.instance_support import topology_of as topology_with
 
 ME, INCARNATION = SOURCE, 77
 

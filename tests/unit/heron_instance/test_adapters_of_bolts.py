@@ -5,7 +5,16 @@ from typing import Any
 
 import msgpack
 import pytest
-from instance_support import (
+
+from heron_api.task_hook import ITaskHook
+from heron_core.component import BoltBindings
+from heron_core.errors import ComponentError, ProtocolError
+from heron_core.topology import ComponentSpec
+from heron_core.wire.frames import Flag, Kind, header
+from heron_frontends.adapters.heronpy_component import HeronpyBolt
+from heron_frontends.adapters.tuple_layout import TupleLayout
+from heron_instance.emit.collector import BoltCollector
+from tests.unit.heron_instance.instance_support import (
     EPOCH,
     OTHER,
     SHUFFLE,
@@ -17,15 +26,6 @@ from instance_support import (
     make,
     reads,
 )
-
-from heron_api.task_hook import ITaskHook
-from heron_core.component import BoltBindings
-from heron_core.errors import ComponentError, ProtocolError
-from heron_core.topology import ComponentSpec
-from heron_core.wire.frames import Flag, Kind, header
-from heron_frontends.adapters.heronpy_component import HeronpyBolt
-from heron_frontends.adapters.tuple_layout import TupleLayout
-from heron_instance.emit.collector import BoltCollector
 
 ROOT = OTHER << 44
 

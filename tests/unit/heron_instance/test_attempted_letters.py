@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from attempts_support import (
+from heron_core.dead_letters import FIELDS
+from tests.unit.heron_instance.attempts_support import (
     REFUSED,
     Asking,
     Cluster,
@@ -11,9 +12,7 @@ from attempts_support import (
     said_of_given_up,
     values_batch,
 )
-from instance_support import OTHER
-
-from heron_core.dead_letters import FIELDS
+from tests.unit.heron_instance.instance_support import OTHER
 
 
 def letters_of(bolt: Cluster) -> list[dict[str, Any]]:

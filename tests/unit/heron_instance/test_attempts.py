@@ -4,7 +4,15 @@ from collections import Counter
 from typing import Any, ClassVar
 
 import pytest
-from attempts_support import (
+
+from heron_api.metrics import TupleCount
+from heron_connectors.two_phase import TwoPhaseSink
+from heron_core.errors import TopologyStopped
+from heron_core.plans import TopologyState
+from heron_core.wire import messages
+from heron_core.wire.packets import encode_watermark
+from heron_instance.events import Received, SendControl, Turn
+from tests.unit.heron_instance.attempts_support import (
     REFUSED,
     Asking,
     Cluster,
@@ -15,16 +23,8 @@ from attempts_support import (
     said_of_given_up,
     values_batch,
 )
-from checkpointed_support import INCARNATION, ME
-from instance_support import OTHER
-
-from heron_api.metrics import TupleCount
-from heron_connectors.two_phase import TwoPhaseSink
-from heron_core.errors import TopologyStopped
-from heron_core.plans import TopologyState
-from heron_core.wire import messages
-from heron_core.wire.packets import encode_watermark
-from heron_instance.events import Received, SendControl, Turn
+from tests.unit.heron_instance.checkpointed_support import INCARNATION, ME
+from tests.unit.heron_instance.instance_support import OTHER
 
 
 def check_counts(bolt: Cluster, values: list[Any]) -> None:

@@ -6,7 +6,11 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from instance_support import (
+
+from heron_core.errors import ComponentError, ValueNotSerialisable
+from heron_core.topology import GroupingKind, StreamSpec
+from heron_core.wire.frames import Flag, Kind, parse_header
+from tests.unit.heron_instance.instance_support import (
     OTHER,
     SHUFFLE,
     Comfortable,
@@ -18,10 +22,6 @@ from instance_support import (
     make,
     reads,
 )
-
-from heron_core.errors import ComponentError, ValueNotSerialisable
-from heron_core.topology import GroupingKind, StreamSpec
-from heron_core.wire.frames import Flag, Kind, parse_header
 
 ROOT, OTHER_ROOT = (OTHER << 44) | 1, (OTHER << 44) | 2
 FIELDS = grouped(GroupingKind.FIELDS, "a")

@@ -14,7 +14,16 @@ import pandas
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from instance_support import (
+
+from heron_core.errors import ComponentError, ProtocolError, TopologyError
+from heron_core.topology import GroupingKind, GroupingSpec, StreamSpec
+from heron_core.wire.batch import decode_batch, encode_columns
+from heron_core.wire.columns import of_rows, read, rows_of, schema_of, serialized
+from heron_core.wire.frames import Flag, Frames, Kind, parse_header
+from heron_core.wire.packets import encode_roots
+from heron_frontends.loading.component_checks import check_components
+from heronpy_compat import BatchBolt
+from tests.unit.heron_instance.instance_support import (
     EPOCH,
     OTHER,
     SHUFFLE,
@@ -28,15 +37,6 @@ from instance_support import (
     reads,
     topology_of,
 )
-
-from heron_core.errors import ComponentError, ProtocolError, TopologyError
-from heron_core.topology import GroupingKind, GroupingSpec, StreamSpec
-from heron_core.wire.batch import decode_batch, encode_columns
-from heron_core.wire.columns import of_rows, read, rows_of, schema_of, serialized
-from heron_core.wire.frames import Flag, Frames, Kind, parse_header
-from heron_core.wire.packets import encode_roots
-from heron_frontends.loading.component_checks import check_components
-from heronpy_compat import BatchBolt
 
 TYPED = StreamSpec("default", ("key", "number"), types=("string", "bigint"))
 FED = StreamSpec("default", ("value",), types=("bigint",))

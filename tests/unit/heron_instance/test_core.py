@@ -6,8 +6,6 @@ from random import Random
 from typing import Any
 
 import pytest
-from instance_support import OTHER, SHUFFLE, SOURCE, Middle, Source, batch, packing, reads
-from instance_support import topology_of as topology_with
 
 from heron_core import config as keys
 from heron_core.plans import PhysicalPlan, TopologyState, physical_to_json
@@ -40,6 +38,17 @@ from heron_instance.events import (
 )
 from heron_instance.runtime.environment import Environment
 from heron_instance.shared_state import SharedState
+from tests.unit.heron_instance.instance_support import (
+    OTHER,
+    SHUFFLE,
+    SOURCE,
+    Middle,
+    Source,
+    batch,
+    packing,
+    reads,
+)
+from tests.unit.heron_instance.instance_support import topology_of as topology_with
 
 CONSUMED_BYTES = 200
 ROOT = (OTHER << 44) | 1

@@ -5,9 +5,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from checkpointed_support import Process
-from instance_support import SHUFFLE, Batch, Made, batch, make, reads
-from test_saving_state import barrier
 
 from heron_api.emission import Emission
 from heron_api.state.keyed_state import value_state
@@ -21,6 +18,9 @@ from heron_core.wire.packets import encode_watermark
 from heron_instance.events import Turn
 from heron_instance.runtime.factory import Instance
 from heronpy_compat import Bolt
+from tests.unit.heron_instance.checkpointed_support import Process
+from tests.unit.heron_instance.instance_support import SHUFFLE, Batch, Made, batch, make, reads
+from tests.unit.heron_instance.test_saving_state import barrier
 
 TURNS = 50
 """So many rounds of the loop are enough for what is to end by itself."""

@@ -6,9 +6,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from checkpointed_support import ME, Process
-from instance_support import Batch, batch
-from test_saving_state import barrier
 
 from heron_api.state.stateful_component import StatefulComponent
 from heron_core.algorithms.retries import RetryPolicy
@@ -19,6 +16,9 @@ from heron_instance.call_failures import CallFailures
 from heron_instance.emit.dead_letters import Fault
 from heron_instance.events import Turn
 from heronpy_compat import Bolt
+from tests.unit.heron_instance.checkpointed_support import ME, Process
+from tests.unit.heron_instance.instance_support import Batch, batch
+from tests.unit.heron_instance.test_saving_state import barrier
 
 TURNS = 20
 POISON = 13

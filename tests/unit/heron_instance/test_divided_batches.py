@@ -4,13 +4,21 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 import pytest
-from attempts_support import Cluster, Remembering
-from instance_support import OTHER, SHUFFLE, Made, batch, grouped, make, reads
-from test_columns import FED, TYPED, acks, columns_message, sent
 
 from heron_core.topology import GroupingKind, StreamSpec
 from heron_core.wire.frames import Kind
 from heronpy_compat import BatchBolt
+from tests.unit.heron_instance.attempts_support import Cluster, Remembering
+from tests.unit.heron_instance.instance_support import (
+    OTHER,
+    SHUFFLE,
+    Made,
+    batch,
+    grouped,
+    make,
+    reads,
+)
+from tests.unit.heron_instance.test_columns import FED, TYPED, acks, columns_message, sent
 
 ROOT = OTHER << 44
 ONE = StreamSpec("default", ("value",), types=("bigint",))

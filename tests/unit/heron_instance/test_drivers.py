@@ -5,13 +5,24 @@ from typing import Any
 
 import msgpack
 import pytest
-from instance_support import EPOCH, OTHER, SHUFFLE, SOURCE, Made, Middle, Source, batch, make, reads
 
 from heron_api.task_hook import ITaskHook, SpoutAckInfo, SpoutFailInfo
 from heron_core.algorithms.histogram import bucket_of
 from heron_core.errors import ComponentError, ProtocolError
 from heron_core.wire.frames import Flag, Kind, header
 from heron_core.wire.values import TUPLE
+from tests.unit.heron_instance.instance_support import (
+    EPOCH,
+    OTHER,
+    SHUFFLE,
+    SOURCE,
+    Made,
+    Middle,
+    Source,
+    batch,
+    make,
+    reads,
+)
 
 ROOT = (OTHER << 44) | 1
 SPOUT_ROOTS = SOURCE << 44

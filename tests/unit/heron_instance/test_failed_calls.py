@@ -3,10 +3,10 @@
 from typing import Any
 
 import pytest
-from instance_support import SHUFFLE, make, reads
 
 from heron_core.errors import ComponentError, TopologyStopped
 from heronpy_compat import Bolt
+from tests.unit.heron_instance.instance_support import SHUFFLE, make, reads
 
 
 class Ticking(Bolt):

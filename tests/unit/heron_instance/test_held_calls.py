@@ -10,9 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from instance_support import OTHER, SOURCE, batch
-from test_scaling_with_state import KEYS, Count
-from test_state_transfer import MODES, TWO, Process, mine
 
 from heron_api.state.stateful_component import StatefulComponent
 from heron_core import config as keys
@@ -20,6 +17,9 @@ from heron_core.wire import messages
 from heron_core.wire.frames import Flag, Frames, Kind, header, parse_header, u64_array
 from heron_instance.events import ControlReceived, Received, Turn
 from heronpy_compat import Bolt
+from tests.unit.heron_instance.instance_support import OTHER, SOURCE, batch
+from tests.unit.heron_instance.test_scaling_with_state import KEYS, Count
+from tests.unit.heron_instance.test_state_transfer import MODES, TWO, Process, mine
 
 OUTPUT = 1000
 """Tuples that one call emits."""

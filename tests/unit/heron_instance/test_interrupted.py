@@ -3,14 +3,14 @@
 from typing import Any
 
 import pytest
-from attempts_support import Asking, Cluster, values_batch
-from checkpointed_support import INCARNATION, Counting, Process
-from instance_support import batch, packing
 
 from heron_core.plans import PhysicalPlan, Restore, TopologyState, physical_to_json
 from heron_core.wire import messages
 from heron_instance.events import ControlReceived, Received
 from heronpy_compat import BatchBolt
+from tests.unit.heron_instance.attempts_support import Asking, Cluster, values_batch
+from tests.unit.heron_instance.checkpointed_support import INCARNATION, Counting, Process
+from tests.unit.heron_instance.instance_support import batch, packing
 
 MANY = 60
 SECS = 0.05

@@ -6,15 +6,15 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from checkpointed_support import Process
-from instance_support import SHUFFLE, batch, make, reads
-from test_saving_state import barrier
 
 from heron_api.state.stateful_component import StatefulComponent
 from heron_core.errors import ComponentError, TopologyStopped
 from heron_core.wire.frames import Kind
 from heron_instance.events import Turn
 from heronpy_compat import Bolt, Spout
+from tests.unit.heron_instance.checkpointed_support import Process
+from tests.unit.heron_instance.instance_support import SHUFFLE, batch, make, reads
+from tests.unit.heron_instance.test_saving_state import barrier
 
 
 def in_thread(work: Callable[[], object]) -> BaseException | None:
@@ -52,7 +52,7 @@ class Careless(Pooled):
 
 def values_of(process: Process) -> list[Any]:
     """What was sent since the last time."""
-    from instance_support import Batch
+    from tests.unit.heron_instance.instance_support import Batch
 
     process.core.driver.flush()
     found = [Batch(each) for each in process.sent if each[0][2] in (Kind.DATA, Kind.FANOUT)]

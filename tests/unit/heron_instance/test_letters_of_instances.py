@@ -5,7 +5,13 @@ from typing import Any
 
 import msgpack
 import pytest
-from instance_support import (
+
+from heron_core.dead_letters import ERRORS, FIELDS, STREAM
+from heron_core.topology import StreamSpec
+from heron_core.wire.frames import Flag, Kind, header
+from heron_instance.emit.dead_letters import TRACEBACK_CHARACTERS
+from heronpy_compat import BatchBolt
+from tests.unit.heron_instance.instance_support import (
     EPOCH,
     OTHER,
     SHUFFLE,
@@ -18,12 +24,6 @@ from instance_support import (
     make,
     reads,
 )
-
-from heron_core.dead_letters import ERRORS, FIELDS, STREAM
-from heron_core.topology import StreamSpec
-from heron_core.wire.frames import Flag, Kind, header
-from heron_instance.emit.dead_letters import TRACEBACK_CHARACTERS
-from heronpy_compat import BatchBolt
 
 OUTPUTS = (StreamSpec("default", ("a", "b")), STREAM)
 

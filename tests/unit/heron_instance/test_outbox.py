@@ -3,10 +3,19 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from instance_support import SHUFFLE, Made, Middle, Source, batch, grouped, make, reads
 
 from heron_core.topology import GroupingKind, GroupingSpec, StreamSpec
 from heron_core.wire.frames import Kind
+from tests.unit.heron_instance.instance_support import (
+    SHUFFLE,
+    Made,
+    Middle,
+    Source,
+    batch,
+    grouped,
+    make,
+    reads,
+)
 
 ROOT = (6 << 44) | 1
 ALL = grouped(GroupingKind.ALL)

@@ -3,8 +3,6 @@
 from typing import Any
 
 import pytest
-from checkpointed_support import INCARNATION, ME, Counting, Process
-from instance_support import OTHER, batch
 
 from heron_core import config as keys
 from heron_core.state.saved_input import SavedInput, decode_input, input_size
@@ -14,6 +12,8 @@ from heron_core.wire.packets import encode_barrier, encode_watermark
 from heron_instance import checkpointing
 from heron_instance.events import ControlReceived
 from heronpy_compat import BatchBolt
+from tests.unit.heron_instance.checkpointed_support import INCARNATION, ME, Counting, Process
+from tests.unit.heron_instance.instance_support import OTHER, batch
 
 AT_ONCE = {keys.ALIGNED_TIMEOUT_MS: 0, keys.LINGER_MS: 0}
 OVERTAKE = messages.OvertakeInput(7, 1)

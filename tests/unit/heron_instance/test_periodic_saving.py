@@ -10,7 +10,6 @@ from random import Random
 from typing import Any
 
 import pytest
-from instance_support import SHUFFLE, SOURCE, batch, packing, reads, topology_of
 
 from heron_api.state.stateful_component import StatefulComponent
 from heron_api.windows.window_bolt import SlidingWindowBolt
@@ -41,6 +40,14 @@ from heron_io.checkpoint_store.local_files import LocalFiles
 from heron_io.checkpoint_store.protocol import CheckpointStoreError
 from heron_io.checkpoint_store.run_marker import RunMarker
 from heronpy_compat import Bolt, Spout
+from tests.unit.heron_instance.instance_support import (
+    SHUFFLE,
+    SOURCE,
+    batch,
+    packing,
+    reads,
+    topology_of,
+)
 
 INTERVAL_SECS = 10.0
 

@@ -3,7 +3,12 @@
 from collections import Counter
 
 import pytest
-from instance_support import (
+
+from heron_core.plans import ContainerPlan, InstancePlan, PackingPlan
+from heron_core.records import replace
+from heron_core.topology import GroupingKind, StreamSpec
+from heron_core.wire.frames import Kind
+from tests.unit.heron_instance.instance_support import (
     EPOCH,
     NOTHING,
     Made,
@@ -15,11 +20,6 @@ from instance_support import (
     packing,
     reads,
 )
-
-from heron_core.plans import ContainerPlan, InstancePlan, PackingPlan
-from heron_core.records import replace
-from heron_core.topology import GroupingKind, StreamSpec
-from heron_core.wire.frames import Kind
 
 NEW = 7
 

@@ -7,7 +7,12 @@ import msgpack
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from instance_support import (
+
+from heron_core.errors import ProtocolError
+from heron_core.topology import GroupingKind
+from heron_core.wire.batch import check_batch
+from heron_core.wire.frames import Flag, Frames, Kind, header, parse_header
+from tests.unit.heron_instance.instance_support import (
     EPOCH,
     OTHER,
     SHUFFLE,
@@ -20,11 +25,6 @@ from instance_support import (
     make,
     reads,
 )
-
-from heron_core.errors import ProtocolError
-from heron_core.topology import GroupingKind
-from heron_core.wire.batch import check_batch
-from heron_core.wire.frames import Flag, Frames, Kind, header, parse_header
 
 ROOT = OTHER << 44
 EDGE = 1000

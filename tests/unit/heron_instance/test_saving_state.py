@@ -3,8 +3,6 @@
 from typing import Any, ClassVar
 
 import pytest
-from checkpointed_support import INCARNATION, ME, Process
-from instance_support import batch, packing
 
 from heron_api.state.stateful_component import StatefulComponent
 from heron_core.plans import PhysicalPlan, Restore, TopologyState, physical_to_json
@@ -16,6 +14,8 @@ from heron_instance.events import (
     ControlReceived,
 )
 from heronpy_compat import Bolt, Spout
+from tests.unit.heron_instance.checkpointed_support import INCARNATION, ME, Process
+from tests.unit.heron_instance.instance_support import batch, packing
 
 EMPTY = encode(Snapshot("memory", (), ()))
 """A state without anything in it."""

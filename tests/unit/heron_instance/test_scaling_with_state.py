@@ -3,9 +3,6 @@ when it goes on as it is."""
 
 from typing import Any
 
-from checkpointed_support import INCARNATION, ME, Process
-from instance_support import NOTHING, OTHER, Batch, batch, packing
-
 from heron_api.state.stateful_component import StatefulComponent
 from heron_core import config as keys
 from heron_core.plans import (
@@ -22,6 +19,8 @@ from heron_core.wire import messages
 from heron_core.wire.frames import Kind
 from heron_core.wire.packets import encode_barrier
 from heronpy_compat import Bolt, Spout
+from tests.unit.heron_instance.checkpointed_support import INCARNATION, ME, Process
+from tests.unit.heron_instance.instance_support import NOTHING, OTHER, Batch, batch, packing
 
 KEYS = list(range(20))
 NEW = 7

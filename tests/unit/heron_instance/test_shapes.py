@@ -4,12 +4,11 @@ import asyncio
 import inspect
 from typing import Any
 
-from instance_support import SHUFFLE, Made, batch, make, reads
-
 from heron_api.emission import Emission
 from heron_core.wire.frames import Kind
 from heron_instance.input.spout import SpoutDriver
 from heronpy_compat import Bolt, Spout
+from tests.unit.heron_instance.instance_support import SHUFFLE, Made, batch, make, reads
 
 
 class Splits(Bolt):

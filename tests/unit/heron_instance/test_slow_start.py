@@ -3,9 +3,9 @@
 from typing import Any
 
 import pytest
-from instance_support import SHUFFLE, Source, make, reads
 
 from heron_instance.emit.output_buffers import SLOW_START_AFTER_SECS, SLOW_START_TUPLES
+from tests.unit.heron_instance.instance_support import SHUFFLE, Source, make, reads
 
 
 def rested(made: Any, monkeypatch: pytest.MonkeyPatch) -> list[int]:

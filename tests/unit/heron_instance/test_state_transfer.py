@@ -8,9 +8,6 @@ from random import Random
 from typing import Any
 
 import pytest
-from instance_support import OTHER, SHUFFLE, SOURCE, batch, packing, reads, topology_of
-from test_periodic_saving import Numbers, Stateless, Unsaveable
-from test_scaling_with_state import KEYS, NEW, Count, one_more
 
 from heron_core import config as keys
 from heron_core.plans import MovedStates, PackingPlan, PhysicalPlan, TopologyState, physical_to_json
@@ -39,6 +36,17 @@ from heron_instance.stored_states import MovedStateFiles, NewestState
 from heron_io.checkpoint_store.local_files import LocalFiles
 from heron_io.checkpoint_store.run_marker import RunMarker
 from heronpy_compat.windows import KeyedWindowBolt, Tumbling
+from tests.unit.heron_instance.instance_support import (
+    OTHER,
+    SHUFFLE,
+    SOURCE,
+    batch,
+    packing,
+    reads,
+    topology_of,
+)
+from tests.unit.heron_instance.test_periodic_saving import Numbers, Stateless, Unsaveable
+from tests.unit.heron_instance.test_scaling_with_state import KEYS, NEW, Count, one_more
 
 FORMER = {"tested": (SOURCE,)}
 SAID = (

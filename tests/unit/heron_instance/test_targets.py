@@ -3,10 +3,19 @@
 from collections import Counter
 
 import pytest
-from instance_support import FIRST_READER, READERS, Made, Middle, Source, grouped, make, reads
 
 from heron_core.errors import ComponentError
 from heron_core.topology import GroupingKind, GroupingSpec, StreamSpec
+from tests.unit.heron_instance.instance_support import (
+    FIRST_READER,
+    READERS,
+    Made,
+    Middle,
+    Source,
+    grouped,
+    make,
+    reads,
+)
 
 ALL_READERS = list(range(FIRST_READER, FIRST_READER + READERS))
 

@@ -9,12 +9,12 @@ from queue import SimpleQueue
 from typing import Any
 
 import pytest
-from checkpointed_support import Process
-from instance_support import SHUFFLE, Made, batch, make, reads
 
 from heron_core.errors import ComponentError, TopologyStopped
 from heron_instance.events import Turn
 from heronpy_compat import Bolt
+from tests.unit.heron_instance.checkpointed_support import Process
+from tests.unit.heron_instance.instance_support import SHUFFLE, Made, batch, make, reads
 
 Call = Callable[[], Any]
 FULL_AFTER = 100_000

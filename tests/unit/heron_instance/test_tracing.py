@@ -2,9 +2,6 @@
 
 from typing import Any
 
-from instance_support import FIRST_READER, OTHER, READERS, SOURCE, Middle, Source
-from test_core import ROOT, Process, running
-
 from heron_core import config as keys
 from heron_core.traces import ACKED, EXECUTED, FAILED, NO_TASK, RAISED, dated, executions_of
 from heron_core.wire import messages
@@ -13,6 +10,15 @@ from heron_core.wire.packets import encode_roots
 from heron_instance.events import InputEmpty, Instruction, Received, SendControl, Timer, Turn
 from heron_instance.input.bolt import BoltDriver
 from heron_instance.input.spout import SpoutDriver
+from tests.unit.heron_instance.instance_support import (
+    FIRST_READER,
+    OTHER,
+    READERS,
+    SOURCE,
+    Middle,
+    Source,
+)
+from tests.unit.heron_instance.test_core import ROOT, Process, running
 
 TRACED = {keys.TRACE_SAMPLE: 1}
 

@@ -4,13 +4,13 @@ import threading
 from typing import Any
 
 import pytest
-from instance_support import make
 
 from heronpy_compat import Bolt, Grouping, Spout, Topology
 from heronpy_compat.streamparse import Bolt as StormBolt
 from heronpy_compat.streamparse import Spout as StormSpout
 from heronpy_compat.streamparse import Topology as StormTopology
 from heronpy_compat.testing import TesterError, TopologyTester
+from tests.unit.heron_instance.instance_support import make
 
 TOLD = (
     "talks emits, but declares no outputs, so its tuples are dropped: declare them, as in outputs"

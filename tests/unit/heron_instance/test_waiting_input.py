@@ -1,9 +1,8 @@
 """The order of what a bolt has before it, and of which messages its stream manager is told."""
 
-from instance_support import batch
-
 from heron_core.state.saved_input import SavedInput
 from heron_instance.input.waiting_input import WaitingInput
+from tests.unit.heron_instance.instance_support import batch
 
 SAVED, HANDED = batch([1, "x"], [2, "x"]), batch([3, "x"])
 

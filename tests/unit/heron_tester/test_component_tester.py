@@ -7,7 +7,6 @@ import time
 from typing import Any
 
 import pytest
-from tested_topologies import Clock, Count, Lines, Numbers, Split
 
 from heron_api.windows.window_bolt import SlidingWindowBolt, TumblingWindowBolt
 from heron_core.errors import ComponentError, UsageError
@@ -21,6 +20,7 @@ from heron_core.topology import (
 )
 from heronpy_compat import Bolt, Spout, Stream
 from heronpy_compat.testing import ComponentTester, TesterError, TopologyTester
+from tests.unit.heron_tester.tested_topologies import Clock, Count, Lines, Numbers, Split
 
 WORDS = {"words": ["word"]}
 
@@ -380,7 +380,7 @@ def test_a_child_does_not_outlive_its_instance(tmp_path):
     shuffle = GroupingSpec(GroupingKind.SHUFFLE)
     stream = (StreamSpec("default", ("word",)),)
     command = [sys.executable, str(tmp_path / "telling.py")]
-    words = ComponentSpec("words", True, "tested_topologies.Numbers", 1, stream)
+    words = ComponentSpec("words", True, f"{Numbers.__module__}.Numbers", 1, stream)
     telling = ComponentSpec(
         "telling", False, "heron_frontends.adapters.multilang.ShellBolt", 1, stream,
         (InputSpec("words", "default", shuffle),), {"heronpy.shell.command": command},

@@ -1,8 +1,7 @@
 """What a test says in `config` beats what a component says for itself."""
 
-from tested_topologies import ConfiguredSink, Redirected
-
 from heronpy_compat.testing import ComponentTester, TopologyTester
+from tests.unit.heron_tester.tested_topologies import ConfiguredSink, Redirected
 
 
 def test_a_tests_config_beats_that_of_a_component() -> None:

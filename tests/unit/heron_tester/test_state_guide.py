@@ -5,7 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tested_state import CountedLines, ForgetfulLines
+
+from tests.unit.heron_tester.tested_state import CountedLines, ForgetfulLines
 
 GUIDE = Path(__file__).parents[3] / "docs" / "STATE.md"
 

@@ -7,7 +7,10 @@ from random import Random
 from typing import Any
 
 import pytest
-from tested_state import (
+
+from heron_core.errors import UsageError
+from heron_tester.tester import TopologyTester
+from tests.unit.heron_tester.tested_state import (
     LINES,
     SPOUTS,
     Committed,
@@ -17,10 +20,7 @@ from tested_state import (
     RefusedLines,
     expected,
 )
-from tested_topologies import WordCount
-
-from heron_core.errors import UsageError
-from heron_tester.tester import TopologyTester
+from tests.unit.heron_tester.tested_topologies import WordCount
 
 
 def counts(tester: TopologyTester) -> Counter[str]:

@@ -1,8 +1,7 @@
 """Topologies of streamparse's classes: its own rules for anchors, acks, errors and batches."""
 
-from tested_storm import BatchBolt, CountBolt, TimedBolt, WordCount
-
 from heronpy_compat.testing import ComponentTester, TopologyTester
+from tests.unit.heron_tester.tested_storm import BatchBolt, CountBolt, TimedBolt, WordCount
 
 
 def test_tuples_are_anchored_acked_and_tracked_by_default():

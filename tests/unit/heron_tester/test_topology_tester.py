@@ -6,10 +6,17 @@ from itertools import chain
 from typing import Any
 
 import pytest
-from tested_topologies import Groupings, Slow, Ticking, Unread, WordCount, endless
 
 from heron_core.errors import TopologyError, UsageError
 from heronpy_compat.testing import TesterError, TopologyTester
+from tests.unit.heron_tester.tested_topologies import (
+    Groupings,
+    Slow,
+    Ticking,
+    Unread,
+    WordCount,
+    endless,
+)
 
 
 def test_what_is_fed_is_delivered_counted_and_acked():
@@ -475,9 +482,8 @@ def test_a_file_is_loaded_as_a_run_would_do_it(tmp_path):
 
 
 def test_a_builder_is_a_topology_too():
-    from tested_topologies import Hold, Numbers
-
     from heronpy_compat import TopologyBuilder
+    from tests.unit.heron_tester.tested_topologies import Hold, Numbers
 
     builder = TopologyBuilder("built")
     numbers = builder.add_spout("numbers", Numbers, par=1)

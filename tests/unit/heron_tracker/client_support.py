@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import httpx
-from tracker_support import NOW, snapshot, stats
 
 from heron_io.state_store.protocol import StateStore
 from heron_tracker.application import application
@@ -16,6 +15,7 @@ from heron_tracker.model.history_store import HistoryStore
 from heron_tracker.model.snapshot import TopologySnapshot
 from heron_tracker.options import Options
 from heron_tracker.service import Service
+from tests.unit.heron_tracker.tracker_support import NOW, snapshot, stats
 
 HOST = "http://127.0.0.1:8889"
 

@@ -6,12 +6,12 @@ from functools import partial
 
 from click.testing import CliRunner
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
-from tracker_support import NOTHING, instance, paused, snapshot, stats
 
 from heron_cli.main import heronpy
 from heron_core.stats import CheckpointStats, ComponentLatencies, LatencyStats
 from heron_io.open_metrics import exposition
 from heron_tracker.open_metrics import service_families
+from tests.unit.heron_tracker.tracker_support import NOTHING, instance, paused, snapshot, stats
 
 LATENCY = LatencyStats(mean_ms=1.0, p50_ms=1.0, p99_ms=2.0, buckets={60: 1})
 NUMBERS = {

@@ -5,12 +5,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from client_support import Asked
-from tracker_support import NOW, instance, snapshot, stats
 
 from heron_core.topology_events import TopologyEvent
 from heron_tracker.model.history import FINE_SECS
 from heron_tracker.model.snapshot import TopologySnapshot
+from tests.unit.heron_tracker.client_support import Asked
+from tests.unit.heron_tracker.tracker_support import NOW, instance, snapshot, stats
 
 TRACE = "Traceback (most recent call last):\n  …\nValueError: no word"
 CRASH = TopologyEvent(at=NOW - 60, kind="crash", what="was killed", container=2, task=5)

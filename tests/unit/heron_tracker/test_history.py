@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from tracker_support import SUBMITTED_SECS, instance, snapshot
 
 from heron_core.errors import HeronError
 from heron_core.records import replace
@@ -23,6 +22,7 @@ from heron_tracker.model.history import (
 )
 from heron_tracker.model.history_store import HistoryStore, history_file
 from heron_tracker.pages.recent_points import RecentPoints
+from tests.unit.heron_tracker.tracker_support import SUBMITTED_SECS, instance, snapshot
 
 START = SUBMITTED_SECS // COARSE_SECS * COARSE_SECS
 EMITTED, CAPACITY = "__emit-count", "__capacity"

@@ -4,8 +4,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from client_support import Asked
-from tracker_support import NOW, SUBMITTED_SECS, instance, snapshot, stats
 
 from heron_core.errors import HeronError
 from heron_core.records import replace
@@ -14,6 +12,8 @@ from heron_io.stream_sample import WantedSample, sampled
 from heron_tracker.model.history import COARSE_SECS, Recorder
 from heron_tracker.pages.containers_view import containers_page
 from heron_tracker.pages.latency_view import MEAN, latency_map, means, measured_kinds
+from tests.unit.heron_tracker.client_support import Asked
+from tests.unit.heron_tracker.tracker_support import NOW, SUBMITTED_SECS, instance, snapshot, stats
 
 START = SUBMITTED_SECS // COARSE_SECS * COARSE_SECS
 NAMES = {4: "count[0]", 5: "count[1]"}

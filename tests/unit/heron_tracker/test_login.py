@@ -10,7 +10,6 @@ from typing import Any
 import httpx
 import pytest
 import uvicorn
-from client_support import Asked
 from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, generate_private_key
 from cryptography.hazmat.primitives.hashes import SHA256
@@ -20,7 +19,6 @@ from cryptography.hazmat.primitives.serialization import (
     PrivateFormat,
 )
 from cryptography.x509.oid import NameOID
-from issuer_support import Issuer
 from joserfc.jwk import ECKey, OctKey
 
 from heron_core.errors import HeronError, UsageError
@@ -28,6 +26,8 @@ from heron_tracker.auth.access import WEBSOCKET, Role, check_options, refusal, r
 from heron_tracker.auth.open_id import OpenIdIssuer
 from heron_tracker.options import OpenIdOptions, Options
 from heron_tracker.server import check_certificate, listen, uvicorn_config
+from tests.unit.heron_tracker.client_support import Asked
+from tests.unit.heron_tracker.issuer_support import Issuer
 
 OPERATOR, READER = "operators-token-of-1", "a-readers-token-of-1"
 NOW = datetime.now(UTC)

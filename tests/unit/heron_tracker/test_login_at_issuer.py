@@ -8,12 +8,12 @@ from urllib.parse import parse_qs, urlsplit
 
 import httpx
 import pytest
-from client_support import Answer, Asked
-from issuer_support import Issuer
 
 from heron_tracker.auth.access import Role
 from heron_tracker.auth.sessions import LOGIN_SECS, SESSION_SECS, SESSIONS_MAX, Login, Sessions
 from heron_tracker.options import OpenIdOptions, Options
+from tests.unit.heron_tracker.client_support import Answer, Asked
+from tests.unit.heron_tracker.issuer_support import Issuer
 
 PAGE = "/ui/topology/words?tab=1"
 BROWSER = {"accept": "text/html"}

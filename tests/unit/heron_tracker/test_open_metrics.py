@@ -3,13 +3,11 @@
 from functools import partial
 
 import pytest
-from client_support import Asked
 from prometheus_client.exposition import choose_encoder
 from prometheus_client.metrics_core import Metric
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 from prometheus_client.parser import text_string_to_metric_families as classic_families
 from prometheus_client.registry import Collector, CollectorRegistry
-from tracker_support import NOTHING, instance, snapshot, stats
 
 from heron_core.algorithms.histogram import upper_secs
 from heron_core.instance_report import measures_of
@@ -19,6 +17,8 @@ from heron_io.duration_histograms import FIRST_INDEX, bound_text
 from heron_io.open_metrics import INSTANCES_MAX, USER_METRICS_MAX, exposition
 from heron_tracker.model.snapshot import TopologySnapshot
 from heron_tracker.open_metrics import service_families
+from tests.unit.heron_tracker.client_support import Asked
+from tests.unit.heron_tracker.tracker_support import NOTHING, instance, snapshot, stats
 
 ACCEPT = "application/openmetrics-text; version=1.0.0"
 NATIVE = "application/openmetrics-text; version=2.0.0"

@@ -1,16 +1,6 @@
 """What the pages say, without a browser: somebody looks for the cause at three in the morning."""
 
 import pytest
-from tracker_support import (
-    NOTHING,
-    NOW,
-    PACKING,
-    SPEC,
-    instance,
-    paused,
-    snapshot,
-    stats,
-)
 
 from heron_core.operations import Kind, Operation, Requester, State
 from heron_core.records import replace
@@ -37,6 +27,16 @@ from heron_tracker.pages.log_view import LINES_MAX, LogTail
 from heron_tracker.pages.overview_view import overview
 from heron_tracker.pages.since_view import busy_since
 from heron_tracker.pages.topology_view import events_table, topology_page
+from tests.unit.heron_tracker.tracker_support import (
+    NOTHING,
+    NOW,
+    PACKING,
+    SPEC,
+    instance,
+    paused,
+    snapshot,
+    stats,
+)
 
 SLOW = {
     "components": {

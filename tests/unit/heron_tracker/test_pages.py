@@ -10,9 +10,7 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
-from client_support import Asked
 from fastapi import Request
-from tracker_support import NOW, instance, snapshot, stats
 
 from heron_io.state_store.file_store import FileStore
 from heron_tracker.application import as_from_a_page
@@ -20,6 +18,8 @@ from heron_tracker.auth.access import COOKIE, LOGOUT, LOGS_IN, Refusal, Role, re
 from heron_tracker.options import Options
 from heron_tracker.pages import mounting
 from heron_tracker.pages.notes import NOT_INSTALLED
+from tests.unit.heron_tracker.client_support import Asked
+from tests.unit.heron_tracker.tracker_support import NOW, instance, snapshot, stats
 
 RETRIES = 300
 """Of a tenth of a second each: what is pushed comes when it comes."""

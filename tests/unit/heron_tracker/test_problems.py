@@ -1,7 +1,6 @@
 """What somebody reads first who is called at night: the cause, and what would help."""
 
 import pytest
-from tracker_support import component, instance, paused, stats
 
 from heron_core.records import replace
 from heron_core.stats import CheckpointStats, HotKeyStats, StreamManagerStats, TopologyStats
@@ -13,6 +12,7 @@ from heron_tracker.model.problems import (
     instances_wanted,
     problems,
 )
+from tests.unit.heron_tracker.tracker_support import component, instance, paused, stats
 
 
 def kinds(found: TopologyStats) -> list[str]:

@@ -9,13 +9,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from client_support import Asked
-from tracker_support import snapshot, stats
 
 from heron_core.stats import RegisteredStats
 from heron_tracker import profiling
 from heron_tracker.model.snapshot import TopologySnapshot
 from heron_tracker.options import Options
+from tests.unit.heron_tracker.client_support import Asked
+from tests.unit.heron_tracker.tracker_support import snapshot, stats
 
 # A shell would not do: it cannot trap a signal that was ignored when it began, as SIGINT is of all
 # that a script has started with `&`. py-spy sets its handler.

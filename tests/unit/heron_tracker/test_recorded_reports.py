@@ -11,8 +11,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tracker_support import NOW, PACKING, SPEC, snapshot, stats
-
 from heron_core.algorithms.rollup import Queue, RollUp
 from heron_core.instance_report import report_of_json
 from heron_core.records import replace
@@ -22,6 +20,7 @@ from heron_tracker.heron_api.metrics import Wanted, component_metrics
 from heron_tracker.model.snapshot import TopologySnapshot
 from heron_tracker.open_metrics import service_families
 from heron_tracker.storm_api import views as storm_views
+from tests.unit.heron_tracker.tracker_support import NOW, PACKING, SPEC, snapshot, stats
 
 GOLDEN = Path(__file__).parent / "golden"
 ACCEPT = "application/openmetrics-text; version=1.0.0"

@@ -13,15 +13,15 @@ from typing import Any
 from urllib.parse import urlencode
 
 import pytest
-from client_support import Asked
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from schemathesis import Case, GenerationMode, openapi
-from tracker_support import snapshot, stats
 
 from heron_core.records import replace
 from heron_io.state_store.file_store import FileStore
 from heron_tracker.model.snapshot import TopologySnapshot
+from tests.unit.heron_tracker.client_support import Asked
+from tests.unit.heron_tracker.tracker_support import snapshot, stats
 
 EXAMPLES = os.environ.get("HERON_FUZZ_EXAMPLES")
 EXAMPLES_USUAL = 15

@@ -4,8 +4,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from client_support import Asked
-from tracker_support import snapshot, stats
+
+from tests.unit.heron_tracker.client_support import Asked
+from tests.unit.heron_tracker.tracker_support import snapshot, stats
 
 ERROR = "Traceback (most recent call last):\n  …\nValueError: no word"
 RESOURCES = {

@@ -6,8 +6,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from client_support import Asked
-from tracker_support import SPEC, snapshot, stats
 
 from heron_core.operations import Kind
 from heron_core.plans import packing_from_json
@@ -18,6 +16,8 @@ from heron_engine.scheduler.operations import Requests
 from heron_io.state_store.file_store import FileStore
 from heron_tracker.model.snapshot import TopologySnapshot
 from heron_tracker.options import Options
+from tests.unit.heron_tracker.client_support import Asked
+from tests.unit.heron_tracker.tracker_support import SPEC, snapshot, stats
 
 STATS = stats(
     {"lines": {"emitted": 100, "acked": 90}, "count": {"executed": 1000, "acked": 1000}},

@@ -1,11 +1,10 @@
 """How often masters are asked, and what is shown of one that does not answer."""
 
-from tracker_support import SUBMITTED_SECS, snapshot, stats
-
 from heron_core.records import replace
 from heron_tracker.model.core import Tracker
 from heron_tracker.model.snapshot import TopologySnapshot
 from heron_tracker.options import Options
+from tests.unit.heron_tracker.tracker_support import SUBMITTED_SECS, snapshot, stats
 
 OPTIONS = Options()
 AT = SUBMITTED_SECS + 60.0

@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from operation_support import NAME, NEW, OLD, OTHER, FakeContainers, FakeMaster, World, run_by
 
 from heron_core.errors import HeronError, StateStoreError
 from heron_core.operations import Kind, Operation, State
@@ -28,6 +27,16 @@ from heron_engine.scheduler.signatures import Trust, states_key
 from heron_io.checkpoint_store.opening import open_checkpoint_store
 from heron_io.security import Keys
 from heron_io.state_store.file_store import FileStore
+from tests.unit.scheduler.operation_support import (
+    NAME,
+    NEW,
+    OLD,
+    OTHER,
+    FakeContainers,
+    FakeMaster,
+    World,
+    run_by,
+)
 
 
 @pytest.fixture

@@ -6,8 +6,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from test_savepoints import BEFORE, World, counts, state, topology
-from test_signed_savepoints import Trap, opened
 
 from heron_core.errors import HeronError, UsageError
 from heron_core.state.file_snapshot import FileSnapshot, as_bytes
@@ -23,6 +21,8 @@ from heron_io.checkpoint_store.protocol import CheckpointStoreError
 from heron_io.checkpoint_store.signer import SIGNATURE_BYTES
 from heron_io.checkpoint_store.state_file import header_of
 from heron_io.security import Keys
+from tests.unit.scheduler.test_savepoints import BEFORE, World, counts, state, topology
+from tests.unit.scheduler.test_signed_savepoints import Trap, opened
 
 USERS_KEY, ANOTHER = b"k" * 32, b"a" * 32
 KEY = states_key(USERS_KEY, "words")

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_savepoints import BEFORE, World, counts, state
 
 from heron_core.errors import HeronError, UsageError
 from heron_core.state.description import opens_pickles
@@ -13,6 +12,7 @@ from heron_core.state.file_snapshot import as_bytes
 from heron_engine.scheduler.packing import pack
 from heron_engine.scheduler.savepoints import Savepoint, Taking, read_savepoint
 from heron_engine.scheduler.signatures import Trust, key_of, savepoint_key, states_key
+from tests.unit.scheduler.test_savepoints import BEFORE, World, counts, state
 
 KEY, ANOTHER = b"k" * 32, b"a" * 32
 opened = list[str]()

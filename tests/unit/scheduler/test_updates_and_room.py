@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from operation_support import NAME, NEW, OLD, FakeContainers, FakeMaster, World, run_by
 
 from heron_core.operations import Kind, State
 from heron_core.plans import packing_to_json
@@ -16,6 +15,15 @@ from heron_core.state_tree import (
 from heron_engine.scheduler.operation_steps import ROOM_SECS
 from heron_engine.scheduler.operations import Requests
 from heron_io.state_store.file_store import FileStore
+from tests.unit.scheduler.operation_support import (
+    NAME,
+    NEW,
+    OLD,
+    FakeContainers,
+    FakeMaster,
+    World,
+    run_by,
+)
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from operation_support import NAME, NEW, FakeContainers, FakeMaster, World, run_by
 
 from heron_core.errors import HeronError
 from heron_core.operations import AT, Kind, State
@@ -16,6 +15,14 @@ from heron_engine.scheduler.container.engines import OTHERS, Choice, Engine, Eng
 from heron_engine.scheduler.operations import Requests
 from heron_engine.scheduler.upgrade_steps import FLOW_SECS
 from heron_io.state_store.file_store import FileStore
+from tests.unit.scheduler.operation_support import (
+    NAME,
+    NEW,
+    FakeContainers,
+    FakeMaster,
+    World,
+    run_by,
+)
 
 ENGINE = Engine("/opt/2/bin/python", "", "2")
 PLAN = PackingPlan(NAME, tuple(ContainerPlan(each, (), Resource(1, 1, 1)) for each in (1, 2)))

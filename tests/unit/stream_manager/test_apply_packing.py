@@ -1,6 +1,11 @@
 """The stream manager when its topology is scaled: who stays notices nothing."""
 
-from manager_support import (
+from heron_core.plans import PackingPlan
+from heron_core.records import replace
+from heron_core.wire import messages
+from heron_core.wire.frames import ROOT_COUNTER_BITS, Kind, parse_header, u64_array
+from heron_engine.stream_manager import events
+from tests.unit.stream_manager.manager_support import (
     HIGH_BYTES,
     Manager,
     ack,
@@ -14,12 +19,6 @@ from manager_support import (
     physical,
     topology_of,
 )
-
-from heron_core.plans import PackingPlan
-from heron_core.records import replace
-from heron_core.wire import messages
-from heron_core.wire.frames import ROOT_COUNTER_BITS, Kind, parse_header, u64_array
-from heron_engine.stream_manager import events
 
 SPOUT, NEAR, FAR, FAR_TOO, NEW = 1, 2, 3, 4, 5
 ROOT = (SPOUT << ROOT_COUNTER_BITS) | 5

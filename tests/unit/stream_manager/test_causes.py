@@ -1,11 +1,11 @@
 """Who pauses because of whom: only the stage above, until the last one that named it lifts it."""
 
 import pytest
-from manager_support import packing_of, topology_of
 
 from heron_core.config import DROP, SPOUT
 from heron_engine.stream_manager.backpressure import BackPressure, Origin
 from heron_engine.stream_manager.upstream import upstream_of
+from tests.unit.stream_manager.manager_support import packing_of, topology_of
 
 DIAMOND = topology_of({"s": [], "a": ["s"], "b": ["s"], "sink": ["a", "b"], "other": ["s"]})
 PACKED = packing_of({1: "s", 2: "a", 3: "b"}, {4: "sink", 5: "other", 6: "s"})

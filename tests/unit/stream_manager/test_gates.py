@@ -3,8 +3,6 @@
 from typing import Any
 
 import pytest
-from manager_support import Manager, packing_of, physical, topology_of
-from manager_support import batch as full_batch
 
 from heron_core import config as keys
 from heron_core.plans import PhysicalPlan, Restore, TopologyState, physical_to_json
@@ -18,6 +16,8 @@ from heron_engine.stream_manager.core import StreamManager
 from heron_engine.stream_manager.gates import DATA, TRANSITIONS, Gate
 from heron_engine.stream_manager.options import Options
 from tests.transitions_seen import arrows, transitions_seen
+from tests.unit.stream_manager.manager_support import Manager, packing_of, physical, topology_of
+from tests.unit.stream_manager.manager_support import batch as full_batch
 
 A, B, C = 1, 2, 3
 

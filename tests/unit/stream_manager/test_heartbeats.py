@@ -1,9 +1,14 @@
 """What a stream manager tells the master of its instances."""
 
-from manager_support import Manager, of_type, packing_of, physical, topology_of
-
 from heron_core.wire import messages
 from heron_engine.stream_manager import events
+from tests.unit.stream_manager.manager_support import (
+    Manager,
+    of_type,
+    packing_of,
+    physical,
+    topology_of,
+)
 
 SPOUT, BOLT = 1, 2
 

@@ -4,16 +4,6 @@ from random import Random
 from typing import TypeVar
 
 import pytest
-from manager_support import (
-    NEAR,
-    PEER_INCARNATION,
-    SPOUT,
-    batch,
-    link_frame,
-    manager,
-    of_type,
-    to_peer,
-)
 
 from heron_core.errors import ProtocolError
 from heron_core.wire.frames import Frames
@@ -31,6 +21,16 @@ from heron_engine.stream_manager.link import (
     Outgoing,
 )
 from tests.transitions_seen import arrows, transitions_seen
+from tests.unit.stream_manager.manager_support import (
+    NEAR,
+    PEER_INCARNATION,
+    SPOUT,
+    batch,
+    link_frame,
+    manager,
+    of_type,
+    to_peer,
+)
 
 T = TypeVar("T")
 

@@ -3,7 +3,10 @@
 Many of these were found by tests/sim; the seeds named here fail again without the cure.
 """
 
-from manager_support import (
+from heron_core import config as keys
+from heron_core.wire.frames import Kind
+from heron_engine.stream_manager import events
+from tests.unit.stream_manager.manager_support import (
     FAR,
     FAR_TOO,
     HIGH_BYTES,
@@ -24,10 +27,6 @@ from manager_support import (
     results,
     topology_of,
 )
-
-from heron_core import config as keys
-from heron_core.wire.frames import Kind
-from heron_engine.stream_manager import events
 
 
 def test_a_full_queue_pauses_its_feeders_and_an_empty_one_lets_them_go() -> None:

@@ -1,6 +1,9 @@
 """The stream manager routes each batch to its task, and drops what an older plan routed."""
 
-from manager_support import (
+from heron_core.wire import messages
+from heron_core.wire.frames import Kind, header, parse_header, u64_array
+from heron_engine.stream_manager import events
+from tests.unit.stream_manager.manager_support import (
     FAR,
     FAR_TOO,
     NEAR,
@@ -17,10 +20,6 @@ from manager_support import (
     results,
     to_peer,
 )
-
-from heron_core.wire import messages
-from heron_core.wire.frames import Kind, header, parse_header, u64_array
-from heron_engine.stream_manager import events
 
 
 def test_batches_go_where_their_task_is() -> None:

@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from manager_support import packing_of, topology_of
 
 from heron_core.wire.frames import Frames
 from heron_engine.stream_manager import events, server
 from heron_io.processes import SupervisorLink
 from heron_io.security import Keys
+from tests.unit.stream_manager.manager_support import packing_of, topology_of
 
 PEER = 2
 LINK = b"link frame"

@@ -5,7 +5,9 @@ Many of these were found by tests/sim.
 
 from array import array
 
-from manager_support import (
+from heron_core.wire.frames import ROOT_COUNTER_BITS, Kind, header, with_consumed
+from heron_engine.stream_manager import events
+from tests.unit.stream_manager.manager_support import (
     FAR,
     NEAR,
     ROOT,
@@ -21,9 +23,6 @@ from manager_support import (
     results,
     to_peer,
 )
-
-from heron_core.wire.frames import ROOT_COUNTER_BITS, Kind, header, with_consumed
-from heron_engine.stream_manager import events
 
 
 def test_a_tree_ends_once() -> None:

@@ -1,11 +1,18 @@
 """Watermarks pass a stream manager behind the data, to all readers of the task they are from."""
 
-from manager_support import FAR, NEAR, SPOUT, Manager, batch, manager, of_type
-
 from heron_core.wire.frames import Frames, Kind, header_of
 from heron_core.wire.merged import split
 from heron_core.wire.packets import encode_watermark, watermark_of
 from heron_engine.stream_manager import events
+from tests.unit.stream_manager.manager_support import (
+    FAR,
+    NEAR,
+    SPOUT,
+    Manager,
+    batch,
+    manager,
+    of_type,
+)
 
 Out = list[events.Instruction]
 

@@ -1,13 +1,22 @@
 """Idle: at once; busy: merged. What a stream manager sends and refuses together."""
 
 import pytest
-from manager_support import Manager, ack, batch, init, of_type, packing_of, to_peer, topology_of
 
 from heron_core.wire.frames import ROOT_COUNTER_BITS, Frames, Kind, header, header_of, with_consumed
 from heron_core.wire.merged import merge, split
 from heron_core.wire.packets import decode_roots
 from heron_engine.stream_manager import events
 from heron_engine.stream_manager.queues import UNKNOWN_TUPLES_MAX
+from tests.unit.stream_manager.manager_support import (
+    Manager,
+    ack,
+    batch,
+    init,
+    of_type,
+    packing_of,
+    to_peer,
+    topology_of,
+)
 
 SPOUT, NEAR, FAR, FAR_TOO = 1, 2, 3, 4
 TOPOLOGY = topology_of({"spout": [], "near": ["spout"], "far": ["spout", "near"]})

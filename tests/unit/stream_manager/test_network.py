@@ -1,9 +1,8 @@
 """Bytes by instance and by container, as a stream manager's sockets carry them."""
 
-from manager_support import link_frame
-
 from heron_core.wire.frames import Kind, header
 from heron_engine.stream_manager.network import Network
+from tests.unit.stream_manager.manager_support import link_frame
 
 DATA = [header(Kind.DATA, 1, 2, 1, 1), b"x" * 76]
 """A hundred bytes of task 2, which is in container 2."""

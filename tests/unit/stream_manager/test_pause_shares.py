@@ -3,7 +3,6 @@
 from array import array
 
 import pytest
-from manager_support import link_frame
 
 from heron_core import config as keys
 from heron_core.plans import (
@@ -31,6 +30,7 @@ from heron_engine.stream_manager.backpressure import BackPressure, Origin
 from heron_engine.stream_manager.core import StreamManager
 from heron_engine.stream_manager.options import Options
 from heron_engine.stream_manager.upstream import upstream_of
+from tests.unit.stream_manager.manager_support import link_frame
 
 ROOM = Resource(1.0, 1, 1)
 

@@ -3,7 +3,14 @@
 from typing import Any
 
 import pytest
-from manager_support import (
+
+from heron_core.exit_codes import FINAL_CODES, ExitCode, describe_end
+from heron_core.records import replace
+from heron_core.transition_log import STEPS_MAX
+from heron_core.wire import messages
+from heron_core.wire.frames import Kind, header, with_consumed
+from heron_engine.stream_manager import events
+from tests.unit.stream_manager.manager_support import (
     FAR,
     NEAR,
     PACKED,
@@ -17,13 +24,6 @@ from manager_support import (
     manager,
     of_type,
 )
-
-from heron_core.exit_codes import FINAL_CODES, ExitCode, describe_end
-from heron_core.records import replace
-from heron_core.transition_log import STEPS_MAX
-from heron_core.wire import messages
-from heron_core.wire.frames import Kind, header, with_consumed
-from heron_engine.stream_manager import events
 
 
 def control(instructions: list[events.Instruction], task: int) -> list[object]:

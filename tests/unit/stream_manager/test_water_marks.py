@@ -1,7 +1,6 @@
 """Water marks in time: a queue is too long when its instance needs too long for it."""
 
 import pytest
-from manager_support import Manager, of_type, packing_of, pauses, topology_of
 
 from heron_core import config as keys
 from heron_core.errors import TopologyError
@@ -11,6 +10,13 @@ from heron_engine.stream_manager.consumer_rate import LONG_CALL_SECS, ConsumerRa
 from heron_engine.stream_manager.fan_out import FADE_TUPLES, FanOut
 from heron_engine.stream_manager.options import Options
 from heron_engine.stream_manager.queues import HANDED_SECS_MAX, UNKNOWN_TUPLES_MAX, InstanceQueue
+from tests.unit.stream_manager.manager_support import (
+    Manager,
+    of_type,
+    packing_of,
+    pauses,
+    topology_of,
+)
 
 SPOUT, SLOW = 1, 2
 TOPOLOGY = topology_of({"spout": [], "slow": ["spout"]})

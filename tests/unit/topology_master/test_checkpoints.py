@@ -2,8 +2,6 @@
 
 from typing import Any
 
-from test_master_core import FIRST, LAST, PACKED, SPOUT, TOPOLOGY
-
 from heron_core import config as keys
 from heron_core.plans import PackingPlan, Restore, TopologyState, physical_from_json
 from heron_core.records import replace
@@ -12,6 +10,7 @@ from heron_engine.topology_master import events
 from heron_engine.topology_master.checkpoints import Checkpoints
 from heron_engine.topology_master.core import TopologyMaster
 from heron_engine.topology_master.options import Options
+from tests.unit.topology_master.test_master_core import FIRST, LAST, PACKED, SPOUT, TOPOLOGY
 
 TASKS = (SPOUT, FIRST, LAST)
 EXACT = TOPOLOGY.with_config({keys.RELIABILITY_MODE: keys.EFFECTIVELY_ONCE})

@@ -1,10 +1,9 @@
 """The end of a topology in which something was lost: where all has to be exact it is a failure."""
 
-from test_checkpoints import TASKS, Made, all_input_is_processed, drain
-from test_master_core import FIRST, LAST
-
 from heron_core.plans import TopologyState
 from heron_core.wire import messages
+from tests.unit.topology_master.test_checkpoints import TASKS, Made, all_input_is_processed, drain
+from tests.unit.topology_master.test_master_core import FIRST, LAST
 
 
 def lose(made: Made, missing: int) -> None:

@@ -1,10 +1,9 @@
 """Which failed tuples count, where the process that counted them has ended."""
 
-from test_checkpoints import Made, running
-from test_master_core import LAST
-
 from heron_core.instance_report import NOTHING_REPORTED, to_wire
 from heron_core.wire import messages
+from tests.unit.topology_master.test_checkpoints import Made, running
+from tests.unit.topology_master.test_master_core import LAST
 
 
 def heard(made: Made, task: int, incarnation: int, container: int, **numbers: int) -> None:

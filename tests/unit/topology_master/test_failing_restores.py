@@ -3,12 +3,12 @@
 from typing import Any
 
 import pytest
-from test_checkpoints import Made, restore_failure, running, sent
-from test_master_core import FIRST, LAST, SPOUT
 
 from heron_core.plans import Restore
 from heron_core.wire import messages
 from heron_engine.topology_master.recovery import Progress, Recovery
+from tests.unit.topology_master.test_checkpoints import Made, restore_failure, running, sent
+from tests.unit.topology_master.test_master_core import FIRST, LAST, SPOUT
 
 
 def failing_to_restore(trouble: str, tries: int = 8) -> tuple[Made, list[int]]:

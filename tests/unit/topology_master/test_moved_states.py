@@ -3,8 +3,21 @@ what the plan says, and the way back."""
 
 from typing import Any
 
-from test_master_core import FIRST, LAST, OPTIONS, PACKED, SPOUT, Made, sent
-from test_rescale import (
+from heron_core.plans import MovedStates, PackingPlan, TopologyState, physical_from_json
+from heron_core.records import replace
+from heron_core.wire import messages
+from heron_engine.topology_master.options import Options
+from heron_engine.topology_master.update.moved_states import moving
+from tests.unit.topology_master.test_master_core import (
+    FIRST,
+    LAST,
+    OPTIONS,
+    PACKED,
+    SPOUT,
+    Made,
+    sent,
+)
+from tests.unit.topology_master.test_rescale import (
     FEWER,
     MORE,
     NEW,
@@ -18,12 +31,6 @@ from test_rescale import (
     step,
     update,
 )
-
-from heron_core.plans import MovedStates, PackingPlan, TopologyState, physical_from_json
-from heron_core.records import replace
-from heron_core.wire import messages
-from heron_engine.topology_master.options import Options
-from heron_engine.topology_master.update.moved_states import moving
 
 MOVED = MovedStates(1, (LAST,), {"last": (LAST,)})
 REASON = "last: the store is away"

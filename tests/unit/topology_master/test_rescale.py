@@ -4,7 +4,6 @@ import re
 from typing import Any
 
 import pytest
-from test_master_core import FIRST, LAST, NOTHING, PACKED, SPOUT, Made, sent
 
 from heron_core.plans import (
     ContainerPlan,
@@ -23,6 +22,15 @@ from heron_engine.topology_master.options import HELD_UP_SECS
 from heron_engine.topology_master.update.drain import STILL_SECS
 from heron_engine.topology_master.update.draining import ASKED_AGAIN_SECS
 from heron_engine.topology_master.update.machine import ENDED_AFTER_SECS
+from tests.unit.topology_master.test_master_core import (
+    FIRST,
+    LAST,
+    NOTHING,
+    PACKED,
+    SPOUT,
+    Made,
+    sent,
+)
 
 NEW = 4
 ONE, TWO = PACKED.containers

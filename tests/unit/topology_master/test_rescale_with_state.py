@@ -1,8 +1,6 @@
 """Scaling a topology that takes checkpoints: it begins with one by the new plan, or by the old."""
 
 import pytest
-from test_checkpoints import Made, running, sent
-from test_master_core import FIRST, LAST, NOTHING, PACKED, SPOUT
 
 from heron_core.plans import (
     ContainerPlan,
@@ -15,6 +13,8 @@ from heron_core.plans import (
 )
 from heron_core.records import replace
 from heron_core.wire import messages
+from tests.unit.topology_master.test_checkpoints import Made, running, sent
+from tests.unit.topology_master.test_master_core import FIRST, LAST, NOTHING, PACKED, SPOUT
 
 NEW = 4
 ONE, TWO = PACKED.containers

@@ -3,7 +3,6 @@
 from typing import Any
 
 import pytest
-from test_trace_export import PACKING, RESOURCE
 
 from heron_core.errors import HeronError, ProtocolError
 from heron_core.plans import ContainerPlan, InstancePlan, PackingPlan
@@ -17,6 +16,7 @@ from heron_core.topology import (
 )
 from heron_core.wire.messages import SampleTuples, TuplesSampled
 from heron_engine.topology_master.samples import SAMPLES_KEPT, Samples
+from tests.unit.topology_master.test_trace_export import PACKING, RESOURCE
 
 READ = InputSpec("split", "default", GroupingSpec(GroupingKind.SHUFFLE))
 TOPOLOGY = TopologySpec(

@@ -4,10 +4,6 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-import test_failing_restores
-import test_moved_states
-import test_rescale
-import test_rescale_with_state
 
 from heron_core.transitions import Transitions
 from heron_engine.topology_master import recovery
@@ -19,6 +15,12 @@ from heron_engine.topology_master.update.states import (
     TRANSITIONS,
 )
 from tests.transitions_seen import arrows, transitions_seen
+from tests.unit.topology_master import (
+    test_failing_restores,
+    test_moved_states,
+    test_rescale,
+    test_rescale_with_state,
+)
 
 WAYS = (
     test_rescale.test_an_added_container_comes_up_while_data_flows_then_the_plan_is_switched,

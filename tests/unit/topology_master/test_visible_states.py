@@ -6,8 +6,6 @@ import threading
 from pathlib import Path
 
 import pytest
-from test_checkpoints import EXACT, OPTIONS, Made, running, sent
-from test_master_core import FIRST, LAST, PACKED, SPOUT
 
 from heron_core import config as keys
 from heron_core.wire import messages
@@ -15,6 +13,8 @@ from heron_engine.topology_master import events
 from heron_engine.topology_master.stored_checkpoints import StoredCheckpoints
 from heron_engine.topology_master.visible_states import why_not_stored, why_unseen
 from heron_io.checkpoint_store.local_files import LocalFiles
+from tests.unit.topology_master.test_checkpoints import EXACT, OPTIONS, Made, running, sent
+from tests.unit.topology_master.test_master_core import FIRST, LAST, PACKED, SPOUT
 
 HOSTS = {1: "one", 2: "two"}
 SHARED = EXACT.with_config({keys.CHECKPOINT_STORE: "/disk/store"})

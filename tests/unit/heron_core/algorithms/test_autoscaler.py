@@ -6,11 +6,11 @@ import random
 from itertools import pairwise
 
 import pytest
-from autoscale_support import Fluid, chain, options_of, topology
 
 from heron_core.algorithms.autoscale.autoscaler import AutoscalerPhase
 from heron_core.algorithms.autoscale.options import Policy
 from heron_core.topology import GroupingKind
+from tests.unit.heron_core.algorithms.autoscale_support import Fluid, chain, options_of, topology
 
 RATES = {"split": 1000.0, "count": 400.0}
 FIRST, END = map(int, os.environ.get("HERON_AUTOSCALE_LOADS", "0:60").split(":"))

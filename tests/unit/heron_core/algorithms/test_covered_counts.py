@@ -2,13 +2,12 @@
 
 from typing import Any
 
-from test_rollup import PACKED, TOPOLOGY, report
-
 from heron_core.algorithms.covered_counts import CoveredCounts, ProcessCounts, numbers_of
 from heron_core.algorithms.rollup import RollUp
 from heron_core.plans import ContainerPlan, InstancePlan, PackingPlan, Resource
 from heron_core.stats import ComponentStats
 from heron_core.typed_json import from_json, to_json
+from tests.unit.heron_core.algorithms.test_rollup import PACKED, TOPOLOGY, report
 
 NOTHING = CoveredCounts()
 

@@ -4,10 +4,10 @@ from collections.abc import Callable
 from textwrap import dedent
 
 import pytest
-from flux_texts import COMPONENTS, WORDS
 
 from heron_core.errors import TopologyError
 from heron_core.topology import TopologySpec
+from tests.unit.heron_frontends.flux.flux_texts import COMPONENTS, WORDS
 
 Load = Callable[..., TopologySpec]
 Refused = Callable[..., str]

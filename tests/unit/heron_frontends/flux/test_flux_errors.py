@@ -3,10 +3,10 @@
 from collections.abc import Callable
 
 import pytest
-from flux_texts import WORDS
 
 from heron_core.errors import UsageError
 from heron_core.topology import TopologySpec
+from tests.unit.heron_frontends.flux.flux_texts import WORDS
 
 Load = Callable[..., TopologySpec]
 Refused = Callable[..., str]

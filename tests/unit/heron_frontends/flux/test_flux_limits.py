@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from flux_texts import WORDS
+from tests.unit.heron_frontends.flux.flux_texts import WORDS
 
 
 def test_a_milliard_instances_are_refused_before_any_of_them_is_planned(

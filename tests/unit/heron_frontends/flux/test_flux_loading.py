@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from flux_texts import WORDS
 
 from heron_api.class_loading import load_grouping
 from heron_core.config.names import FLUX_RECIPE
@@ -22,6 +21,7 @@ from heron_core.topology import (
 )
 from heron_frontends.flux import load_flux
 from heron_io.imports import users_path
+from tests.unit.heron_frontends.flux.flux_texts import WORDS
 
 Load = Callable[..., Any]
 Write = Callable[[str, str], str]

@@ -7,7 +7,6 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from flux_texts import COMPONENTS, WORDS
 
 from heron_api.class_loading import load_grouping
 from heron_core.errors import TopologyError
@@ -15,6 +14,7 @@ from heron_core.topology import StreamSpec, TopologySpec
 from heron_frontends.flux.objects import construction
 from heron_frontends.loading.load import load
 from heron_frontends.loading.load_request import LoadRequest
+from tests.unit.heron_frontends.flux.flux_texts import COMPONENTS, WORDS
 
 Load = Callable[..., TopologySpec]
 Write = Callable[[str, str], str]

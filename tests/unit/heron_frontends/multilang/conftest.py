@@ -8,10 +8,10 @@ from typing import Any
 
 import psutil
 import pytest
-from multilang_support import Shell
 
 from heron_frontends.adapters.multilang import ShellBolt, ShellSpout, child_channel, reader
 from heron_frontends.adapters.multilang import spout as spout_module
+from tests.unit.heron_frontends.multilang.multilang_support import Shell
 
 
 @pytest.fixture

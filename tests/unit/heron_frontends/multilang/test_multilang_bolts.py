@@ -9,12 +9,12 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from multilang_support import DEADLINE_SECS, Shell, tup
 
 from heron_api.metrics import AssignableMetrics, CountMetric, MultiCountMetric
 from heron_core.errors import ComponentError
 from heron_frontends.adapters.multilang import bolt as bolt_module
 from heron_frontends.adapters.multilang.reader import INBOX_READS_MAX
+from tests.unit.heron_frontends.multilang.multilang_support import DEADLINE_SECS, Shell, tup
 
 Make = Callable[..., Shell]
 SERIALIZER = "topology__multilang__serializer"

@@ -7,10 +7,10 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from client_programs import BOLTS, SPOUTS
-from multilang_support import Shell
 
 from heronpy_compat.multilang_clients import variables
+from tests.unit.heron_frontends.multilang.client_programs import BOLTS, SPOUTS
+from tests.unit.heron_frontends.multilang.multilang_support import Shell
 
 Make = Callable[..., Shell]
 

@@ -11,12 +11,17 @@ from pathlib import Path
 
 import psutil
 import pytest
-from multilang_support import DEADLINE_SECS, PUPPET, Left, Shell
 
 from heron_core.algorithms import backoff
 from heron_core.errors import ComponentError
 from heron_frontends.adapters.multilang import child as child_module
 from heron_frontends.adapters.multilang import json_codec
+from tests.unit.heron_frontends.multilang.multilang_support import (
+    DEADLINE_SECS,
+    PUPPET,
+    Left,
+    Shell,
+)
 
 Make = Callable[..., Shell]
 

@@ -7,9 +7,9 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from multilang_support import Shell
 
 from heron_api.metrics import CountMetric
+from tests.unit.heron_frontends.multilang.multilang_support import Shell
 
 Make = Callable[..., Shell]
 CHILDREN = Path(__file__).parent / "pystorm_children.py"

@@ -4,11 +4,11 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from multilang_support import Left, Shell
 
 from heron_core.algorithms import backoff
 from heron_frontends.adapters.multilang import spout as spout_module
 from heron_frontends.adapters.multilang.spout import TupleId
+from tests.unit.heron_frontends.multilang.multilang_support import Left, Shell
 
 Make = Callable[..., Shell]
 SEEN = [["seen"]]

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from multilang_support import PUPPET, PYTHON, Context, Shell
 
 from heron_core.errors import ComponentError, TopologyError
 from heron_frontends.adapters.multilang.settings import Settings
+from tests.unit.heron_frontends.multilang.multilang_support import PUPPET, PYTHON, Context, Shell
 
 Make = Callable[..., Shell]
 ANSWER = r"""#!/bin/sh

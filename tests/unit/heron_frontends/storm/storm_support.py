@@ -9,8 +9,6 @@ from random import Random
 from types import ModuleType
 from typing import Any
 
-from instance_support import Made, batch, packing
-
 from heron_core import config as keys
 from heron_core.topology import (
     ComponentSpec,
@@ -23,6 +21,7 @@ from heron_core.topology import (
 from heron_core.wire.frames import Kind
 from heron_instance.runtime.environment import Environment
 from heron_instance.runtime.factory import build
+from tests.unit.heron_instance.instance_support import Made, batch, packing
 
 OTHER = 6
 ROOT = OTHER << 44

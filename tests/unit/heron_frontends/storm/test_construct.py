@@ -4,7 +4,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from storm_support import importable, start
 
 from heron_core.config.names import FLUX_RECIPE
 from heron_core.errors import ComponentError
@@ -13,6 +12,7 @@ from heron_frontends.adapters.construct import construct
 from heron_frontends.adapters.storm.bolt import StormBolt
 from heron_frontends.adapters.storm.library import overrides
 from heronpy_compat import Bolt
+from tests.unit.heron_frontends.storm.storm_support import importable, start
 
 
 def delegate() -> Any:

@@ -3,10 +3,10 @@
 from typing import Any
 
 import pytest
-from storm_support import ROOT, Running, start
 
 from heron_core.errors import ComponentError
 from heron_core.wire.frames import Kind
+from tests.unit.heron_frontends.storm.storm_support import ROOT, Running, start
 
 
 def batching(storm: Any, kind: str = "BatchingBolt", **members: Any) -> type:

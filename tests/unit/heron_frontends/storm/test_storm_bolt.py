@@ -5,11 +5,11 @@ import pickle
 from typing import Any
 
 import pytest
-from storm_support import OTHER, ROOT, edge_of, keeping, start
 
 from heron_api.task_hook import ITaskHook
 from heron_core.topology import StreamSpec
 from heron_core.wire.frames import Kind
+from tests.unit.heron_frontends.storm.storm_support import OTHER, ROOT, edge_of, keeping, start
 
 TWO_STREAMS = (StreamSpec("default", ("a", "b")), StreamSpec("more", ("c",)))
 WITH_DIRECT = (StreamSpec("default", ("a", "b")), StreamSpec("direct", ("c",), direct=True))

@@ -4,10 +4,10 @@ import logging
 from typing import Any
 
 import pytest
-from storm_support import ROOT, keeping, start
 
 from heron_core.errors import ComponentError
 from heron_core.wire.frames import Kind
+from tests.unit.heron_frontends.storm.storm_support import ROOT, keeping, start
 
 # --- exceptions ----------------------------------------------------------------------------------
 

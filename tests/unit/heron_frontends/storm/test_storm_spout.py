@@ -4,11 +4,11 @@ from array import array
 from typing import Any
 
 import pytest
-from storm_support import EPOCH, Running, start
 
 from heron_core.errors import ComponentError
 from heron_core.topology import StreamSpec
 from heron_core.wire.frames import Kind, header
+from tests.unit.heron_frontends.storm.storm_support import EPOCH, Running, start
 
 OUTPUTS = (StreamSpec("default", ("a", "b")), StreamSpec("direct", ("c",), direct=True))
 

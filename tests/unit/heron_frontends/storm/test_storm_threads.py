@@ -6,10 +6,10 @@ from functools import partial
 from typing import Any
 
 import pytest
-from storm_support import start
 
 from heron_core.topology import StreamSpec
 from heron_frontends.adapters.thread_calls import CALLS_AHEAD_MAX, ThreadCalls
+from tests.unit.heron_frontends.storm.storm_support import start
 
 
 def in_thread(work: Callable[[], object]) -> threading.Thread:

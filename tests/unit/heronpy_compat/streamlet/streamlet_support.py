@@ -3,14 +3,13 @@
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from local_cluster import LocalCluster, submitted
-
 from heron_core.topology import TopologySpec
 from heronpy_compat.streamlet.builder import Builder
 from heronpy_compat.streamlet.config import Config
 from heronpy_compat.streamlet.context import Context
 from heronpy_compat.streamlet.generator import Generator
 from heronpy_compat.streamlet.runner import Runner
+from tests.unit.local_cluster import LocalCluster, submitted
 
 Program = Callable[[Builder], object]
 

@@ -8,8 +8,6 @@ import pytest
 from hypothesis import given as for_each
 from hypothesis import settings
 from hypothesis import strategies as st
-from local_cluster import LocalCluster
-from streamlet_support import Fed, Program, fused_of, given, nothing, spec_of
 
 from heron_core.errors import TopologyError
 from heron_core.topology import topology_to_json
@@ -17,6 +15,15 @@ from heronpy_compat.streamlet.builder import Builder
 from heronpy_compat.streamlet.streamlet import Streamlet
 from heronpy_compat.streamlet.transformoperator import TransformOperator
 from heronpy_compat.windows import Tumbling
+from tests.unit.heronpy_compat.streamlet.streamlet_support import (
+    Fed,
+    Program,
+    fused_of,
+    given,
+    nothing,
+    spec_of,
+)
+from tests.unit.local_cluster import LocalCluster
 
 RAMMAP = "topology.component.rammap"
 FUSION = "topology.streamlet.fusion"

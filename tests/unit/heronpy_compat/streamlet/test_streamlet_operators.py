@@ -5,7 +5,6 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from streamlet_support import Fed, cluster_of, feed, given, nothing, spec_of
 
 from heron_core.algorithms.hashing import slot, stable_hash
 from heronpy_compat.streamlet.builder import Builder
@@ -14,6 +13,14 @@ from heronpy_compat.streamlet.streamlet import Streamlet
 from heronpy_compat.streamlet.transformoperator import TransformOperator
 from heronpy_compat.streamlet.window import Window
 from heronpy_compat.streamlet.windowconfig import WindowConfig
+from tests.unit.heronpy_compat.streamlet.streamlet_support import (
+    Fed,
+    cluster_of,
+    feed,
+    given,
+    nothing,
+    spec_of,
+)
 
 CONSUMED: list[Any] = []
 

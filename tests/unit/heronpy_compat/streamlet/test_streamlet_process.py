@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from streamlet_support import given, nothing
 
 from heron_api.state.keyed_state import value_state
 from heron_api.topology import TopologyBuilder
@@ -12,6 +11,7 @@ from heronpy_compat.streamlet.builder import Builder
 from heronpy_compat.streamlet.errors import StreamletError
 from heronpy_compat.testing import TopologyTester
 from heronpy_compat.windows import KeyedProcess, ProcessContext
+from tests.unit.heronpy_compat.streamlet.streamlet_support import given, nothing
 
 VISITS = [("a", 1000), ("b", 1010), ("a", 1150), ("b", 1020), ("a", 9000)]
 EVERY_TUPLE = {"topology.bolts.watermark.event.interval.ms": 0}

@@ -3,8 +3,6 @@
 from typing import Any
 
 import pytest
-from local_cluster import LocalCluster
-from streamlet_support import cluster_of, given, nothing, spec_of
 
 from heronpy_compat.streamlet.builder import Builder
 from heronpy_compat.streamlet.config import Config
@@ -12,6 +10,13 @@ from heronpy_compat.streamlet.context import Context
 from heronpy_compat.streamlet.generator import Generator
 from heronpy_compat.streamlet.transformoperator import TransformOperator
 from heronpy_compat.streamlet.windowconfig import WindowConfig
+from tests.unit.heronpy_compat.streamlet.streamlet_support import (
+    cluster_of,
+    given,
+    nothing,
+    spec_of,
+)
+from tests.unit.local_cluster import LocalCluster
 
 AT_LEAST = {"topology_reliability_mode": "ATLEAST_ONCE"}
 REFUSED: list[Any] = []

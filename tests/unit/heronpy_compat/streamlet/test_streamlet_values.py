@@ -5,7 +5,6 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from streamlet_support import given, spec_of
 
 from heron_api.topology import TopologyBuilder
 from heron_core.algorithms.hashing import stable_hash
@@ -24,6 +23,7 @@ from heronpy_compat.streamlet.streamlet import Streamlet
 from heronpy_compat.streamlet.transformoperator import TransformOperator
 from heronpy_compat.streamlet.window import Window
 from heronpy_compat.streamlet.windowconfig import WindowConfig
+from tests.unit.heronpy_compat.streamlet.streamlet_support import given, spec_of
 
 WINDOW = WindowConfig.create_tumbling_window(1)
 

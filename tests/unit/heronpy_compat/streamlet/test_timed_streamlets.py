@@ -5,7 +5,6 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from streamlet_support import given, nothing
 
 from heron_api.topology import TopologyBuilder
 from heron_core.errors import UsageError
@@ -15,6 +14,7 @@ from heronpy_compat.streamlet.keyedwindow import KeyedWindow
 from heronpy_compat.streamlet.window import Window
 from heronpy_compat.testing import TopologyTester
 from heronpy_compat.windows import Count, Global, Session, Sliding, Trigger, Tumbling
+from tests.unit.heronpy_compat.streamlet.streamlet_support import given, nothing
 
 EVERY_TUPLE = {"topology.bolts.watermark.event.interval.ms": 0}
 CLICKS = [("a", 1000), ("b", 2000), ("a", 11_000), ("a", 9000), ("a", 25_000), ("b", 3000)]

@@ -9,7 +9,6 @@ from functools import partial
 from typing import Any
 
 import pytest
-from dsl_support import Count, Direct, Sink, Split, Words, message, topology
 
 from heronpy_compat.streamparse import (
     Bolt,
@@ -28,6 +27,15 @@ from heronpy_compat.streamparse.thrift import (
     GlobalStreamId,
     JavaObjectArg,
     StreamInfo,
+)
+from tests.unit.heronpy_compat.streamparse.dsl_support import (
+    Count,
+    Direct,
+    Sink,
+    Split,
+    Words,
+    message,
+    topology,
 )
 
 # Names

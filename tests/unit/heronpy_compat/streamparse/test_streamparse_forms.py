@@ -3,7 +3,6 @@
 from typing import Any
 
 import pytest
-from dsl_support import Count, Sink, Split, Words, message, topology
 
 from heronpy_compat.streamparse import (
     Grouping,
@@ -12,6 +11,14 @@ from heronpy_compat.streamparse import (
 from heronpy_compat.streamparse.thrift import (
     GlobalStreamId,
     NullStruct,
+)
+from tests.unit.heronpy_compat.streamparse.dsl_support import (
+    Count,
+    Sink,
+    Split,
+    Words,
+    message,
+    topology,
 )
 
 
@@ -23,7 +30,7 @@ def test_the_original_parts_are_there_under_their_names() -> None:
     assert found.thrift_topology.spouts is found.thrift_spouts
     shell = found.thrift_bolts["count"].bolt_object.shell
     assert shell.execution_command == "streamparse_run"
-    assert shell.script == "dsl_support.Count"
+    assert shell.script == f"{Count.__module__}.Count"
     assert found.thrift_bolts["count"].common.json_conf == '{"topology.tick.tuple.freq.secs": 5}'
 
 
@@ -78,7 +85,10 @@ def test_the_flux_form() -> None:
                 "id": "count",
                 "parallelism": 3,
                 "className": "org.apache.storm.flux.wrappers.bolts.FluxShellBolt",
-                "constructorArgs": [["streamparse_run", "dsl_support.Count"], ["word", "count"]],
+                "constructorArgs": [
+                    ["streamparse_run", f"{Count.__module__}.Count"],
+                    ["word", "count"],
+                ],
                 "configMethods": [
                     {"name": "addComponentConfig", "args": ["topology.tick.tuple.freq.secs", 5]}
                 ],
@@ -89,14 +99,17 @@ def test_the_flux_form() -> None:
                 "id": "words",
                 "parallelism": 1,
                 "className": "org.apache.storm.flux.wrappers.spouts.FluxShellSpout",
-                "constructorArgs": [["streamparse_run", "dsl_support.Words"], ["word", "length"]],
+                "constructorArgs": [
+                    ["streamparse_run", f"{Words.__module__}.Words"],
+                    ["word", "length"],
+                ],
                 "configMethods": [],
             },
             {
                 "id": "split",
                 "parallelism": 2,
                 "className": "org.apache.storm.flux.wrappers.spouts.FluxShellSpout",
-                "constructorArgs": [["streamparse_run", "dsl_support.Split"], ["word"]],
+                "constructorArgs": [["streamparse_run", f"{Split.__module__}.Split"], ["word"]],
                 "configMethods": [{"name": "setNamedStream", "args": ["errors", ["reason"]]}],
             },
         ],
