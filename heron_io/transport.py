@@ -42,9 +42,11 @@ HEARTBEAT_MS = 1_000
 HEARTBEAT_TIMEOUT_MS = 3_000
 """A connection that answers no ping for so long is closed and made again: it may be open at one end
 only, and have nothing to acknowledge."""
-CONNECT_MS = 1_000
-"""For one attempt to connect; then the next one, whose first packet leaves at once."""
-RECONNECT_MS, RECONNECT_MAX_MS = 50, 500
+CONNECT_MS = 500
+"""For one attempt to connect, which a network across a continent needs half of; then the next one,
+whose first packet leaves at once. With the pause between two it is what passes at most between the
+end of a partition and a connection."""
+RECONNECT_MS, RECONNECT_MAX_MS = 50, 200
 """Between two attempts to connect."""
 
 
