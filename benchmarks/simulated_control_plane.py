@@ -24,15 +24,14 @@ from heron_core.wire import message_codec, messages
 from heron_engine.scheduler.packing import pack
 from heron_engine.stream_manager import events as manager_events
 from heron_engine.stream_manager.core import StreamManager
-from heron_engine.stream_manager.options import Options as ManagerOptions
+from heron_engine.stream_manager.options import StreamManagerOptions
 from heron_engine.topology_master import events as master_events
 from heron_engine.topology_master.core import TopologyMaster
-from heron_engine.topology_master.options import Options as MasterOptions
+from heron_engine.topology_master.options import MasterOptions
 from heron_instance.control_core import Identity
 from heron_instance.core import InstanceCore
-from heron_instance.events import Connected, ControlReceived, SendControl
-from heron_instance.events import Timer as InstanceTimer
-from heron_instance.runtime.environment import Environment
+from heron_instance.events import Connected, ControlReceived, InstanceTimer, SendControl
+from heron_instance.runtime.environment import InstanceEnvironment
 from heron_instance.shared_state import SharedState
 from heron_io.state_store.file_store import FileStore
 
@@ -108,7 +107,7 @@ class SimulatedControlPlane:
             pid=1,
             epoch=0,
         )
-        options = ManagerOptions.of(self.topology.config)
+        options = StreamManagerOptions.of(self.topology.config)
         self.managers[container] = StreamManager(self.topology, self.packing, register, options)
         self._connect(container)
         for each in self.packing.container(container).instances:
@@ -121,7 +120,7 @@ class SimulatedControlPlane:
 
     def _start_instance(self, task: int) -> None:
         shared = SharedState()
-        environment = Environment(
+        environment = InstanceEnvironment(
             lambda: self.now, Random(task), lambda frames: None, lambda: None, log, shared.call
         )
         who = Identity(task, next(self._numbers), 1)
@@ -174,11 +173,11 @@ class SimulatedControlPlane:
         for container in self.managers:
             self._to_manager(container, manager_events.StreamManagerTimer())
         for _ in range(MASTER_TIMERS):
-            self._to_master(master_events.Timer())
+            self._to_master(master_events.MasterTimer())
 
     def command(self, name: str) -> None:
         """Somebody asks the master."""
-        self._to_master(master_events.Received(b"command", messages.Command(name, {})))
+        self._to_master(master_events.MasterReceived(b"command", messages.Command(name, {})))
 
     # --- messages -------------------------------------------------------------------------------
 
@@ -212,7 +211,7 @@ class SimulatedControlPlane:
             self.meter.sent("to the master", data)
             with self.meter.of(MASTER):
                 message = message_codec.decode(data)
-            self._to_master(master_events.Received(self._connections[container], message))
+            self._to_master(master_events.MasterReceived(self._connections[container], message))
         for each, data in to_instances:
             self.meter.sent("to instances", data)
             # Decoded by 30 hosts at once where it is large: not here, one after the other.

@@ -43,11 +43,11 @@ from heron_core.config import MEMORY
 from heron_core.records import replace
 from heron_core.state.file_snapshot import StateBytes, as_bytes
 from heron_core.wire.frames import Frames
-from heron_instance.emit.dead_letters import Fault, fault_of
+from heron_instance.emit.dead_letters import LetterFault, fault_of
 from heron_instance.input.bolt import BoltDriver
 from heron_instance.input.raised import Abandoned, UserCodeRaised, line_of
 from heron_instance.input.undoable import Totals
-from heron_instance.runtime.factory import Instance
+from heron_instance.runtime.factory import ReadyInstance
 
 CONNECTORS = "heron_connectors."
 BETWEEN_CHECKPOINTS = "0"
@@ -76,7 +76,7 @@ class Kind(Enum):
 class Host(Protocol):
     """What is needed of the instance's core."""
 
-    instance: Instance
+    instance: ReadyInstance
 
     @property
     def bolt(self) -> BoltDriver:
@@ -120,7 +120,7 @@ class Call(Struct):
         """Whether it failed by itself, rather than a part of it that is known now."""
         return True
 
-    def give_up(self, driver: BoltDriver, fault: Fault) -> bool:
+    def give_up(self, driver: BoltDriver, fault: LetterFault) -> bool:
         """It is left out, and is a letter or an error outside of a tuple; whether it is over."""
         driver.give_up_call(self.where, fault)
         return True
@@ -171,7 +171,7 @@ class Rows(Struct):
             self.last = row + 1
         return True
 
-    def give_up(self, driver: BoltDriver, fault: Fault) -> bool:
+    def give_up(self, driver: BoltDriver, fault: LetterFault) -> bool:
         """The first one is left out; whether it was the last."""
         driver.skip_rows(self.frames, self.first, self.last, fault)
         return self._go_on(self.last)
@@ -214,7 +214,7 @@ class Attempts:
         """Checkpoints completed since the last raise."""
         self._raises: dict[int, int] = {}
         """Where each raise takes all back: how often a tuple has, by what it is known by."""
-        self._faults: dict[int, Fault] = {}
+        self._faults: dict[int, LetterFault] = {}
         """What it raised last."""
         self._reported: dict[str, None] = {}
         """Windows and timers whose calls are given up since the topology went back last."""
@@ -299,7 +299,7 @@ class Attempts:
         self._given_up_in_a_row += 1
         self._give_up(unit, fault_of(raised.__cause__, unit.failures))
 
-    def _give_up(self, unit: Unit, fault: Fault) -> None:
+    def _give_up(self, unit: Unit, fault: LetterFault) -> None:
         """A window that raises is open again when its call is undone, and raises with each tick: it
         is given up once."""
         is_reported = isinstance(unit, Call) and fault.about in self._reported

@@ -8,7 +8,7 @@ tuple that has raised too often is not called again when it comes again. Pure.
 from collections import deque
 
 from heron_core.algorithms.retries import RetryPolicy
-from heron_instance.emit.dead_letters import KNOWN_MAX, Fault
+from heron_instance.emit.dead_letters import KNOWN_MAX, LetterFault
 
 
 class CallFailures:
@@ -17,11 +17,11 @@ class CallFailures:
     def __init__(self, policy: RetryPolicy) -> None:
         self._policy = policy
         self._failures: dict[int, int] = {}
-        self._given_up: deque[tuple[int, Fault]] = deque()
+        self._given_up: deque[tuple[int, LetterFault]] = deque()
         """Since the newest checkpoint but one: these may come again, each of them once."""
         self._covered = 0
         """How many of them, from the left, the newest checkpoint may have as processed."""
-        self._to_skip: list[tuple[int, Fault]] = []
+        self._to_skip: list[tuple[int, LetterFault]] = []
         """Those that have not come again since the topology went back."""
 
     def failures_of(self, key: int) -> int:
@@ -31,7 +31,7 @@ class CallFailures:
         self._failures[key] = self._failures.get(key, 0) + 1
         return self._failures[key]
 
-    def pause_secs(self, key: int, fault: Fault) -> float | None:
+    def pause_secs(self, key: int, fault: LetterFault) -> float | None:
         """Until it is called again, after the topology has gone back; None if it is given up."""
         pause = self._policy.pause_secs(fault.attempt)
         if pause is None:
@@ -39,7 +39,7 @@ class CallFailures:
             self._given_up.append((key, fault))
         return pause
 
-    def skipped(self, key: int) -> Fault | None:
+    def skipped(self, key: int) -> LetterFault | None:
         """Why a tuple that comes again is not called; None to call it."""
         for index, (given_up, fault) in enumerate(self._to_skip):
             if given_up == key:

@@ -1,7 +1,7 @@
 """Checkpoints at one instance: what is saved, and how it goes back; all in the main thread.
 
 Checkpointing decides when a state is taken and what follows from it. The instance's core owns the
-component and its driver, and does the rest: it is what `Host` names.
+component and its driver, and does the rest: it is what `CheckpointHost` names.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -35,7 +35,7 @@ from heron_instance.input.emitted_ids import EmittedIds
 from heron_instance.input.spout import SpoutDriver
 from heron_instance.input.waiting_input import WaitingInput, saved_input
 from heron_instance.own_states import OwnStates
-from heron_instance.runtime.factory import Instance
+from heron_instance.runtime.factory import ReadyInstance
 from heron_instance.shared_state import SharedState
 from heron_io.checkpoint_store.protocol import CheckpointStoreError
 
@@ -58,12 +58,12 @@ def restore_failed(task: int, epoch: int, error: HeronError) -> messages.Restore
     return messages.RestoreFailed(task, epoch, str(error)[:REASON_MAX], trouble.value)
 
 
-class Host(Protocol):
+class CheckpointHost(Protocol):
     """What checkpoints need of the instance's core; component and driver change when it goes
     back."""
 
     identity: Identity
-    instance: Instance
+    instance: ReadyInstance
     driver: ComponentDriver
     shared: SharedState
 
@@ -83,7 +83,7 @@ class Host(Protocol):
         """Another object of the user's class, with this state, in place of the one there is."""
 
 
-class Saved(Struct, frozen=True):
+class SavedExchange(Struct, frozen=True):
     """What an instance had exchanged with others when it saved its newest state."""
 
     checkpoint: int
@@ -91,7 +91,7 @@ class Saved(Struct, frozen=True):
     has_input: bool
 
 
-class Settled(Struct, frozen=True):
+class SettledCounts(Struct, frozen=True):
     """What a bolt's process has counted of what a restore undoes."""
 
     given_up: int = 0
@@ -110,11 +110,11 @@ class SettledTuples:
     """How many of them there were in all, at the checkpoints of an instance."""
 
     def __init__(self) -> None:
-        self._totals: list[tuple[int, Settled]] = []
+        self._totals: list[tuple[int, SettledCounts]] = []
         """(checkpoint, total) of those whose total was another one than that before."""
         self._completed = 0
 
-    def covered(self, checkpoint: int, total: Settled) -> int:
+    def covered(self, checkpoint: int, total: SettledCounts) -> int:
         """The state of a checkpoint is taken: how many tuples that were given up it covers and no
         completed one does."""
         if not self._totals or self._totals[-1][1] != total:
@@ -126,16 +126,16 @@ class SettledTuples:
         """It is complete: none of those that it covers comes again."""
         self._completed = max(self._completed, checkpoint)
 
-    def go_back(self, checkpoint: int) -> Settled:
+    def go_back(self, checkpoint: int) -> SettledCounts:
         """What was counted behind a checkpoint has not happened; the total at it."""
         self._totals = [each for each in self._totals if each[0] <= checkpoint]
         self._completed = min(self._completed, checkpoint)
         return self.at(checkpoint)
 
-    def at(self, checkpoint: int) -> Settled:
+    def at(self, checkpoint: int) -> SettledCounts:
         """The total at a checkpoint of this process, or else at the one before."""
         found = (total for number, total in reversed(self._totals) if number <= checkpoint)
-        return next(found, Settled())
+        return next(found, SettledCounts())
 
 
 class Checkpointing:
@@ -143,7 +143,7 @@ class Checkpointing:
 
     def __init__(
         self,
-        host: Host,
+        host: CheckpointHost,
         load: Callable[[int, int], bytes],
         readers: frozenset[str],
         is_waiting: bool,
@@ -155,7 +155,7 @@ class Checkpointing:
         `undoes`: whether what a bolt raises is undone (attempts.py)."""
         self._host = host
         self._states = OwnStates(host.identity.task, load)
-        self._newest: Saved | None = None
+        self._newest: SavedExchange | None = None
         self._saved_input = NO_INPUT
         """With which the newest plan begins."""
         self._readers = readers
@@ -234,7 +234,7 @@ class Checkpointing:
         if isinstance(driver, SpoutDriver):
             driver.begin_checkpoint(checkpoint)
         driver.flush()
-        self._newest = Saved(checkpoint, driver.exchanged(), bool(saved.messages))
+        self._newest = SavedExchange(checkpoint, driver.exchanged(), bool(saved.messages))
         if self._readers:
             host.send([passed_on(barrier, driver.outbox.epoch, host.identity.task, 0)])
 
@@ -258,7 +258,7 @@ class Checkpointing:
         driver, context = self._host.driver, self._host.instance.context
         if not isinstance(driver, BoltDriver):
             return
-        total = Settled(driver.given_up, driver.history(), context.counted_tuples())
+        total = SettledCounts(driver.given_up, driver.history(), context.counted_tuples())
         is_new = self._settled.covered(checkpoint, total) > 0
         if counted := numbers_of(total.history, total.counted):
             task, name = self._host.identity.task, context.get_component_id()
@@ -387,7 +387,7 @@ class Checkpointing:
         return (
             keeps_keys
             and not self.is_waiting
-            and newest == Saved(checkpoint, driver.exchanged(), has_input=False)
+            and newest == SavedExchange(checkpoint, driver.exchanged(), has_input=False)
             and driver.outbox.empty
             and not (isinstance(driver, BoltDriver) and driver.unfinished())
             and not driver.is_void

@@ -18,7 +18,7 @@ from heron_core.traces import report_of
 from heron_core.wire import messages
 from heron_instance.events import (
     ControlReceived,
-    Exit,
+    InstanceExit,
     Instruction,
     ReportLongCall,
     SendControl,
@@ -154,7 +154,7 @@ class ControlCore:
                 return [Wake()]
             case messages.Superseded(reason):
                 # Nothing that this process does counts any more, so nothing is worth finishing.
-                return [Exit(reason)]
+                return [InstanceExit(reason)]
         return []
 
     def _plan(self, plan: PhysicalPlan) -> Out:

@@ -26,11 +26,11 @@ from heron_instance.core import InstanceCore
 from heron_instance.events import (
     Connected,
     ControlReceived,
-    Exit,
+    InstanceExit,
+    InstanceTimer,
     Instruction,
     ReportLongCall,
     SendControl,
-    Timer,
     Wake,
 )
 from heron_instance.runtime.watchdog import main_thread_stack
@@ -73,7 +73,7 @@ class ControlThread(threading.Thread):
         self._by_instruction: dict[type, Callable[[Any], None]] = {
             SendControl: lambda each: self._send(each.message),
             Wake: lambda each: wake(),
-            Exit: _exit,
+            InstanceExit: _exit,
             ReportLongCall: _report_long_call,
         }
 
@@ -99,7 +99,7 @@ class ControlThread(threading.Thread):
 
     def run(self) -> None:
         """Serve until the process ends."""
-        core, timer = self._core, Timer()
+        core, timer = self._core, InstanceTimer()
         poller = zmq.Poller()
         # A new stream manager asks who we are when it hears of us, which may be in some seconds.
         monitor = self._socket.get_monitor_socket()
@@ -182,6 +182,6 @@ def _report_long_call(instruction: ReportLongCall) -> None:
     log.warning("a call has not returned for %.0f s; it is at:\n%s", secs, stack)
 
 
-def _exit(instruction: Exit) -> None:
+def _exit(instruction: InstanceExit) -> None:
     log.error("this process ends: %s", instruction.reason)
     os._exit(ExitCode.SUPERSEDED)

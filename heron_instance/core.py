@@ -1,9 +1,9 @@
 """An instance's decisions: `handle(event, now)` returns what to do and does nothing else.
 
 A process has two threads. The main thread runs user code and alone touches the data connection: it
-brings Turn, Received and InputEmpty and carries out the last instruction of the answer, which says
-what comes next. The control thread brings Connected, ControlReceived and Timer, so that an instance
-answers while a call of user code lasts. Stopped may come from any thread.
+brings Turn, InstanceReceived and InputEmpty and carries out the last instruction of the answer,
+which says what comes next. The control thread brings Connected, ControlReceived and InstanceTimer,
+so that an instance answers while a call of user code lasts. Stopped may come from any thread.
 
 What the two share stands in shared_state.py; what belongs to the control thread alone in
 control_core.py. Everything else here, and the driver but for its snapshots, is the main thread's.
@@ -31,15 +31,15 @@ from heron_instance.events import (
     Connected,
     ControlReceived,
     Event,
-    Finish,
+    FinishLoop,
     InputEmpty,
+    InstanceLog,
+    InstanceReceived,
+    InstanceTimer,
     Instruction,
-    Log,
     Receive,
-    Received,
     SendControl,
     Stopped,
-    Timer,
     Turn,
     Wait,
     Wake,
@@ -54,7 +54,7 @@ from heron_instance.input.waiting_input import WaitingInput
 from heron_instance.periodic_saving import made_saving
 from heron_instance.retrying import RetryingBolt
 from heron_instance.runtime.context import UserMetrics
-from heron_instance.runtime.environment import Environment
+from heron_instance.runtime.environment import InstanceEnvironment
 from heron_instance.runtime.factory import build, topology_by, waiting
 from heron_instance.shared_state import SharedState
 from heron_instance.state_transfer import made_transfer, prepare_update
@@ -72,7 +72,7 @@ TURN_SECS_MIN = 0.001
 Out = Sequence[Instruction]
 
 _RECEIVE: Out = (Receive(),)
-_FINISH: Out = (Finish(),)
+_FINISH: Out = (FinishLoop(),)
 
 
 class InstanceCore:
@@ -83,7 +83,7 @@ class InstanceCore:
         topology: TopologySpec,
         packing: PackingPlan,
         identity: Identity,
-        environment: Environment,
+        environment: InstanceEnvironment,
         shared: SharedState,
         consumed_bytes: int = CONSUMED_BYTES,
     ) -> None:
@@ -139,12 +139,12 @@ class InstanceCore:
         is_spout = isinstance(self.driver, SpoutDriver)
         return {
             Turn: lambda event, now: self._next(),
-            Received: self._results_received if is_spout else self._batch_received,
+            InstanceReceived: self._results_received if is_spout else self._batch_received,
             InputEmpty: self._spout_turn if is_spout else self._bolt_idle,
             Stopped: self._stopped,
             Connected: lambda event, now: self._noted(event, now, self.control.connected()),
             ControlReceived: self._control_received,
-            Timer: self._timer,
+            InstanceTimer: self._timer,
         }
 
     @property
@@ -164,7 +164,7 @@ class InstanceCore:
 
     @property
     def next_heartbeat(self) -> float:
-        """When Timer is due."""
+        """When InstanceTimer is due."""
         return self.control.pace.due_at
 
     def _stopped(self, event: Stopped, now: float) -> Out:
@@ -180,7 +180,7 @@ class InstanceCore:
         probed = type(event.message) is messages.QuiescenceProbe
         return out if probed else self._noted(event, now, out)
 
-    def _timer(self, event: Timer, now: float) -> Out:
+    def _timer(self, event: InstanceTimer, now: float) -> Out:
         out = self.control.timer(now)
         if self.saving is not None and self.saving.is_due(now):
             self.shared.call(partial(self.saving.save, now))
@@ -260,7 +260,7 @@ class InstanceCore:
     def _wait(self, secs: float, for_input: bool = True) -> Out:
         return self._step((Wait(self._clock() + secs, for_input),))
 
-    def _batch_received(self, event: Received, now: float) -> Out:
+    def _batch_received(self, event: InstanceReceived, now: float) -> Out:
         self._input.extend(self._split(event.frames))
         return self._next()
 
@@ -272,7 +272,7 @@ class InstanceCore:
         if self._consumed.is_due(self._clock()):
             self.report_consumed()
 
-    def _results_received(self, event: Received, now: float) -> Out:
+    def _results_received(self, event: InstanceReceived, now: float) -> Out:
         """Acks and fails: all that have arrived are taken before the spout emits again."""
         for frames in self._split(event.frames):
             self._deliver(frames)
@@ -306,7 +306,7 @@ class InstanceCore:
 
     def drop(self, error: ProtocolError) -> None:
         """A message that is malformed is left out."""
-        self._first.append(Log(f"dropped a message: {error}"))
+        self._first.append(InstanceLog(f"dropped a message: {error}"))
 
     def _bolt_idle(self, event: InputEmpty, now: float) -> Out:
         driver = self.driver

@@ -14,13 +14,13 @@ from heron_core.errors import ComponentError
 from heron_core.topology import DEFAULT_STREAM
 from heron_frontends.adapters.foreign_calls import ForeignCalls
 from heron_instance.emit.collector import BoltCollector
-from heron_instance.in_flight import InFlight, Taken
+from heron_instance.in_flight import BoltInFlight, TakenTuple
 
 
 class Attempt(Struct, eq=False):
     """One call of `process`: of a tuple that is tried again there are several."""
 
-    taken: Taken
+    taken: TakenTuple
     began: float
     is_over: bool = False
     is_settled: bool = False
@@ -38,7 +38,7 @@ class CoroutineCalls:
     """emit, ack and fail of a bolt whose `process` is a coroutine."""
 
     def __init__(self, collector: BoltCollector, foreign: ForeignCalls, is_ordered: bool) -> None:
-        self.in_flight = InFlight(is_ordered)
+        self.in_flight = BoltInFlight(is_ordered)
         self._collector = collector
         self._foreign = foreign
 

@@ -17,7 +17,7 @@ class Turn(Struct, frozen=True):
     """The main loop begins, or a wait is over."""
 
 
-class Received(Struct):
+class InstanceReceived(Struct):
     """A message of the data connection. Not frozen: one is made for each batch, and making a
     frozen one takes three times as long."""
 
@@ -48,18 +48,18 @@ class ControlReceived(Struct, frozen=True):
     message: ToInstance
 
 
-class Timer(Struct, frozen=True):
+class InstanceTimer(Struct, frozen=True):
     """Time has passed; comes at `InstanceCore.next_heartbeat` or before."""
 
 
-Event = Turn | Received | InputEmpty | Stopped | Connected | ControlReceived | Timer
+Event = Turn | InstanceReceived | InputEmpty | Stopped | Connected | ControlReceived | InstanceTimer
 
 
 # --- instructions ---------------------------------------------------------------------------------
 
 
 class Receive(Struct, frozen=True):
-    """Main thread: the next event is Received, or InputEmpty if nothing is there."""
+    """Main thread: the next event is InstanceReceived, or InputEmpty if nothing is there."""
 
 
 class Wait(Struct, frozen=True):
@@ -70,7 +70,7 @@ class Wait(Struct, frozen=True):
     """Or as soon as there is a message to receive. Not while back-pressure holds a bolt."""
 
 
-class Finish(Struct, frozen=True):
+class FinishLoop(Struct, frozen=True):
     """Main thread: the main loop is over; close the component, then the process ends."""
 
 
@@ -84,7 +84,7 @@ class Wake(Struct, frozen=True):
     """`SharedState` changed: end the main thread's wait, and its wait in `admit` if it may send."""
 
 
-class Exit(Struct, frozen=True):
+class InstanceExit(Struct, frozen=True):
     """End the process at once, from the control thread: another one has replaced it."""
 
     reason: str
@@ -106,13 +106,23 @@ class SaveState(Struct, frozen=True):
     """Where no checkpoints are taken: it is for an update of that number, and not our newest."""
 
 
-class Log(Struct, frozen=True):
+class InstanceLog(Struct, frozen=True):
     """One line for the log, as a warning."""
 
     text: str
 
 
-Instruction = Receive | Wait | Finish | SendControl | Wake | Exit | ReportLongCall | SaveState | Log
+Instruction = (
+    Receive
+    | Wait
+    | FinishLoop
+    | SendControl
+    | Wake
+    | InstanceExit
+    | ReportLongCall
+    | SaveState
+    | InstanceLog
+)
 
 
 def name_of(step: Event | Instruction) -> str:

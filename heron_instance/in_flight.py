@@ -25,15 +25,15 @@ from msgspec import Struct, field
 class Group(Struct, eq=False):
     """Tuples that are released together, and what is emitted then."""
 
-    members: list["Taken"]
-    emits: list[tuple[tuple["Taken", ...], Any]] = field(default_factory=list)
+    members: list["TakenTuple"]
+    emits: list[tuple[tuple["TakenTuple", ...], Any]] = field(default_factory=list)
     """(what it came of, the emit), in the order of the emits."""
     under_way: int = 1
     """How many of the members are not settled."""
 
 
 @dataclasses.dataclass(slots=True, eq=False)
-class Taken:
+class TakenTuple:
     """A tuple that is not released."""
 
     tup: Any
@@ -52,17 +52,17 @@ class Released(Struct, frozen=True):
     """What is to be sent and settled now, in this order."""
 
     emits: tuple[Any, ...]
-    taken: tuple[Taken, ...]
+    taken: tuple[TakenTuple, ...]
 
 
-class InFlight:
+class BoltInFlight:
     """The tuples in flight at one bolt."""
 
     def __init__(self, is_ordered: bool = False) -> None:
         """`is_ordered`: a tuple is released behind all that were taken before it."""
         self._is_ordered = is_ordered
         self._number = 0
-        self._held: dict[int, Taken] = {}
+        self._held: dict[int, TakenTuple] = {}
         """By number, which is the order in which they were taken."""
         self._finished: deque[Group] = deque()
         """Groups without a member under way, in the order in which that came about."""
@@ -77,13 +77,13 @@ class InFlight:
         """The number of the tuple that was taken last."""
         return self._number
 
-    def take(self, tup: Any) -> Taken:
+    def take(self, tup: Any) -> TakenTuple:
         """A tuple is under way from here on."""
         self._number += 1
-        taken = self._held[self._number] = Taken(tup, self._number)
+        taken = self._held[self._number] = TakenTuple(tup, self._number)
         return taken
 
-    def emitted(self, of: Sequence[Taken], emit: Any) -> None:
+    def emitted(self, of: Sequence[TakenTuple], emit: Any) -> None:
         """An emit came of these tuples, none of which is released."""
         group = of[0].group
         for taken in of[1:]:
@@ -106,11 +106,11 @@ class InFlight:
             self._finished.append(one)
         return one
 
-    def retried(self, taken: Taken) -> None:
+    def retried(self, taken: TakenTuple) -> None:
         """It begins once more: what it has emitted so far counts for nothing."""
         taken.group.emits.clear()
 
-    def settle(self, taken: Taken, has_failed: bool) -> bool:
+    def settle(self, taken: TakenTuple, has_failed: bool) -> bool:
         """A tuple is done, or has failed; False if it was settled before."""
         if taken.is_settled:
             return False

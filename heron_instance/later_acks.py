@@ -16,10 +16,10 @@ from heron_core.errors import ComponentError
 from heron_core.topology import DEFAULT_STREAM
 from heron_frontends.adapters.foreign_calls import ForeignCalls
 from heron_instance.emit.collector import BoltCollector
-from heron_instance.emit.dead_letters import Fault, present_fault
+from heron_instance.emit.dead_letters import LetterFault, present_fault
 from heron_instance.emit.output_buffers import OutputBuffer, tasks_of
 from heron_instance.emit.routing import Route
-from heron_instance.in_flight import InFlight, Taken
+from heron_instance.in_flight import BoltInFlight, TakenTuple
 
 MANY = 100_000
 """Tuples in flight of which a person is told: batches have thousands; more than that is a bolt that
@@ -39,13 +39,13 @@ class LaterAcks:
 
     def __init__(self, collector: BoltCollector, foreign: ForeignCalls) -> None:
         self.collector = collector
-        self.in_flight = InFlight()
+        self.in_flight = BoltInFlight()
         self._foreign = foreign
-        self._by_tuple: dict[int, Taken] = {}
+        self._by_tuple: dict[int, TakenTuple] = {}
         """By the tuple's place in memory, which is its own as long as it is in flight."""
-        self._faults: dict[int, Fault] = {}
+        self._faults: dict[int, LetterFault] = {}
         """By the same, why tuples failed that others in front of them keep here."""
-        self._current: Taken | None = None
+        self._current: TakenTuple | None = None
         """Of the tuple that `process` is called with."""
         self._has_reported = False
 
@@ -106,7 +106,7 @@ class LaterAcks:
                 " else nobody knows of which tuple it came"
             )
 
-    def _taken_of(self, anchors: Sequence[Any] | None, stream: str) -> list[Taken]:
+    def _taken_of(self, anchors: Sequence[Any] | None, stream: str) -> list[TakenTuple]:
         if not anchors:
             return [] if self._current is None else [self._current]
         found = [self._by_tuple.get(id(each)) for each in anchors]
@@ -139,7 +139,7 @@ class LaterAcks:
         fault = None if self.collector.letters is None else present_fault()
         self._settle(tup, has_failed=True, fault=fault)
 
-    def _settle(self, tup: Any, has_failed: bool, fault: Fault | None = None) -> None:
+    def _settle(self, tup: Any, has_failed: bool, fault: LetterFault | None = None) -> None:
         if self._foreign.is_elsewhere:
             self._foreign.leave(lambda: self._settle(tup, has_failed, fault))
             return

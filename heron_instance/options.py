@@ -10,7 +10,7 @@ from heron_core import config as keys
 from heron_core.algorithms.retries import RetryPolicy
 
 
-class Options(Struct, frozen=True):
+class InstanceOptions(Struct, frozen=True):
     """Knobs of one instance; defaults and their reasons stand in heron_core.config."""
 
     tracked: bool
@@ -49,11 +49,11 @@ class Options(Struct, frozen=True):
     """Whether frequent keys of the input are looked for."""
 
     @staticmethod
-    def of(config: Mapping[str, Any]) -> "Options":
+    def of(config: Mapping[str, Any]) -> "InstanceOptions":
         """The options in `config` (topology and component config merged); TopologyError if bad."""
         merged = keys.with_defaults(config)
         hooks = merged.get(keys.AUTO_TASK_HOOKS) or ()
-        return Options(
+        return InstanceOptions(
             tracked=keys.reliability(merged) == keys.ATLEAST_ONCE,
             max_spout_pending=keys.value_of(merged, keys.MAX_SPOUT_PENDING),
             linger_secs=keys.value_of(merged, keys.LINGER_MS) / 1000,

@@ -14,16 +14,16 @@ from heron_instance.events import Instruction, SaveState
 from heron_instance.input.driver import ComponentDriver
 from heron_instance.input.spout import SpoutDriver
 from heron_instance.runtime.environment import NewestState
-from heron_instance.runtime.factory import Instance
+from heron_instance.runtime.factory import ReadyInstance
 
 NOT_SAVED = "its state cannot be serialised (the log of the instance says why)"
 _NOTHING: Set[int] = frozenset()
 
 
-class Host(Protocol):
+class PeriodicSavingHost(Protocol):
     """What is needed of the instance's core."""
 
-    instance: Instance
+    instance: ReadyInstance
     driver: ComponentDriver
 
     def do_first(self, instruction: Instruction) -> None:
@@ -33,7 +33,9 @@ class Host(Protocol):
 class PeriodicSaving:
     """When an instance saves its state; all but `is_due` in the main thread."""
 
-    def __init__(self, host: Host, newest: NewestState, interval_secs: float, now: float) -> None:
+    def __init__(
+        self, host: PeriodicSavingHost, newest: NewestState, interval_secs: float, now: float
+    ) -> None:
         self._host = host
         self._number = newest.latest
         self._interval_secs = interval_secs
@@ -132,7 +134,9 @@ class PeriodicSaving:
             driver.user_raised("post_save")
 
 
-def made_saving(host: Host, newest: NewestState | None, now: float) -> PeriodicSaving | None:
+def made_saving(
+    host: PeriodicSavingHost, newest: NewestState | None, now: float
+) -> PeriodicSaving | None:
     """None of a component that does not save its state by itself."""
     if newest is None or not host.instance.saves_itself:
         return None

@@ -25,7 +25,7 @@ AWAIT_SECS = 1.0
 """Between two looks whether the topology has gone back; the plan itself wakes whoever waits."""
 
 
-class Host(attempts.Host, Protocol):
+class RetryHost(attempts.Host, Protocol):
     """What is needed of the instance's core."""
 
     identity: Identity
@@ -43,7 +43,7 @@ class Host(attempts.Host, Protocol):
 class RetryingBolt:
     """One bolt that undoes what it did before it raised."""
 
-    def __init__(self, host: Host, clock: Callable[[], float]) -> None:
+    def __init__(self, host: RetryHost, clock: Callable[[], float]) -> None:
         self._host = host
         self._clock = clock
         self._attempts: Attempts | None = None

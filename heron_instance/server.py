@@ -30,18 +30,18 @@ from heron_instance.control_thread import CLOSE_LINGER_MS, ControlThread
 from heron_instance.core import InstanceCore
 from heron_instance.events import (
     Event,
-    Finish,
+    FinishLoop,
     InputEmpty,
-    Log,
+    InstanceLog,
+    InstanceReceived,
     Receive,
-    Received,
     SaveState,
     SendControl,
     Stopped,
     Turn,
     Wait,
 )
-from heron_instance.runtime.environment import Environment
+from heron_instance.runtime.environment import InstanceEnvironment
 from heron_instance.runtime.factory import incarnation_number
 from heron_instance.saving_thread import SavingThread
 from heron_instance.shared_state import SharedState
@@ -96,7 +96,7 @@ class InstanceArguments(Struct, frozen=True):
         return replace(self, awaits_run=self.awaits_run and not predecessor)
 
 
-class Server:
+class InstanceServer:
     """The process around one component: sockets, signals and the main loop."""
 
     def __init__(
@@ -202,7 +202,7 @@ class Server:
         self, topology: TopologySpec, packing: PackingPlan, who: Identity
     ) -> InstanceCore:
         component = packing.instances[who.task].component
-        environment = Environment(
+        environment = InstanceEnvironment(
             time.monotonic,
             random.Random(),
             lambda messages: self._data.send_multipart(merge(messages)),
@@ -271,10 +271,10 @@ class Server:
         return {
             Receive: self._receive,
             Wait: self._wait,
-            Finish: lambda each: None,
+            FinishLoop: lambda each: None,
             SendControl: lambda each: self._control_thread.send(each.message),
             SaveState: self._save_state,
-            Log: lambda each: log.warning("%s", each.text),
+            InstanceLog: lambda each: log.warning("%s", each.text),
         }
 
     def _admit(self) -> None:
@@ -293,7 +293,7 @@ class Server:
 
     def _receive(self, instruction: Receive) -> Event:
         try:
-            return Received(self._data.recv_multipart(zmq.NOBLOCK))
+            return InstanceReceived(self._data.recv_multipart(zmq.NOBLOCK))
         except zmq.Again:
             return _INPUT_EMPTY
 
@@ -386,6 +386,6 @@ def run(
     heartbeat_secs = liveness_secs / HEARTBEATS_IN_LIVENESS_TIMEOUT
     # The user's class may take long to load and to initialise.
     stop_heartbeats = start_heartbeat_thread(link, heartbeat_secs)
-    server = Server(topology, packing, arguments, link)
+    server = InstanceServer(topology, packing, arguments, link)
     stop_heartbeats()
     return server.run(link, heartbeat_secs)

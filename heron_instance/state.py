@@ -12,7 +12,7 @@ from heron_core.state.in_flight_table import Item
 from heron_core.state.parts import KeyRange
 
 
-class ComponentState(Protocol):
+class InstanceState(Protocol):
     """What an engine saves and gives back. All calls come from the main thread."""
 
     @property

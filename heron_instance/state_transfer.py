@@ -31,8 +31,8 @@ from heron_instance.events import Instruction, SaveState, SendControl
 from heron_instance.input.driver import ComponentDriver
 from heron_instance.input.spout import SpoutDriver
 from heron_instance.periodic_saving import PeriodicSaving
-from heron_instance.runtime.environment import Environment
-from heron_instance.runtime.factory import Instance
+from heron_instance.runtime.environment import InstanceEnvironment
+from heron_instance.runtime.factory import ReadyInstance
 from heron_instance.shared_state import SharedState
 
 NOT_SAVED = "it cannot be serialised (the log of the instance says why)"
@@ -46,11 +46,11 @@ LoadMoved = Callable[[int, int], bytes]
 if it cannot be had."""
 
 
-class Host(Protocol):
+class StateTransferHost(Protocol):
     """What is needed of the instance's core; component and driver change when it begins anew."""
 
     identity: Identity
-    instance: Instance
+    instance: ReadyInstance
     driver: ComponentDriver
     saving: PeriodicSaving | None
 
@@ -67,7 +67,7 @@ class Host(Protocol):
 class StateTransfer:
     """What an instance saves for an update, and what it begins with after it."""
 
-    def __init__(self, host: Host, load: LoadMoved, saves_itself: bool) -> None:
+    def __init__(self, host: StateTransferHost, load: LoadMoved, saves_itself: bool) -> None:
         """`saves_itself`: whether states are saved periodically besides, so that one which gets its
         tuples again keeps none (at least once)."""
         self._host = host
@@ -279,7 +279,9 @@ def prepare_update(
         transfer.asked(wanted)
 
 
-def made_transfer(host: Host, environment: Environment) -> StateTransfer | None:
+def made_transfer(
+    host: StateTransferHost, environment: InstanceEnvironment
+) -> StateTransfer | None:
     """None in a topology that takes checkpoints: there it is done by one."""
     load, newest = environment.load_moved, environment.newest_state
     return None if load is None else StateTransfer(host, load, saves_itself=newest is not None)

@@ -34,7 +34,7 @@ from heron_core.wire.frames import Frames, Kind, kind_of
 from heron_core.wire.merged import split
 from heron_engine.stream_manager import core as stream_manager
 from heron_engine.stream_manager import events
-from heron_engine.stream_manager.options import Options
+from heron_engine.stream_manager.options import StreamManagerOptions
 from heron_instance.input.bolt import BoltDriver
 from heron_instance.input.tick_schedule import NEVER
 from heron_tester.checkpoints import Checkpoints, Fed
@@ -84,7 +84,7 @@ class Cluster:
         self.wait_secs = wait_secs
         self._numbers = count(1).__next__
         # What arrives is processed in the order of its age: no message waits to be merged.
-        self._options = replace(Options.of(shared.topology.config), pipelined_bytes=0)
+        self._options = replace(StreamManagerOptions.of(shared.topology.config), pipelined_bytes=0)
         identity = messages.RegisterStreamManager(
             container=CONTAINER, incarnation=1, address=ADDRESS, host=ADDRESS, pid=0, epoch=0
         )
@@ -211,7 +211,7 @@ class Cluster:
                      | messages.CheckpointCompleted()) as message,
                 ):  # fmt: skip
                     self.guarded(self.instances[task], partial(self.instances[task].order, message))
-                case events.StreamManagerLog(text) | events.Exit(text, _):
+                case events.StreamManagerLog(text) | events.StreamManagerExit(text, _):
                     raise TesterError(f"the tester's stream manager: {text}")
 
     # --- steps --------------------------------------------------------------------------------

@@ -26,15 +26,15 @@ from heron_instance.core import InstanceCore
 from heron_instance.events import (
     ControlReceived,
     Event,
-    Log,
-    Received,
+    InstanceLog,
+    InstanceReceived,
     SaveState,
     SendControl,
     Turn,
 )
 from heron_instance.input.bolt import BoltDriver
 from heron_instance.input.tick_schedule import NEVER
-from heron_instance.runtime.environment import Environment
+from heron_instance.runtime.environment import InstanceEnvironment
 from heron_instance.shared_state import SharedState
 from heron_tester.checkpoints import Fed, WatchedIds
 from heron_tester.clock import PatchedTime, VirtualClock
@@ -113,7 +113,7 @@ class Instance:
         self._fed: dict[int, Call] = {}
         """root -> what to call with the outcome, of tuples that the test emitted"""
         debug = keys.flag(keys.with_defaults(shared.topology.config), keys.DEBUG)
-        environment = Environment(
+        environment = InstanceEnvironment(
             shared.clock,
             rng,
             partial(callbacks.sent, self),
@@ -142,7 +142,7 @@ class Instance:
             if self.component.coroutines is not None:
                 self.component.coroutines.is_patient = True
 
-    def _made_core(self, environment: Environment) -> InstanceCore:
+    def _made_core(self, environment: InstanceEnvironment) -> InstanceCore:
         shared = self.shared
         identity = Identity(self.task, self.incarnation, 0)
         try:
@@ -200,7 +200,7 @@ class Instance:
         """Process one message and report it; what makes the process end is raised."""
         if self.is_spout:
             self._note_outcomes(frames)
-        self._handle(Received(frames))
+        self._handle(InstanceReceived(frames))
         self._finish_coroutines()
         self.core.report_consumed()
 
@@ -218,7 +218,7 @@ class Instance:
         """The main loop's steps and the control messages for the master are the tester's own."""
         for instruction in self.core.handle(event, self.shared.clock()):
             match instruction:
-                case Log(text):
+                case InstanceLog(text):
                     self.watch.error_line("a message", text)
                 case SaveState(checkpoint, state):
                     self._callbacks.save(self, checkpoint, as_bytes(state))

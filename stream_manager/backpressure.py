@@ -23,7 +23,7 @@ from heron_engine.stream_manager.upstream import PAUSED_BY_MODE
 NO_TASKS: frozenset[int] = frozenset()
 
 
-class Origin(NamedTuple):
+class QueueOrigin(NamedTuple):
     """Which queue a cause comes from."""
 
     announcer: int
@@ -33,7 +33,7 @@ class Origin(NamedTuple):
     for the queues of others, who do not say which one it is."""
 
 
-Cause = tuple[Origin, int]
+Cause = tuple[QueueOrigin, int]
 """The queue, and the task that it names."""
 
 
@@ -96,7 +96,7 @@ class BackPressure:
         self._container = container
         self._submitted = topology
         self._upstream_by = PAUSED_BY_MODE[mode]
-        self._causes: dict[Origin, set[int]] = {}
+        self._causes: dict[QueueOrigin, set[int]] = {}
         """The tasks that each queue names: all causes that stand. No set is empty."""
         self._pauses: dict[int, Pauses] = {}
         """Of the local instances. Their causes follow from `_causes`."""
@@ -119,7 +119,7 @@ class BackPressure:
 
     # --- changes ------------------------------------------------------------------------------
 
-    def on(self, origin: Origin, tasks: Iterable[int], now: float) -> list[int]:
+    def on(self, origin: QueueOrigin, tasks: Iterable[int], now: float) -> list[int]:
         """A queue names causes; returns the local instances that have to pause now.
 
         Several queues may name the same task: each has to lift it.
@@ -136,7 +136,7 @@ class BackPressure:
             ]
         return paused
 
-    def off(self, origin: Origin, tasks: Iterable[int], now: float) -> list[int]:
+    def off(self, origin: QueueOrigin, tasks: Iterable[int], now: float) -> list[int]:
         """A queue lifts causes; returns the local instances that may run again."""
         return self._lift({(origin, task) for task in tasks}, now)
 
@@ -181,7 +181,7 @@ class BackPressure:
 
     def named_by(self, queue: int) -> Set[int]:
         """The tasks that our queue to a container names, or those of our instances."""
-        return self._causes.get(Origin(self._container, queue), NO_TASKS)
+        return self._causes.get(QueueOrigin(self._container, queue), NO_TASKS)
 
     def own(self) -> set[int]:
         """The tasks that our queues name."""

@@ -16,7 +16,7 @@ from heron_core.wire.messages import RegisterStreamManager, Superseded, ToInstan
 from heron_engine.stream_manager import events
 from heron_engine.stream_manager.acks import Trees
 from heron_engine.stream_manager.link import Incoming, Numbered
-from heron_engine.stream_manager.options import Options
+from heron_engine.stream_manager.options import StreamManagerOptions
 from heron_engine.stream_manager.peer_queue import PeerQueue
 from heron_engine.stream_manager.queues import InstanceQueue
 
@@ -48,7 +48,7 @@ class ContainerState:
         topology: TopologySpec,
         packing: PackingPlan,
         identity: RegisterStreamManager,
-        options: Options,
+        options: StreamManagerOptions,
     ) -> None:
         self._submitted = topology
         self.container = container = identity.container

@@ -256,7 +256,7 @@ class ControlPlane:
         accepted the other one may be about to end, and the next try succeeds; afterwards this
         container was replaced while it stood still or was cut off, and ends."""
         code = ExitCode.SUPERSEDED if self._was_accepted else ExitCode.UNSTARTED
-        out.append(events.Exit(f"the topology master refused us: {reason}", code))
+        out.append(events.StreamManagerExit(f"the topology master refused us: {reason}", code))
 
     def _for_some(self, message: ForSome, tasks: set[int], out: Out) -> None:
         if isinstance(message, messages.FinishBolts):

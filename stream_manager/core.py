@@ -32,7 +32,7 @@ from heron_engine.stream_manager.control_plane import ControlPlane
 from heron_engine.stream_manager.data_plane import DataPlane
 from heron_engine.stream_manager.flow_control import FlowControl
 from heron_engine.stream_manager.gates import Gates
-from heron_engine.stream_manager.options import Options
+from heron_engine.stream_manager.options import StreamManagerOptions
 from heron_engine.stream_manager.peer_links import PeerLinks
 from heron_engine.stream_manager.watermarks import Watermarks
 
@@ -51,7 +51,7 @@ class StreamManager:
         topology: TopologySpec,
         packing: PackingPlan,
         identity: messages.RegisterStreamManager,
-        options: Options,
+        options: StreamManagerOptions,
     ) -> None:
         self.state = ContainerState(topology, packing, identity, options)
         """To be read only, from outside of the core."""
@@ -100,9 +100,9 @@ class StreamManager:
                 if not isinstance(message, FROM_MASTER):
                     raise ProtocolError(f"not of a topology master: {message!r:.100}")
                 self._control.from_master(message, out)
-            case events.Malformed(reason):
+            case events.StreamManagerMalformed(reason):
                 self._malformed(reason, out)
-            case events.OtherEngine(task, incarnation, reason):
+            case events.StreamManagerOtherEngine(task, incarnation, reason):
                 refusal = messages.Superseded(reason)
                 out.append(events.ToLocalControl(task, incarnation, refusal))
                 out.append(events.StreamManagerLog(f"refused: {reason}"))

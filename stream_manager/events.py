@@ -42,13 +42,13 @@ class FromMaster(Struct, frozen=True):
     message: object
 
 
-class Malformed(Struct, frozen=True):
+class StreamManagerMalformed(Struct, frozen=True):
     """Bytes came that are no message; `reason` says why."""
 
     reason: str
 
 
-class OtherEngine(Struct, frozen=True):
+class StreamManagerOtherEngine(Struct, frozen=True):
     """An instance of another protocol registers; `reason` says that, and the cure."""
 
     task: int
@@ -88,8 +88,8 @@ class InputTaken(Struct, frozen=True):
 ControlEvent = (
     FromInstanceControl
     | FromMaster
-    | Malformed
-    | OtherEngine
+    | StreamManagerMalformed
+    | StreamManagerOtherEngine
     | MasterConnected
     | MasterReplaced
     | PeerBlocked
@@ -164,7 +164,7 @@ class StreamManagerLog(Struct, frozen=True):
     text: str
 
 
-class Exit(Struct, frozen=True):
+class StreamManagerExit(Struct, frozen=True):
     """End this process, with a reason for the log."""
 
     reason: str
@@ -180,5 +180,5 @@ Instruction = (
     | ApplyPacking
     | FindMaster
     | StreamManagerLog
-    | Exit
+    | StreamManagerExit
 )

@@ -15,7 +15,7 @@ from heron_core.wire.merged import merge
 from heron_core.wire.messages import BackPressureCause, Pause
 from heron_core.wire.packets import encode_control
 from heron_engine.stream_manager import events
-from heron_engine.stream_manager.backpressure import BackPressure, Origin
+from heron_engine.stream_manager.backpressure import BackPressure, QueueOrigin
 from heron_engine.stream_manager.container_state import ContainerState, PackingChange
 from heron_engine.stream_manager.queues import InstanceQueue
 
@@ -202,13 +202,13 @@ class FlowControl:
         if not fresh:
             return
         before = self._pressure.own()
-        origin = Origin(self._state.container, queue)
+        origin = QueueOrigin(self._state.container, queue)
         self._pause(self._pressure.on(origin, fresh, self._state.now), True, out)
         self._notify_peers(fresh - before, True, out)
 
     def _lift(self, queue: int, tasks: Set[int], out: Out) -> None:
         """The queue has room again. Peers do not hear of it while another queue names the task."""
-        origin = Origin(self._state.container, queue)
+        origin = QueueOrigin(self._state.container, queue)
         self._pause(self._pressure.off(origin, tasks, self._state.now), False, out)
         self._notify_peers(tasks - self._pressure.own(), False, out)
 
@@ -241,7 +241,7 @@ class FlowControl:
         change = self._pressure.on if cause.on else self._pressure.off
         self._state.note(f"cause {'named' if cause.on else 'lifted'} elsewhere",
                          task=cause.task, container=announcer)  # fmt: skip
-        self._pause(change(Origin(announcer), {cause.task}, self._state.now), cause.on, out)
+        self._pause(change(QueueOrigin(announcer), {cause.task}, self._state.now), cause.on, out)
 
     def peer_replaced(self, container: int, out: Out) -> None:
         """A new stream manager there: its predecessor's causes are gone, ours it has to hear."""

@@ -73,7 +73,7 @@ class Waiting(Struct, frozen=True):
     since: float
 
 
-class Gate:
+class InstanceGate:
     """The way into the queue of one instance."""
 
     def __init__(self, sources: frozenset[int]) -> None:
@@ -166,7 +166,7 @@ class Gates:
         self._state = state
         self._flow = flow
         self._readers: dict[str, set[str]] = {}
-        self._by_task: dict[int, Gate] = {}
+        self._by_task: dict[int, InstanceGate] = {}
         self._ways: dict[int, set[int]] = {}
         """source -> the containers that its data may go to"""
         self._aligning_since: dict[int, float] = {}
@@ -185,7 +185,7 @@ class Gates:
         self._readers = {each.name: topology.readers_of(each.name) for each in topology.components}
         tasks_of, instances = state.packing.tasks_of, state.packing.instances
         self._by_task = {
-            task: Gate(
+            task: InstanceGate(
                 frozenset(
                     source
                     for source, each in instances.items()
@@ -275,7 +275,7 @@ class Gates:
         number, secs = self._aligned.get(task, (0, 0.0))
         return int(1000 * secs) if number == checkpoint else 0
 
-    def _give_up(self, task: int, gate: Gate, out: Out) -> None:
+    def _give_up(self, task: int, gate: InstanceGate, out: Out) -> None:
         number, held = gate.aligning, gate.held_bytes
         self._state.note("alignment given up", task=task, checkpoint=number)
         reason = (

@@ -12,7 +12,7 @@ BUFFER_BYTES_MAX = 2 * 1024 * 1024
 """What an instance may have buffered beside its last tuple (emit.output_buffers: 1 MiB)."""
 
 
-class Options(Struct, frozen=True):
+class StreamManagerOptions(Struct, frozen=True):
     """Knobs of one stream manager."""
 
     message_timeout_secs: float | None
@@ -52,12 +52,12 @@ class Options(Struct, frozen=True):
     """After three unanswered heartbeats the master is looked up again."""
 
     @staticmethod
-    def of(config: Mapping[str, Any]) -> "Options":
+    def of(config: Mapping[str, Any]) -> "StreamManagerOptions":
         """The options in a topology's config; TopologyError if a value is bad."""
         merged = keys.with_defaults(config)
         expire = keys.flag(merged, keys.ENABLE_MESSAGE_TIMEOUTS)
         interval_ms = keys.value_of(merged, keys.METRICS_INTERVAL_MS)
-        return Options(
+        return StreamManagerOptions(
             message_timeout_secs=keys.seconds(merged, keys.MESSAGE_TIMEOUT_SECS)
             if expire
             else None,

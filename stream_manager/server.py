@@ -32,7 +32,7 @@ from heron_engine.stream_manager.local_sender import RETRY_SECS, LocalSender
 from heron_engine.stream_manager.master_link import WAIT_SECS, MasterLink
 from heron_engine.stream_manager.master_lookup import MasterLookup
 from heron_engine.stream_manager.network import Network
-from heron_engine.stream_manager.options import Options
+from heron_engine.stream_manager.options import StreamManagerOptions
 from heron_io.known_master import KnownMaster
 from heron_io.processes import SupervisorLink
 from heron_io.security import CurveAuthenticator, Keys
@@ -61,7 +61,7 @@ INTERNAL_ERROR_LOG_SECS = 60.0
 with its traceback."""
 
 
-class ServerArguments(Struct, frozen=True):
+class StreamManagerArguments(Struct, frozen=True):
     """The place of a stream manager, its state store, and the keys of its sockets."""
 
     container: int
@@ -71,14 +71,14 @@ class ServerArguments(Struct, frozen=True):
     bind_host: str = "127.0.0.1"
 
 
-class Server:
+class StreamManagerServer:
     """The process around one StreamManager."""
 
     def __init__(
         self,
         topology: TopologySpec,
         packing: PackingPlan,
-        arguments: ServerArguments,
+        arguments: StreamManagerArguments,
         supervisor: SupervisorLink,
     ) -> None:
         self._context = zmq.Context()
@@ -88,7 +88,7 @@ class Server:
         self._to_locals = LocalSender(self._local)
         self._encoder = message_codec.Encoder()
         self._authenticator = CurveAuthenticator(self._context, arguments.keys)
-        options = Options.of(topology.config)
+        options = StreamManagerOptions.of(topology.config)
         self._peers_in, address = tcp_router(
             self._context,
             arguments.bind_host,
@@ -116,7 +116,7 @@ class Server:
         self._watched: set[int] = set()
         self._connected: list[int] = []
         """Peers with a new connection that the core has not been notified of."""
-        self._exit: events.Exit | None = None
+        self._exit: events.StreamManagerExit | None = None
         self._internal_errors = 0
         self._internal_error_log_at = 0.0
         self._perform: dict[type, Callable[[Any], None]] = {
@@ -127,12 +127,12 @@ class Server:
             events.ApplyPacking: self._apply_packing,
             events.FindMaster: lambda each: self._master.disconnect(),
             events.StreamManagerLog: lambda each: log.info("%s", each.text),
-            events.Exit: self._end,
+            events.StreamManagerExit: self._end,
         }
 
     def run(self) -> int:
-        """Serve until SIGTERM, the parent's death or an Exit; returns the exit code."""
-        signal.signal(signal.SIGTERM, lambda *_: self._end(events.Exit("SIGTERM", 0)))
+        """Serve until SIGTERM, the parent's death or a StreamManagerExit; returns the exit code."""
+        signal.signal(signal.SIGTERM, lambda *_: self._end(events.StreamManagerExit("SIGTERM", 0)))
         next_timer = 0.0
         while self._exit is None:
             now = time.monotonic()
@@ -143,7 +143,7 @@ class Server:
             if (news := self._master.look(now)) is not None:
                 self.handle(news)
             if over := self._master.over:
-                self._end(events.Exit(over, ExitCode.ENDED))
+                self._end(events.StreamManagerExit(over, ExitCode.ENDED))
             self._serve(dict(self._poller.poll(int(self._pause_secs(next_timer - now) * 1000) + 1)))
             if self._to_locals.waiting:
                 self._to_locals.retry(time.monotonic())
@@ -172,7 +172,7 @@ class Server:
 
     def _serve(self, ready: dict[Any, int]) -> None:
         if self._supervisor.lifeline in ready:
-            self._end(events.Exit("the parent process is gone", ExitCode.ORPHANED))
+            self._end(events.StreamManagerExit("the parent process is gone", ExitCode.ORPHANED))
             return
         self._authenticator.serve(ready, time.monotonic())
         if self._local in ready:
@@ -202,15 +202,15 @@ class Server:
                 message_in = message_codec.decode(message[1])
                 self.handle(events.FromInstanceControl(task, incarnation, message_in))
         except OtherProtocol as error:
-            self.handle(events.OtherEngine(task, incarnation, str(error)))
+            self.handle(events.StreamManagerOtherEngine(task, incarnation, str(error)))
         except (struct.error, ProtocolError) as error:
-            self.handle(events.Malformed(str(error)))
+            self.handle(events.StreamManagerMalformed(str(error)))
 
     def _from_master(self, message: bytes) -> None:
         try:
             self.handle(events.FromMaster(message_codec.decode(message)))
         except ProtocolError as error:
-            self.handle(events.Malformed(str(error)))
+            self.handle(events.StreamManagerMalformed(str(error)))
 
     def handle(self, event: events.Event) -> None:
         """Pass an event to the core, and carry out the core's instructions in order."""
@@ -322,7 +322,7 @@ class Server:
             message = replace(message, metrics={**message.metrics, **own})
         self._master.send(message_codec.encode(message))
 
-    def _end(self, each: events.Exit) -> None:
+    def _end(self, each: events.StreamManagerExit) -> None:
         if self._exit is None:
             self._exit = each
 
@@ -343,8 +343,8 @@ def _registration(container: int, address: str, predecessor: str) -> messages.Re
 def run(
     topology: TopologySpec,
     packing: PackingPlan,
-    arguments: ServerArguments,
+    arguments: StreamManagerArguments,
     supervisor: SupervisorLink,
 ) -> int:
-    """Run the stream manager of one container until an Exit; returns the exit code."""
-    return Server(topology, packing, arguments, supervisor).run()
+    """Run the stream manager of one container until a StreamManagerExit; returns the exit code."""
+    return StreamManagerServer(topology, packing, arguments, supervisor).run()

@@ -31,7 +31,7 @@ def mermaid(machine: Transitions[AnyState]) -> str:
 
 def update_diagram() -> str:
     """That of an update, with what happens in each state."""
-    texts = [f"| {each.name} | {each.stage or '-'} | {each.text} |" for each in update.State]
+    texts = [f"| {each.name} | {each.stage or '-'} | {each.text} |" for each in update.UpdateState]
     head = ["", "| state | shown as | what happens |", "|---|---|---|"]
     return "\n".join([mermaid(update.TRANSITIONS), *head, *texts])
 

@@ -25,7 +25,7 @@ from heron_engine.topology_master.events import (
     SeekStates,
     StoreCheckpoints,
 )
-from heron_engine.topology_master.options import Options
+from heron_engine.topology_master.options import MasterOptions
 from heron_engine.topology_master.recovery import Recovery
 
 Step = (
@@ -107,7 +107,9 @@ class Pending(Struct):
 class Checkpoints:
     """The checkpoints of one topology."""
 
-    def __init__(self, options: Options, stored: messages.Json, wall_clock_secs: float) -> None:
+    def __init__(
+        self, options: MasterOptions, stored: messages.Json, wall_clock_secs: float
+    ) -> None:
         """`stored`: what a master before this one left in the state store; ProtocolError if it is
         none. `wall_clock_secs` plus the core's clock are seconds since 1970."""
         self._options = options

@@ -30,7 +30,7 @@ from heron_engine.topology_master.effectively_once import EffectivelyOnce
 from heron_engine.topology_master.incidents import Incidents
 from heron_engine.topology_master.lifecycle import Lifecycle
 from heron_engine.topology_master.membership import RegisteredStreamManager
-from heron_engine.topology_master.options import Options
+from heron_engine.topology_master.options import MasterOptions
 from heron_engine.topology_master.samples import Samples
 from heron_engine.topology_master.statistics import topology_stats
 from heron_engine.topology_master.termination import spouts_of
@@ -53,7 +53,7 @@ class TopologyMaster:
         self,
         topology: TopologySpec,
         packing: PackingPlan,
-        options: Options,
+        options: MasterOptions,
         previous: PhysicalPlan | None = None,
         execution: messages.Json | None = None,
         statistics: messages.Json | None = None,
@@ -142,7 +142,7 @@ class TopologyMaster:
 
     @property
     def timer_secs(self) -> float:
-        """How soon the next Timer is to come."""
+        """How soon the next MasterTimer is to come."""
         return TIMER_SECS if self._life.is_waiting else IDLE_TIMER_SECS
 
     def stats(self, component: str | None, now: float) -> TopologyStats:
@@ -153,19 +153,19 @@ class TopologyMaster:
         """What to do about `event`; `now` in seconds of any monotonic clock."""
         out: Out = []
         match event:
-            case events.Timer(stored):
+            case events.MasterTimer(stored):
                 if stored:
                     self._life.stored(out)
                 self._timer(now, out)
-            case events.Malformed(reason):
+            case events.MasterMalformed(reason):
                 self._malformed(reason, now, out)
-            case events.OtherEngine(sender, reason):
+            case events.MasterOtherEngine(sender, reason):
                 refusal = messages.RegistrationRejected(reason)
-                out += [events.Send(sender, refusal), events.Log(f"refused: {reason}")]
+                out += [events.Send(sender, refusal), events.MasterLog(f"refused: {reason}")]
             case events.StatesSought():
                 if (once := self._life.effectively_once) is not None:
                     self._life.take_states_sought(once, event, now, out)
-            case events.Received(sender, message):
+            case events.MasterReceived(sender, message):
                 try:
                     self._received(sender, message, now, out)
                 except ProtocolError as error:
@@ -234,7 +234,7 @@ class TopologyMaster:
         self.counters["malformed"] += 1
         if now >= self._log_malformed_at:
             self._log_malformed_at = now + LOGGED_EVERY_SECS
-            out.append(events.Log(f"dropped a malformed message: {reason}"))
+            out.append(events.MasterLog(f"dropped a malformed message: {reason}"))
 
     def _received(
         self,
@@ -393,4 +393,4 @@ class TopologyMaster:
             )
         self._life.measurements.failed(message, now)
         self._life.instance_failed(task, error, now, out)
-        out.append(events.Log(f"task {task} failed: {error}"))
+        out.append(events.MasterLog(f"task {task} failed: {error}"))

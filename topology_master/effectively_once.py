@@ -15,7 +15,7 @@ from heron_core.wire.messages import (
     RestoreTrouble,
 )
 from heron_engine.topology_master.checkpoints import Checkpoints
-from heron_engine.topology_master.options import Options
+from heron_engine.topology_master.options import MasterOptions
 from heron_engine.topology_master.recovery import Recovery
 from heron_engine.topology_master.update.record import CheckpointView
 
@@ -25,7 +25,7 @@ class EffectivelyOnce:
 
     def __init__(
         self,
-        options: Options,
+        options: MasterOptions,
         stored: Json,
         previous: PhysicalPlan | None,
         wall_clock_secs: float,

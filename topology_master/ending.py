@@ -3,7 +3,7 @@
 from msgspec import Struct
 
 from heron_core.plans import TopologyState
-from heron_engine.topology_master.options import Options
+from heron_engine.topology_master.options import MasterOptions
 
 
 class End(Struct, frozen=True):
@@ -18,7 +18,7 @@ class End(Struct, frozen=True):
         return f"the topology has {self.state.lower()}"
 
 
-def end_of(lost: int, options: Options, crashes: int) -> End:
+def end_of(lost: int, options: MasterOptions, crashes: int) -> End:
     """The end with so many deliveries that were sent and never processed, where so many instances
     were replaced after a crash.
 
@@ -31,6 +31,6 @@ def end_of(lost: int, options: Options, crashes: int) -> End:
     return End(last_state(lost, options), reason)
 
 
-def last_state(lost: int, options: Options) -> str:
+def last_state(lost: int, options: MasterOptions) -> str:
     """ENDED or FAILED."""
     return TopologyState.FAILED if lost and options.checkpoints else TopologyState.ENDED

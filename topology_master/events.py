@@ -18,27 +18,27 @@ ABOUT = ("container", "task", "name")
 """Fields of messages that say what they are about."""
 
 
-class Received(Struct, frozen=True):
+class MasterReceived(Struct, frozen=True):
     """A message of the connection `sender` (opaque bytes of the transport)."""
 
     sender: bytes
     message: FromStreamManager | Command
 
 
-class Malformed(Struct, frozen=True):
+class MasterMalformed(Struct, frozen=True):
     """Bytes came that are no message; `reason` says why."""
 
     reason: str
 
 
-class OtherEngine(Struct, frozen=True):
+class MasterOtherEngine(Struct, frozen=True):
     """A stream manager of another protocol offers itself; `reason` says that, and the cure."""
 
     sender: bytes
     reason: str
 
 
-class Timer(Struct, frozen=True):
+class MasterTimer(Struct, frozen=True):
     """Time has passed; comes many times a second."""
 
     stored: bool = True
@@ -57,7 +57,7 @@ class StatesSought(Struct, frozen=True):
     """Why the store cannot be looked at; empty if it was."""
 
 
-Event = Received | Malformed | OtherEngine | Timer | StatesSought
+Event = MasterReceived | MasterMalformed | MasterOtherEngine | MasterTimer | StatesSought
 
 
 class Send(Struct, frozen=True):
@@ -139,7 +139,7 @@ class WriteEvent(Struct, frozen=True):
     event: TopologyEvent
 
 
-class Log(Struct, frozen=True):
+class MasterLog(Struct, frozen=True):
     """One line for the log."""
 
     text: str
@@ -157,22 +157,22 @@ Instruction = (
     | DiscardCheckpoint
     | ExportTrace
     | WriteEvent
-    | Log
+    | MasterLog
 )
 
 
 def cause_of(event: Event) -> str:
     """An event in a few words, for the transition log."""
     match event:
-        case Timer():
+        case MasterTimer():
             return "Timer"
-        case Malformed(reason):
+        case MasterMalformed(reason):
             return f"malformed: {reason}"
-        case OtherEngine(sender, reason):
+        case MasterOtherEngine(sender, reason):
             return f"of another engine: {sender!r}"
         case StatesSought(checkpoint, _, missing, failure):
             return f"states of checkpoint {checkpoint}: {failure or f'{len(missing)} not seen'}"
-        case Received(sender, message):
+        case MasterReceived(sender, message):
             about = next((getattr(message, each) for each in ABOUT if hasattr(message, each)), "")
             return f"{type(message).__name__}({about}) from {sender!r}"
         case _:
@@ -190,7 +190,7 @@ def effect_of(instruction: Instruction) -> str | None:
             return type(message).__name__
         case StoreState(state, reason):
             return f"StoreState {state} {reason}".rstrip()
-        case Log(text):
+        case MasterLog(text):
             return text
         case (
             StorePlan()

@@ -19,9 +19,9 @@ from heron_engine.topology_master.ending import end_of
 from heron_engine.topology_master.incidents import LOST_QUEUES, Incidents
 from heron_engine.topology_master.measurements import Measurements
 from heron_engine.topology_master.membership import Membership, RegisteredStreamManager
-from heron_engine.topology_master.options import Options, first_state
+from heron_engine.topology_master.options import MasterOptions, first_state
 from heron_engine.topology_master.physical_plan import CurrentPlan, changes_between, containers_of
-from heron_engine.topology_master.recovery import Progress
+from heron_engine.topology_master.recovery import RestoreProgress
 from heron_engine.topology_master.termination import (
     Ended,
     Finish,
@@ -49,7 +49,7 @@ class Lifecycle:
         self,
         topology: TopologySpec,
         packing: PackingPlan,
-        options: Options,
+        options: MasterOptions,
         previous: PhysicalPlan | None,
         stored: messages.Json,
         incidents: Incidents,
@@ -232,13 +232,13 @@ class Lifecycle:
         tasks, packing = self.plan.packing.instances.keys(), self.plan.packing
         match message:
             case messages.Restored(task) | messages.RestoreFailed(task):
-                progress = once.recovery.take(message, self.plan.epoch, tasks, now)
-                if progress is Progress.RELEASED:
+                step = once.recovery.take(message, self.plan.epoch, tasks, now)
+                if step is RestoreProgress.RELEASED:
                     self._release(once, now, out)
-                elif progress is Progress.REPLACED:
+                elif step is RestoreProgress.REPLACED:
                     who = instance_name(packing, task)
                     self._go_back(once, f"another process serves {who}", now, out)
-                elif progress is Progress.FAILED and isinstance(message, messages.RestoreFailed):
+                elif step is RestoreProgress.FAILED and isinstance(message, messages.RestoreFailed):
                     said = once.failure_text(message.reason, packing.topology)
                     self.incidents.record(now, EventKind.RESTORE, *said, instance=(task, packing))
             case messages.RestoreWanted(task, epoch, reason):
@@ -453,7 +453,7 @@ class Lifecycle:
                 case decisions.RequestCheckpoint():
                     assert self.effectively_once is not None
                     self.effectively_once.checkpoints.request(now)
-                case events.StorePacking() | events.Log():
+                case events.StorePacking() | events.MasterLog():
                     out.append(decision)
                 case _:
                     assert_never(decision)

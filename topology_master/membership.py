@@ -65,7 +65,9 @@ class Membership:
         who = newcomer.registration
         self.registered[who.container] = newcomer
         self._heard_at[who.container] = newcomer.since
-        out.append(events.Log(f"stream manager {who.container} registered from {who.address}"))
+        out.append(
+            events.MasterLog(f"stream manager {who.container} registered from {who.address}")
+        )
 
     @property
     def has_candidates(self) -> bool:

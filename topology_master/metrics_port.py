@@ -14,7 +14,7 @@ from heron_core.errors import HeronError
 from heron_core.stats import EVERY_COMPONENT, TopologyStats
 from heron_core.topology import TopologySpec
 from heron_engine.topology_master.core import TopologyMaster
-from heron_engine.topology_master.options import Options
+from heron_engine.topology_master.options import MasterOptions
 from heron_io.server_loop import ServerLoop
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ Labels = dict[str, str]
 class OwnMetrics:
     """Opens the port, if the topology wants one, and answers in the master's loop."""
 
-    def __init__(self, topology: TopologySpec, options: Options, labels: Labels) -> None:
+    def __init__(self, topology: TopologySpec, options: MasterOptions, labels: Labels) -> None:
         self._name = topology.name
         self._options = options
         self._labels = labels

@@ -15,7 +15,7 @@ named this long after the spouts have paused is far longer. With what comes befo
 update is done in fifteen seconds."""
 
 
-class Options(Struct, frozen=True):
+class MasterOptions(Struct, frozen=True):
     """Knobs of the topology master."""
 
     initial_state: str
@@ -71,11 +71,11 @@ class Options(Struct, frozen=True):
         return self.silent_secs + idle_report_secs(self.metrics_interval_secs, tasks)
 
     @staticmethod
-    def of(config: Mapping[str, Any]) -> "Options":
+    def of(config: Mapping[str, Any]) -> "MasterOptions":
         """The options in a topology's config."""
         merged = keys.with_defaults(config)
         interval_secs = keys.value_of(merged, keys.METRICS_INTERVAL_MS) / 1000
-        return Options(
+        return MasterOptions(
             initial_state=initial_state(config),
             tracked=keys.reliability(merged) == keys.ATLEAST_ONCE,
             checkpoints=keys.takes_checkpoints(merged),
@@ -95,7 +95,9 @@ class Options(Struct, frozen=True):
         )
 
 
-def first_state(options: Options, previous: PhysicalPlan | None, stored: Mapping[str, Any]) -> str:
+def first_state(
+    options: MasterOptions, previous: PhysicalPlan | None, stored: Mapping[str, Any]
+) -> str:
     """The state that a master takes over, or the one in which the topology starts."""
     if (stored.get("update") or {}).get("under_way"):
         # The plan says PAUSED, whatever the user wants.

@@ -67,7 +67,7 @@ TRANSITIONS = Transitions(
 )
 
 
-class Progress(Enum):
+class RestoreProgress(Enum):
     """What an instance's answer changes."""
 
     NOTHING = "nothing"
@@ -129,11 +129,11 @@ class Recovery:
 
     def take(
         self, message: Restored | RestoreFailed, epoch: int, tasks: Set[int], now: float
-    ) -> Progress:
+    ) -> RestoreProgress:
         """An instance's process says whether it has its state, by a plan of `epoch` with these
         tasks."""
         if message.task not in tasks:
-            return Progress.NOTHING
+            return RestoreProgress.NOTHING
         match message:
             case Restored():
                 return self._take_restored(message, epoch, tasks)
@@ -142,37 +142,37 @@ class Recovery:
             case _:
                 assert_never(message)
 
-    def _take_restored(self, message: Restored, epoch: int, tasks: Set[int]) -> Progress:
+    def _take_restored(self, message: Restored, epoch: int, tasks: Set[int]) -> RestoreProgress:
         task, who = message.task, message.incarnation
         members = self.restore.members
         if members is not None:
             is_replaced = message.epoch in (0, epoch) and members.get(task) != who
-            return Progress.REPLACED if is_replaced else Progress.NOTHING
+            return RestoreProgress.REPLACED if is_replaced else RestoreProgress.NOTHING
         if message.epoch != epoch:
-            return Progress.NOTHING
+            return RestoreProgress.NOTHING
         self.restored[task] = who
         if self.restored.keys() < tasks:
-            return Progress.NOTHING
+            return RestoreProgress.NOTHING
         self._enter(RestoreState.RELEASED)
         self.restore = replace(self.restore, members=dict(self.restored))
         self._retry_at = None
-        return Progress.RELEASED
+        return RestoreProgress.RELEASED
 
-    def _take_failure(self, message: RestoreFailed, epoch: int, now: float) -> Progress:
+    def _take_failure(self, message: RestoreFailed, epoch: int, now: float) -> RestoreProgress:
         if message.epoch != epoch:
-            return Progress.NOTHING
+            return RestoreProgress.NOTHING
         if self.state is RestoreState.RELEASED:
-            return Progress.REPLACED
+            return RestoreProgress.REPLACED
         self.restored.pop(message.task, None)  # of a process before this one
         if self.state is RestoreState.BACKING_OFF:
-            return Progress.NOTHING
+            return RestoreProgress.NOTHING
         self._enter(RestoreState.BACKING_OFF)
         trouble = _trouble_of(message)
         is_news = not self.tries or trouble is not self.trouble
         self.tries += 1
         self._reason, self.trouble = message.reason, trouble
         self._retry_at = now + min(RETRY_SECS_MAX, RETRY_SECS * 2.0 ** min(self.tries - 1, 10))
-        return Progress.FAILED if is_news else Progress.NOTHING
+        return RestoreProgress.FAILED if is_news else RestoreProgress.NOTHING
 
     def take_tries(self) -> int:
         """How many tries have failed, of a restore that is done."""

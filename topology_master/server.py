@@ -43,7 +43,7 @@ from heron_engine.topology_master.incidents import Incidents
 from heron_engine.topology_master.manager_links import ManagerLinks, is_manager
 from heron_engine.topology_master.measurements import Measurements
 from heron_engine.topology_master.metrics_port import OwnMetrics, labels_of
-from heron_engine.topology_master.options import Options
+from heron_engine.topology_master.options import MasterOptions
 from heron_engine.topology_master.stored_checkpoints import StoredCheckpoints
 from heron_engine.topology_master.stored_nodes import CLOSE_SECS, MasterNode, StoredNodes
 from heron_engine.topology_master.trace_export import TraceExport
@@ -72,7 +72,7 @@ ANSWER_SECS = 1.0
 """For which the answer to a command waits until its effect is stored; whoever asked has three."""
 
 
-class ServerArguments(Struct, frozen=True):
+class MasterArguments(Struct, frozen=True):
     """What a topology master has to know of its surroundings."""
 
     store_url: str
@@ -87,14 +87,14 @@ class ServerArguments(Struct, frozen=True):
     empty: the mark is there."""
 
 
-class Server:
+class MasterServer:
     """The process around one TopologyMaster."""
 
     def __init__(
         self,
         topology: TopologySpec,
         packing: PackingPlan,
-        arguments: ServerArguments,
+        arguments: MasterArguments,
         link: SupervisorLink,
     ) -> None:
         self._topology = topology
@@ -139,7 +139,7 @@ class Server:
             events.StoreStatistics: lambda each: self._records.keep(each.statistics),
             events.ExportTrace: lambda each: self._traces.take(each, time.monotonic()),
             events.WriteEvent: lambda each: self._records.write_event(each.event),
-            events.Log: lambda each: log.info("%s", each.text),
+            events.MasterLog: lambda each: log.info("%s", each.text),
         }
 
     def run(self) -> int:
@@ -232,7 +232,7 @@ class Server:
         if over := over_text(self._topology.name, self._execution, time.time()):
             self._loop.stop(over, ExitCode.ENDED)
             return
-        options = Options.of(self._topology.config)
+        options = MasterOptions.of(self._topology.config)
         self._core = TopologyMaster(
             self._topology,
             packing,
@@ -259,7 +259,7 @@ class Server:
                 self._checkpoints.look(now)
                 self._act_on_stored(now)
                 self._traces.look(self._core.packing, now)
-                self._handle(events.Timer(self._has_stored_all))
+                self._handle(events.MasterTimer(self._has_stored_all))
             if now >= self._leave_at:
                 self._loop.stop("the topology has ended", ExitCode.ENDED)
             waits = not self._has_stored_all
@@ -304,7 +304,7 @@ class Server:
         now = time.monotonic()
         self._act_on_stored(now)
         if self._loop.end is None:
-            self._handle(events.Timer(self._has_stored_all))
+            self._handle(events.MasterTimer(self._has_stored_all))
 
     def _act_on_stored(self, now: float) -> None:
         """Whoever waits for what is to be stored is told."""
@@ -388,11 +388,11 @@ class Server:
                 sender, body = self._taken(sender, Packet(decode_header(frames[1]), frames[0]))
             if body is None:
                 return
-            event = events.Received(sender, message_codec.decode(body))
+            event = events.MasterReceived(sender, message_codec.decode(body))
         except OtherProtocol as error:
-            event = events.OtherEngine(sender, str(error))
+            event = events.MasterOtherEngine(sender, str(error))
         except ProtocolError as error:
-            event = events.Malformed(str(error))
+            event = events.MasterMalformed(str(error))
         self._handle(event)
 
     def _taken(self, connection: bytes, packet: Packet[bytes]) -> tuple[bytes, bytes | None]:
@@ -464,8 +464,8 @@ class Server:
 def run(
     topology: TopologySpec,
     packing: PackingPlan,
-    arguments: ServerArguments,
+    arguments: MasterArguments,
     link: SupervisorLink,
 ) -> int:
     """The topology master until it is told to end; returns the exit code."""
-    return Server(topology, packing, arguments, link).run()
+    return MasterServer(topology, packing, arguments, link).run()

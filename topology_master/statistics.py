@@ -9,13 +9,13 @@ from heron_core.version import VERSION
 from heron_engine.topology_master.ending import last_state
 from heron_engine.topology_master.lifecycle import Lifecycle
 from heron_engine.topology_master.membership import RegisteredStreamManager
-from heron_engine.topology_master.options import Options
+from heron_engine.topology_master.options import MasterOptions
 
 
 def topology_stats(
     life: Lifecycle,
     counters: Mapping[str, int],
-    options: Options,
+    options: MasterOptions,
     component: str | None,
     now: float,
 ) -> TopologyStats:
@@ -62,7 +62,7 @@ def topology_stats(
     )
 
 
-def _lost(life: Lifecycle, options: Options) -> int:
+def _lost(life: Lifecycle, options: MasterOptions) -> int:
     """Deliveries that nobody processes or replays. Once an instance was replaced after a crash, the
     detector's difference says nothing any more: what that one had counted is gone with it."""
     losses, detector = life.measurements.losses, life.termination.detector
@@ -74,7 +74,7 @@ def _lost(life: Lifecycle, options: Options) -> int:
     return max(losses.deliveries, detector.lost)
 
 
-def _may_have_lost(life: Lifecycle, options: Options) -> bool:
+def _may_have_lost(life: Lifecycle, options: MasterOptions) -> bool:
     losses, detector = life.measurements.losses, life.termination.detector
     is_counted = detector.drained and not losses.instances
     recovers = options.tracked or options.checkpoints

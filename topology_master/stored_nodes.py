@@ -81,7 +81,7 @@ class MasterNode:
         return [each for each in self._store.children(self._fences) if each != self._token]
 
 
-class Outcome(Struct, frozen=True):
+class StoreOutcome(Struct, frozen=True):
     """Of one round of the thread."""
 
     written: dict[str, Any] = field(default_factory=dict)
@@ -156,7 +156,7 @@ class StoredNodes:
             pending = dict(self._pending)
             self._worker.begin(lambda: self._work(pending, has_time), self._done)
 
-    def _done(self, outcome: Outcome | None) -> None:
+    def _done(self, outcome: StoreOutcome | None) -> None:
         if outcome is None:
             return
         if outcome.taken_over:
@@ -177,24 +177,24 @@ class StoredNodes:
         self._session = state
         self._is_lost = self._is_lost or state == LOST
 
-    def _work(self, pending: dict[str, Any], has_time: bool) -> Outcome:
+    def _work(self, pending: dict[str, Any], has_time: bool) -> StoreOutcome:
         if self._session != CONNECTED:
-            return Outcome()
+            return StoreOutcome()
         written: dict[str, Any] = {}
         try:
             if self._is_lost:
                 if taken_over := self._node.take_again():
-                    return Outcome(taken_over=taken_over)
+                    return StoreOutcome(taken_over=taken_over)
                 self._is_lost = False
             for path, value in {**(self._missing() if has_time else {}), **pending}.items():
                 self._store.put(path, value, guard=self._node.fence)
                 self._kept.keep(path, value)
                 written[path] = value
         except Fenced:
-            return Outcome(written, self._mended())
+            return StoreOutcome(written, self._mended())
         except StateStoreError as error:
             log.warning("the state store is not up to date yet: %s", error)
-        return Outcome(written)
+        return StoreOutcome(written)
 
     def _mended(self) -> str:
         try:

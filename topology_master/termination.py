@@ -17,7 +17,7 @@ from heron_core.algorithms.termination import TerminationDetector, finish_order
 from heron_core.plans import PackingPlan, Phase
 from heron_core.topology import TopologySpec
 from heron_core.wire.messages import QuiescenceReport
-from heron_engine.topology_master.options import Options
+from heron_engine.topology_master.options import MasterOptions
 
 AT_END = frozenset({Phase.SAVING, Phase.COMMITTING})
 """Those in which a checkpoint is taken; it is remembered with it in which one."""
@@ -57,7 +57,7 @@ class Termination:
     """Which spouts are finished, which bolts have still to finish, and in which phase that is."""
 
     def __init__(
-        self, topology: TopologySpec, packing: PackingPlan, options: Options, uncounted: int
+        self, topology: TopologySpec, packing: PackingPlan, options: MasterOptions, uncounted: int
     ) -> None:
         """`uncounted`: see TerminationDetector; a master before this one may have stored it."""
         self.phase = Phase.RUNNING

@@ -13,7 +13,7 @@ from heron_core.plans import PackingPlan, instance_name
 from heron_core.report_interval import report_secs
 from heron_core.topology import TopologySpec
 from heron_engine.topology_master.events import ExportTrace
-from heron_engine.topology_master.options import Options
+from heron_engine.topology_master.options import MasterOptions
 from heron_engine.topology_master.spans import Span
 from heron_engine.topology_master.trace_buffer import TraceBuffer
 from heron_io.span_exporter import Export, ExportedSpan, NotInstalled, open_exporter
@@ -39,7 +39,7 @@ class TraceExport:
     receiver."""
 
     def __init__(
-        self, topology: TopologySpec, options: Options, open_export: Open = open_exporter
+        self, topology: TopologySpec, options: MasterOptions, open_export: Open = open_exporter
     ) -> None:
         self._topology = topology.name
         self._buffer: TraceBuffer | None = None

@@ -19,33 +19,33 @@ from heron_core.native import bolt_emit, spout_emit
 from heron_core.optional_packages import needed
 from heron_core.topology import DEFAULT_STREAM
 from heron_core.wire.values import Pack, pack_fields
-from heron_instance.emit.dead_letters import DeadLetters, Fault, present_fault
+from heron_instance.emit.dead_letters import DeadLetters, LetterFault, present_fault
 from heron_instance.emit.output_buffers import Outbox, OutputBuffer, tasks_of
 from heron_instance.emit.routing import Route, Router
 from heron_instance.emit.threads_calls import ThreadsCalls
-from heron_instance.input.anchors import (
-    Anchors,
-    SharedAnchorState,
-    anchors_of,
-    is_settled,
-)
-from heron_instance.options import Options
+from heron_instance.input.anchors import Anchors, SharedAnchorState, anchors_of, is_settled
+from heron_instance.options import InstanceOptions
 
 if TYPE_CHECKING:
-    from heron_instance.emit.column_output import ColumnOutput, Emission
+    from heron_instance.emit.column_output import BatchEmission, ColumnOutput
 
 Emit = Callable[..., Any]
 NextNumber = Callable[[], int]
 
 
-class Collector(ThreadsCalls):
+class TaskCollector(ThreadsCalls):
     """Emits of one task; SpoutCollector and BoltCollector add what tracks them."""
 
     shares_edges = False
     """Whether tuples of one root that follow each other in a buffer have one edge."""
 
     def __init__(
-        self, router: Router, outbox: Outbox, options: Options, pack: Pack, next_edge: NextNumber
+        self,
+        router: Router,
+        outbox: Outbox,
+        options: InstanceOptions,
+        pack: Pack,
+        next_edge: NextNumber,
     ) -> None:
         super().__init__(outbox)
         self.router = router
@@ -56,7 +56,7 @@ class Collector(ThreadsCalls):
         self.letters: DeadLetters | None = None
         """None where nobody reads the stream `errors`."""
 
-    def go_on_counting(self, before: "Collector") -> None:
+    def go_on_counting(self, before: "TaskCollector") -> None:
         """This one takes the place of another one in the same process: its numbers go on."""
         for name, route in self.router.routes.items():
             route.emits[0] = before.router.routes[name].emits[0]
@@ -78,14 +78,9 @@ class Collector(ThreadsCalls):
         try:
             data = self._pack(values)
         except Exception:
-            spec = route.spec
+            spec, pickles = route.spec, self.options.pickles
             data = pack_fields(
-                self._pack,
-                values,
-                self.component,
-                spec.name,
-                spec.fields,
-                pickles=self.options.pickles,
+                self._pack, values, self.component, spec.name, spec.fields, pickles=pickles
             )
         if len(data) > self.options.message_bytes_max:
             raise ComponentError(
@@ -147,7 +142,7 @@ class Collector(ThreadsCalls):
             )
         return [self.router.buffer_to(task)]
 
-    def emission_of(self, frame: Any, route: Route, direct_task: int | None) -> "Emission":
+    def emission_of(self, frame: Any, route: Route, direct_task: int | None) -> "BatchEmission":
         """As `buffers_for`, of a frame: which rows of it go into which buffers."""
         direct = tasks_of(self._direct(route, direct_task))
         return self.columns.emission(frame, route, direct)
@@ -198,13 +193,18 @@ class Collector(ThreadsCalls):
         return total
 
 
-class BoltCollector(Collector):
+class BoltCollector(TaskCollector):
     """emit, ack and fail of a bolt."""
 
     shares_edges = True
 
     def __init__(
-        self, router: Router, outbox: Outbox, options: Options, pack: Pack, next_edge: NextNumber
+        self,
+        router: Router,
+        outbox: Outbox,
+        options: InstanceOptions,
+        pack: Pack,
+        next_edge: NextNumber,
     ) -> None:
         super().__init__(router, outbox, options, pack, next_edge)
         self.failed = 0
@@ -216,8 +216,8 @@ class BoltCollector(Collector):
         at once, which saves a Python call for each."""
         self.emit: Emit = self.emit_of(self.emit_general, DEFAULT_STREAM)
 
-    def go_on_counting(self, before: "Collector") -> None:
-        """See Collector: what was given up stays given up."""
+    def go_on_counting(self, before: "TaskCollector") -> None:
+        """See TaskCollector: what was given up stays given up."""
         super().go_on_counting(before)
         assert isinstance(before, BoltCollector)
         self.failed, self.failed_for_good = before.failed, before.failed_for_good
@@ -333,7 +333,7 @@ class BoltCollector(Collector):
         self.failed += further * (self.failed - failed)
         self.failed_for_good += further * (self.failed_for_good - for_good)
 
-    def fail_by(self, tup: Any, fault: Fault | None) -> None:
+    def fail_by(self, tup: Any, fault: LetterFault | None) -> None:
         """As `fail`, for a reason that is not the exception being handled."""
         if self.letters is not None:
             self.letters.fault = fault
@@ -360,14 +360,14 @@ class BoltCollector(Collector):
         self.failed += 1
 
 
-class SpoutCollector(Collector):
+class SpoutCollector(TaskCollector):
     """emit of a spout: it starts the trees and remembers which tuple id each root stands for."""
 
     def __init__(
         self,
         router: Router,
         outbox: Outbox,
-        options: Options,
+        options: InstanceOptions,
         pack: Pack,
         next_edge: NextNumber,
         next_root: NextNumber,

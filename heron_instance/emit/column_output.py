@@ -86,7 +86,7 @@ class ColumnBuffer(OutputBuffer):
         )
 
 
-class Emission(Struct, frozen=True):
+class BatchEmission(Struct, frozen=True):
     """What one emit of a batch comes to."""
 
     rows: int
@@ -111,7 +111,7 @@ class ColumnOutput:
         self._shares: dict[int, list[Share]] = {}
         """stream index -> how each of its consumers shares a batch out"""
 
-    def emission(self, frame: Any, route: Route, direct: Sequence[int]) -> Emission:
+    def emission(self, frame: Any, route: Route, direct: Sequence[int]) -> BatchEmission:
         """Which rows of a frame go into which buffers, by the groupings and to the `direct` tasks;
         TypeError for a frame that does not fit."""
         where = f"{self._router.component.name}.{route.spec.name}"
@@ -122,7 +122,7 @@ class ColumnOutput:
                 for tasks, rows in share(batch):
                     found += self._into(tasks, rows, route, where)
             found += self._into(direct, batch, route, where)
-        return Emission(sum(each.num_rows for each in batches), found)
+        return BatchEmission(sum(each.num_rows for each in batches), found)
 
     def _shares_of(self, route: Route) -> list[Share]:
         known = self._shares.get(route.index)
@@ -144,7 +144,7 @@ class ColumnOutput:
                 assert isinstance(buffer, ColumnBuffer)
                 yield buffer, part
 
-    def put(self, emission: Emission, route: Route, roots: Sequence[int]) -> int:
+    def put(self, emission: BatchEmission, route: Route, roots: Sequence[int]) -> int:
         """Append the slices to their buffers; returns the xor of the edges they were given.
 
         As with tuples, all of it is there before anything leaves.

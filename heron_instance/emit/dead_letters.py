@@ -25,7 +25,7 @@ FAILED = "failed by the component"
 NO_LETTER = "a tuple that is given up makes no dead letter"
 
 
-class Fault(Struct, frozen=True):
+class LetterFault(Struct, frozen=True):
     """Why a tuple, or a call, is given up."""
 
     exception: str
@@ -35,21 +35,21 @@ class Fault(Struct, frozen=True):
     """What the exception's notes say: of which window it was, of which timer."""
 
 
-def fault_of(error: BaseException | None, attempt: int = 1) -> Fault:
+def fault_of(error: BaseException | None, attempt: int = 1) -> LetterFault:
     """As text: the objects that a traceback keeps alive are not kept."""
     if error is None:
-        return Fault(FAILED, "", attempt)
+        return LetterFault(FAILED, "", attempt)
     text = users_traceback(error)[-TRACEBACK_CHARACTERS:]
     about = "; ".join(getattr(error, "__notes__", ()))
-    return Fault(line_of(error)[:EXCEPTION_CHARACTERS], text, attempt, about)
+    return LetterFault(line_of(error)[:EXCEPTION_CHARACTERS], text, attempt, about)
 
 
-def present_fault() -> Fault:
+def present_fault() -> LetterFault:
     """By the exception that is being handled in this thread."""
     return fault_of(sys.exc_info()[1])
 
 
-class Origin(Struct, frozen=True):
+class LetterOrigin(Struct, frozen=True):
     """Where a tuple came from."""
 
     source: str
@@ -89,7 +89,7 @@ class DeadLetters:
         self.record_error: Callable[[str, str], None] = lambda what, text: None
         self._newest: Any = None
         """The tuple that is a letter since last: it may be failed by user code that raises then."""
-        self.fault: Fault | None = None
+        self.fault: LetterFault | None = None
         """Why the next tuple is given up, where the exception is not the one being handled."""
 
     def takes_failed(self, tup: Any) -> bool:
@@ -105,26 +105,30 @@ class DeadLetters:
         key = key_of(tup)
         failures = self._failures.pop(key, 0) + 1
         if failures > self._retries:
-            return self.takes(tup, Fault(fault.exception, fault.traceback, failures), [tup])
+            return self.takes(tup, LetterFault(fault.exception, fault.traceback, failures), [tup])
         if len(self._failures) >= KNOWN_MAX:
             self._failures.pop(next(iter(self._failures)))
         self._failures[key] = failures
         return False
 
-    def takes_call(self, where: str, fault: Fault) -> bool:
+    def takes_call(self, where: str, fault: LetterFault) -> bool:
         """Whether a call that is about no single tuple is a letter now, which cannot be replayed:
         it says what was called, and of which window or timer."""
-        return self.takes_values(Origin("", "", 0, CALL_FIELDS), [where, fault.about], fault)
+        return self.takes_values(LetterOrigin("", "", 0, CALL_FIELDS), [where, fault.about], fault)
 
-    def takes(self, tup: Any, fault: Fault, anchors: Sequence[Any] = ()) -> bool:
+    def takes(self, tup: Any, fault: LetterFault, anchors: Sequence[Any] = ()) -> bool:
         """Whether a tuple is a letter now; of a record batch each of its rows."""
-        origin = Origin(tup.component, tup.stream, tup.task, list(self.fields_of(tup)))
+        origin = LetterOrigin(tup.component, tup.stream, tup.task, list(self.fields_of(tup)))
         rows, self._newest = _rows_of(tup.values), tup
         taken = [self.takes_values(origin, values, fault, anchors) for values in rows]
         return all(taken)
 
     def takes_values(
-        self, origin: Origin, values: Sequence[Any], fault: Fault, anchors: Sequence[Any] = ()
+        self,
+        origin: LetterOrigin,
+        values: Sequence[Any],
+        fault: LetterFault,
+        anchors: Sequence[Any] = (),
     ) -> bool:
         """The same of values. A letter that is too long is one without its traceback."""
         try:
@@ -146,7 +150,7 @@ class DeadLetters:
         return True
 
     def _letter(
-        self, origin: Origin, values: Sequence[Any], fault: Fault, traceback: str
+        self, origin: LetterOrigin, values: Sequence[Any], fault: LetterFault, traceback: str
     ) -> list[Any]:
         return [
             f"{self._next_id():016x}", self._component, self._instance, self._wall_ms(),
@@ -184,4 +188,12 @@ def _rows_of(values: Any) -> list[Sequence[Any]]:
     return list(rows_of(values))
 
 
-__all__ = ["ERRORS", "DeadLetters", "Fault", "Origin", "fault_of", "key_of", "present_fault"]
+__all__ = [
+    "ERRORS",
+    "DeadLetters",
+    "LetterFault",
+    "LetterOrigin",
+    "fault_of",
+    "key_of",
+    "present_fault",
+]

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from heron_core.algorithms.event_windows.values import END_OF_TIME, NO_WATERMARK
 from heron_core.wire.packets import encode_watermark
 from heron_instance.emit.output_buffers import Outbox
-from heron_instance.options import Options
+from heron_instance.options import InstanceOptions
 
 
 class WatermarkOutput:
@@ -63,7 +63,9 @@ class EndOfInput:
     """When the last watermark of a bolt may pass the tuples that it keeps, until a tick say: behind
     them, or after a message timeout. What is still kept then has failed."""
 
-    def __init__(self, counts_acks: bool, options: Options, clock: Callable[[], float]) -> None:
+    def __init__(
+        self, counts_acks: bool, options: InstanceOptions, clock: Callable[[], float]
+    ) -> None:
         """`counts_acks`: a tuple without an ack is kept; others may leave their acks out."""
         self._counts_acks = counts_acks
         self._timeout_secs = options.message_timeout_secs

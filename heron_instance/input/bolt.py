@@ -29,7 +29,7 @@ from heron_instance.input.input_counts import InputCounts
 from heron_instance.input.key_samples import KeySamples
 from heron_instance.input.tick_schedule import NEVER, TickSchedule
 from heron_instance.input.tuples import EngineTuple, schema_of, tick_tuple, tuple_class
-from heron_instance.options import Options
+from heron_instance.options import InstanceOptions
 from heron_instance.runtime.metrics import Metrics
 
 Process = Callable[[EngineTuple], None]
@@ -45,7 +45,7 @@ class BoltDriver(FailedCalls):
         self,
         component: Any,
         outbox: Outbox,
-        options: Options,
+        options: InstanceOptions,
         clock: Clock,
         report: Report,
         collector: BoltCollector,

@@ -18,7 +18,7 @@ from heron_instance.input.key_samples import KeySamples
 from heron_instance.input.tuples import EngineTuple
 
 if TYPE_CHECKING:
-    from heron_instance.input.record_batches import BatchReader, Piece
+    from heron_instance.input.record_batches import BatchReader, RecordPiece
 
 Decode = Callable[[bytes], list[list[Any]]]
 ValuesMaker = Callable[[str, str], Callable[[list[Any]], Any]]
@@ -38,7 +38,7 @@ class RowMaker(ComponentDriver):
     _keys: Iterator[int]
     """For tuples that share an edge: they need something that tells them apart."""
     _key_samples: KeySamples
-    _message: "tuple[Batch, list[Piece]] | None" = None
+    _message: "tuple[Batch, list[RecordPiece]] | None" = None
     """The message under way of a bolt that takes batches."""
 
     @property

@@ -21,8 +21,8 @@ from heron_core.errors import ComponentError
 from heron_core.wire.frames import Frames, Kind, header_of
 from heron_instance.call_failures import CallFailures
 from heron_instance.coroutine_calls import CURRENT, Attempt, CoroutineCalls
-from heron_instance.emit.dead_letters import Fault, fault_of, key_of
-from heron_instance.in_flight import Released, Taken
+from heron_instance.emit.dead_letters import LetterFault, fault_of, key_of
+from heron_instance.in_flight import Released, TakenTuple
 from heron_instance.input.anchors import AnchorState
 from heron_instance.input.dividing import Run
 from heron_instance.input.driver import ComponentDriver
@@ -45,14 +45,14 @@ class CoroutineBoltDriver(InFlightBoltDriver):
     ) -> None:
         """`retries`: of a tuple whose coroutine raised, None for none; `arguments` are
         BoltDriver's."""
-        self._waiting: deque[Taken] = deque()
+        self._waiting: deque[TakenTuple] = deque()
         self._under_way = 0
         """Begun and not released, so results that wait for their turn are bounded, too."""
         self._ended: deque[tuple[Attempt, BaseException | None, Any]] = deque()
         self._failures: dict[int, int] = {}
         """By number, of tuples that are tried again."""
         self._began: dict[int, float] = {}
-        self._faults: dict[int, Fault] = {}
+        self._faults: dict[int, LetterFault] = {}
         """By number, of tuples that are given up."""
         self._retries = retries
         self._keeps_state = keeps_state
@@ -128,7 +128,7 @@ class CoroutineBoltDriver(InFlightBoltDriver):
             if self._tries is None or not self._is_skipped(taken, self._tries):
                 self._start(taken)
 
-    def _is_skipped(self, taken: Taken, tries: CallFailures) -> bool:
+    def _is_skipped(self, taken: TakenTuple, tries: CallFailures) -> bool:
         """Whether a tuple that has come again was given up before."""
         fault = tries.skipped(key_of(taken.tup)) if tries.has_any else None
         if fault is None:
@@ -144,7 +144,7 @@ class CoroutineBoltDriver(InFlightBoltDriver):
             self.metrics.busy_secs += (now - self._worked_at) * share
         self._worked_at = now
 
-    def _start(self, taken: Taken) -> None:
+    def _start(self, taken: TakenTuple) -> None:
         attempt = Attempt(taken, self.clock())
         context = copy_context()
         context.run(CURRENT.set, attempt)
@@ -182,7 +182,7 @@ class CoroutineBoltDriver(InFlightBoltDriver):
             return error
         return None
 
-    def _raised(self, taken: Taken, error: BaseException) -> None:
+    def _raised(self, taken: TakenTuple, error: BaseException) -> None:
         where = f"process of a tuple from {taken.tup.component}.{taken.tup.stream}"
         self._report(where, error)
         if self._tries is not None:
@@ -202,7 +202,7 @@ class CoroutineBoltDriver(InFlightBoltDriver):
             self.leave(f"process raised, and is to end the process by that: {error!r}")
 
     def _undo(
-        self, taken: Taken, where: str, error: BaseException, tries: CallFailures
+        self, taken: TakenTuple, where: str, error: BaseException, tries: CallFailures
     ) -> NoReturn:
         """What the call has changed counts for nothing: the topology goes back to a checkpoint."""
         if self.options.exits_on_exception or self.component.exits_on_exception:

@@ -22,7 +22,7 @@ from heron_core.wire.frames import Frames, Header, Kind
 from heron_core.wire.packets import check_barrier
 from heron_instance.emit.output_buffers import Outbox
 from heron_instance.emit.watermarks import WatermarkOutput
-from heron_instance.options import Options
+from heron_instance.options import InstanceOptions
 from heron_instance.runtime.metrics import Metrics
 
 Clock = Callable[[], float]
@@ -48,7 +48,7 @@ class ComponentDriver:
     """What spouts and bolts have in common: the linger deadline, the plan's epoch, closing."""
 
     def __init__(
-        self, component: Any, outbox: Outbox, options: Options, clock: Clock, report: Report
+        self, component: Any, outbox: Outbox, options: InstanceOptions, clock: Clock, report: Report
     ) -> None:
         self.component = component
         self.outbox = outbox

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from heron_instance.emit.dead_letters import Fault, present_fault
+from heron_instance.emit.dead_letters import LetterFault, present_fault
 from heron_instance.input.dividing import DividingCalls
 
 
@@ -46,7 +46,7 @@ class FailedCalls(DividingCalls):
             error = " ".join(str(sys.exc_info()[1]).split())
             self.leave(f"{where} raised, and topology.bolt.on.exception is exit: {error}")
 
-    def give_up_call(self, where: str, fault: Fault) -> bool:
+    def give_up_call(self, where: str, fault: LetterFault) -> bool:
         """Whether a call that raised is a letter now; else it counts as given up."""
         letters = self.collector.letters
         if letters is not None and letters.takes_call(where, fault):

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from heron_core.algorithms.event_windows.values import NO_WATERMARK
-from heron_instance.in_flight import InFlight
+from heron_instance.in_flight import BoltInFlight
 from heron_instance.input.bolt import BoltDriver
 from heron_instance.input.dividing import Run
 from heron_instance.input.tuples import EngineTuple
@@ -17,7 +17,7 @@ class InFlightBoltDriver(BoltDriver):
 
     divides = False
 
-    def __init__(self, in_flight: InFlight, *arguments: Any) -> None:
+    def __init__(self, in_flight: BoltInFlight, *arguments: Any) -> None:
         """`arguments` are BoltDriver's."""
         self.in_flight = in_flight
         self._marked_ms = self._passed_ms = NO_WATERMARK

@@ -27,7 +27,7 @@ from heron_instance.input.anchors import AnchorState, SharedAnchorState
 from heron_instance.input.tuples import EngineTuple
 
 
-class Piece(Struct, frozen=True):
+class RecordPiece(Struct, frozen=True):
     """Neighbours of one stream in a message, and whose anchors they have."""
 
     component: str
@@ -72,16 +72,16 @@ class BatchReader:
         component: str,
         streams: list[str],
         values: list[list[Any]] | None,
-    ) -> list[Piece]:
+    ) -> list[RecordPiece]:
         """The batches of a message: of a COLUMNS one, or of the tuples that `values` are of."""
         if head.flags & COLUMNS:
             stream, every = streams[head.stream], range(head.items)
             found = self.columns(head, batch, component, stream)
-            return [Piece(component, stream, head.source, found, every, range(_pairs(batch)))]
+            return [RecordPiece(component, stream, head.source, found, every, range(_pairs(batch)))]
         if type(values) is not list or len(values) != head.items:
             raise ProtocolError(f"a body that is not a list of {head.items} tuples")
         made = [
-            Piece(
+            RecordPiece(
                 component,
                 streams[stream],
                 head.source,
@@ -104,7 +104,7 @@ class BatchReader:
         except ValueError as error:  # rows of other lengths
             raise ProtocolError(f"tuples that are not of {component}.{stream}: {error}") from None
 
-    def _fitting(self, batch: Batch, piece: Piece) -> list[Piece]:
+    def _fitting(self, batch: Batch, piece: RecordPiece) -> list[RecordPiece]:
         """The same rows in pieces that are columns; a row that is none by itself stays a Misfit."""
         found, left = [], [piece]
         while left:
@@ -115,7 +115,7 @@ class BatchReader:
                 found.append(each)
         return found
 
-    def between(self, pieces: list[Piece], first: int, last: int | None) -> list[Piece]:
+    def between(self, pieces: list[RecordPiece], first: int, last: int | None) -> list[RecordPiece]:
         """Those rows of a message that no one tracks: from the one at `first` on, up to the one
         before `last`."""
         end = pieces[-1].rows.stop if last is None and pieces else last or 0
@@ -126,7 +126,7 @@ class BatchReader:
                 found.append(each if rows == each.rows else self.part(each, rows))
         return found
 
-    def part(self, piece: Piece, rows: range) -> Piece:
+    def part(self, piece: RecordPiece, rows: range) -> RecordPiece:
         """Some rows of a piece, as no tracked one: whose anchors they have is left open."""
         start, columns = rows.start - piece.rows.start, piece.columns
         if isinstance(columns, Misfit):
@@ -136,7 +136,9 @@ class BatchReader:
             columns = columns.slice(start, len(rows))
         return replace(piece, columns=columns, rows=rows, anchor_state=None)
 
-    def halves(self, batch: Batch, piece: Piece, tup: EngineTuple | None) -> tuple[Piece, Piece]:
+    def halves(
+        self, batch: Batch, piece: RecordPiece, tup: EngineTuple | None
+    ) -> tuple[RecordPiece, RecordPiece]:
         """A piece of several rows as two: between two pairs of root and edge if it has several.
 
         `tup` is what the piece was handed over as, with the edges of what was emitted for it: it is
@@ -163,7 +165,7 @@ class BatchReader:
             _hand_on(tup, (first.anchor_state, second.anchor_state))
         return first, second
 
-    def _shared(self, batch: Batch, piece: Piece, tup: EngineTuple | None) -> AnchorState:
+    def _shared(self, batch: Batch, piece: RecordPiece, tup: EngineTuple | None) -> AnchorState:
         """The anchor state of the halves of a pair's rows, of which there is one more now."""
         known = piece.anchor_state if tup is None else tup.roots
         state = _anchor_state(batch, piece.pairs) if known is None and tup is None else known
@@ -184,7 +186,7 @@ class BatchReader:
         self,
         kind: type[EngineTuple],
         batch: Batch,
-        pieces: list[Piece],
+        pieces: list[RecordPiece],
         keys: Iterator[int],
         now: float,
     ) -> list[EngineTuple]:

@@ -22,7 +22,7 @@ from heron_instance.input.driver import (
 )
 from heron_instance.input.emitted_ids import EmittedIds
 from heron_instance.input.failed_ids import FailedIds
-from heron_instance.options import Options
+from heron_instance.options import InstanceOptions
 
 WATERMARK_SECS = 0.02
 """A busy spout tells its readers of event time so often: each of them has to wake up for it."""
@@ -35,7 +35,7 @@ class SpoutDriver(ComponentDriver):
         self,
         component: Any,
         outbox: Outbox,
-        options: Options,
+        options: InstanceOptions,
         clock: Clock,
         report: Report,
         collector: SpoutCollector,

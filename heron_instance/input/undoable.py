@@ -15,7 +15,7 @@ from heron_core.instance_report import HISTORY
 from heron_core.wire.batch import Batch, decode_batch
 from heron_core.wire.frames import Frames, Header, header_of
 from heron_instance.emit.collector import BoltCollector
-from heron_instance.emit.dead_letters import Fault, key_of
+from heron_instance.emit.dead_letters import LetterFault, key_of
 from heron_instance.input.anchors import AnchorState
 from heron_instance.input.bolt_rows import RowMaker
 from heron_instance.input.input_counts import InputCounts
@@ -139,7 +139,7 @@ class UndoableCalls(RowMaker):
         if self._takes_batches:
             self.metrics.executed += sum(each.values.num_rows - 1 for each in some)
 
-    def skip_rows(self, frames: Frames, first: int, last: int | None, fault: Fault) -> int:
+    def skip_rows(self, frames: Frames, first: int, last: int | None, fault: LetterFault) -> int:
         """These tuples of a message are given up: they count as processed, and are letters, or
         count as failed for good. Returns how many they are."""
         head, letters = header_of(frames), self.collector.letters

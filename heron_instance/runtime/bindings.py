@@ -15,10 +15,10 @@ from heron_core.component import BoltBindings, Emit, SpoutBindings
 from heron_core.dead_letters import is_system
 from heron_core.errors import ComponentError
 from heron_instance.emit.collector import BoltCollector, SpoutCollector
-from heron_instance.emit.dead_letters import Fault
+from heron_instance.emit.dead_letters import LetterFault
 from heron_instance.input.driver import ComponentDriver
 from heron_instance.input.spout import SpoutDriver
-from heron_instance.runtime.environment import Environment
+from heron_instance.runtime.environment import InstanceEnvironment
 from heron_instance.runtime.hooks import TaskHooks
 from heron_instance.runtime.letters import give_up_emitted, give_up_rows
 from heron_instance.runtime.unread import dropping_emit, undeclared_text
@@ -112,7 +112,7 @@ class DriverCalls:
         """See SpoutBindings."""
         spout = self._spout
         return spout is not None and give_up_emitted(
-            spout, tup_id, values, Fault(why, "", failures)
+            spout, tup_id, values, LetterFault(why, "", failures)
         )
 
     def emit_watermark(self, watermark_ms: int) -> None:
@@ -124,7 +124,7 @@ class DriverCalls:
 
 
 def spout_bindings(
-    collector: SpoutCollector, environment: Environment, calls: DriverCalls
+    collector: SpoutCollector, environment: InstanceEnvironment, calls: DriverCalls
 ) -> SpoutBindings:
     """The bindings of a spout, without task hooks."""
     return SpoutBindings(
@@ -145,7 +145,7 @@ def spout_bindings(
 
 
 def bolt_bindings(
-    collector: BoltCollector, environment: Environment, calls: DriverCalls
+    collector: BoltCollector, environment: InstanceEnvironment, calls: DriverCalls
 ) -> BoltBindings:
     """The bindings of a bolt that takes tuples, without task hooks."""
     emit = _emit_of(collector, collector.emit, calls)
@@ -176,7 +176,7 @@ def lead_to(
     bindings: BoltBindings,
     withheld: Any,
     collector: BoltCollector,
-    environment: Environment,
+    environment: InstanceEnvironment,
     calls: DriverCalls,
 ) -> None:
     """emit, ack and fail of a bolt are those of `withheld` from here on."""
@@ -186,7 +186,7 @@ def lead_to(
 
 
 def take_batches(
-    bindings: BoltBindings, collector: BoltCollector, environment: Environment
+    bindings: BoltBindings, collector: BoltCollector, environment: InstanceEnvironment
 ) -> None:
     """Ack and fail are called with batches."""
     bindings.ack = environment.wrap("ack", collector.ack_batch)
@@ -197,7 +197,7 @@ def hook_spout(
     bindings: SpoutBindings,
     hooks: TaskHooks,
     collector: SpoutCollector,
-    environment: Environment,
+    environment: InstanceEnvironment,
 ) -> None:
     """Put task hooks around a spout's emit; they want to know when each root was emitted."""
     collector.stamp_every_root()

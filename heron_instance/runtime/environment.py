@@ -58,7 +58,7 @@ class NewestState(Protocol):
         cannot be had."""
 
 
-class Environment(Struct, frozen=True):
+class InstanceEnvironment(Struct, frozen=True):
     """The services of one instance."""
 
     clock: Clock

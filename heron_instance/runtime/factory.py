@@ -32,7 +32,7 @@ from heron_core.wire.pickled import opened
 from heron_core.wire.values import Pack, packer, unpacker
 from heron_frontends.adapters.foreign_calls import ForeignCalls, watch_starts, watch_threads
 from heron_instance.coroutine_calls import CoroutineCalls
-from heron_instance.emit.collector import BoltCollector, Collector, SpoutCollector
+from heron_instance.emit.collector import BoltCollector, SpoutCollector, TaskCollector
 from heron_instance.emit.output_buffers import Outbox
 from heron_instance.emit.routing import Router
 from heron_instance.emit.stream_sample import StreamSamples
@@ -44,7 +44,7 @@ from heron_instance.input.driver import ComponentDriver
 from heron_instance.input.in_flight_bolt import LaterAcksDriver
 from heron_instance.input.spout import SpoutDriver
 from heron_instance.later_acks import LaterAcks
-from heron_instance.options import Options
+from heron_instance.options import InstanceOptions
 from heron_instance.runtime.bindings import (
     DriverCalls,
     bolt_bindings,
@@ -55,12 +55,12 @@ from heron_instance.runtime.bindings import (
     take_batches,
 )
 from heron_instance.runtime.context import InstanceContext
-from heron_instance.runtime.environment import Environment
+from heron_instance.runtime.environment import InstanceEnvironment
 from heron_instance.runtime.hooks import TaskHooks
 from heron_instance.runtime.letters import route_letters
 from heron_instance.runtime.metrics import Metrics
 from heron_instance.runtime.silent import SilentBolt, SilentSpout
-from heron_instance.state import ComponentState
+from heron_instance.state import InstanceState
 
 if TYPE_CHECKING:
     from heron_instance.input.tracing import Tracer
@@ -69,7 +69,7 @@ EDGES_DRAWN = 4096
 """Random edges drawn at a time: one call of the generator for each would cost more."""
 
 
-class Instance(Struct, frozen=True):
+class ReadyInstance(Struct, frozen=True):
     """A component ready to run."""
 
     driver: ComponentDriver
@@ -77,7 +77,7 @@ class Instance(Struct, frozen=True):
     """The component as engines drive it."""
     context: InstanceContext
     hooks: TaskHooks | None
-    state: ComponentState
+    state: InstanceState
     samples: StreamSamples
 
     @property
@@ -95,7 +95,7 @@ class Instance(Struct, frozen=True):
         """The object whose methods are the component's: the user's, for heronpy's API."""
         return self.adapter.driven_object
 
-    def go_on_counting(self, before: "Instance") -> None:
+    def go_on_counting(self, before: "ReadyInstance") -> None:
         """This one takes the place of another one in the same process: numbers go on."""
         self.driver.go_on_counting(before.driver)
         self.context.go_on_counting(before.context)
@@ -148,12 +148,12 @@ class _Setting(Struct, frozen=True):
     packing: PackingPlan
     task: int
     config: dict[str, Any]
-    options: Options
+    options: InstanceOptions
     context: InstanceContext
     outbox: Outbox
     router: Router
-    environment: Environment
-    state: ComponentState
+    environment: InstanceEnvironment
+    state: InstanceState
     is_restored: bool = False
     """Whether the state is one that was saved."""
     takes_newest: bool = True
@@ -168,9 +168,9 @@ def build(
     topology: TopologySpec,
     packing: PackingPlan,
     task: int,
-    environment: Environment,
+    environment: InstanceEnvironment,
     saved: bytes | None = None,
-) -> Instance:
+) -> ReadyInstance:
     """The instance of `task`, initialised; ComponentError if the user's class cannot be had.
 
     `saved`: the state to begin with. What the user's `initialize` raises passes through.
@@ -183,12 +183,12 @@ def build(
 
 
 def waiting(
-    topology: TopologySpec, packing: PackingPlan, task: int, environment: Environment
-) -> Instance:
+    topology: TopologySpec, packing: PackingPlan, task: int, environment: InstanceEnvironment
+) -> ReadyInstance:
     """What stands in the place of the instance of `task` until it is known with which state it
     begins: it does nothing. ComponentError if the user's class cannot be had."""
     setting = _setting(topology, packing, task, environment)
-    pack, decode = _codec(Options.of({}), {})
+    pack, decode = _codec(InstanceOptions.of({}), {})
     edges = _edges(environment.rng).__next__
     driver: ComponentDriver
     if setting.spec.is_spout:
@@ -205,11 +205,13 @@ def waiting(
                             environment.logger.error, collector, decode, topology, packing, None,
                             Metrics(), None)  # fmt: skip
     setting.state.close()
-    return Instance(driver, nothing, setting.context, None, setting.state, setting.samples(decode))
+    return ReadyInstance(
+        driver, nothing, setting.context, None, setting.state, setting.samples(decode)
+    )
 
 
 def _setting(
-    topology: TopologySpec, packing: PackingPlan, task: int, environment: Environment
+    topology: TopologySpec, packing: PackingPlan, task: int, environment: InstanceEnvironment
 ) -> _Setting:
     closed = topology.by_name[packing.instances[task].component]
     watch_starts()
@@ -221,7 +223,7 @@ def _setting(
     # Of a topology that was scaled the packing knows it.
     config[keys.COMPONENT_PARALLELISM] = len(packing.tasks_of[spec.name])
     config[keys.TOPOLOGY_NAME] = topology.name
-    options = Options.of(config)
+    options = InstanceOptions.of(config)
     context = InstanceContext(topology, packing, task, config, environment.incarnation)
     outbox = Outbox(task, options.tracked, options.batch_tuples, options.batch_bytes,
                     environment.send, environment.admit, environment.may_send,
@@ -233,7 +235,7 @@ def _setting(
                     environment, state)  # fmt: skip
 
 
-def _bolt(setting: _Setting) -> Instance:
+def _bolt(setting: _Setting) -> ReadyInstance:
     options, context, environment = setting.options, setting.context, setting.environment
     tracer = _tracer(options, environment)
     pack, decode = _codec(options, setting.config)
@@ -279,10 +281,10 @@ def _bolt(setting: _Setting) -> Instance:
     UntrackedEmits(driver.record_error).count_those_of(collector)
     route_letters(driver, collector, setting.topology, setting.packing, environment.wall_ms)
     samples = setting.samples(decode)
-    return Instance(driver, component, context, hooks, setting.state, samples)
+    return ReadyInstance(driver, component, context, hooks, setting.state, samples)
 
 
-def _spout(setting: _Setting) -> Instance:
+def _spout(setting: _Setting) -> ReadyInstance:
     options, environment = setting.options, setting.environment
     pack, decode = _codec(options, setting.config)
     edges = _edges(environment.rng).__next__
@@ -311,7 +313,7 @@ def _spout(setting: _Setting) -> Instance:
     elif environment.is_direct:
         component.bind_direct(collector.emit_of)
     samples = setting.samples(decode)
-    return Instance(driver, component, setting.context, hooks, setting.state, samples)
+    return ReadyInstance(driver, component, setting.context, hooks, setting.state, samples)
 
 
 def _coroutine_driver(
@@ -333,7 +335,7 @@ def _coroutine_driver(
 
 
 def _watch(
-    collector: Collector, environment: Environment, calls: DriverCalls, refusal: str
+    collector: TaskCollector, environment: InstanceEnvironment, calls: DriverCalls, refusal: str
 ) -> ForeignCalls:
     """Threads that user code starts may emit, unless there is a `refusal`."""
     foreign = ForeignCalls(
@@ -366,7 +368,7 @@ def _refusal_of_spouts(setting: _Setting) -> str:
     )
 
 
-def _tracer(options: Options, environment: Environment) -> "Tracer | None":
+def _tracer(options: InstanceOptions, environment: InstanceEnvironment) -> "Tracer | None":
     """None where nothing is traced: only at least once do tuples have roots."""
     if not options.trace_sample or not options.tracked:
         return None
@@ -396,7 +398,7 @@ def _initialize(component: EngineComponent, setting: _Setting) -> TaskHooks | No
     return TaskHooks(hooks, setting.task, setting.environment.clock) if hooks else None
 
 
-def _codec(options: Options, config: dict[str, Any]) -> tuple[Pack, Decode]:
+def _codec(options: InstanceOptions, config: dict[str, Any]) -> tuple[Pack, Decode]:
     """How values travel: msgpack, or each value by the topology's own serializer."""
     path = options.serializer
     pack_bytes, unpack = packer(pickles=options.pickles), unpacker(pickles=options.pickles)

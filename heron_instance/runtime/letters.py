@@ -7,8 +7,8 @@ from typing import Any
 from heron_core.dead_letters import ERRORS, REPLAYED, has_letters
 from heron_core.plans import PackingPlan, instance_name
 from heron_core.topology import DEFAULT_STREAM, TopologySpec
-from heron_instance.emit.collector import BoltCollector, Collector
-from heron_instance.emit.dead_letters import DeadLetters, Emits, Fault, Origin
+from heron_instance.emit.collector import BoltCollector, TaskCollector
+from heron_instance.emit.dead_letters import DeadLetters, Emits, LetterFault, LetterOrigin
 from heron_instance.input.bolt import BoltDriver
 from heron_instance.input.driver import ComponentDriver
 from heron_instance.input.spout import SpoutDriver
@@ -16,7 +16,7 @@ from heron_instance.input.spout import SpoutDriver
 
 def route_letters(
     driver: ComponentDriver,
-    collector: Collector,
+    collector: TaskCollector,
     topology: TopologySpec,
     packing: PackingPlan,
     wall_ms: Callable[[], int],
@@ -37,7 +37,7 @@ def route_letters(
         letters.fields_of = driver.fields_of
 
 
-def _emits_of(collector: Collector) -> Emits:
+def _emits_of(collector: TaskCollector) -> Emits:
     emit: Any = collector.emit_general  # type: ignore[attr-defined]
     if isinstance(collector, BoltCollector):
         return lambda values, anchors: emit(values, ERRORS, anchors)
@@ -52,27 +52,29 @@ def give_up_rows(
     letters, origin = collector.letters, _only_input(collector, fields)
     collector.failed += len(rows)
     for values, why in rows:
-        if letters is None or not letters.takes_values(origin, values, Fault(why)):
+        if letters is None or not letters.takes_values(origin, values, LetterFault(why)):
             collector.failed_for_good += 1
 
 
-def _only_input(collector: BoltCollector, fields: Sequence[str]) -> Origin:
+def _only_input(collector: BoltCollector, fields: Sequence[str]) -> LetterOrigin:
     """Where its tuples come from; of several inputs the one of a row is not known any more."""
     inputs = [each for each in collector.router.component.inputs if each.component != REPLAYED]
     if len(inputs) != 1:
-        return Origin("", "", 0, fields)
+        return LetterOrigin("", "", 0, fields)
     (only,) = inputs
-    return Origin(only.component, only.stream, 0, fields)
+    return LetterOrigin(only.component, only.stream, 0, fields)
 
 
-def give_up_emitted(driver: SpoutDriver, tup_id: Any, values: list[Any], fault: Fault) -> bool:
+def give_up_emitted(
+    driver: SpoutDriver, tup_id: Any, values: list[Any], fault: LetterFault
+) -> bool:
     """Whether a tuple that a spout has emitted, and emits no more, is a letter now."""
     letters = driver.collector.letters
     if letters is None:
         return False
     route = driver.collector.router.routes[DEFAULT_STREAM]
     component = driver.collector.component
-    origin = Origin(component, DEFAULT_STREAM, driver.outbox.task, route.spec.fields)
+    origin = LetterOrigin(component, DEFAULT_STREAM, driver.outbox.task, route.spec.fields)
     if not letters.takes_values(origin, values, fault):
         return False
     driver.failed_ids.given_up(tup_id)

@@ -23,7 +23,7 @@ from heron_instance.control_core import Identity
 from heron_instance.core import InstanceCore
 from heron_instance.input.bolt import BoltDriver
 from heron_instance.input.spout import SpoutDriver
-from heron_instance.runtime.environment import Environment
+from heron_instance.runtime.environment import InstanceEnvironment
 from heron_instance.runtime.factory import incarnation_number
 from heron_instance.shared_state import SharedState
 from heron_spark.batch_log.blocks import LevelPartition, OutgoingBlocks
@@ -101,7 +101,7 @@ class Runner:
         self.driver.begin(True, time.monotonic())
 
     def _made_core(self, plan: QueryPlan) -> InstanceCore:
-        environment = Environment(
+        environment = InstanceEnvironment(
             time.monotonic,
             Random(),
             self._send,

@@ -28,7 +28,7 @@ from heron_core.wire.merged import split
 from heron_core.wire.packets import check_barrier, check_watermark
 from heron_engine.stream_manager import events
 from heron_engine.stream_manager.core import StreamManager
-from heron_engine.stream_manager.options import Options
+from heron_engine.stream_manager.options import StreamManagerOptions
 from heron_io.transport import CONTROL, DATA, identity
 
 from . import world
@@ -133,7 +133,7 @@ class Fake:
             keys.BACKPRESSURE_LOW_BYTES: LOW_BYTES,
         }
         self.topology = world.topology(**config)
-        known = Options.of(self.topology.config)
+        known = StreamManagerOptions.of(self.topology.config)
         options = replace(known, window_bytes=WINDOW_BYTES, pipelined_bytes=PIPELINED_BYTES)
         register = messages.RegisterStreamManager(
             container=1, incarnation=5, address="tcp://127.0.0.1:1", host="here", pid=7, epoch=0
@@ -221,7 +221,7 @@ class Fake:
         try:
             made = event(message_codec.decode(data))
         except ProtocolError as error:
-            made = events.Malformed(str(error))
+            made = events.StreamManagerMalformed(str(error))
         self.handle(made)
 
 

@@ -8,7 +8,7 @@ from heron_core.errors import ProtocolError
 from heron_core.wire import message_codec, messages
 from heron_engine.topology_master import events
 from heron_engine.topology_master.core import TopologyMaster
-from heron_engine.topology_master.options import Options
+from heron_engine.topology_master.options import MasterOptions
 
 from . import world
 from .mutate import mutated_message, some
@@ -46,7 +46,9 @@ class Fake:
     """The server around the core."""
 
     def __init__(self, checkpoints: bool) -> None:
-        self.options = Options("RUNNING", checkpoints=checkpoints, checkpoint_interval_secs=0.5)
+        self.options = MasterOptions(
+            "RUNNING", checkpoints=checkpoints, checkpoint_interval_secs=0.5
+        )
         self.core = TopologyMaster(world.topology(), world.PACKING, self.options)
         self.now = 0.0
         self.sent: list[events.Send] = []
@@ -54,9 +56,9 @@ class Fake:
     def receive(self, sender: bytes, data: bytes) -> None:
         """As Server._receive."""
         try:
-            event: events.Event = events.Received(sender, message_codec.decode(data))
+            event: events.Event = events.MasterReceived(sender, message_codec.decode(data))
         except ProtocolError as error:
-            event = events.Malformed(str(error))
+            event = events.MasterMalformed(str(error))
         self.handle(event)
 
     def handle(self, event: events.Event) -> None:
@@ -87,7 +89,7 @@ class Fake:
     def passes(self, secs: float) -> None:
         """Time goes by."""
         self.now += secs
-        self.handle(events.Timer())
+        self.handle(events.MasterTimer())
 
 
 def run_master(steps: list[Any]) -> None:

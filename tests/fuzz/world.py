@@ -39,8 +39,8 @@ from heron_core.wire.frames import Flag, Frames, Kind, header, parse_header
 from heron_core.wire.merged import merge
 from heron_core.wire.packets import encode_barrier, encode_watermark
 from heron_core.wire.values import array_of, packer
-from heron_instance.runtime.environment import Environment
-from heron_instance.runtime.factory import Instance, build
+from heron_instance.runtime.environment import InstanceEnvironment
+from heron_instance.runtime.factory import ReadyInstance, build
 from heronpy_compat import Bolt, Spout
 
 EPOCH = 3
@@ -157,8 +157,10 @@ class Process:
     def __init__(self, task: int, seed: int = 0) -> None:
         self.sent: list[Frames] = []
         self.now = 0.0
-        environment = Environment(self._clock, Random(seed), self.sent.extend, lambda: None, quiet)
-        self.instance: Instance = build(topology(), PACKING, task, environment)
+        environment = InstanceEnvironment(
+            self._clock, Random(seed), self.sent.extend, lambda: None, quiet
+        )
+        self.instance: ReadyInstance = build(topology(), PACKING, task, environment)
         self.core: Any = self.instance.driver
         self.component: Any = self.instance.component
         self.core.plan_changed(EPOCH)

@@ -23,7 +23,7 @@ def main(store_url: str, name: str, log_file: str) -> int:
     packing = packing_from_json(store.get(packing_path(name)) or {})
     keys = Keys.stored(store.get(keys_path(name)) or {})
     store.close()
-    place = server.ServerArguments(store_url, keys)
+    place = server.MasterArguments(store_url, keys)
     return server.run(topology, packing, place, SupervisorLink(sys.stdin.fileno()))
 
 

@@ -15,7 +15,7 @@ from heron_core.topology import (
     StreamSpec,
     TopologySpec,
 )
-from heron_engine.stream_manager.backpressure import BackPressure, Origin
+from heron_engine.stream_manager.backpressure import BackPressure, QueueOrigin
 from heron_engine.stream_manager.upstream import upstream_of
 
 NOTHING = Resource(0.0, 0, 0)
@@ -57,7 +57,8 @@ PACKINGS = (
     packing_of({1: "s", 2: "a", 3: "b", 4: "sink", 5: "loop"}),
 )
 origins = st.one_of(
-    st.builds(Origin, st.integers(2, 3)), st.builds(Origin, st.just(HERE), st.integers(1, 3))
+    st.builds(QueueOrigin, st.integers(2, 3)),
+    st.builds(QueueOrigin, st.just(HERE), st.integers(1, 3)),
 )
 some_tasks = st.sets(st.integers(1, 9), min_size=1, max_size=3)
 
@@ -70,7 +71,7 @@ class PressureMachine(RuleBasedStateMachine):
         super().__init__()
         self.packing = PACKINGS[0]
         self.pressure = BackPressure(TOPOLOGY, self.packing, HERE, STAGE)
-        self.causes: set[tuple[Origin, int]] = set()
+        self.causes: set[tuple[QueueOrigin, int]] = set()
         self.upstream = upstream_of(TOPOLOGY)
         self.now = 0.0
         self.paused_secs: dict[int, float] = {}
@@ -88,7 +89,7 @@ class PressureMachine(RuleBasedStateMachine):
         held = {name for _, task in self.causes for name in self.upstream[components[task]]}
         return {task for task in self.local if components[task] in held}
 
-    def is_possible(self, origin: Origin) -> bool:
+    def is_possible(self, origin: QueueOrigin) -> bool:
         return {origin.announcer, origin.queue or HERE} <= self.containers
 
     def check(self, changed: list[int], before: set[int]) -> None:
@@ -102,7 +103,7 @@ class PressureMachine(RuleBasedStateMachine):
             self.paused_secs[task] = self.paused_secs.get(task, 0.0) + secs
 
     @rule(origin=origins, tasks=some_tasks)
-    def on(self, origin: Origin, tasks: set[int]) -> None:
+    def on(self, origin: QueueOrigin, tasks: set[int]) -> None:
         if self.is_possible(origin):
             before = self.paused()
             changed = self.pressure.on(origin, tasks, self.now)
@@ -110,7 +111,7 @@ class PressureMachine(RuleBasedStateMachine):
             self.check(changed, before)
 
     @rule(origin=origins, tasks=some_tasks)
-    def off(self, origin: Origin, tasks: set[int]) -> None:
+    def off(self, origin: QueueOrigin, tasks: set[int]) -> None:
         before = self.paused()
         changed = self.pressure.off(origin, tasks, self.now)
         self.causes -= {(origin, task) for task in tasks}

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from heron_core.wire.frames import Kind, header
 from heron_core.wire.packets import encode_barrier
-from heron_engine.stream_manager.gates import DATA, Gate
+from heron_engine.stream_manager.gates import DATA, InstanceGate
 
 SOURCES = (1, 2, 3)
 
@@ -14,7 +14,7 @@ SOURCES = (1, 2, 3)
 def test_barriers_cut_the_data_of_all_sources_at_the_same_point(
     steps: list[tuple[int, bool]],
 ) -> None:
-    gate = Gate(frozenset(SOURCES))
+    gate = InstanceGate(frozenset(SOURCES))
     sent: dict[int, list[tuple[int, int]]] = {source: [] for source in SOURCES}
     """source -> (barriers sent before, number of the batch)"""
     barriers = dict.fromkeys(SOURCES, 0)

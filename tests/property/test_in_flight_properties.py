@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from heron_instance.in_flight import InFlight, Taken
+from heron_instance.in_flight import BoltInFlight, TakenTuple
 
 INPUTS = 12
 
@@ -33,7 +33,7 @@ class Bolt:
         self.restore()
 
     def restore(self) -> None:
-        self.in_flight = InFlight(self.is_ordered)
+        self.in_flight = BoltInFlight(self.is_ordered)
         self.read, self.sent = self.saved.read, list(self.saved.sent)
         self.failed = set(self.saved.failed)
         self.taken = [self.in_flight.take(each) for each in self.saved.in_flight]
@@ -106,7 +106,7 @@ def test_every_tuple_counts_once_whatever_is_restored(
 
 @given(st.lists(st.integers(0, 9), min_size=1, max_size=10, unique=True))
 def test_in_order_each_is_released_behind_those_before_it(finished: list[int]) -> None:
-    flight = InFlight(is_ordered=True)
+    flight = BoltInFlight(is_ordered=True)
     taken = [flight.take(each) for each in range(10)]
     out: list[int] = []
     for each in finished:
@@ -123,7 +123,7 @@ def test_a_watermark_passes_when_all_tuples_before_it_are_finished(
     before: list[int], order: list[int]
 ) -> None:
     """`before[k]` says behind how many tuples the watermark k comes."""
-    flight, taken = InFlight(), []
+    flight, taken = BoltInFlight(), []
     marks = sorted(before)
     for number in range(5):
         for mark in (each for each in marks if each == number):
@@ -143,8 +143,8 @@ def test_a_watermark_passes_when_all_tuples_before_it_are_finished(
 
 
 def test_what_came_of_a_batch_leaves_with_its_last_ack() -> None:
-    flight = InFlight()
-    batch: list[Taken] = [flight.take(each) for each in range(3)]
+    flight = BoltInFlight()
+    batch: list[TakenTuple] = [flight.take(each) for each in range(3)]
     flight.emitted(batch, "sum")
     for each in batch[:2]:
         flight.settle(each, has_failed=False)

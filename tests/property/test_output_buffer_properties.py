@@ -23,7 +23,7 @@ from heron_core.wire.batch import decode_batch, encode_batch, split_fanout, targ
 from heron_core.wire.frames import ROOT_COUNTER_BITS, Frames, Kind, header_of
 from heron_core.wire.packets import decode_pairs, decode_roots
 from heron_core.wire.values import packer, unpack
-from heron_instance.runtime.environment import Environment
+from heron_instance.runtime.environment import InstanceEnvironment
 from heron_instance.runtime.factory import build
 from heronpy_compat import Bolt
 
@@ -94,7 +94,9 @@ class OutputMachine(RuleBasedStateMachine):
         super().__init__()
         self.sent: list[Frames] = []
         self.now = 0.0
-        environment = Environment(lambda: self.now, Random(1), self.sent.extend, lambda: None, log)
+        environment = InstanceEnvironment(
+            lambda: self.now, Random(1), self.sent.extend, lambda: None, log
+        )
         instance = build(topology(), packing(), TESTED, environment)
         self.core: Any = instance.driver
         self.bolt: Any = instance.component

@@ -22,22 +22,22 @@ from heron_instance.events import (
     Connected,
     ControlReceived,
     Event,
-    Exit,
     InputEmpty,
+    InstanceExit,
+    InstanceLog,
+    InstanceReceived,
+    InstanceTimer,
     Instruction,
-    Log,
     Receive,
-    Received,
     SaveState,
     SendControl,
-    Timer,
     Turn,
     Wait,
     Wake,
 )
 from heron_instance.input.driver import ComponentDriver
 from heron_instance.input.spout import SpoutDriver
-from heron_instance.runtime.environment import Environment
+from heron_instance.runtime.environment import InstanceEnvironment
 from heron_instance.shared_state import SharedState
 from tests.sim.checkers import require
 from tests.sim.network import Channel
@@ -121,9 +121,9 @@ class Instance:
         )
         self._perform(Connected())
 
-    def _environment(self, shared: SharedState) -> Environment:
+    def _environment(self, shared: SharedState) -> InstanceEnvironment:
         cluster, own = self.cluster, self.cluster.own_states
-        return Environment(
+        return InstanceEnvironment(
             self._clock,
             Random(cluster.rng.random()),
             self._transmit,
@@ -188,10 +188,10 @@ class Instance:
                     self._unmoved = instruction
                 case SaveState():
                     self._unsaved = instruction
-                case Exit(reason):
+                case InstanceExit(reason):
                     self.cluster.note(f"process {self.incarnation} ends: {reason}")
                     self.has_exited = True
-                case Log(text):
+                case InstanceLog(text):
                     require(False, f"task {self.task}: {text}")
         return instruction
 
@@ -277,7 +277,7 @@ class Instance:
         found = self.orders.ready
         while self.orders.ready:
             self._perform(ControlReceived(self.orders.take()))
-        self._perform(Timer())
+        self._perform(InstanceTimer())
         self._is_in_control = False
         if self._call is None:
             self.core.validate()
@@ -337,7 +337,7 @@ class Instance:
         if not self.inbox.ready:
             return InputEmpty()
         self._is_busy = True
-        return Received(self.inbox.take())
+        return InstanceReceived(self.inbox.take())
 
     def _start(self, event: Event, overlaps: bool) -> None:
         if overlaps or self.naps or not self.core.shared.may_send:
@@ -367,7 +367,7 @@ class Instance:
             step = self._perform(event)
             assert step is not None
             self._step = step
-            goes_on = isinstance(event, Turn) or (takes_all and isinstance(event, Received))
+            goes_on = isinstance(event, Turn) or (takes_all and isinstance(event, InstanceReceived))
             if not goes_on or not isinstance(step, Receive):
                 return
             event = self._receive()

@@ -89,7 +89,7 @@ class Manager:
             epoch=0,
         )
         options = replace(
-            manager_options.Options.of(cluster.topology.config),
+            manager_options.StreamManagerOptions.of(cluster.topology.config),
             window_bytes=cluster.manners.window_bytes,
             pipelined_bytes=cluster.manners.pipelined_bytes,
             at_once_bytes=cluster.manners.at_once_bytes,
@@ -260,7 +260,7 @@ class Manager:
             case manager_events.FindMaster():
                 self.cluster.note(f"stream manager {self.container} looks for the master")
                 self._find_master()
-            case manager_events.Exit(reason):
+            case manager_events.StreamManagerExit(reason):
                 # Right only as a late echo of a dead predecessor of the same container.
                 require(self.cluster.journal.lossy, reason)
                 self.refused = True
@@ -370,7 +370,7 @@ class Master:
         self.address = f"sim://master/{cluster.number()}"
         self.links: ManagerLinks[messages.Message] = ManagerLinks()
         options = replace(
-            master_options.Options.of(cluster.topology.config),
+            master_options.MasterOptions.of(cluster.topology.config),
             probe_interval_secs=0.1,
             probe_patience_secs=0.3,
             lost_after_secs=0.5,
@@ -405,7 +405,7 @@ class Master:
         if now >= self._next_timer:
             self._next_timer = now + 0.02
             self._write_pending()
-            self._handle(master_events.Timer(stored=not self._pending))
+            self._handle(master_events.MasterTimer(stored=not self._pending))
         sought, self._sought = self._sought, []
         for each in sought:
             self._handle(each)
@@ -424,7 +424,7 @@ class Master:
             self._transmit(*each)
         if arrived.message is not None:
             message: Any = arrived.message
-            self._handle(master_events.Received(arrived.sender, message))
+            self._handle(master_events.MasterReceived(arrived.sender, message))
 
     def _transmit(self, connection: bytes, packet: MasterPacket) -> None:
         for line in self.lines:
@@ -456,7 +456,7 @@ class Master:
                     self.cluster.states.discard("sim", number)
                 case master_events.WriteEvent(written):
                     self.cluster.note(f"event: {written.what}: {written.why}")
-                case master_events.Log(text):
+                case master_events.MasterLog(text):
                     self.cluster.note(f"master: {text}")
                     if "proceeding" in text:
                         self.cluster.journal.undrained = True
@@ -477,7 +477,7 @@ class Master:
 
     def ask(self, command: str, arguments: Any) -> messages.Reply:
         """A command, as from the command line."""
-        event = master_events.Received(CLIENT, messages.Command(command, arguments))
+        event = master_events.MasterReceived(CLIENT, messages.Command(command, arguments))
         self._handle(event)
         return self._answers.pop()
 

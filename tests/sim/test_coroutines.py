@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from heron_instance.in_flight import InFlight
+from heron_instance.in_flight import BoltInFlight
 from tests.sim.coroutines import CallingCluster
 from tests.sim.run import run_seed
 from tests.sim.virtual_loop import abandon_all
@@ -43,7 +43,7 @@ def test_coroutines(seed: int) -> None:
 def test_a_checkpoint_that_forgets_what_is_in_flight_is_found(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(InFlight, "unfinished", lambda self: [])
+    monkeypatch.setattr(BoltInFlight, "unfinished", lambda self: [])
     for seed in MUTATED:
         try:
             run_seed(seed, effectively_once=True, kind=CallingCluster)

@@ -20,7 +20,7 @@ from heron_core.wire.packets import decode_pairs, decode_roots, encode_roots
 from heron_core.wire.values import unpack
 from heron_engine.scheduler.packing import pack
 from heron_engine.stream_manager.acks import Trees
-from heron_instance.runtime.environment import Environment
+from heron_instance.runtime.environment import InstanceEnvironment
 from heron_instance.runtime.factory import build
 
 EPOCH = 3
@@ -72,7 +72,9 @@ class LocalCluster:
             for frames in messages:
                 self._send(frames)
 
-        environment = Environment(self._clock, Random(task), send, lambda: None, self._logger)
+        environment = InstanceEnvironment(
+            self._clock, Random(task), send, lambda: None, self._logger
+        )
         instance = build(self.topology, self.packing, task, environment)
         if hasattr(instance.component, "window_clock"):
             instance.component.window_clock = lambda: float(int(self.now))

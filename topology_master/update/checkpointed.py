@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 
 from heron_core.naming import first_of
-from heron_engine.topology_master.events import Log
+from heron_engine.topology_master.events import MasterLog
 from heron_engine.topology_master.update.decisions import PublishPlan, RequestCheckpoint
 from heron_engine.topology_master.update.record import (
     CheckpointView,
@@ -12,7 +12,7 @@ from heron_engine.topology_master.update.record import (
     MasterView,
     Stay,
     Step,
-    Update,
+    UpdateRecord,
     Waited,
     absent,
     await_containers,
@@ -20,29 +20,32 @@ from heron_engine.topology_master.update.record import (
     container_names,
     names,
 )
-from heron_engine.topology_master.update.states import SWITCHED, State
+from heron_engine.topology_master.update.states import SWITCHED, UpdateState
 
 
 class Checkpointed:
     """What each state of an update waits for, and what follows it."""
 
     def __init__(self) -> None:
-        self.steps: Mapping[State, Callable[[Update, MasterView, Waited], Step]] = {
-            State.ADDING: _await_added,
-            State.CHECKPOINTING: _await_checkpoint,
-            State.STARTING: _await_started,
-            State.RETURNING: _await_returned,
-            State.SAVING_BACK: _await_saved_back,
-            State.RESTARTING: _await_restarted,
+        self.steps: Mapping[UpdateState, Callable[[UpdateRecord, MasterView, Waited], Step]] = {
+            UpdateState.ADDING: _await_added,
+            UpdateState.CHECKPOINTING: _await_checkpoint,
+            UpdateState.STARTING: _await_started,
+            UpdateState.RETURNING: _await_returned,
+            UpdateState.SAVING_BACK: _await_saved_back,
+            UpdateState.RESTARTING: _await_restarted,
         }
 
-    def waiting_for(self, update: Update, view: MasterView) -> list[str]:
+    def waiting_for(self, update: UpdateRecord, view: MasterView) -> list[str]:
         """The containers or instances that the present state waits for, for people."""
-        if update.state in (State.CHECKPOINTING, State.SAVING_BACK) or update.state in SWITCHED:
+        if (
+            update.state in (UpdateState.CHECKPOINTING, UpdateState.SAVING_BACK)
+            or update.state in SWITCHED
+        ):
             return names(view.packing, _checkpoints(view).missing)
         return container_names(absent(update, view))
 
-    def may_roll_back(self, update: Update, view: MasterView) -> bool:
+    def may_roll_back(self, update: UpdateRecord, view: MasterView) -> bool:
         """Whether no tuple has been processed by the new plan."""
         return update.before is not None and _checkpoints(view).is_held
 
@@ -52,38 +55,38 @@ def _checkpoints(view: MasterView) -> CheckpointView:
     return view.checkpoints
 
 
-def _await_added(update: Update, view: MasterView, waited: Waited) -> Step:
+def _await_added(update: UpdateRecord, view: MasterView, waited: Waited) -> Step:
     if step := await_containers(update, view, waited):
         return step
     found = _checkpoints(view)
     if found.is_held:
         return _switch(update, view)
     text = "update: all containers are there, the spouts pause for a checkpoint"
-    return Go(State.CHECKPOINTING, (Log(text), PublishPlan(), *_request(update, found)))
+    return Go(UpdateState.CHECKPOINTING, (MasterLog(text), PublishPlan(), *_request(update, found)))
 
 
-def _request(update: Update, found: CheckpointView) -> tuple[RequestCheckpoint]:
+def _request(update: UpdateRecord, found: CheckpointView) -> tuple[RequestCheckpoint]:
     update.checkpoint = found.latest + 1
     return (RequestCheckpoint(),)
 
 
-def _switch(update: Update, view: MasterView) -> Step:
+def _switch(update: UpdateRecord, view: MasterView) -> Step:
     """Nothing has happened since the newest checkpoint, or nothing that counts."""
     update.before = code_of_before(update, view)
-    return Go(State.STARTING)
+    return Go(UpdateState.STARTING)
 
 
-def _is_taken(update: Update, found: CheckpointView) -> bool:
+def _is_taken(update: UpdateRecord, found: CheckpointView) -> bool:
     """Whether the checkpoint is complete, or all are about to go back to one."""
     is_newest = found.newest >= update.checkpoint and not found.is_under_way
     return found.is_held or is_newest
 
 
-def _has_failed(update: Update, found: CheckpointView) -> bool:
+def _has_failed(update: UpdateRecord, found: CheckpointView) -> bool:
     return found.latest >= update.checkpoint and bool(found.failure)
 
 
-def _await_checkpoint(update: Update, view: MasterView, waited: Waited) -> Step:
+def _await_checkpoint(update: UpdateRecord, view: MasterView, waited: Waited) -> Step:
     found = _checkpoints(view)
     if _is_taken(update, found):
         return _switch(update, view)
@@ -98,11 +101,11 @@ def _await_checkpoint(update: Update, view: MasterView, waited: Waited) -> Step:
     return Stay(_request(update, found))
 
 
-def _await_started(update: Update, view: MasterView, waited: Waited) -> Step:
+def _await_started(update: UpdateRecord, view: MasterView, waited: Waited) -> Step:
     """Until all have their states by the new plan, or one cannot have it."""
     found = _checkpoints(view)
     if not found.is_held:
-        return Go(State.DONE)
+        return Go(UpdateState.DONE)
     reason = update.failure or found.restore_failure
     if waited.is_late and not reason:
         who = first_of(names(view.packing, found.missing))
@@ -110,23 +113,23 @@ def _await_started(update: Update, view: MasterView, waited: Waited) -> Step:
     return GiveUp(reason) if reason and update.before is not None else Stay()
 
 
-def _await_returned(update: Update, view: MasterView, waited: Waited) -> Step:
+def _await_returned(update: UpdateRecord, view: MasterView, waited: Waited) -> Step:
     if absent(update, view):
         return Stay()
     found = _checkpoints(view)
     if found.is_held:
-        return Go(State.RESTARTING)
+        return Go(UpdateState.RESTARTING)
     text = "update: a checkpoint of what was processed since the switch"
-    return Go(State.SAVING_BACK, (Log(text), PublishPlan(), *_request(update, found)))
+    return Go(UpdateState.SAVING_BACK, (MasterLog(text), PublishPlan(), *_request(update, found)))
 
 
-def _await_saved_back(update: Update, view: MasterView, waited: Waited) -> Step:
+def _await_saved_back(update: UpdateRecord, view: MasterView, waited: Waited) -> Step:
     """The rollback has no rollback: a checkpoint that fails is followed by another one."""
     found = _checkpoints(view)
     if _is_taken(update, found):
-        return Go(State.RESTARTING)
+        return Go(UpdateState.RESTARTING)
     return Stay() if found.is_under_way else Stay(_request(update, found))
 
 
-def _await_restarted(update: Update, view: MasterView, waited: Waited) -> Step:
-    return Stay() if _checkpoints(view).is_held else Go(State.ROLLED_BACK)
+def _await_restarted(update: UpdateRecord, view: MasterView, waited: Waited) -> Step:
+    return Stay() if _checkpoints(view).is_held else Go(UpdateState.ROLLED_BACK)

@@ -4,7 +4,7 @@ from msgspec import Struct
 
 from heron_core.plans import PackingPlan
 from heron_core.wire.messages import DeferFails, SaveForUpdate
-from heron_engine.topology_master.events import Log, StorePacking
+from heron_engine.topology_master.events import MasterLog, StorePacking
 
 
 class PublishPlan(Struct, frozen=True):
@@ -45,5 +45,5 @@ Decision = (
     | SaveForUpdate
     | DeferFails
     | StorePacking
-    | Log
+    | MasterLog
 )

@@ -17,14 +17,14 @@ from enum import Enum
 from heron_core.naming import first_of
 from heron_core.plans import leaving
 from heron_engine.topology_master.update.moved_states import moving
-from heron_engine.topology_master.update.record import MasterView, Update, names, names_of
+from heron_engine.topology_master.update.record import MasterView, UpdateRecord, names, names_of
 
 STILL_SECS = 1.0
 """Nothing has moved for so long: acks that are on the way arrive within milliseconds."""
 KEEPS = "it keeps tuples, as open windows do"
 
 
-class Outcome(Enum):
+class DrainOutcome(Enum):
     """What a drain has come to."""
 
     WAITS = "something is in flight"
@@ -35,21 +35,21 @@ class Outcome(Enum):
 
 
 def outcome(
-    update: Update, view: MasterView, now: float, limit_secs: float, held_up_secs: float
-) -> Outcome:
+    update: UpdateRecord, view: MasterView, now: float, limit_secs: float, held_up_secs: float
+) -> DrainOutcome:
     """Whether the update can go on, and how. `held_up_secs`: for how long back-pressure is waited
     for, `limit_secs`: for how long anything else is."""
     assert update.since is not None
     secs = now - update.since
     if view.detector.drained or _only_others_hold(update, view, now):
-        return Outcome.DRAINED
+        return DrainOutcome.DRAINED
     if _may_fail_held(update, view, now):
-        return Outcome.FAILS_HELD
+        return DrainOutcome.FAILS_HELD
     if secs > limit_secs:
-        return Outcome.LATE
+        return DrainOutcome.LATE
     if secs >= held_up_secs and view.detector.paused() and _spouts_may_wait(update, view):
-        return Outcome.HELD_UP
-    return Outcome.WAITS
+        return DrainOutcome.HELD_UP
+    return DrainOutcome.WAITS
 
 
 def undrained(view: MasterView) -> list[str]:
@@ -63,17 +63,17 @@ def undrained(view: MasterView) -> list[str]:
     return [f"{each} ({KEEPS})" for each in names(packing, keep)]
 
 
-def why_undrained(found: Outcome, update: Update, view: MasterView, now: float) -> str:
+def why_undrained(found: DrainOutcome, update: UpdateRecord, view: MasterView, now: float) -> str:
     """What an update goes on in spite of, for people to read."""
     assert update.since is not None
     after = f"after {now - update.since:.0f} s"
-    if found is Outcome.HELD_UP:
+    if found is DrainOutcome.HELD_UP:
         paused = names_of(view.packing, view.detector.paused())
         return f"back-pressure still held {paused} {after}: proceeding with tuples in flight"
     return f"still draining {after} ({first_of(undrained(view))}): proceeding"
 
 
-def spouts_that_end(update: Update, view: MasterView) -> str:
+def spouts_that_end(update: UpdateRecord, view: MasterView) -> str:
     """The spouts that the update ends and whose tuples are in flight, for people to read: nobody
     would be there to emit what fails again."""
     busy = view.detector.busy() & leaving(view.packing, update.target)
@@ -85,14 +85,14 @@ def spouts_that_wait(view: MasterView) -> set[int] | None:
     return {task for task in view.detector.holders() if _is_spout(view, task)} or None
 
 
-def _only_others_hold(update: Update, view: MasterView, now: float) -> bool:
+def _only_others_hold(update: UpdateRecord, view: MasterView, now: float) -> bool:
     """Whether nothing is in flight but tuples that wait for their outcome in open windows, or
     in other bolts that keep them, and whoever is concerned by the update has none of them, nor
     has emitted one: the others go on as they are, and they are acked when they would be."""
     return _is_still(view, now) and not _concerned(update, view)
 
 
-def _may_fail_held(update: Update, view: MasterView, now: float) -> bool:
+def _may_fail_held(update: UpdateRecord, view: MasterView, now: float) -> bool:
     """Whether nothing is in flight but such tuples, and all bolts that the update concerns can fail
     theirs, so that these come again by the new plan. Not if a spout that waits for one of them is
     to save its state, or ends: its part has to be settled before."""
@@ -103,13 +103,13 @@ def _may_fail_held(update: Update, view: MasterView, now: float) -> bool:
     )
 
 
-def _spouts_may_wait(update: Update, view: MasterView) -> bool:
+def _spouts_may_wait(update: UpdateRecord, view: MasterView) -> bool:
     """Whether the update needs the outcome of no tuple that is in flight."""
     concerned = view.detector.busy() & moving(view.packing, update.target)
     return all(_may_wait(task, update, view) for task in concerned if _is_spout(view, task))
 
 
-def _may_wait(spout: int, update: Update, view: MasterView) -> bool:
+def _may_wait(spout: int, update: UpdateRecord, view: MasterView) -> bool:
     keeps_state = view.topology.by_name[view.packing.instances[spout].component].keeps_state
     return not keeps_state and spout not in leaving(view.packing, update.target)
 
@@ -119,7 +119,7 @@ def _is_still(view: MasterView, now: float) -> bool:
     return since is not None and now - since >= STILL_SECS
 
 
-def _concerned(update: Update, view: MasterView) -> Set[int]:
+def _concerned(update: UpdateRecord, view: MasterView) -> Set[int]:
     return view.detector.holders() & moving(view.packing, update.target)
 
 

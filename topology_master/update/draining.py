@@ -15,10 +15,10 @@ from heron_core.wire.messages import (
     StateMessage,
     UpdateAnswer,
 )
-from heron_engine.topology_master.events import Log
+from heron_engine.topology_master.events import MasterLog
 from heron_engine.topology_master.update.decisions import Decision, PublishPlan, RestartProbes
 from heron_engine.topology_master.update.drain import (
-    Outcome,
+    DrainOutcome,
     outcome,
     spouts_that_end,
     spouts_that_wait,
@@ -32,7 +32,7 @@ from heron_engine.topology_master.update.record import (
     MasterView,
     Stay,
     Step,
-    Update,
+    UpdateRecord,
     Waited,
     absent,
     await_containers,
@@ -40,7 +40,7 @@ from heron_engine.topology_master.update.record import (
     container_names,
     names,
 )
-from heron_engine.topology_master.update.states import State
+from heron_engine.topology_master.update.states import UpdateState
 
 ASKED_AGAIN_SECS = 1.0
 """An instance that has not saved its state is asked once more."""
@@ -52,53 +52,53 @@ class Draining:
     def __init__(self, held_up_secs: float) -> None:
         """`held_up_secs`: for how long a drain waits for back-pressure."""
         self._held_up_secs = held_up_secs
-        self.steps: Mapping[State, Callable[[Update, MasterView, Waited], Step]] = {
-            State.ADDING: _await_added,
-            State.DRAINING: self._await_drained,
-            State.SAVING: _await_saved,
-            State.STARTING: _await_started,
-            State.RETURNING: _await_returned,
-            State.RESTARTING: _await_restarted,
+        self.steps: Mapping[UpdateState, Callable[[UpdateRecord, MasterView, Waited], Step]] = {
+            UpdateState.ADDING: _await_added,
+            UpdateState.DRAINING: self._await_drained,
+            UpdateState.SAVING: _await_saved,
+            UpdateState.STARTING: _await_started,
+            UpdateState.RETURNING: _await_returned,
+            UpdateState.RESTARTING: _await_restarted,
         }
 
-    def _await_drained(self, update: Update, view: MasterView, waited: Waited) -> Step:
+    def _await_drained(self, update: UpdateRecord, view: MasterView, waited: Waited) -> Step:
         found = outcome(update, view, waited.now, waited.limit_secs, self._held_up_secs)
-        if found is Outcome.WAITS:
+        if found is DrainOutcome.WAITS:
             return Stay()
         note = ""
-        if found in (Outcome.LATE, Outcome.HELD_UP):
+        if found in (DrainOutcome.LATE, DrainOutcome.HELD_UP):
             # What other spouts have in flight fails and is emitted again; those that end cannot.
             if who := spouts_that_end(update, view):
                 return GiveUp(f"{who} still had tuples in flight after {waited.limit}")
             note = why_undrained(found, update, view, waited.now)
-        logged = (Log(f"update: {note}"),) if note else ()
+        logged = (MasterLog(f"update: {note}"),) if note else ()
         update.unsaved = moving(view.packing, update.target)
         if not update.unsaved:
-            return Go(State.STARTING, logged, note)
-        if found in (Outcome.FAILS_HELD, Outcome.HELD_UP):
+            return Go(UpdateState.STARTING, logged, note)
+        if found in (DrainOutcome.FAILS_HELD, DrainOutcome.HELD_UP):
             update.deferring = spouts_that_wait(view)
-        if found is Outcome.FAILS_HELD:
-            logged = (Log("update: tuples in open windows fail, and come by the new plan"),)
-        return Go(State.SAVING, (*logged, *_ask_to_save(update, view, waited.now)), note)
+        if found is DrainOutcome.FAILS_HELD:
+            logged = (MasterLog("update: tuples in open windows fail, and come by the new plan"),)
+        return Go(UpdateState.SAVING, (*logged, *_ask_to_save(update, view, waited.now)), note)
 
-    def waiting_for(self, update: Update, view: MasterView) -> list[str]:
+    def waiting_for(self, update: UpdateRecord, view: MasterView) -> list[str]:
         """The containers or instances that the present state waits for, for people."""
         match update.state:
-            case State.DRAINING:
+            case UpdateState.DRAINING:
                 return undrained(view)
-            case State.SAVING:
+            case UpdateState.SAVING:
                 return names(view.packing, update.deferring or update.unsaved)
-            case State.STARTING | State.RESTARTING:
+            case UpdateState.STARTING | UpdateState.RESTARTING:
                 down = view.packing.instances.keys() - update.up
                 return names(view.packing, down | update.unrestored)
             case _:
                 return container_names(absent(update, view))
 
-    def may_roll_back(self, update: Update, view: MasterView) -> bool:
+    def may_roll_back(self, update: UpdateRecord, view: MasterView) -> bool:
         """Whether no tuple has been processed by the new plan."""
         return update.before is not None and (bool(update.unrestored) or _is_new_code(update))
 
-    def take(self, update: Update, message: StateMessage, epoch: int) -> None:
+    def take(self, update: UpdateRecord, message: StateMessage, epoch: int) -> None:
         """An instance says what came of its state. An answer to a question that was asked again
         changes nothing."""
         if isinstance(message, UpdateAnswer):
@@ -108,16 +108,16 @@ class Draining:
             _restored(update, message)
 
 
-def _await_added(update: Update, view: MasterView, waited: Waited) -> Step:
+def _await_added(update: UpdateRecord, view: MasterView, waited: Waited) -> Step:
     if step := await_containers(update, view, waited):
         return step
     if update.target.changed != view.packing.changed:
         update.before = code_of_before(update, view)
     text = "update: all containers are there, the spouts pause"
-    return Go(State.DRAINING, (Log(text), RestartProbes(), PublishPlan()))
+    return Go(UpdateState.DRAINING, (MasterLog(text), RestartProbes(), PublishPlan()))
 
 
-def _ask_to_save(update: Update, view: MasterView, now: float) -> list[Decision]:
+def _ask_to_save(update: UpdateRecord, view: MasterView, now: float) -> list[Decision]:
     """Spouts defer `fail` first: what it emits is to go where the new plan has it."""
     update.asked_at = now
     if update.deferring:
@@ -125,7 +125,7 @@ def _ask_to_save(update: Update, view: MasterView, now: float) -> list[Decision]
     return [SaveForUpdate(update.number, view.epoch, tuple(sorted(update.unsaved)))]
 
 
-def _await_saved(update: Update, view: MasterView, waited: Waited) -> Step:
+def _await_saved(update: UpdateRecord, view: MasterView, waited: Waited) -> Step:
     if update.deferring is not None and not update.deferring:
         update.deferring = None
         return Stay(tuple(_ask_to_save(update, view, waited.now)))
@@ -133,7 +133,7 @@ def _await_saved(update: Update, view: MasterView, waited: Waited) -> Step:
         update.moved = moved_states(update.number, update.saved, view.packing)
         if update.moved is not None:
             update.before = code_of_before(update, view)
-        return Go(State.STARTING)
+        return Go(UpdateState.STARTING)
     if update.failure:
         return GiveUp(update.failure)
     if waited.is_late:
@@ -144,26 +144,26 @@ def _await_saved(update: Update, view: MasterView, waited: Waited) -> Step:
     return Stay(tuple(_ask_to_save(update, view, waited.now)) if is_overdue else ())
 
 
-def _await_started(update: Update, view: MasterView, waited: Waited) -> Step:
+def _await_started(update: UpdateRecord, view: MasterView, waited: Waited) -> Step:
     may_go_back = update.before is not None
     if update.failure and may_go_back and (update.unrestored or _is_new_code(update)):
         return GiveUp(update.failure)
     if update.unrestored and waited.is_late and may_go_back:
         down = names(view.packing, _down(update, view))
         return GiveUp(f"{first_of(down)} without state after {waited.limit}")
-    return _await_up(update, view, waited, State.DONE)
+    return _await_up(update, view, waited, UpdateState.DONE)
 
 
-def _await_returned(update: Update, view: MasterView, waited: Waited) -> Step:
+def _await_returned(update: UpdateRecord, view: MasterView, waited: Waited) -> Step:
     """Nothing has happened since the states were saved."""
-    return Stay() if absent(update, view) else Go(State.RESTARTING)
+    return Stay() if absent(update, view) else Go(UpdateState.RESTARTING)
 
 
-def _await_restarted(update: Update, view: MasterView, waited: Waited) -> Step:
-    return _await_up(update, view, waited, State.ROLLED_BACK)
+def _await_restarted(update: UpdateRecord, view: MasterView, waited: Waited) -> Step:
+    return _await_up(update, view, waited, UpdateState.ROLLED_BACK)
 
 
-def _await_up(update: Update, view: MasterView, waited: Waited, to: State) -> Step:
+def _await_up(update: UpdateRecord, view: MasterView, waited: Waited, to: UpdateState) -> Step:
     """Until all instances have their state and work by the plan; one that keeps none is not waited
     for without end."""
     if update.unrestored and (waited.is_late or update.failure):
@@ -173,18 +173,18 @@ def _await_up(update: Update, view: MasterView, waited: Waited, to: State) -> St
         # Some answered before they had taken the plan: they are asked again.
         return Stay((RestartProbes(),) if view.detector.drained else ())
     text = f"{first_of(names(view.packing, down))} not up after {waited.limit}"
-    return Go(to, (Log(text),) if down else ())
+    return Go(to, (MasterLog(text),) if down else ())
 
 
-def _down(update: Update, view: MasterView) -> set[int]:
+def _down(update: UpdateRecord, view: MasterView) -> set[int]:
     return (view.packing.instances.keys() - update.up) | update.unrestored
 
 
-def _is_new_code(update: Update) -> bool:
+def _is_new_code(update: UpdateRecord) -> bool:
     return update.before is not None and update.before.changed != update.target.changed
 
 
-def _prepared(update: Update, answer: UpdateAnswer) -> None:
+def _prepared(update: UpdateRecord, answer: UpdateAnswer) -> None:
     match answer:
         case FailsDeferred(task):
             (update.deferring or set()).discard(task)
@@ -198,7 +198,7 @@ def _prepared(update: Update, answer: UpdateAnswer) -> None:
             assert_never(answer)
 
 
-def _restored(update: Update, message: Restored | RestoreFailed) -> None:
+def _restored(update: UpdateRecord, message: Restored | RestoreFailed) -> None:
     """An instance has its part of the moved states, or could not have it."""
     if isinstance(message, Restored):
         update.unrestored.discard(message.task)

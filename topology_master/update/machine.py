@@ -15,8 +15,8 @@ from heron_core.plans import (
     packing_to_json,
 )
 from heron_core.wire.messages import QuiescenceReport, StateMessage
-from heron_engine.topology_master.events import Log, StorePacking
-from heron_engine.topology_master.options import Options
+from heron_engine.topology_master.events import MasterLog, StorePacking
+from heron_engine.topology_master.options import MasterOptions
 from heron_engine.topology_master.physical_plan import CurrentPlan, containers_of
 from heron_engine.topology_master.update.checkpointed import Checkpointed
 from heron_engine.topology_master.update.checks import check_may_start, check_target
@@ -36,7 +36,7 @@ from heron_engine.topology_master.update.record import (
     MasterView,
     Stay,
     Step,
-    Update,
+    UpdateRecord,
     Waited,
 )
 from heron_engine.topology_master.update.states import (
@@ -44,7 +44,7 @@ from heron_engine.topology_master.update.states import (
     GOING_BACK,
     SWITCHED,
     TRANSITIONS,
-    State,
+    UpdateState,
 )
 
 ENDED_AFTER_SECS = 3.0
@@ -56,7 +56,7 @@ class UpdateMachine:
 
     def __init__(
         self,
-        options: Options,
+        options: MasterOptions,
         wanted: PackingPlan,
         current: CurrentPlan,
         stored: Mapping[str, Any],
@@ -79,16 +79,16 @@ class UpdateMachine:
         """Why the last one was given up; empty if it was not."""
         self.note = ""
         """What the last one went on in spite of; empty for nothing."""
-        self._end = State.DONE
+        self._end = UpdateState.DONE
         """Of the last one, if this master has seen it."""
         self._removed_heard: dict[int, float] = {}
         """container -> when its stream manager was last heard of, though no plan has it."""
-        self.update: Update | None = None
+        self.update: UpdateRecord | None = None
         if stored.get("under_way"):
             self.update = self._resumed(wanted, wanted == current.packing, stored, current.moved)
         elif wanted != current.packing:
             self.reason = ""  # of the update before: that this one began is not stored yet
-            self.update = Update(self.number, wanted)
+            self.update = UpdateRecord(self.number, wanted)
 
     def _resumed(
         self,
@@ -96,7 +96,7 @@ class UpdateMachine:
         is_switched: bool,
         stored: Mapping[str, Any],
         moved: MovedStates | None,
-    ) -> Update:
+    ) -> UpdateRecord:
         """The update of a master before this one. What waits for a drain, states or a checkpoint is
         done again; states that are named in the plan were saved by this update if it has its
         number."""
@@ -104,10 +104,10 @@ class UpdateMachine:
         if not is_switched:
             if moved is not None and not self.reason:
                 self.reason = "a topology master before this one gave it up"
-            state = TRANSITIONS.begin(State.RETURNING if self.reason else State.ADDING)
-            return Update(self.number, wanted, state, moved=moved)
-        state = TRANSITIONS.begin(State.RESTARTING if self.reason else State.STARTING)
-        update = Update(self.number, wanted, state)
+            state = TRANSITIONS.begin(UpdateState.RETURNING if self.reason else UpdateState.ADDING)
+            return UpdateRecord(self.number, wanted, state, moved=moved)
+        state = TRANSITIONS.begin(UpdateState.RESTARTING if self.reason else UpdateState.STARTING)
+        update = UpdateRecord(self.number, wanted, state)
         before = stored.get("before")
         update.before = packing_from_json(before) if before else None
         update.moved, update.unrestored = moved, waiting_for_states(moved, wanted)
@@ -121,7 +121,7 @@ class UpdateMachine:
     @property
     def spouts_paused(self) -> bool:
         """Whether the update needs the spouts to stand still."""
-        return self.update is not None and self.update.state is not State.ADDING
+        return self.update is not None and self.update.state is not UpdateState.ADDING
 
     @property
     def may_cancel(self) -> bool:
@@ -172,7 +172,7 @@ class UpdateMachine:
         self._check_ended(containers_of(target) - view.registered, now)
         self.number += 1
         self.reason = self.note = ""
-        self.update = Update(self.number, target, since=now)
+        self.update = UpdateRecord(self.number, target, since=now)
         stored: list[Decision] = [StorePacking(packing_to_json(target)), StoreExecution()]
         return stored + self.advance(view, now)
 
@@ -198,15 +198,17 @@ class UpdateMachine:
             raise HeronError(f"no update of {view.topology.name} is under way")
         if update.state in GOING_BACK:
             raise HeronError(f"the update is being rolled back already: {self.reason}")
-        if update.state is State.STARTING and not self._strategy.may_roll_back(update, view):
+        if update.state is UpdateState.STARTING and not self._strategy.may_roll_back(update, view):
             raise HeronError(
                 "the new plan is already active: the update can no longer be cancelled"
             )
         return self._give_up(update, reason, view, now)
 
-    def _give_up(self, update: Update, reason: str, view: MasterView, now: float) -> list[Decision]:
+    def _give_up(
+        self, update: UpdateRecord, reason: str, view: MasterView, now: float
+    ) -> list[Decision]:
         self.reason = reason
-        to = State.CANCELLED if update.state in CANCELLABLE else State.RETURNING
+        to = UpdateState.CANCELLED if update.state in CANCELLABLE else UpdateState.RETURNING
         return self._enter(update, to, view, now)
 
     # --- transitions --------------------------------------------------------------------------
@@ -226,7 +228,9 @@ class UpdateMachine:
         step = self._strategy.steps[update.state](update, view, waited)
         return [*first, *self._follow(update, step, view, now)]
 
-    def _follow(self, update: Update, step: Step, view: MasterView, now: float) -> list[Decision]:
+    def _follow(
+        self, update: UpdateRecord, step: Step, view: MasterView, now: float
+    ) -> list[Decision]:
         match step:
             case Stay(decisions):
                 return list(decisions)
@@ -238,46 +242,48 @@ class UpdateMachine:
             case _:
                 assert_never(step)
 
-    def _enter(self, update: Update, to: State, view: MasterView, now: float) -> list[Decision]:
+    def _enter(
+        self, update: UpdateRecord, to: UpdateState, view: MasterView, now: float
+    ) -> list[Decision]:
         """The only way from one state to another, and what the next one begins with."""
         before, update.state = update.state, TRANSITIONS.follow(update.state, to)
         update.since = now
         if to in TRANSITIONS.ends:
             self._end = to
         match to:
-            case State.STARTING | State.RESTARTING:
+            case UpdateState.STARTING | UpdateState.RESTARTING:
                 return self._switch(update, view)
-            case State.RETURNING:
+            case UpdateState.RETURNING:
                 return self._roll_back(update)
-            case State.CANCELLED:
+            case UpdateState.CANCELLED:
                 return self._cancel(update, before, view, now)
-            case State.DONE:
+            case UpdateState.DONE:
                 return self._resume("update: done")
-            case State.ROLLED_BACK:
+            case UpdateState.ROLLED_BACK:
                 return self._resume(f"update: rolled back: {self.reason}")
             case _:
                 return []
 
-    def _switch(self, update: Update, view: MasterView) -> list[Decision]:
+    def _switch(self, update: UpdateRecord, view: MasterView) -> list[Decision]:
         update.unrestored = waiting_for_states(update.moved, update.target)
         return [
             SwitchPlan(update.target),
-            Log(f"update: switched, the epoch is {view.epoch + 1}"),
+            MasterLog(f"update: switched, the epoch is {view.epoch + 1}"),
             StoreExecution(),
         ]
 
-    def _roll_back(self, update: Update) -> list[Decision]:
+    def _roll_back(self, update: UpdateRecord) -> list[Decision]:
         """The plan of before is the target from now on, also for the next master."""
         assert update.before is not None
-        self.update = Update(self.number, update.before, update.state, moved=update.moved)
+        self.update = UpdateRecord(self.number, update.before, update.state, moved=update.moved)
         return [
-            Log(f"update aborted, rolling back: {self.reason}"),
+            MasterLog(f"update aborted, rolling back: {self.reason}"),
             StorePacking(packing_to_json(update.before)),
             StoreExecution(),
         ]
 
     def _cancel(
-        self, update: Update, before: State, view: MasterView, now: float
+        self, update: UpdateRecord, before: UpdateState, view: MasterView, now: float
     ) -> list[Decision]:
         """`before`: the state in which the update is cancelled; in ADDING the spouts are active."""
         self.update = None
@@ -285,17 +291,17 @@ class UpdateMachine:
         for container in added & view.registered:
             self.removed_heard(container, now)
         decisions: list[Decision] = [
-            Log(f"update cancelled: {self.reason}"),
+            MasterLog(f"update cancelled: {self.reason}"),
             StorePacking(packing_to_json(view.packing)),
             StoreExecution(),
             Dismiss(frozenset(added)),
         ]
-        return decisions if before is State.ADDING else [*decisions, PublishPlan()]
+        return decisions if before is UpdateState.ADDING else [*decisions, PublishPlan()]
 
     def _resume(self, text: str) -> list[Decision]:
         """All instances work by the plan: the spouts resume."""
         self.update = None
-        return [Log(text), RestartProbes(), StoreExecution(), PublishPlan()]
+        return [MasterLog(text), RestartProbes(), StoreExecution(), PublishPlan()]
 
     # --- what instances say -------------------------------------------------------------------
 

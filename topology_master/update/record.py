@@ -16,16 +16,16 @@ from heron_core.records import replace
 from heron_core.topology import TopologySpec
 from heron_engine.topology_master.physical_plan import containers_of
 from heron_engine.topology_master.update.decisions import Decision
-from heron_engine.topology_master.update.states import State
+from heron_engine.topology_master.update.states import UpdateState
 
 
-class Update(Struct):
+class UpdateRecord(Struct):
     """One that is under way."""
 
     number: int
     target: PackingPlan
     """The plan that is to be; of a rollback the former one."""
-    state: State = State.ADDING
+    state: UpdateState = UpdateState.ADDING
     since: float | None = None
     """When this state began; None: this master has not looked at it yet."""
     up: set[int] = field(default_factory=set)
@@ -60,7 +60,7 @@ class Stay(Struct, frozen=True):
 class Go(Struct, frozen=True):
     """Another state begins, after these decisions."""
 
-    to: State
+    to: UpdateState
     decisions: tuple[Decision, ...] = ()
     note: str = ""
     """What the update goes on in spite of; empty for nothing."""
@@ -123,12 +123,12 @@ class MasterView(Struct, frozen=True):
     """None in a topology that takes none."""
 
 
-def absent(update: Update, view: MasterView) -> set[int]:
+def absent(update: UpdateRecord, view: MasterView) -> set[int]:
     """The containers of both plans whose stream managers are not registered."""
     return (containers_of(update.target) | containers_of(view.packing)) - view.registered
 
 
-def await_containers(update: Update, view: MasterView, waited: Waited) -> Step | None:
+def await_containers(update: UpdateRecord, view: MasterView, waited: Waited) -> Step | None:
     """What ADDING does until all containers are there; None if they are."""
     missing = absent(update, view)
     if not missing:
@@ -154,7 +154,7 @@ def names(packing: PackingPlan, tasks: Set[int]) -> list[str]:
     return [instance_name(packing, task) for task in sorted(tasks)]
 
 
-def code_of_before(update: Update, view: MasterView) -> PackingPlan:
+def code_of_before(update: UpdateRecord, view: MasterView) -> PackingPlan:
     """The present plan with its code attached: a process that starts between switch and rollback
     has loaded only the new code."""
     if update.target.changed is None:

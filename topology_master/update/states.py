@@ -4,7 +4,7 @@ from heron_core.plans import UpdateStage
 from heron_core.transitions import MachineState, Transitions
 
 
-class State(MachineState):
+class UpdateState(MachineState):
     """`stage` is what people are shown of it, `text` what happens meanwhile."""
 
     ADDING = UpdateStage.CONTAINERS, "the added containers start, data flows"
@@ -27,48 +27,50 @@ class State(MachineState):
 TRANSITIONS = Transitions(
     "an update",
     begins={
-        State.ADDING: "an update is asked for, or a master takes over before the switch",
-        State.STARTING: "a master takes over after the switch",
-        State.RETURNING: "a master takes over during a rollback, before its switch",
-        State.RESTARTING: "a master takes over during a rollback, after its switch",
+        UpdateState.ADDING: "an update is asked for, or a master takes over before the switch",
+        UpdateState.STARTING: "a master takes over after the switch",
+        UpdateState.RETURNING: "a master takes over during a rollback, before its switch",
+        UpdateState.RESTARTING: "a master takes over during a rollback, after its switch",
     },
     after={
-        State.ADDING: {
-            State.DRAINING: "all containers are there",
-            State.CHECKPOINTING: "all containers are there, and checkpoints are taken",
-            State.STARTING: "all containers are there while a checkpoint is being restored",
-            State.CANCELLED: "a container is late, or a person cancels",
+        UpdateState.ADDING: {
+            UpdateState.DRAINING: "all containers are there",
+            UpdateState.CHECKPOINTING: "all containers are there, and checkpoints are taken",
+            UpdateState.STARTING: "all containers are there while a checkpoint is being restored",
+            UpdateState.CANCELLED: "a container is late, or a person cancels",
         },
-        State.DRAINING: {
-            State.SAVING: "nothing is in flight that matters, and states move",
-            State.STARTING: "nothing is in flight that matters",
-            State.CANCELLED: "a spout that ends has tuples in flight, or a person cancels",
+        UpdateState.DRAINING: {
+            UpdateState.SAVING: "nothing is in flight that matters, and states move",
+            UpdateState.STARTING: "nothing is in flight that matters",
+            UpdateState.CANCELLED: "a spout that ends has tuples in flight, or a person cancels",
         },
-        State.SAVING: {
-            State.STARTING: "all have saved",
-            State.CANCELLED: "a state is not saved, or a person cancels",
+        UpdateState.SAVING: {
+            UpdateState.STARTING: "all have saved",
+            UpdateState.CANCELLED: "a state is not saved, or a person cancels",
         },
-        State.CHECKPOINTING: {
-            State.STARTING: "the checkpoint is complete, or one is being restored",
-            State.CANCELLED: "the checkpoint failed, or a person cancels",
+        UpdateState.CHECKPOINTING: {
+            UpdateState.STARTING: "the checkpoint is complete, or one is being restored",
+            UpdateState.CANCELLED: "the checkpoint failed, or a person cancels",
         },
-        State.STARTING: {
-            State.DONE: "all instances work by the new plan",
-            State.RETURNING: "an instance cannot, or a person cancels while all wait",
+        UpdateState.STARTING: {
+            UpdateState.DONE: "all instances work by the new plan",
+            UpdateState.RETURNING: "an instance cannot, or a person cancels while all wait",
         },
-        State.RETURNING: {
-            State.RESTARTING: "all containers are there",
-            State.SAVING_BACK: "all instances had their states by the new plan meanwhile",
+        UpdateState.RETURNING: {
+            UpdateState.RESTARTING: "all containers are there",
+            UpdateState.SAVING_BACK: "all instances had their states by the new plan meanwhile",
         },
-        State.SAVING_BACK: {
-            State.RESTARTING: "the checkpoint is complete, or one is being restored"
+        UpdateState.SAVING_BACK: {
+            UpdateState.RESTARTING: "the checkpoint is complete, or one is being restored"
         },
-        State.RESTARTING: {State.ROLLED_BACK: "all instances work by the former plan"},
+        UpdateState.RESTARTING: {UpdateState.ROLLED_BACK: "all instances work by the former plan"},
     },
 )
 
-CANCELLABLE = frozenset(state for state, to in TRANSITIONS.after.items() if State.CANCELLED in to)
+CANCELLABLE = frozenset(
+    state for state, to in TRANSITIONS.after.items() if UpdateState.CANCELLED in to
+)
 """Before the switch: giving up changes nothing."""
-GOING_BACK = frozenset({State.RETURNING, State.SAVING_BACK, State.RESTARTING})
-SWITCHED = frozenset({State.STARTING, State.RESTARTING})
+GOING_BACK = frozenset({UpdateState.RETURNING, UpdateState.SAVING_BACK, UpdateState.RESTARTING})
+SWITCHED = frozenset({UpdateState.STARTING, UpdateState.RESTARTING})
 """A plan is new, and instances begin to work by it."""

@@ -14,7 +14,7 @@ from heron_core.dead_letters import FIELDS
 from heron_core.wire import messages
 from heron_core.wire.frames import Frames, Kind, parse_header
 from heron_core.wire.packets import encode_barrier
-from heron_instance.events import InputEmpty, Received, SendControl, Turn
+from heron_instance.events import InputEmpty, InstanceReceived, SendControl, Turn
 from heronpy_compat import Bolt
 from tests.unit.heron_instance.checkpointed_support import ME, Process
 from tests.unit.heron_instance.instance_support import OTHER, batch
@@ -116,7 +116,7 @@ class Cluster(Process):
     def run(self, frames: list[Frames]) -> bool:
         """Messages come; whether all of them went well, so that none is to come again."""
         for each in frames:
-            self._take(self.handle(Received(each)))
+            self._take(self.handle(InstanceReceived(each)))
             if not self.settle():
                 return False
         return True
@@ -160,7 +160,9 @@ class Cluster(Process):
 
     def checkpoint(self) -> None:
         self.completed += 1
-        self._take(self.handle(Received(encode_barrier(self.epoch, OTHER, ME, self.completed))))
+        self._take(
+            self.handle(InstanceReceived(encode_barrier(self.epoch, OTHER, ME, self.completed)))
+        )
         self._take(self.handle(Turn()))
         self.hear(messages.CheckpointCompleted(self.completed, self.epoch))
 

@@ -22,14 +22,14 @@ from heron_instance.events import (
     ControlReceived,
     Event,
     InputEmpty,
+    InstanceReceived,
     Instruction,
     Receive,
-    Received,
     SaveState,
     SendControl,
     Turn,
 )
-from heron_instance.runtime.environment import Environment
+from heron_instance.runtime.environment import InstanceEnvironment
 from heron_instance.shared_state import SharedState
 from heronpy_compat import Bolt
 from tests.unit.heron_instance.instance_support import SHUFFLE, SOURCE, Collecting, packing, reads
@@ -82,7 +82,7 @@ class Process:
             [reads(SHUFFLE), *([reads(SHUFFLE, ERRORS)] if letters else [])] if declares else [],
             {keys.RELIABILITY_MODE: keys.EFFECTIVELY_ONCE, **(config or {})},
         )
-        environment = Environment(
+        environment = InstanceEnvironment(
             lambda: self.now,
             Random(1),
             self.sent.extend,
@@ -146,7 +146,7 @@ class Process:
         return self.hear(messages.TriggerCheckpoint(checkpoint, epoch))
 
     def receive(self, *frames: Frames) -> list[Any]:
-        out = self.handle(Received(merge(frames)))
+        out = self.handle(InstanceReceived(merge(frames)))
         while isinstance(out[-1], Receive):
             out += self.handle(InputEmpty())
         return [each.message for each in out if isinstance(each, SendControl)]

@@ -24,8 +24,8 @@ from heron_core.topology import (
 from heron_core.wire.frames import Flag, Frames, Header, Kind, header, parse_header, u64_array
 from heron_core.wire.values import unpack
 from heron_frontends.adapters.construct import construct
-from heron_instance.runtime.environment import CallSoon, Construct, Environment
-from heron_instance.runtime.factory import Instance, build
+from heron_instance.runtime.environment import CallSoon, Construct, InstanceEnvironment
+from heron_instance.runtime.factory import ReadyInstance, build
 from heronpy_compat import Bolt, Spout
 
 NOTHING = Resource(0.0, 0, 0)
@@ -100,7 +100,7 @@ SHUFFLE = grouped(GroupingKind.SHUFFLE)
 class Made:
     """An instance, what it has sent, and how to feed it."""
 
-    instance: Instance
+    instance: ReadyInstance
     sent: list[Frames] = field(default_factory=list)
     now: float = 100.0
     look_secs: float = 0.0
@@ -245,7 +245,7 @@ def make(
     made = Made(None)  # type: ignore[arg-type]  # built below: it needs the clock of this one
     log = logging.Logger("tested")
     log.addHandler(Collecting(made.errors))
-    environment = Environment(
+    environment = InstanceEnvironment(
         clock,
         Random(seed),
         made.sent.extend,

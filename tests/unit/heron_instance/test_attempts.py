@@ -11,7 +11,7 @@ from heron_core.errors import TopologyStopped
 from heron_core.plans import TopologyState
 from heron_core.wire import messages
 from heron_core.wire.packets import encode_watermark
-from heron_instance.events import Received, SendControl, Turn
+from heron_instance.events import InstanceReceived, SendControl, Turn
 from tests.unit.heron_instance.attempts_support import (
     REFUSED,
     Asking,
@@ -257,7 +257,7 @@ def test_after_two_checkpoints_without_a_raise_it_is_as_before() -> None:
 def test_a_void_instance_takes_no_barrier_and_is_not_idle() -> None:
     bolt = Cluster(Asking)
     bolt.world.refuses = lambda value, call: call == 1
-    out = bolt.handle(Received(values_batch([1], 1)))
+    out = bolt.handle(InstanceReceived(values_batch([1], 1)))
     out += bolt.handle(Turn())
     said: list[Any] = [each.message for each in out if isinstance(each, SendControl)]
     assert [type(each) for each in said] == [messages.RestoreWanted]
@@ -367,7 +367,7 @@ def test_a_pause_of_the_topology_does_not_wait_for_code_that_always_raises() -> 
     bolt = Cluster(Asking, topology_bolt_on_exception="restart")
     bolt.world.refuses = lambda value, call: value == 7
     assert not bolt.run([values_batch([7], 1)])  # from here on it is careful
-    bolt.handle(Received(values_batch([7], bolt.epoch)))
+    bolt.handle(InstanceReceived(values_batch([7], bolt.epoch)))
     for _ in range(6):
         bolt.now += 60.0
         bolt.handle(Turn())

@@ -6,14 +6,14 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
-from heron_instance.runtime.environment import Environment
+from heron_instance.runtime.environment import InstanceEnvironment
 
 DEADLINE_SECS = 30
 
 
-def world(**more: Any) -> Environment:
+def world(**more: Any) -> InstanceEnvironment:
     log = logging.Logger("tested")
-    return Environment(lambda: 0.0, Random(1), print, print, log, **more)
+    return InstanceEnvironment(lambda: 0.0, Random(1), print, print, log, **more)
 
 
 def test_a_timer_hands_its_call_to_the_main_thread() -> None:

@@ -21,22 +21,22 @@ from heron_instance.events import (
     Connected,
     ControlReceived,
     Event,
-    Exit,
-    Finish,
+    FinishLoop,
     InputEmpty,
+    InstanceExit,
+    InstanceLog,
+    InstanceReceived,
+    InstanceTimer,
     Instruction,
-    Log,
     Receive,
-    Received,
     ReportLongCall,
     SendControl,
     Stopped,
-    Timer,
     Turn,
     Wait,
     Wake,
 )
-from heron_instance.runtime.environment import Environment
+from heron_instance.runtime.environment import InstanceEnvironment
 from heron_instance.shared_state import SharedState
 from tests.unit.heron_instance.instance_support import (
     OTHER,
@@ -66,7 +66,7 @@ class Process:
         topology = topology_with(
             kind, (StreamSpec("default", ("a", "b")),), [reads(SHUFFLE)], whole
         )
-        environment = Environment(
+        environment = InstanceEnvironment(
             lambda: self.now, Random(1), self.sent.extend, self._admit, logging.Logger("tested")
         )
         self.core = InstanceCore(
@@ -96,7 +96,7 @@ class Process:
     def receive(self, *values: list[Any]) -> list[Instruction]:
         """A batch of a tracked tuple for each of `values` arrives."""
         roots = [(ROOT + at, 9) for at in range(len(values))]
-        return self.handle(Received(batch(*values, roots=roots, epoch=self.shared.epoch)))
+        return self.handle(InstanceReceived(batch(*values, roots=roots, epoch=self.shared.epoch)))
 
     def kinds(self) -> list[Kind]:
         """Of all messages sent."""
@@ -205,7 +205,7 @@ def test_what_came_merged_is_processed_one_by_one_and_control_messages_come_betw
 
     process.component.script = script
     three = [batch([each], roots=[(ROOT, 9)], epoch=process.shared.epoch) for each in "abc"]
-    assert process.handle(Received(merge(three))) == [Wait(101.0, for_input=False)]
+    assert process.handle(InstanceReceived(merge(three))) == [Wait(101.0, for_input=False)]
     assert seen == ["a", "b"]
     process.hear(messages.Pause(False))
     assert process.handle(Turn()) == [Receive()]
@@ -218,7 +218,7 @@ def test_a_spout_reports_the_results_that_it_has_taken() -> None:
     process = running(Source)
     process.component.script = lambda: None
     results = [encode_roots(kind, 1, 0, SOURCE, [ROOT]) for kind in (Kind.ACKED, Kind.FAILED)]
-    assert process.handle(Received(merge(results))) == [Receive()]
+    assert process.handle(InstanceReceived(merge(results))) == [Receive()]
     process.handle(InputEmpty())
     assert process.kinds() == [Kind.CONSUMED]
     assert process.consumed() == 2
@@ -227,7 +227,7 @@ def test_a_spout_reports_the_results_that_it_has_taken() -> None:
 def test_a_paused_spout_reports_the_results_that_it_has_taken() -> None:
     process = running(Source)
     process.hear(messages.Pause(True))
-    process.handle(Received(encode_roots(Kind.ACKED, 1, 0, SOURCE, [ROOT])))
+    process.handle(InstanceReceived(encode_roots(Kind.ACKED, 1, 0, SOURCE, [ROOT])))
     process.handle(InputEmpty())
     assert process.consumed() == 1
 
@@ -235,16 +235,16 @@ def test_a_paused_spout_reports_the_results_that_it_has_taken() -> None:
 def test_a_cut_merged_message_is_logged_and_nothing_of_it_processed() -> None:
     process = running(Middle)
     head, body = merge([batch(["x"], epoch=1), batch(["y"], epoch=1)])
-    log, step = process.handle(Received([head, body[:-1]]))
-    assert isinstance(log, Log)
+    log, step = process.handle(InstanceReceived([head, body[:-1]]))
+    assert isinstance(log, InstanceLog)
     assert step == Receive()
     assert process.component.received == []
 
 
 def test_a_malformed_message_is_logged_and_counts_as_processed() -> None:
     process = running(Middle)
-    log, step = process.handle(Received([b"x" * 40]))
-    assert isinstance(log, Log)
+    log, step = process.handle(InstanceReceived([b"x" * 40]))
+    assert isinstance(log, InstanceLog)
     assert step == Receive()
     process.handle(InputEmpty())
     assert process.consumed() == 1
@@ -344,7 +344,7 @@ def test_a_probe_is_answered_at_once_by_the_plan_that_was_taken() -> None:
 
 
 def test_a_process_that_was_replaced_ends_at_once() -> None:
-    assert running(Middle).hear(messages.Superseded("another one")) == [Exit("another one")]
+    assert running(Middle).hear(messages.Superseded("another one")) == [InstanceExit("another one")]
 
 
 def test_a_process_that_is_stopped_may_send_what_it_holds() -> None:
@@ -352,31 +352,33 @@ def test_a_process_that_is_stopped_may_send_what_it_holds() -> None:
     process.hear(messages.Pause(True))
     assert process.handle(Stopped()) == [Wake()]
     assert process.shared.may_send
-    assert process.handle(Turn()) == [Finish()]
+    assert process.handle(Turn()) == [FinishLoop()]
     process.hear(messages.Pause(True))
     assert process.shared.may_send
 
 
 def test_heartbeats_come_at_their_interval_and_name_the_process() -> None:
     process = running(Middle, **{keys.METRICS_INTERVAL_MS: 500})
-    (beat,) = process.handle(Timer())
+    (beat,) = process.handle(InstanceTimer())
     assert isinstance(beat, SendControl)
     assert isinstance(beat.message, messages.InstanceHeartbeat)
     metrics = beat.message.metrics
     assert (metrics["incarnation"], metrics["pid"], metrics["at"]) == (77, 5, 100.0)
-    assert process.handle(Timer()) == []
+    assert process.handle(InstanceTimer()) == []
     process.now = process.core.next_heartbeat
     assert process.now == 100.5
-    assert len(process.handle(Timer())) == 1
+    assert len(process.handle(InstanceTimer())) == 1
 
 
 def test_a_call_that_does_not_return_is_reported_once() -> None:
     process = running(Middle, **{keys.STUCK_REPORT_SECS: 3})
     reports = []
     for _ in range(3):
-        process.handle(Timer())
+        process.handle(InstanceTimer())
         process.now += 10.0
-        reports += [each for each in process.handle(Timer()) if type(each) is ReportLongCall]
+        reports += [
+            each for each in process.handle(InstanceTimer()) if type(each) is ReportLongCall
+        ]
     assert reports == [ReportLongCall(10.0)]
 
 

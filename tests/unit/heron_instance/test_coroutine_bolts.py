@@ -16,7 +16,7 @@ from heron_core.wire import messages
 from heron_core.wire.frames import Kind
 from heron_core.wire.packets import encode_watermark
 from heron_instance.events import Turn
-from heron_instance.runtime.factory import Instance
+from heron_instance.runtime.factory import ReadyInstance
 from heronpy_compat import Bolt
 from tests.unit.heron_instance.checkpointed_support import Process
 from tests.unit.heron_instance.instance_support import SHUFFLE, Batch, Made, batch, make, reads
@@ -52,7 +52,7 @@ class Keyed(Calls):
     seen = value_state(default=0)
 
 
-open_ones: list[Instance] = []
+open_ones: list[ReadyInstance] = []
 
 
 @pytest.fixture(autouse=True)

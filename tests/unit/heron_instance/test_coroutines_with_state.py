@@ -13,7 +13,7 @@ from heron_core.errors import ComponentError, TopologyStopped
 from heron_core.wire import messages
 from heron_core.wire.frames import Kind
 from heron_instance.call_failures import CallFailures
-from heron_instance.emit.dead_letters import Fault
+from heron_instance.emit.dead_letters import LetterFault
 from heron_instance.events import Turn
 from heronpy_compat import Bolt
 from tests.unit.heron_instance.checkpointed_support import ME, Process
@@ -155,7 +155,7 @@ def test_stop_and_exit_end_it_as_they_end_a_function() -> None:
         ended.settle()
 
 
-FAULT = Fault("ValueError: 13")
+FAULT = LetterFault("ValueError: 13")
 
 
 def test_a_give_up_is_remembered_until_a_checkpoint_is_sure_to_cover_it() -> None:
@@ -179,7 +179,7 @@ def test_tries_have_pauses_that_grow_and_begin_again_after_a_success() -> None:
     failures = CallFailures(RetryPolicy(2, 1.0))
 
     def pause() -> float | None:
-        return failures.pause_secs(7, Fault("away", attempt=failures.failures_of(7)))
+        return failures.pause_secs(7, LetterFault("away", attempt=failures.failures_of(7)))
 
     assert [pause(), pause()] == [1.0, 2.0]
     failures.succeeded(7)

@@ -15,7 +15,7 @@ from heron_api.state.stateful_component import StatefulComponent
 from heron_core import config as keys
 from heron_core.wire import messages
 from heron_core.wire.frames import Flag, Frames, Kind, header, parse_header, u64_array
-from heron_instance.events import ControlReceived, Received, Turn
+from heron_instance.events import ControlReceived, InstanceReceived, Turn
 from heronpy_compat import Bolt
 from tests.unit.heron_instance.instance_support import OTHER, SOURCE, batch
 from tests.unit.heron_instance.test_scaling_with_state import KEYS, Count
@@ -85,7 +85,7 @@ def test_a_call_that_back_pressure_holds_does_not_hold_an_update(mode: str, tmp_
     update = [messages.Pause(True), fan.plan_of(2, TWO)]
     fan.meanwhile = lambda: control(fan, update.pop(0))
     Fan.paused = lambda: control(fan, messages.Pause(True))
-    fan.handle(Received(batch(*([each, "x"] for each in range(3)))))
+    fan.handle(InstanceReceived(batch(*([each, "x"] for each in range(3)))))
     assert not update
     assert fan.component.done == 1, "one call is let out, and no other begins"
     assert emitted(fan) == {1: OUTPUT}, "the routes are those of before"
@@ -117,7 +117,7 @@ def test_what_is_on_its_way_to_keys_that_move_fails_and_is_counted(
     roots = [(5 << 44 | each, 1) for each in range(1, MANY + 1)]
     tracked = mode == keys.ATLEAST_ONCE
     values = [[KEYS[each % len(KEYS)], "x"] for each in range(MANY)]
-    sink.handle(Received(batch(*values, roots=roots if tracked else (), epoch=1)))
+    sink.handle(InstanceReceived(batch(*values, roots=roots if tracked else (), epoch=1)))
     sink.handle(Turn())
     (stored,) = sink.said
     assert stored.size_bytes, "it saves its state between two tuples"
@@ -134,11 +134,13 @@ def test_what_is_on_its_way_to_keys_that_move_fails_and_is_counted(
     failed = [each for each in sink.sent if parse_header(each[0]).kind == Kind.FAIL]
     assert bool(failed) == tracked
     # What comes by the new plan is processed; of a process that comes later the same holds.
-    sink.handle(Received(batch([min(mine(0)), "x"], epoch=2)))
+    sink.handle(InstanceReceived(batch([min(mine(0)), "x"], epoch=2)))
     assert sink.core.driver.statistics().executed == MANY + 1
     later = Process(Count, tmp_path, mode, plan=TWO)
     later.plan(2, TWO, rescaled=2)
-    later.handle(Received(batch([min(mine(0)), "x"], roots=roots[:1] if tracked else (), epoch=1)))
+    later.handle(
+        InstanceReceived(batch([min(mine(0)), "x"], roots=roots[:1] if tracked else (), epoch=1))
+    )
     later.handle(Turn())
     assert later.core.driver.statistics().fenced == 1
 
@@ -164,7 +166,7 @@ def test_a_message_that_is_cut_is_acked_as_a_whole(is_run: bool, tmp_path: Path)
     root = 5 << 44 | 1
     values = [[0, "x"]] * MANY
     roots = [(root, 1 << each) for each in range(MANY)]
-    sink.handle(Received(run_of(MANY) if is_run else batch(*values, roots=roots)))
+    sink.handle(InstanceReceived(run_of(MANY) if is_run else batch(*values, roots=roots)))
     assert AT <= taken_after[0] <= AT + 2
     sink.core.report_consumed()
     assert SlowCount.calls == MANY
@@ -199,7 +201,7 @@ def test_coroutines_under_way_whose_state_moves_fail_and_are_counted(
     tracked = mode == keys.ATLEAST_ONCE
     roots = [(5 << 44 | each, 1) for each in range(1, 4)]
     bolt.handle(
-        Received(batch(*([each, "x"] for each in range(3)), roots=roots if tracked else ()))
+        InstanceReceived(batch(*([each, "x"] for each in range(3)), roots=roots if tracked else ()))
     )
     bolt.handle(Turn())
     bolt.save()

@@ -6,7 +6,7 @@ import pytest
 
 from heron_core.plans import PhysicalPlan, Restore, TopologyState, physical_to_json
 from heron_core.wire import messages
-from heron_instance.events import ControlReceived, Received
+from heron_instance.events import ControlReceived, InstanceReceived
 from heronpy_compat import BatchBolt
 from tests.unit.heron_instance.attempts_support import Asking, Cluster, values_batch
 from tests.unit.heron_instance.checkpointed_support import INCARNATION, Counting, Process
@@ -83,7 +83,7 @@ def test_a_restore_does_not_wait_for_a_message_that_is_tried_with_care() -> None
         return False
 
     bolt.world.refuses = asked
-    bolt.handle(Received(values_batch(list(range(MANY)), bolt.epoch)))
+    bolt.handle(InstanceReceived(values_batch(list(range(MANY)), bolt.epoch)))
     assert AT <= bolt.world.calls - calls <= AT + FEW
     bolt.go_back()
     bolt.world.refuses = lambda value, call: False

@@ -25,15 +25,15 @@ from heron_instance.core import InstanceCore
 from heron_instance.events import (
     ControlReceived,
     Event,
-    Finish,
+    FinishLoop,
     InputEmpty,
-    Received,
+    InstanceReceived,
+    InstanceTimer,
     SaveState,
     Stopped,
-    Timer,
     Turn,
 )
-from heron_instance.runtime.environment import Environment
+from heron_instance.runtime.environment import InstanceEnvironment
 from heron_instance.shared_state import SharedState
 from heron_instance.stored_states import NewestState
 from heron_io.checkpoint_store.local_files import LocalFiles
@@ -109,7 +109,7 @@ class Process:
             LocalFiles(str(folder)).begin_run("t", run)
         opened, marker = partial(LocalFiles, str(folder)), RunMarker("t", run, is_folder=True)
         self.newest = NewestState(opened, "t", run, SOURCE, marker, clock=float)
-        environment = Environment(
+        environment = InstanceEnvironment(
             lambda: self.now,
             Random(1),
             self.sent.extend,
@@ -141,11 +141,11 @@ class Process:
     def settle(self, kind: Kind) -> None:
         """All that is pending is acked, or has failed."""
         roots = list(self.core.driver.collector.pending)  # type: ignore[attr-defined]
-        self.handle(Received(encode_roots(kind, 1, 0, SOURCE, roots)))
+        self.handle(InstanceReceived(encode_roots(kind, 1, 0, SOURCE, roots)))
 
     def wait(self, secs: float = INTERVAL_SECS) -> None:
         self.now += secs
-        self.handle(Timer())
+        self.handle(InstanceTimer())
         self.handle(Turn())
 
 
@@ -288,8 +288,10 @@ def test_a_slow_bolt_that_stops_amid_a_message_saves_and_acks_what_it_has_proces
 
     SlowSink.told = told
     roots = [((3 << ROOT_COUNTER_BITS) + at, at + 1) for at in range(60)]
-    found = bolt.core.handle(Received(batch(*([each] for each in range(60)), roots=roots)), 100.0)
-    assert list(found) == [Finish()]
+    found = bolt.core.handle(
+        InstanceReceived(batch(*([each] for each in range(60)), roots=roots)), 100.0
+    )
+    assert list(found) == [FinishLoop()]
     last, saving = bolt.component.state.get("at"), bolt.core.saving
     assert 10 <= last < 13
     assert saving is not None

@@ -23,14 +23,14 @@ from heron_instance.events import (
     ControlReceived,
     Event,
     InputEmpty,
-    Received,
+    InstanceReceived,
+    InstanceTimer,
     SaveState,
     SendControl,
-    Timer,
     Turn,
 )
 from heron_instance.input.spout import SpoutDriver
-from heron_instance.runtime.environment import Environment
+from heron_instance.runtime.environment import InstanceEnvironment
 from heron_instance.shared_state import SharedState
 from heron_instance.stored_states import MovedStateFiles, NewestState
 from heron_io.checkpoint_store.local_files import LocalFiles
@@ -84,7 +84,7 @@ class Process:
         marker = RunMarker("t", "run", is_folder=True)
         self.newest = NewestState(partial(LocalFiles, str(folder)), "t", "run", task, marker)
         self.moved = MovedStateFiles(partial(LocalFiles, str(folder)), "t", "run", task)
-        environment = Environment(
+        environment = InstanceEnvironment(
             lambda: self.now,
             Random(1),
             self.sent.extend,
@@ -160,7 +160,7 @@ class Process:
         return self.hear(messages.SaveForUpdate(5, 1, (self.task,)))
 
     def count(self, *values: int) -> None:
-        self.handle(Received(batch(*([value, "x"] for value in values))))
+        self.handle(InstanceReceived(batch(*([value, "x"] for value in values))))
 
 
 MODES = pytest.mark.parametrize("mode", [keys.ATLEAST_ONCE, keys.ATMOST_ONCE])
@@ -230,16 +230,16 @@ def test_a_process_that_an_update_starts_saves_no_state_of_its_own_before_its_pl
     """The update may still be aborted: the task's state is that of the process which runs on."""
     bolt, new = counted(tmp_path), Process(Count, tmp_path)
     new.now += 5000
-    new.handle(Timer())
+    new.handle(InstanceTimer())
     new.handle(Turn())
     assert bolt.plan(2) == []
     bolt.now += 5000
-    bolt.handle(Timer())
+    bolt.handle(InstanceTimer())
     bolt.handle(Turn())
     assert Process(Count, tmp_path).counts == bolt.counts == dict.fromkeys(KEYS, 1)
     new.plan(2)
     new.now += 5000
-    new.handle(Timer())
+    new.handle(InstanceTimer())
     new.handle(Turn())
     assert Process(Count, tmp_path).counts == {}
 
@@ -311,7 +311,7 @@ def test_a_state_that_cannot_be_had_is_looked_for_again(tmp_path: Path) -> None:
     file.write_bytes(good)
     bolt.said.clear()
     bolt.now += 2
-    for event in (Timer(), Turn(), Turn()):
+    for event in (InstanceTimer(), Turn(), Turn()):
         bolt.handle(event)
     assert bolt.said == [messages.Restored(SOURCE, 1, 2)]
 
@@ -324,7 +324,7 @@ def test_a_spout_saves_when_all_that_it_has_emitted_is_acked(tmp_path: Path) -> 
     spout.plan(1)
     assert spout.save() == []  # the master asks again
     roots = list(spout.core.driver.collector.pending)  # type: ignore[attr-defined]
-    spout.handle(Received(encode_roots(Kind.ACKED, 1, OTHER, SOURCE, roots)))
+    spout.handle(InstanceReceived(encode_roots(Kind.ACKED, 1, OTHER, SOURCE, roots)))
     (stored,) = spout.save()
     assert stored.update == 5
 
@@ -365,7 +365,7 @@ def test_open_windows_fail_what_they_hold_and_the_watermark_goes_with_the_keys(
 ) -> None:
     bolt = Process(Windows, tmp_path, fed_by=BY_VALUE)
     bolt.plan(1)
-    bolt.handle(Received(batch([1], [2500], roots=[(7, 1), (8, 2)])))
+    bolt.handle(InstanceReceived(batch([1], [2500], roots=[(7, 1), (8, 2)])))
     bolt.component.advance_watermark(2500)
     (stored,) = bolt.save()
     assert stored.size_bytes
@@ -388,8 +388,8 @@ def test_a_spout_that_defers_fail_is_told_of_it_when_the_update_is_over(tmp_path
     assert len(pending) == 3
     told = spout.hear(messages.DeferFails(5, 1, (SOURCE,)))
     assert told == [messages.FailsDeferred(SOURCE, 5)]
-    spout.handle(Received(encode_roots(Kind.FAILED, 1, SOURCE, SOURCE, pending[:2])))
-    spout.handle(Received(encode_roots(Kind.EXPIRED, 1, SOURCE, SOURCE, pending[2:])))
+    spout.handle(InstanceReceived(encode_roots(Kind.FAILED, 1, SOURCE, SOURCE, pending[:2])))
+    spout.handle(InstanceReceived(encode_roots(Kind.EXPIRED, 1, SOURCE, SOURCE, pending[2:])))
     assert not driver.counts()[2], "they are to come again"
     assert driver.metrics.failed == 0
     spout.plan(2)
@@ -405,10 +405,10 @@ def test_a_spout_is_told_of_what_failed_before_its_state_is_saved(tmp_path: Path
     assert isinstance(driver, SpoutDriver)
     first, *others = list(driver.collector.pending)
     spout.hear(messages.DeferFails(1, 1, (SOURCE,)))
-    spout.handle(Received(encode_roots(Kind.EXPIRED, 1, SOURCE, SOURCE, [first])))
+    spout.handle(InstanceReceived(encode_roots(Kind.EXPIRED, 1, SOURCE, SOURCE, [first])))
     assert not spout.save(), "the others are in flight"
     assert driver.metrics.failed == 0
-    spout.handle(Received(encode_roots(Kind.ACKED, 1, SOURCE, SOURCE, others)))
+    spout.handle(InstanceReceived(encode_roots(Kind.ACKED, 1, SOURCE, SOURCE, others)))
     (stored,) = spout.save()
     assert isinstance(stored, messages.SavedForUpdate)
     assert driver.metrics.failed == 1

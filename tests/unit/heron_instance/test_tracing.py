@@ -7,7 +7,14 @@ from heron_core.traces import ACKED, EXECUTED, FAILED, NO_TASK, RAISED, dated, e
 from heron_core.wire import messages
 from heron_core.wire.frames import Kind
 from heron_core.wire.packets import encode_roots
-from heron_instance.events import InputEmpty, Instruction, Received, SendControl, Timer, Turn
+from heron_instance.events import (
+    InputEmpty,
+    InstanceReceived,
+    InstanceTimer,
+    Instruction,
+    SendControl,
+    Turn,
+)
 from heron_instance.input.bolt import BoltDriver
 from heron_instance.input.spout import SpoutDriver
 from tests.unit.heron_instance.instance_support import (
@@ -32,7 +39,7 @@ def sent(out: list[Instruction], kind: type) -> list[Any]:
 def executions(process: Process) -> list[Any]:
     """What the next heartbeat tells of traced trees."""
     process.now += 1000.0
-    reports = sent(process.handle(Timer()), messages.TraceReport)
+    reports = sent(process.handle(InstanceTimer()), messages.TraceReport)
     return [each for x in reports for each in executions_of(dated(x.report, 0.0))]
 
 
@@ -75,7 +82,7 @@ def test_a_spout_reports_the_tree_when_it_hears_of_its_end() -> None:
     assert len(roots) == 3
     assert executions(process) == []
     process.now += 5.0
-    process.handle(Received(encode_roots(Kind.ACKED, 1, 0, SOURCE, roots[:1])))
+    process.handle(InstanceReceived(encode_roots(Kind.ACKED, 1, 0, SOURCE, roots[:1])))
     process.hear(messages.Resync())
     process.handle(Turn())
     acked, *failed = executions(process)

@@ -37,7 +37,7 @@ from heron_core.wire.links import LinkFlag, LinkHeader, encode_link
 from heron_core.wire.packets import encode_consumed
 from heron_engine.stream_manager import events
 from heron_engine.stream_manager.core import StreamManager
-from heron_engine.stream_manager.options import Options
+from heron_engine.stream_manager.options import StreamManagerOptions
 
 HIGH_BYTES = 400
 LOW_BYTES = 100
@@ -108,7 +108,7 @@ class Manager:
             keys.MESSAGE_TIMEOUT_SECS: 5,
         }
         options = replace(
-            Options.of(config),
+            StreamManagerOptions.of(config),
             window_bytes=window_bytes,
             pipelined_bytes=pipelined_bytes,
             at_once_bytes=0,

@@ -13,8 +13,8 @@ from heron_core.wire.merged import split
 from heron_core.wire.packets import check_barrier, checkpoint_of, encode_barrier, encode_consumed
 from heron_engine.stream_manager import events
 from heron_engine.stream_manager.core import StreamManager
-from heron_engine.stream_manager.gates import DATA, TRANSITIONS, Gate
-from heron_engine.stream_manager.options import Options
+from heron_engine.stream_manager.gates import DATA, TRANSITIONS, InstanceGate
+from heron_engine.stream_manager.options import StreamManagerOptions
 from tests.transitions_seen import arrows, transitions_seen
 from tests.unit.stream_manager.manager_support import Manager, packing_of, physical, topology_of
 from tests.unit.stream_manager.manager_support import batch as full_batch
@@ -30,7 +30,7 @@ class Passing:
     """A gate, and what has passed it: names of batches and numbers of barriers."""
 
     def __init__(self, *sources: int) -> None:
-        self.gate = Gate(frozenset(sources))
+        self.gate = InstanceGate(frozenset(sources))
         self.passed: list[str | int] = []
 
     def data(self, source: int, *names: str) -> None:
@@ -142,7 +142,10 @@ def without_plan(**changed: Any) -> Manager:
     topology = topology_of(EDGES, **{keys.RELIABILITY_MODE: keys.EFFECTIVELY_ONCE})
     made = Manager(topology, PACKED, planned=False)
     options = replace(
-        Options.of(topology.config), aligned_bytes_max=200, pipelined_bytes=0, window_bytes=600
+        StreamManagerOptions.of(topology.config),
+        aligned_bytes_max=200,
+        pipelined_bytes=0,
+        window_bytes=600,
     )
     options = replace(options, **changed)
     made.core = StreamManager(topology, PACKED, made.identity, options)

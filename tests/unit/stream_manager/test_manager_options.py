@@ -1,11 +1,11 @@
 """What a stream manager does is what the topology's config says, in its own units."""
 
 from heron_core import config as keys
-from heron_engine.stream_manager.options import Options
+from heron_engine.stream_manager.options import StreamManagerOptions
 
 
 def test_milliseconds_of_the_config_are_seconds_here() -> None:
-    options = Options.of(
+    options = StreamManagerOptions.of(
         {
             keys.METRICS_INTERVAL_MS: 250,
             keys.BACKPRESSURE_TARGET_MS: 700,
@@ -17,11 +17,13 @@ def test_milliseconds_of_the_config_are_seconds_here() -> None:
     assert options.target_secs == 0.7
     assert options.aligned_timeout_secs == 1.5
     assert options.message_timeout_secs == 12.0
-    assert Options.of({keys.METRICS_INTERVAL_MS: 10_000}).heartbeat_secs == 1.0
+    assert StreamManagerOptions.of({keys.METRICS_INTERVAL_MS: 10_000}).heartbeat_secs == 1.0
 
 
 def test_limits_that_are_switched_off_are_none() -> None:
-    options = Options.of({keys.ALIGNED_TIMEOUT_MS: -1, keys.ENABLE_MESSAGE_TIMEOUTS: False})
+    options = StreamManagerOptions.of(
+        {keys.ALIGNED_TIMEOUT_MS: -1, keys.ENABLE_MESSAGE_TIMEOUTS: False}
+    )
     assert options.aligned_timeout_secs is None
     assert options.message_timeout_secs is None
-    assert Options.of({keys.ALIGNED_TIMEOUT_MS: 0}).aligned_timeout_secs == 0.0
+    assert StreamManagerOptions.of({keys.ALIGNED_TIMEOUT_MS: 0}).aligned_timeout_secs == 0.0

@@ -45,11 +45,13 @@ class Core:
 
 
 @pytest.fixture
-def served(tmp_path: Path) -> Iterator[server.Server]:
+def served(tmp_path: Path) -> Iterator[server.StreamManagerServer]:
     """A server that nobody runs."""
     lifeline, parent = os.pipe()
-    place = server.ServerArguments(1, str(tmp_path / "local"), f"file://{tmp_path}", Keys.new())
-    made = server.Server(
+    place = server.StreamManagerArguments(
+        1, str(tmp_path / "local"), f"file://{tmp_path}", Keys.new()
+    )
+    made = server.StreamManagerServer(
         topology_of({"spout": (), "bolt": ("spout",)}),
         packing_of({1: "spout"}, {2: "bolt"}),
         place,
@@ -62,7 +64,7 @@ def served(tmp_path: Path) -> Iterator[server.Server]:
 
 
 def test_a_cause_is_named_to_a_new_peer_before_it_is_lifted(
-    served: server.Server, monkeypatch: pytest.MonkeyPatch
+    served: server.StreamManagerServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # A stream manager is replaced while messages for it wait. The other way round the new one
     # would hold its instances paused for a cause that nobody lifts any more: for ever.
@@ -83,7 +85,7 @@ class BrokenCore:
 
 
 def test_a_bug_of_ours_costs_one_message_and_is_counted_apart(
-    served: server.Server, caplog: pytest.LogCaptureFixture
+    served: server.StreamManagerServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     # The topology goes on, and the master shows that something is wrong with us and not with peers.
     core: Any = BrokenCore()

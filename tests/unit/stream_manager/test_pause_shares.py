@@ -26,9 +26,9 @@ from heron_core.wire import messages
 from heron_core.wire.frames import ROOT_COUNTER_BITS, Flag, Kind, header, header_of
 from heron_core.wire.packets import decode_roots, encode_control
 from heron_engine.stream_manager import events
-from heron_engine.stream_manager.backpressure import BackPressure, Origin
+from heron_engine.stream_manager.backpressure import BackPressure, QueueOrigin
 from heron_engine.stream_manager.core import StreamManager
-from heron_engine.stream_manager.options import Options
+from heron_engine.stream_manager.options import StreamManagerOptions
 from heron_engine.stream_manager.upstream import upstream_of
 from tests.unit.stream_manager.manager_support import link_frame
 
@@ -98,12 +98,12 @@ def test_share_of_time_counts_from_the_first_process() -> None:
     """An hour after midnight somebody asks how much of the time the spout had to wait."""
     pressure = BackPressure(CHAIN, TOGETHER, 1)
     pressure.seen(1, now=100.0)
-    pressure.on(Origin(1), {2}, now=110.0)
+    pressure.on(QueueOrigin(1), {2}, now=110.0)
     assert pressure.statistics(115.0) == {1: messages.PauseStatistics((2,), 5.0, 5.0, 5 / 15)}
     pressure.seen(1, now=116.0)  # it was restarted: its time goes on
-    pressure.off(Origin(1), {2}, now=120.0)
+    pressure.off(QueueOrigin(1), {2}, now=120.0)
     assert pressure.statistics(200.0) == {1: messages.PauseStatistics((), 10.0, 0.0, 0.1)}
-    pressure.on(Origin(1), {2}, now=200.0)
+    pressure.on(QueueOrigin(1), {2}, now=200.0)
     assert pressure.statistics(300.0) == {
         1: messages.PauseStatistics((2,), 110.0, 100.0, 110 / 200)
     }
@@ -112,7 +112,7 @@ def test_share_of_time_counts_from_the_first_process() -> None:
 def test_share_of_a_task_that_nobody_serves() -> None:
     """A pause may come before the first process does, and then be longer than its life."""
     pressure = BackPressure(CHAIN, TOGETHER, 1)
-    pressure.on(Origin(1), {2}, now=10.0)
+    pressure.on(QueueOrigin(1), {2}, now=10.0)
     assert pressure.statistics(20.0)[1].share == 0.0
     pressure.seen(1, now=20.0)
     assert pressure.statistics(21.0)[1].share == 1.0
@@ -123,7 +123,7 @@ def manager_of(packing: PackingPlan, container: int = 1, **options: object) -> S
         container=container, incarnation=5, address="tcp://here:1", host="here", pid=77, epoch=0
     )
     config = {f"topology.{key.replace('_', '.')}": value for key, value in options.items()}
-    return StreamManager(CHAIN, packing, identity, Options.of(config))
+    return StreamManager(CHAIN, packing, identity, StreamManagerOptions.of(config))
 
 
 def test_an_instance_hears_of_its_pause_before_the_plan() -> None:

@@ -116,7 +116,7 @@ def test_a_refusal_ends_the_process_with_its_reason() -> None:
     (told,) = manager(planned=False).handle(
         events.FromMaster(messages.RegistrationRejected("pid 7 on host has it"))
     )
-    assert isinstance(told, events.Exit)
+    assert isinstance(told, events.StreamManagerExit)
     assert "pid 7 on host has it" in told.reason
     assert told.code == ExitCode.UNSTARTED, "the one that has it may be about to end"
 
@@ -125,7 +125,7 @@ def test_a_stream_manager_that_was_replaced_while_its_host_hung_ends_its_contain
     made = manager(planned=False)
     made.handle(events.FromMaster(messages.HeartbeatAck()))
     (told,) = made.handle(events.FromMaster(messages.RegistrationRejected("pid 7 on host has it")))
-    assert isinstance(told, events.Exit)
+    assert isinstance(told, events.StreamManagerExit)
     assert told.code == ExitCode.SUPERSEDED
     assert told.code not in FINAL_CODES, "the container is started again, should it be wanted"
 
@@ -144,7 +144,7 @@ def test_one_that_died_as_it_woke_up_has_a_successor_that_ends_the_container(
     made = Manager(TOPOLOGY, PACKED, planned=False, predecessor=before)
     made.handle(events.MasterConnected())
     told = made.handle(events.FromMaster(messages.RegistrationRejected("pid 7 on host has it")))
-    assert [each.code for each in of_type(events.Exit, told)] == [code]
+    assert [each.code for each in of_type(events.StreamManagerExit, told)] == [code]
 
 
 def test_a_zombie_is_told_to_end_and_not_listened_to() -> None:

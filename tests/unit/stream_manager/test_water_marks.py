@@ -8,7 +8,7 @@ from heron_core.wire.frames import Frames, Kind, header, parse_header
 from heron_engine.stream_manager import events
 from heron_engine.stream_manager.consumer_rate import LONG_CALL_SECS, ConsumerRate
 from heron_engine.stream_manager.fan_out import FADE_TUPLES, FanOut
-from heron_engine.stream_manager.options import Options
+from heron_engine.stream_manager.options import StreamManagerOptions
 from heron_engine.stream_manager.queues import HANDED_SECS_MAX, UNKNOWN_TUPLES_MAX, InstanceQueue
 from tests.unit.stream_manager.manager_support import (
     Manager,
@@ -246,14 +246,14 @@ def test_an_instance_is_handed_no_more_tuples_than_may_wait() -> None:
 
 @pytest.mark.parametrize("mode", [keys.ATMOST_ONCE, keys.ATLEAST_ONCE])
 def test_fewer_tuples_wait_where_checkpoints_are_taken(mode: str) -> None:
-    exact = Options.of({keys.RELIABILITY_MODE: keys.EFFECTIVELY_ONCE})
-    other = Options.of({keys.RELIABILITY_MODE: mode})
+    exact = StreamManagerOptions.of({keys.RELIABILITY_MODE: keys.EFFECTIVELY_ONCE})
+    other = StreamManagerOptions.of({keys.RELIABILITY_MODE: mode})
     assert exact.high_water_tuples == keys.CHECKPOINTED_TUPLES < other.high_water_tuples
     chosen = {keys.RELIABILITY_MODE: mode, keys.BACKPRESSURE_HIGH_TUPLES: 7}
-    assert Options.of(chosen).high_water_tuples == 7
+    assert StreamManagerOptions.of(chosen).high_water_tuples == 7
 
 
 @pytest.mark.parametrize("value", [0, -1, 1.5, "many", float("nan")])
 def test_a_mark_that_is_no_number_of_tuples_is_refused_by_its_key(value: object) -> None:
     with pytest.raises(TopologyError, match=keys.BACKPRESSURE_HIGH_TUPLES):
-        Options.of({keys.BACKPRESSURE_HIGH_TUPLES: value})
+        StreamManagerOptions.of({keys.BACKPRESSURE_HIGH_TUPLES: value})

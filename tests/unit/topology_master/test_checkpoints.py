@@ -9,13 +9,13 @@ from heron_core.wire import messages
 from heron_engine.topology_master import events
 from heron_engine.topology_master.checkpoints import Checkpoints
 from heron_engine.topology_master.core import TopologyMaster
-from heron_engine.topology_master.options import Options
+from heron_engine.topology_master.options import MasterOptions
 from tests.unit.topology_master.test_master_core import FIRST, LAST, PACKED, SPOUT, TOPOLOGY
 
 TASKS = (SPOUT, FIRST, LAST)
 EXACT = TOPOLOGY.with_config({keys.RELIABILITY_MODE: keys.EFFECTIVELY_ONCE})
 OPTIONS = replace(
-    Options.of(EXACT.config),
+    MasterOptions.of(EXACT.config),
     checkpoint_interval_secs=1.0,
     checkpoint_timeout_secs=3.0,
     checkpoints_retained=2,
@@ -29,7 +29,7 @@ class Made:
     def __init__(
         self,
         before: "Made | None" = None,
-        options: Options = OPTIONS,
+        options: MasterOptions = OPTIONS,
         checkpoints: dict[str, Any] | None = None,
         packing: PackingPlan = PACKED,
         containers: tuple[int, ...] = (1, 2),
@@ -68,7 +68,7 @@ class Made:
 
     def receive(self, *received: Any, sender: bytes = b"1") -> None:
         for message in received:
-            self._handle(events.Received(sender, message))
+            self._handle(events.MasterReceived(sender, message))
 
     def _handle(self, event: events.Event) -> None:
         out = self.core.handle(event, self.now)
@@ -98,7 +98,7 @@ class Made:
         """Time passes; what was decided since the last wait."""
         for _ in range(int(secs / 0.02) + 1):
             self.now += 0.02
-            self._handle(events.Timer(stored))
+            self._handle(events.MasterTimer(stored))
         out, self.out = self.out, []
         return out
 

@@ -6,7 +6,7 @@ import pytest
 
 from heron_core.plans import Restore
 from heron_core.wire import messages
-from heron_engine.topology_master.recovery import Progress, Recovery
+from heron_engine.topology_master.recovery import Recovery, RestoreProgress
 from tests.unit.topology_master.test_checkpoints import Made, restore_failure, running, sent
 from tests.unit.topology_master.test_master_core import FIRST, LAST, SPOUT
 
@@ -79,7 +79,7 @@ def test_a_store_that_is_away_is_tried_less_and_less_often_until_it_is_back() ->
     assert recovery.take_tries() == 6
     recovery.begin(2)
     failed = recovery.take(messages.RestoreFailed(1, 8, "away"), 8, {1}, now)
-    assert failed is Progress.FAILED
+    assert failed is RestoreProgress.FAILED
     assert recovery.is_retry_due(now + 0.5)
 
 
@@ -88,7 +88,7 @@ def test_an_instance_that_has_its_state_after_all_needs_no_other_try() -> None:
     recovery = Recovery(None)
     recovery.begin(2)
     recovery.take(messages.RestoreFailed(1, 1, "away"), 1, {1}, 0.0)
-    assert recovery.take(messages.Restored(1, 9, 1), 1, {1}, 0.0) is Progress.RELEASED
+    assert recovery.take(messages.Restored(1, 9, 1), 1, {1}, 0.0) is RestoreProgress.RELEASED
     assert not recovery.is_retry_due(100.0)
     recovery.validate({1}, 2)
 
@@ -101,7 +101,7 @@ def test_another_reason_is_told_as_well() -> None:
         recovery.begin(2)
         failed = messages.RestoreFailed(1, epoch, *why)
         progress.append(recovery.take(failed, epoch, {1}, epoch))
-    assert progress == [Progress.FAILED, Progress.NOTHING, Progress.FAILED]
+    assert progress == [RestoreProgress.FAILED, RestoreProgress.NOTHING, RestoreProgress.FAILED]
 
 
 def test_a_process_that_fails_to_restore_when_data_flows_again_has_replaced_a_member() -> None:
@@ -130,8 +130,8 @@ def test_data_does_not_flow_while_the_process_that_serves_a_task_has_no_state() 
         messages.RestoreFailed(2, 1, "away"),
         messages.Restored(1, 11, 1),
     ]
-    assert Progress.RELEASED not in [recovery.take(each, 1, {1, 2}, 0.0) for each in said]
-    assert recovery.take(messages.Restored(2, 21, 1), 1, {1, 2}, 0.0) is Progress.RELEASED
+    assert RestoreProgress.RELEASED not in [recovery.take(each, 1, {1, 2}, 0.0) for each in said]
+    assert recovery.take(messages.Restored(2, 21, 1), 1, {1, 2}, 0.0) is RestoreProgress.RELEASED
     assert recovery.restore.members == {1: 11, 2: 21}
 
 

@@ -19,7 +19,7 @@ from heron_core.topology_events import EVENTS_MAX, TopologyEvent, log_line
 from heron_core.wire import messages
 from heron_engine.topology_master import events
 from heron_engine.topology_master.core import TopologyMaster
-from heron_engine.topology_master.options import Options
+from heron_engine.topology_master.options import MasterOptions
 
 NOTHING = Resource(0.0, 0, 0)
 TOPOLOGY = TopologySpec(
@@ -47,7 +47,7 @@ class Made:
     """A master with both stream managers."""
 
     def __init__(self, statistics: Any = None, tracked: bool = False) -> None:
-        options = replace(Options(TopologyState.RUNNING), tracked=tracked)
+        options = replace(MasterOptions(TopologyState.RUNNING), tracked=tracked)
         self.core = TopologyMaster(
             TOPOLOGY, PACKED, options, statistics=statistics, wall_clock_secs=MORNING
         )
@@ -77,19 +77,19 @@ class Made:
             epoch=0,
             predecessor=predecessor,
         )
-        self.handle(events.Received(b"%d-%d" % (container, process), who))
+        self.handle(events.MasterReceived(b"%d-%d" % (container, process), who))
 
     def heartbeat(
         self, container: int, instances: dict[int, Any], paused: dict[int, Any] | None = None
     ) -> None:
         """A stream manager's heartbeat."""
         beat = messages.Heartbeat(container, {"waiting_bytes": {}}, instances, paused or {})
-        self.handle(events.Received(b"%d-1" % container, beat))
+        self.handle(events.MasterReceived(b"%d-1" % container, beat))
 
     def passes(self, secs: float) -> None:
         """Time goes by."""
         self.now += secs
-        self.handle(events.Timer())
+        self.handle(events.MasterTimer())
 
     def stats(self) -> TopologyStats:
         """The answer of `stats` now, as whoever asks gets it."""
@@ -98,7 +98,7 @@ class Made:
     def replaced(self, reason: str, lost: int = 0, failed: int = 0) -> None:
         """The bolt's process is another one."""
         message = messages.InstanceReplaced(COUNT, reason, lost, failed)
-        self.handle(events.Received(b"2-1", message))
+        self.handle(events.MasterReceived(b"2-1", message))
 
 
 def kinds(told: Sequence[TopologyEvent]) -> list[str]:
@@ -204,7 +204,7 @@ def test_a_pause_that_lasts_is_an_event_and_a_short_one_is_none() -> None:
 
 def test_an_instance_that_cannot_start_is_told_with_its_error() -> None:
     made = Made()
-    made.handle(events.Received(b"2-1", messages.InstanceFailed(COUNT, "no database")))
+    made.handle(events.MasterReceived(b"2-1", messages.InstanceFailed(COUNT, "no database")))
     (failed,) = made.told
     assert (failed.kind, failed.instance, failed.why) == ("start failed", "count[0]", "no database")
     assert made.stats().errors == {COUNT: "no database"}

@@ -25,7 +25,7 @@ from heron_core.traces import EXECUTED, Execution, dated, report_of
 from heron_core.wire import messages
 from heron_engine.topology_master import events
 from heron_engine.topology_master.core import IDLE_TIMER_SECS, TIMER_SECS, TopologyMaster
-from heron_engine.topology_master.options import Options
+from heron_engine.topology_master.options import MasterOptions
 
 NOTHING = Resource(0.0, 0, 0)
 SPOUT, FIRST, LAST = 1, 2, 3
@@ -57,7 +57,7 @@ PACKED = PackingPlan(
 )
 
 
-OPTIONS = Options(TopologyState.RUNNING)
+OPTIONS = MasterOptions(TopologyState.RUNNING)
 
 
 class Made:
@@ -67,7 +67,7 @@ class Made:
         self,
         registered: bool = True,
         packing: PackingPlan = PACKED,
-        options: Options = OPTIONS,
+        options: MasterOptions = OPTIONS,
         **more: Any,
     ) -> None:
         self.core = TopologyMaster(TOPOLOGY, packing, options, **more)
@@ -80,7 +80,7 @@ class Made:
 
     def receive(self, message: Any, sender: bytes = b"1") -> list[events.Instruction]:
         """A message arrives."""
-        return self.handle(events.Received(sender, message))
+        return self.handle(events.MasterReceived(sender, message))
 
     def handle(self, event: events.Event) -> list[events.Instruction]:
         """One step of the core, after which its invariants hold."""
@@ -111,7 +111,7 @@ class Made:
         out = []
         for _ in range(int(secs / 0.02) + 1):
             self.now += 0.02
-            out += self.handle(events.Timer())
+            out += self.handle(events.MasterTimer())
         return out
 
     def probe_round(self, **counts: tuple[int, int, bool]) -> list[events.Instruction]:
@@ -331,7 +331,7 @@ def test_a_master_that_takes_over_goes_on_draining() -> None:
     told = {"state": stored.state, "draining": stored.draining}
     successor = Made(execution=told)
     successor.now += 1.0
-    out = successor.handle(events.Timer())
+    out = successor.handle(events.MasterTimer())
     assert [each for each in out if _is_probe(each)]
     assert successor.core.state == TopologyState.PAUSED
 

@@ -6,7 +6,7 @@ from typing import Any
 from heron_core.plans import MovedStates, PackingPlan, TopologyState, physical_from_json
 from heron_core.records import replace
 from heron_core.wire import messages
-from heron_engine.topology_master.options import Options
+from heron_engine.topology_master.options import MasterOptions
 from heron_engine.topology_master.update.moved_states import moving
 from tests.unit.topology_master.test_master_core import (
     FIRST,
@@ -36,7 +36,7 @@ MOVED = MovedStates(1, (LAST,), {"last": (LAST,)})
 REASON = "last: the store is away"
 
 
-def saved(size_bytes: int = 100, options: Options = OPTIONS) -> tuple[Made, list[Any]]:
+def saved(size_bytes: int = 100, options: MasterOptions = OPTIONS) -> tuple[Made, list[Any]]:
     """A topology that is to have one more of the last bolt, whose state is saved."""
     made = Made(options=options)
     update(made, MORE)

@@ -7,7 +7,7 @@ import pytest
 
 from heron_core.topology import ComponentSpec, TopologySpec
 from heron_engine.topology_master.metrics_port import TRY_SECS, OwnMetrics, labels_of
-from heron_engine.topology_master.options import Options
+from heron_engine.topology_master.options import MasterOptions
 from heron_io.server_loop import ServerLoop
 
 TOPOLOGY = TopologySpec("t", (ComponentSpec("spout", True, "m.S", 1),))
@@ -18,7 +18,7 @@ LOOP: ServerLoop = None  # type: ignore[assignment]
 
 def own_metrics(port: int) -> OwnMetrics:
     """Of a topology with that port in its config."""
-    return OwnMetrics(TOPOLOGY, Options.of({"topology.metrics.port": port}), LABELS)
+    return OwnMetrics(TOPOLOGY, MasterOptions.of({"topology.metrics.port": port}), LABELS)
 
 
 def test_a_port_that_is_taken_is_one_line(caplog: pytest.LogCaptureFixture) -> None:

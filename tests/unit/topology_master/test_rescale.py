@@ -285,7 +285,7 @@ def test_new_code_that_cannot_begin_leaves_the_old_one() -> None:
     assert plans(out)[-1][1] == TopologyState.RUNNING
     reason = "last[0]: no module called words"
     assert f"update: rolled back: {reason}" in [
-        each.text for each in out if isinstance(each, events.Log)
+        each.text for each in out if isinstance(each, events.MasterLog)
     ]
     assert how_it_ended(made) == ("update 1 is rolled back", reason)
     told = ask(made, "stats")[0].data["update"]
@@ -363,14 +363,14 @@ def test_a_master_that_cannot_write_to_the_state_store_has_no_instance_ended() -
     update(made, FEWER)
     out = answers(made, SPOUT, FIRST, LAST)
     assert plans(out) == [(2, TopologyState.PAUSED, {SPOUT, FIRST, LAST})]
-    out += made.handle(events.Timer(stored=False))
+    out += made.handle(events.MasterTimer(stored=False))
     out += made.register(1)
     out += ask(made, "deactivate")[1]
     assert not sent(messages.Plan, out)
-    ((receiver, message),) = sent(messages.Plan, made.handle(events.Timer(stored=True)))
+    ((receiver, message),) = sent(messages.Plan, made.handle(events.MasterTimer(stored=True)))
     assert receiver == b"1-1"
     assert physical_from_json(message.plan).packing == FEWER
-    assert not sent(messages.Plan, made.handle(events.Timer(stored=True)))
+    assert not sent(messages.Plan, made.handle(events.MasterTimer(stored=True)))
 
 
 def rounds_of(made: Made, processed: int, times: int) -> None:
@@ -432,7 +432,9 @@ def test_an_update_does_not_wait_for_a_slow_bolt_that_back_pressure_stands_befor
     assert not plans(reports(made, HELD_UP_SECS - 0.5, held, busy))
     out = reports(made, 1.0, held, busy)
     assert plans(out)[0][:2] == (2, TopologyState.PAUSED)
-    (told,) = [each.text for each in out if isinstance(each, events.Log) if "held" in each.text]
+    (told,) = [
+        each.text for each in out if isinstance(each, events.MasterLog) if "held" in each.text
+    ]
     assert told.startswith("update: back-pressure still held first[0] after 6 s: proceeding")
     (done,) = [
         each for each in ask(made, "stats")[0].data["events"] if each["what"].endswith("is done")

@@ -6,7 +6,7 @@ from heron_core.plans import ContainerPlan, InstancePlan, PackingPlan, Resource
 from heron_core.topology import ComponentSpec, TopologySpec
 from heron_core.traces import ACKED, EXECUTED, EXPIRED, NO_TASK, RAISED, Execution
 from heron_engine.topology_master.events import ExportTrace
-from heron_engine.topology_master.options import Options
+from heron_engine.topology_master.options import MasterOptions
 from heron_engine.topology_master.spans import Executed, spans_of
 from heron_engine.topology_master.trace_buffer import TREES_MAX, TraceBuffer
 from heron_engine.topology_master.trace_export import TraceExport
@@ -115,7 +115,7 @@ def test_the_spans_reach_a_receiver_of_otlp() -> None:
             "topology.trace.sample": 1, "topology.trace.endpoint": received.endpoint,
             "topology.reliability.mode": "ATLEAST_ONCE",
         }  # fmt: skip
-        export = TraceExport(TOPOLOGY, Options.of(config))
+        export = TraceExport(TOPOLOGY, MasterOptions.of(config))
         for task, each in ((SPOUT, WHOLE), (SPLIT, SPLIT_UP), (COUNT, COUNTED)):
             export.take(ExportTrace(task, (each,)), 0.0)
         export.look(PACKING, 1000.0)
@@ -139,7 +139,7 @@ def test_without_traces_or_without_roots_nothing_is_loaded() -> None:
         {"topology.reliability.mode": "ATLEAST_ONCE"},
         {"topology.trace.sample": 5, "topology.reliability.mode": "ATMOST_ONCE"},
     ):
-        export = TraceExport(TOPOLOGY, Options.of(config), refused)  # type: ignore[arg-type]
+        export = TraceExport(TOPOLOGY, MasterOptions.of(config), refused)  # type: ignore[arg-type]
         export.take(ExportTrace(SPOUT, (WHOLE,)), 0.0)
         export.look(PACKING, 1000.0)
         export.close(PACKING)
@@ -152,7 +152,7 @@ def test_without_the_extra_it_is_one_line_and_the_topology_goes_on(
         raise NotInstalled(NOT_INSTALLED)
 
     config = {"topology.trace.sample": 5, "topology.reliability.mode": "ATLEAST_ONCE"}
-    export = TraceExport(TOPOLOGY, Options.of(config), missing)  # type: ignore[arg-type]
+    export = TraceExport(TOPOLOGY, MasterOptions.of(config), missing)  # type: ignore[arg-type]
     export.take(ExportTrace(SPOUT, (WHOLE,)), 0.0)
     export.close(PACKING)
     (record,) = caplog.records

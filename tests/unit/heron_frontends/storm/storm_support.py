@@ -19,7 +19,7 @@ from heron_core.topology import (
     TopologySpec,
 )
 from heron_core.wire.frames import Kind
-from heron_instance.runtime.environment import Environment
+from heron_instance.runtime.environment import InstanceEnvironment
 from heron_instance.runtime.factory import build
 from tests.unit.heron_instance.instance_support import Made, batch, packing
 
@@ -150,7 +150,7 @@ def start(
     made = Running(None)  # type: ignore[arg-type]
     log = logging.Logger("tested")
     log.addHandler(_Lines(made))
-    environment = Environment(
+    environment = InstanceEnvironment(
         lambda: made.now,
         Random(1),
         made.sent.extend,
