@@ -56,11 +56,11 @@ def status_bytes(name: str) -> int:
 def work(folder: str) -> None:
     """Fill, read, print the figures."""
     from heron_core.state.codec import StateCodec
-    from heron_core.state.protocol import Kind, TableId
+    from heron_core.state.protocol import StateKind, TableId
     from heron_io.state_backends.rocksdb import RocksBackend
 
     backend = RocksBackend(StateCodec("large"), folder)
-    table = backend.table(TableId("values", Kind.VALUE, nested=False))
+    table = backend.table(TableId("values", StateKind.VALUE, nested=False))
     limit = status_bytes("VmData") + LIMIT_BYTES
     resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
     begun, peak, base = time.monotonic(), 0, status_bytes("RssAnon")

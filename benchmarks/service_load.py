@@ -23,9 +23,9 @@ from benchmarks.simulated_masters import BEGAN_AT, SimulatedMaster
 from heron_tracker.application import application
 from heron_tracker.model.core import Tracker
 from heron_tracker.model.history_store import HistoryStore
-from heron_tracker.model.problems import Problem
+from heron_tracker.model.problems import TrackerProblem
 from heron_tracker.model.snapshot import TopologySnapshot
-from heron_tracker.options import Options
+from heron_tracker.options import TrackerOptions
 from heron_tracker.service import Service
 
 POLL_SECS = 10
@@ -43,7 +43,7 @@ class SimulatedCollector:
     def __init__(self, masters: list[SimulatedMaster], history: HistoryStore) -> None:
         self._masters = masters
         self._history = history
-        self._tracker = Tracker(Options())
+        self._tracker = Tracker(TrackerOptions())
         self._tracker.found([each.name for each in masters], 0.0)
 
     def look(self, secs: float) -> None:
@@ -61,7 +61,7 @@ class SimulatedCollector:
         """The newest of one."""
         return self._tracker.snapshot(name)
 
-    def problems(self, name: str) -> list[tuple[Problem, float]]:
+    def problems(self, name: str) -> list[tuple[TrackerProblem, float]]:
         """What is wrong with one."""
         return self._tracker.problems(name)
 
@@ -86,7 +86,7 @@ def questions(
 
 async def request_costs(service: Service) -> list[tuple[str, float, int]]:
     """Path, CPU ms and bytes of each route that reads, the client of this measurement included."""
-    app = application(service, Options())
+    app = application(service, TrackerOptions())
     transport = httpx.ASGITransport(app)
     rows = []
     async with httpx.AsyncClient(transport=transport, base_url=HOST) as client:

@@ -12,7 +12,7 @@ from typing import Any
 import msgpack
 import zmq
 
-from heron_core.algorithms.rollup import Queue, RollUp
+from heron_core.algorithms.rollup import QueueNumbers, RollUp
 from heron_core.instance_report import (
     DISTRIBUTIONS,
     NOTHING_REPORTED,
@@ -119,7 +119,7 @@ class SimulatedMaster:
         )
 
     def _stats(self) -> TopologyStats:
-        queues = {task: Queue(1000, 10, 0.01) for task in self._packing.instances}
+        queues = {task: QueueNumbers(1000, 10, 0.01) for task in self._packing.instances}
         containers = tuple(each.id for each in self._packing.containers)
         return TopologyStats(
             topology=self.name, state="RUNNING", epoch=1, phase="running", drained=False, lost=0,

@@ -12,10 +12,10 @@ from contextlib import contextmanager
 
 import click
 
-from heron_cli.operations import ClusterContainers, Shown, follow
+from heron_cli.operations import ClusterContainers, ShownOperation, follow
 from heron_cli.running_topology import RunningTopology
 from heron_core.errors import HeronError, StateStoreError
-from heron_core.operations import Kind, Operation
+from heron_core.operations import Operation, OperationKind
 from heron_core.plans import PackingPlan, packing_to_json
 from heron_engine.scheduler.backends.protocol import SelfRunning
 from heron_engine.scheduler.operation_kinds import PACKING
@@ -26,7 +26,7 @@ from heron_engine.scheduler.operation_steps import (
     Steps,
     containers_of,
 )
-from heron_engine.scheduler.operations import Requests, requester, update_under_way
+from heron_engine.scheduler.operations import TopologyRequests, requester, update_under_way
 from heron_io.polling import POLL_SECS
 
 CONTAINERS = "containers"
@@ -52,11 +52,11 @@ def end_on_cluster(
 ) -> None:
     """End all containers after a drain of at most `wait_secs`, or after a savepoint into that
     folder; the nodes stay. HeronError if that cannot be, and then the request has failed."""
-    name, requests = topology.name, Requests(topology.store, topology.name)
-    for number, before in _unfinished(requests, Kind.KILL):
+    name, requests = topology.name, TopologyRequests(topology.store, topology.name)
+    for number, before in _unfinished(requests, OperationKind.KILL):
         click.echo(f"{_description(before)} was not finished: this one takes it up", err=True)
         requests.save(number, before.failed("the next kill has taken it up"))
-    number = requests.ask(Kind.KILL, {"wait_secs": wait_secs, SAVEPOINT: savepoint})
+    number = requests.ask(OperationKind.KILL, {"wait_secs": wait_secs, SAVEPOINT: savepoint})
     steps = steps_on(topology, cluster)
     with _stands(f"the kill of {name} is not finished: `heronpy kill {name}` goes on with it"):
         _carry_out(requests, number, steps.kill_with_savepoint, rest)
@@ -81,11 +81,11 @@ def update_on_cluster(
 ) -> None:
     """Have the topology run by another packing plan, and wait until it does; HeronError if that is
     given up."""
-    name, requests = topology.name, Requests(topology.store, topology.name)
+    name, requests = topology.name, TopologyRequests(topology.store, topology.name)
     steps = steps_on(topology, cluster)
     touched = sorted(containers_of(steps.stored_plan(), plan))
     arguments = {PACKING: packing_to_json(plan), CONTAINERS: touched}
-    number = requests.ask(Kind.UPDATE, arguments)
+    number = requests.ask(OperationKind.UPDATE, arguments)
     left = (
         f"the topology master goes on with the update of {name}: the next update ends what is left"
     )
@@ -96,8 +96,8 @@ def update_on_cluster(
 def take_up_update(topology: RunningTopology, cluster: SelfRunning) -> None:
     """End the containers that an update has left whose command did not see its end; HeronError if
     it is still under way."""
-    name, requests = topology.name, Requests(topology.store, topology.name)
-    for number, before in _unfinished(requests, Kind.UPDATE):
+    name, requests = topology.name, TopologyRequests(topology.store, topology.name)
+    for number, before in _unfinished(requests, OperationKind.UPDATE):
         if (update := topology.client.stats().update) is not None and update.under_way:
             raise update_under_way(name)
         plan = steps_on(topology, cluster).stored_plan()
@@ -108,27 +108,27 @@ def take_up_update(topology: RunningTopology, cluster: SelfRunning) -> None:
 
 def cancel_on_cluster(topology: RunningTopology, cluster: SelfRunning) -> None:
     """Cancel the update under way, and wait until all is as before; HeronError if none is."""
-    who, requests = str(requester()), Requests(topology.store, topology.name)
+    who, requests = str(requester()), TopologyRequests(topology.store, topology.name)
     if (update := topology.client.stats().update) is None or not update.under_way:
         take_up_update(topology, cluster)
     follow(steps_on(topology, cluster).cancel_update(who))
-    for number, before in _unfinished(requests, Kind.UPDATE):
+    for number, before in _unfinished(requests, OperationKind.UPDATE):
         requests.save(number, before.failed(f"cancelled by {who}"))
 
 
 # --- both -------------------------------------------------------------------------------------
 
 
-def _unfinished(requests: Requests, kind: Kind) -> list[tuple[int, Operation]]:
+def _unfinished(requests: TopologyRequests, kind: OperationKind) -> list[tuple[int, Operation]]:
     found = requests.all().items()
     return [(number, each) for number, each in found if each.kind is kind and not each.is_over]
 
 
 def _carry_out(
-    requests: Requests, number: int, steps: Callable[[Operation], Steps], rest: Rest
+    requests: TopologyRequests, number: int, steps: Callable[[Operation], Steps], rest: Rest
 ) -> None:
     """Step by step, each noted before the next one."""
-    shown, request = Shown(), requests.get(number)
+    shown, request = ShownOperation(), requests.get(number)
     assert request is not None
     request = request.running()
     requests.save(number, request)

@@ -21,7 +21,7 @@ EMPTY = ("", NOTHING, "0", "0%", "0 B")
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class ComponentCell:
     """What stands in a row and a column."""
 
     text: str
@@ -29,13 +29,13 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class ComponentColumn:
     """One column, if it is in use and there is room for it."""
 
     heading: str
     priority: int
     """The lower, the sooner it is shown; 0 for always, up to ALWAYS wherever there is room."""
-    cells: tuple[Cell, ...]
+    cells: tuple[ComponentCell, ...]
 
     @property
     def width(self) -> int:
@@ -49,12 +49,12 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class ComponentTable:
     """The columns that are shown, in order."""
 
-    columns: tuple[Column, ...]
+    columns: tuple[ComponentColumn, ...]
 
-    def rows(self) -> list[list[Cell]]:
+    def rows(self) -> list[list[ComponentCell]]:
         """Headings and cells with the spaces that align them: all but the first to the right."""
         padded = [_padded(column, at == 0) for at, column in enumerate(self.columns)]
         return [list(row) for row in zip(*padded, strict=True)]
@@ -64,18 +64,18 @@ class Table:
         return "\n".join(rows)
 
 
-def _padded(column: Column, is_first: bool) -> list[Cell]:
+def _padded(column: ComponentColumn, is_first: bool) -> list[ComponentCell]:
     align: Callable[[str, int], str] = str.ljust if is_first else str.rjust
-    cells = (Cell(column.heading, "bold"), *column.cells)
-    return [Cell(align(each.text, column.width), each.style) for each in cells]
+    cells = (ComponentCell(column.heading, "bold"), *column.cells)
+    return [ComponentCell(align(each.text, column.width), each.style) for each in cells]
 
 
-def table_of(columns: Sequence[Column], width: int | None) -> Table:
+def table_of(columns: Sequence[ComponentColumn], width: int | None) -> ComponentTable:
     """The columns in use that fit into `width` characters, by priority; None: all of them. The
     first column is never cut."""
     used = [column for column in columns if column.is_in_use]
     if width is None:
-        return Table(tuple(used))
+        return ComponentTable(tuple(used))
     room, chosen = width, set[str]()
     for each in sorted(used, key=lambda column: column.priority):
         needed = each.width + (len(GAP) if chosen else 0)
@@ -84,21 +84,25 @@ def table_of(columns: Sequence[Column], width: int | None) -> Table:
             room -= needed
         else:
             break
-    return Table(tuple(column for column in used if column.heading in chosen))
+    return ComponentTable(tuple(column for column in used if column.heading in chosen))
 
 
-def component_table(stats: TopologyStats, width: int | None = None, rates: bool = True) -> Table:
+def component_table(
+    stats: TopologyStats, width: int | None = None, rates: bool = True
+) -> ComponentTable:
     """One row for each component; without `rates` for a topology that has ended."""
     rows = list(stats.components.items())
 
     def column(
-        heading: str, priority: int, cell: Callable[[str, ComponentStats], Cell | str]
-    ) -> Column:
+        heading: str, priority: int, cell: Callable[[str, ComponentStats], ComponentCell | str]
+    ) -> ComponentColumn:
         cells = (cell(name, each) for name, each in rows)
-        return Column(
+        return ComponentColumn(
             heading,
             priority,
-            tuple(cell if isinstance(cell, Cell) else Cell(cell) for cell in cells),
+            tuple(
+                cell if isinstance(cell, ComponentCell) else ComponentCell(cell) for cell in cells
+            ),
         )
 
     columns = [
@@ -126,18 +130,23 @@ def component_table(stats: TopologyStats, width: int | None = None, rates: bool 
 
 def instance_table(
     stats: TopologyStats, instances: Sequence[InstanceStats], width: int | None = None
-) -> Table:
+) -> ComponentTable:
     """One row for each instance of a component."""
 
-    def column(heading: str, priority: int, cell: Callable[[InstanceStats], str]) -> Column:
-        return Column(heading, priority, tuple(Cell(cell(row)) for row in instances))
+    def column(
+        heading: str, priority: int, cell: Callable[[InstanceStats], str]
+    ) -> ComponentColumn:
+        return ComponentColumn(
+            heading, priority, tuple(ComponentCell(cell(row)) for row in instances)
+        )
 
     shares = {task: f"{pauses.share:.0%}" for task, pauses in stats.paused.items()}
     name_cells = tuple(
-        Cell(row.instance, BAD if row.stuck_secs or not row.up else PLAIN) for row in instances
+        ComponentCell(row.instance, BAD if row.stuck_secs or not row.up else PLAIN)
+        for row in instances
     )
     columns = [
-        Column("instance", 0, name_cells),
+        ComponentColumn("instance", 0, name_cells),
         column("task", 0, lambda row: str(row.task)),
         column("container", 1, lambda row: str(row.container)),
         column("pid", 2, _pid_text),
@@ -175,36 +184,40 @@ def plain_table(
     the others, in this order; the first of them is always shown."""
     ranks = {heading: rank for rank, heading in enumerate(dict.fromkeys((*first, *headings)))}
     columns = [
-        Column(heading, ranks[heading], tuple(Cell(row[at]) for row in rows))
+        ComponentColumn(heading, ranks[heading], tuple(ComponentCell(row[at]) for row in rows))
         for at, heading in enumerate(headings)
     ]
     if width is None:
-        return str(Table(tuple(columns)))
+        return str(ComponentTable(tuple(columns)))
     return str(table_of(columns, width))
 
 
-def _name_cell(stats: TopologyStats, name: str, component: ComponentStats) -> Cell:
+def _name_cell(stats: TopologyStats, name: str, component: ComponentStats) -> ComponentCell:
     if any(component_of(instance) == name for instance in stats.stuck):
-        return Cell(name, BAD)
+        return ComponentCell(name, BAD)
     if component.up < component.instances or component.failed_for_good or component.undeclared:
-        return Cell(name, BAD)
+        return ComponentCell(name, BAD)
     is_paused = any(pauses.causes and pauses.component == name for pauses in stats.paused.values())
     if is_paused:
-        return Cell(name, PAUSED)
-    return Cell(name, WARNING if component.capacity >= BUSY_SHARE else PLAIN)
+        return ComponentCell(name, PAUSED)
+    return ComponentCell(name, WARNING if component.capacity >= BUSY_SHARE else PLAIN)
 
 
-def _instances_cell(component: ComponentStats) -> Cell:
+def _instances_cell(component: ComponentStats) -> ComponentCell:
     up, instances = component.up, component.instances
-    return Cell(str(instances)) if up == instances else Cell(f"{up}/{instances}", BAD)
+    return (
+        ComponentCell(str(instances))
+        if up == instances
+        else ComponentCell(f"{up}/{instances}", BAD)
+    )
 
 
 def _of_bolt(component: ComponentStats, text: str) -> str:
     return text if component.type == "bolt" else ""
 
 
-def _count_cell(number: int) -> Cell:
-    return Cell(short(number), BAD if number else PLAIN)
+def _count_cell(number: int) -> ComponentCell:
+    return ComponentCell(short(number), BAD if number else PLAIN)
 
 
 def _delay(secs: float) -> str:
@@ -212,14 +225,14 @@ def _delay(secs: float) -> str:
     return milliseconds(secs * 1000) if secs >= DELAY_SECS_MIN else ""
 
 
-def _capacity_cell(capacity: float) -> Cell:
-    return Cell(f"{capacity:.0%}", WARNING if capacity >= BUSY_SHARE else PLAIN)
+def _capacity_cell(capacity: float) -> ComponentCell:
+    return ComponentCell(f"{capacity:.0%}", WARNING if capacity >= BUSY_SHARE else PLAIN)
 
 
-def _paused_cell(stats: TopologyStats, component: str) -> Cell:
+def _paused_cell(stats: TopologyStats, component: str) -> ComponentCell:
     pauses = [x for x in stats.paused.values() if x.component == component]
     is_now = any(each.causes for each in pauses)
-    return Cell(paused_share(stats, component), PAUSED if is_now else PLAIN)
+    return ComponentCell(paused_share(stats, component), PAUSED if is_now else PLAIN)
 
 
 def paused_share(stats: TopologyStats, component: str) -> str:

@@ -8,7 +8,7 @@ import click
 
 from heron_cli.config_notes import config_notes
 from heron_cli.options.topology import TopologyOptions
-from heron_cli.resolve_source import Source
+from heron_cli.resolve_source import TopologySource
 from heron_core import config as keys
 from heron_core.dead_letter_target import FileTarget, target_of
 from heron_core.dead_letters import routed
@@ -47,7 +47,7 @@ def config_layer(config: Config) -> dict[str, Any]:
 
 
 def configured(
-    loaded: TopologySpec, source: Source, options: TopologyOptions, is_query: bool = False
+    loaded: TopologySpec, source: TopologySource, options: TopologyOptions, is_query: bool = False
 ) -> TopologySpec:
     """The topology with its name and all layers of its config; TopologyError if that is wrong.
 

@@ -14,7 +14,7 @@ from heron_core.plans import MASTER_CONTAINER, PackingPlan
 from heron_core.topology import TopologySpec, topology_to_json
 from heron_core.version import PROTOCOL, VERSION, engine_text
 from heron_engine.scheduler.backends.registry import LOCAL
-from heron_engine.scheduler.container.engines import SEARCH_PATH, Engine
+from heron_engine.scheduler.container.engines import SEARCH_PATH, InstalledEngine
 
 PREFLIGHT_SECS = 60.0
 """For the imports of a topology."""
@@ -24,7 +24,7 @@ PREFLIGHT_SECS = 60.0
 class EngineChange:
     """What an upgrade does, container by container."""
 
-    engine: Engine
+    engine: InstalledEngine
     now: str
     """The versions that run now."""
     containers: tuple[int, ...]
@@ -62,7 +62,7 @@ def _check_is_local(topology: RunningTopology) -> None:
         raise UsageError(f"{topology.name} runs on {host}: upgrade it there")
 
 
-def _installed(python: str | None) -> Engine:
+def _installed(python: str | None) -> InstalledEngine:
     """Its version is not known yet."""
     program = os.path.abspath(python) if python is not None else sys.executable
     if not os.access(program, os.X_OK):
@@ -70,10 +70,10 @@ def _installed(python: str | None) -> Engine:
     folder = os.path.dirname(os.path.dirname(os.path.abspath(heron_core.__file__)))
     words = os.environ.get(SEARCH_PATH, "").split(os.pathsep)
     searched = [os.path.abspath(each) for each in words if each]
-    return Engine(program, folder if folder in searched else "")
+    return InstalledEngine(program, folder if folder in searched else "")
 
 
-def _checked(engine: Engine, spec: TopologySpec) -> Engine:
+def _checked(engine: InstalledEngine, spec: TopologySpec) -> InstalledEngine:
     """With its version; HeronError if it speaks another protocol or cannot run the topology."""
     words = [engine.python, "-P", "-m", "heron_engine.scheduler.container.preflight", str(PROTOCOL)]
     environment = engine.environment(os.environ)
@@ -101,4 +101,4 @@ def _checked(engine: Engine, spec: TopologySpec) -> Engine:
         )
     if error:
         raise HeronError(f"{spec.name} cannot run by {engine.python}: {error}")
-    return Engine(engine.python, engine.folder, version)
+    return InstalledEngine(engine.python, engine.folder, version)

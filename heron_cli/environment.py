@@ -35,7 +35,7 @@ IGNORED_KEYS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Environment:
+class NamedEnvironment:
     """One environment, or none: then there is no name and everything is empty."""
 
     name: str | None = None
@@ -51,7 +51,7 @@ class Environment:
     """Key of `options` -> where it is from, for those that are not from config.json."""
 
 
-def environment_of(project: Project, name: str | None) -> Environment:
+def environment_of(project: Project, name: str | None) -> NamedEnvironment:
     """The environment called `name`, or the only one; UsageError if it cannot be told.
 
     A project without environments has none, which is no error unless one is named.
@@ -82,14 +82,14 @@ def environments_in(project: Project) -> dict[str, Mapping[str, Any]]:
     return environments
 
 
-def _environment(project: Project, name: str | None, keys: Mapping[str, Any]) -> Environment:
+def _environment(project: Project, name: str | None, keys: Mapping[str, Any]) -> NamedEnvironment:
     config = dict(keys)
     nimbus = os.environ.get(NIMBUS_VARIABLE) or config.get("nimbus") or ""
     if nimbus:
         config["nimbus"] = nimbus
     is_ours = str(nimbus).startswith(ZOOKEEPER_SCHEME)
     zookeeper = config.get("zookeeper") or (str(nimbus).removeprefix(ZOOKEEPER_SCHEME) * is_ours)
-    return Environment(
+    return NamedEnvironment(
         name,
         config,
         _options(project, config),

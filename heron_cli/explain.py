@@ -11,7 +11,7 @@ import click
 from heron_cli.configure import config_layer
 from heron_cli.options.topology import JSON_FORM, TopologyOptions
 from heron_cli.project import CONFIG_FILE
-from heron_cli.resolve_source import Source
+from heron_cli.resolve_source import TopologySource
 from heron_core import config as keys
 from heron_core.config.effects import TOPOLOGY_KEYS, idle_keys
 from heron_core.errors import shortened
@@ -41,7 +41,7 @@ class Settling:
 
     loaded: TopologySpec
     topology: TopologySpec
-    source: Source
+    source: TopologySource
     options: TopologyOptions
     is_query: bool
 

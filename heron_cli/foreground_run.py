@@ -12,7 +12,7 @@ from typing import Any
 from heron_cli.letters_line import letters_line
 from heron_cli.live_view import Screen, Stopwatch, screen
 from heron_cli.run_result import (
-    Ending,
+    RunEnding,
     failure_line,
     has_working_bolts,
     kept_line,
@@ -32,10 +32,10 @@ from heron_engine.scheduler.daemon import start
 from heron_engine.scheduler.outcomes import change_outcome, last_numbers_of, outcome_of
 from heron_engine.scheduler.registration import forget, register
 from heron_engine.scheduler.submission import Submission
-from heron_io.console import READ_BYTES, ConsoleReader, Stream, open_pipe
+from heron_io.console import READ_BYTES, ConsoleReader, ConsoleStream, open_pipe
 from heron_io.disk_space import shortage
 from heron_io.master_client import MasterClient
-from heron_io.processes import Child, catch_signals, signal_process
+from heron_io.processes import ForkedChild, catch_signals, signal_process
 from heron_io.state_store.opening import open_store
 from heron_io.state_store.protocol import StateStore
 
@@ -62,7 +62,7 @@ class ForegroundRun:
     """A run that was started; `until_end` shows it and cleans up."""
 
     launch: Submission
-    scheduler: Child
+    scheduler: ForkedChild
     console: int
     store: StateStore
     client: MasterClient
@@ -159,7 +159,7 @@ class ForegroundRun:
                 self._rest_for(until - self.clock.secs)
                 return
             for stream, line in self._lines.feed(data):
-                self.screen.line(line, is_error=stream is Stream.ERR)
+                self.screen.line(line, is_error=stream is ConsoleStream.ERR)
             if wait_secs and self.clock.secs >= until:
                 return  # more is there; whether the run is over is to be looked at as well
 
@@ -249,14 +249,14 @@ class ForegroundRun:
             self.screen.alarm(incomplete)
         return code or (INCOMPLETE if incomplete else 0)
 
-    def _ending(self) -> Ending | None:
+    def _ending(self) -> RunEnding | None:
         """What the run has come to; None if nobody ever said."""
         name, home = self.launch.topology.name, self.launch.home
         last = last_numbers_of(home, name)
         stats = self.stats if last is None else last.stats
         if stats is None:
             return None
-        return Ending(stats, self.clock.secs, self._done, home.logs(name), last is not None)
+        return RunEnding(stats, self.clock.secs, self._done, home.logs(name), last is not None)
 
     def _catch_interrupts(self) -> None:
         def interrupt(number: int, frame: FrameType | None) -> None:

@@ -14,7 +14,7 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from heron_cli.environment import Environment
+from heron_cli.environment import NamedEnvironment
 from heron_core.errors import ComponentError, HeronError
 from heron_core.topology import config_from_json, config_to_json
 from heron_core.wire.pickled import opened
@@ -27,19 +27,21 @@ CHUNK_BYTES = 65536
 
 
 def pre_submit(
-    root: str, name: str, environment: Environment, options: Mapping[str, Any]
+    root: str, name: str, environment: NamedEnvironment, options: Mapping[str, Any]
 ) -> Mapping[str, Any]:
     """The options after every pre_submit of the project at `root`; HeronError if one raises."""
     return _called(PRE_SUBMIT, root, name, environment, options)
 
 
-def post_submit(root: str, name: str, environment: Environment, options: Mapping[str, Any]) -> None:
+def post_submit(
+    root: str, name: str, environment: NamedEnvironment, options: Mapping[str, Any]
+) -> None:
     """Call every post_submit of the project at `root`; HeronError if one raises."""
     _called(POST_SUBMIT, root, name, environment, options)
 
 
 def _called(
-    hook: str, root: str, name: str, environment: Environment, options: Mapping[str, Any]
+    hook: str, root: str, name: str, environment: NamedEnvironment, options: Mapping[str, Any]
 ) -> Mapping[str, Any]:
     files = [each for each in FILES if hook in bound_names(os.path.join(root, each))]
     if not files:
@@ -103,7 +105,7 @@ def _run(
     hook: str,
     root: str,
     name: str,
-    environment: Environment,
+    environment: NamedEnvironment,
     options: dict[str, Any],
 ) -> Mapping[str, Any]:
     from heron_api.method_shapes import refuse_coroutine

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
-from heron_cli.component_table import BAD, GAP, PLAIN, WARNING, Cell, component_table
+from heron_cli.component_table import BAD, GAP, PLAIN, WARNING, ComponentCell, component_table
 from heron_cli.stats_text import (
     cause_lines,
     clock_lines,
@@ -120,7 +120,7 @@ class LiveView:
 
     def lines(
         self, stats: TopologyStats, elapsed_secs: float, width: int | None
-    ) -> list[list[Cell]]:
+    ) -> list[list[ComponentCell]]:
         """The whole view."""
         rate = processed_per_sec(stats)
         self._rates.append(rate)
@@ -128,20 +128,29 @@ class LiveView:
         room = None if width is None else width - len(title) - len(GAP)
         sparks = sparkline(list(self._rates))
         sparks = sparks if room is None else sparks[-room:] if room > 0 else ""
-        lines = [[Cell(title, "bold"), *([Cell(GAP + sparks, "cyan")] if sparks else [])]]
+        lines = [
+            [
+                ComponentCell(title, "bold"),
+                *([ComponentCell(GAP + sparks, "cyan")] if sparks else []),
+            ]
+        ]
         rows = component_table(stats, width).rows()
-        lines += [[part for each in row for part in (each, Cell(GAP))][:-1] for row in rows]
-        lines += [[Cell(text, PLAIN)] for text in clock_lines(stats)[:1]]
-        lines += [[Cell(text, BAD)] for text in (*stuck_lines(stats), *start_error_lines(stats))]
-        lines += [[Cell(text, BAD)] for text in error_lines(stats)]
-        lines += [[Cell(text, WARNING)] for text in cause_lines(stats)]
+        lines += [
+            [part for each in row for part in (each, ComponentCell(GAP))][:-1] for row in rows
+        ]
+        lines += [[ComponentCell(text, PLAIN)] for text in clock_lines(stats)[:1]]
+        lines += [
+            [ComponentCell(text, BAD)] for text in (*stuck_lines(stats), *start_error_lines(stats))
+        ]
+        lines += [[ComponentCell(text, BAD)] for text in error_lines(stats)]
+        lines += [[ComponentCell(text, WARNING)] for text in cause_lines(stats)]
         newest = stats.events[-EVENTS_SHOWN:]
         for event, text in zip(newest, event_lines(newest, EVENTS_SHOWN), strict=True):
-            lines.append([Cell(text, BAD if event.kind in BAD_KINDS else PLAIN)])
+            lines.append([ComponentCell(text, BAD if event.kind in BAD_KINDS else PLAIN)])
         return lines
 
 
-def rendered(lines: Sequence[Sequence[Cell]]) -> "RenderableType":
+def rendered(lines: Sequence[Sequence[ComponentCell]]) -> "RenderableType":
     """Lines as rich draws them: what is wider than the terminal ends in an ellipsis."""
     from rich.text import Text
 

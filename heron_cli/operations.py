@@ -12,13 +12,19 @@ import click
 
 from heron_cli.running_topology import RunningTopology
 from heron_core.errors import HeronError
-from heron_core.operations import Kind, Operation, State
+from heron_core.operations import Operation, OperationKind, OperationState
 from heron_core.plans import PackingPlan, TopologyState
 from heron_core.state_tree import execution_path, scheduler_path, topology_path
 from heron_engine.scheduler.backends.protocol import SelfRunning
 from heron_engine.scheduler.container.engines import Choice
-from heron_engine.scheduler.operation_steps import BACK_SECS, SAVEPOINT, Progress, Service, Steps
-from heron_engine.scheduler.operations import Requests
+from heron_engine.scheduler.operation_steps import (
+    BACK_SECS,
+    SAVEPOINT,
+    OperationProgress,
+    Service,
+    Steps,
+)
+from heron_engine.scheduler.operations import TopologyRequests
 from heron_engine.scheduler.registration import forget, is_alive
 from heron_io.polling import POLL_SECS, wait_until
 from heron_io.state_store.protocol import StateStore
@@ -50,45 +56,54 @@ def self_running(topology: RunningTopology, config_path: str | None) -> SelfRunn
     return backend
 
 
-def ask(topology: RunningTopology, kind: Kind, arguments: Mapping[str, Any]) -> Operation:
+def ask(topology: RunningTopology, kind: OperationKind, arguments: Mapping[str, Any]) -> Operation:
     """The operation when it is done; HeronError if it fails, or nobody carries it out."""
-    requests = Requests(topology.store, topology.name)
+    requests = TopologyRequests(topology.store, topology.name)
     number = requests.ask(kind, arguments)
-    shown = Shown()
+    shown = ShownOperation()
     with goes_on(f"the {kind} of {topology.name} goes on: see `heronpy stats {topology.name}`"):
         operation = _followed(topology, kind, requests, number, shown)
     shown.clear()
     if operation is None:
         raise HeronError(f"{topology.name} has ended meanwhile")
     shown.show_notes(operation)
-    if operation.state is State.FAILED:
+    if operation.state is OperationState.FAILED:
         raise HeronError(operation.reason)
     return operation
 
 
 def _followed(
-    topology: RunningTopology, kind: Kind, requests: Requests, number: int, shown: "Shown"
+    topology: RunningTopology,
+    kind: OperationKind,
+    requests: TopologyRequests,
+    number: int,
+    shown: "ShownOperation",
 ) -> Operation | None:
     """The operation when it is over; None if it went with its topology."""
     asked_at = time.monotonic()
     while (operation := requests.get(number)) is not None and not operation.is_over:
         shown.show(operation)
-        if operation.state is State.PENDING and time.monotonic() - asked_at > TAKEN_UP_SECS:
+        if (
+            operation.state is OperationState.PENDING
+            and time.monotonic() - asked_at > TAKEN_UP_SECS
+        ):
             raise not_taken_up(topology, kind)
         _check_alive(topology)
         time.sleep(POLL_SECS)
     return operation
 
 
-def ask_to_wait(topology: RunningTopology, kind: Kind, arguments: Mapping[str, Any]) -> None:
+def ask_to_wait(
+    topology: RunningTopology, kind: OperationKind, arguments: Mapping[str, Any]
+) -> None:
     """Leave a request that waits for its time; HeronError if nobody takes it up."""
-    requests = Requests(topology.store, topology.name)
+    requests = TopologyRequests(topology.store, topology.name)
     number = requests.ask(kind, arguments)
 
     def is_taken_up() -> bool:
         _check_alive(topology)
         operation = requests.get(number)
-        return operation is None or operation.state is not State.PENDING
+        return operation is None or operation.state is not OperationState.PENDING
 
     if not wait_until(is_taken_up, TAKEN_UP_SECS):
         raise not_taken_up(topology, kind)
@@ -99,9 +114,9 @@ def ask_to_end(topology: RunningTopology, wait_secs: float, savepoint: str = "")
     leaves is removed here. `savepoint`: where one is to be taken before; HeronError if it cannot
     be, and then nothing is ended."""
     store, name, scheduler = topology.store, topology.name, topology.scheduler
-    requests = Requests(store, name)
-    number = requests.ask(Kind.KILL, {"wait_secs": wait_secs, SAVEPOINT: savepoint})
-    shown = Shown()
+    requests = TopologyRequests(store, name)
+    number = requests.ask(OperationKind.KILL, {"wait_secs": wait_secs, SAVEPOINT: savepoint})
+    shown = ShownOperation()
     if savepoint:
         with goes_on(f"the savepoint and the kill of {name} go on"):
             _await_savepoint(topology, requests, number, shown)
@@ -116,8 +131,8 @@ def ask_to_end(topology: RunningTopology, wait_secs: float, savepoint: str = "")
         is_over = wait_until(has_ended, wait_secs + GONE_SECS)
     if not is_over:
         operation = requests.get(number)
-        if operation is not None and operation.state is State.PENDING:
-            raise not_taken_up(topology, Kind.KILL)
+        if operation is not None and operation.state is OperationState.PENDING:
+            raise not_taken_up(topology, OperationKind.KILL)
         raise HeronError(f"{_scheduler_of(topology)} does not end")
     if _is_here(topology):
         wait_until(lambda: not is_alive(scheduler), GONE_SECS)
@@ -126,17 +141,20 @@ def ask_to_end(topology: RunningTopology, wait_secs: float, savepoint: str = "")
 
 
 def _await_savepoint(
-    topology: RunningTopology, requests: Requests, number: int, shown: "Shown"
+    topology: RunningTopology, requests: TopologyRequests, number: int, shown: "ShownOperation"
 ) -> None:
     """Until the savepoint of a kill is there."""
     asked_at = time.monotonic()
     while (operation := requests.get(number)) is not None and SAVEPOINT not in operation.result:
         shown.show(operation)
-        if operation.state is State.FAILED:
+        if operation.state is OperationState.FAILED:
             shown.clear()
             raise HeronError(f"{topology.name} is not killed: {operation.reason}")
-        if operation.state is State.PENDING and time.monotonic() - asked_at > TAKEN_UP_SECS:
-            raise not_taken_up(topology, Kind.KILL)
+        if (
+            operation.state is OperationState.PENDING
+            and time.monotonic() - asked_at > TAKEN_UP_SECS
+        ):
+            raise not_taken_up(topology, OperationKind.KILL)
         _check_alive(topology)
         time.sleep(POLL_SECS)
     shown.clear()
@@ -144,7 +162,7 @@ def _await_savepoint(
 
 def follow(steps: Steps) -> Mapping[str, Any]:
     """Carry out an operation here, because no process of the topology's own can; its result."""
-    shown = Shown()
+    shown = ShownOperation()
     try:
         while True:
             shown.show_progress(next(steps))
@@ -214,7 +232,7 @@ def gone(name: str) -> HeronError:
     )
 
 
-def not_taken_up(topology: RunningTopology, kind: Kind) -> HeronError:
+def not_taken_up(topology: RunningTopology, kind: OperationKind) -> HeronError:
     """The error of a request that nobody begins with; it stands."""
     return HeronError(
         f"{_scheduler_of(topology)} has not begun the {kind} after {TAKEN_UP_SECS:g} s: it will if "
@@ -241,7 +259,7 @@ def goes_on(text: str) -> Iterator[None]:
         raise
 
 
-class Shown:
+class ShownOperation:
     """What of an operation was shown on stderr: on a terminal in one line that changes, else in a
     line for each thing that is waited for."""
 
@@ -262,7 +280,7 @@ class Shown:
             click.echo(note, err=True)
         self._notes = len(operation.notes)
 
-    def show_progress(self, progress: Progress) -> None:
+    def show_progress(self, progress: OperationProgress) -> None:
         """The same of an operation that is carried out here."""
         if progress.note:
             self.clear()

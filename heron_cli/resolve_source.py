@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from heron_cli.environment import Environment, environment_of
+from heron_cli.environment import NamedEnvironment, environment_of
 from heron_cli.options.common import note_ignored
 from heron_cli.options.source import SourceOptions
 from heron_cli.project import CONFIG_FILE, Project, project_here, project_of_file, required
@@ -17,14 +17,14 @@ ARCHIVE_ENDINGS = (".tar.gz", ".tgz")
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class TopologySource:
     """A topology to load, and the environment whose options lie below its own."""
 
     request: LoadRequest
     name: str | None
     """What the topology is called after its file (streamparse); None for its own name."""
     project: Project | None
-    environment: Environment
+    environment: NamedEnvironment
 
     def request_to_run(
         self, arguments: tuple[str, ...] | None, options: Mapping[str, Any], runs_here: bool
@@ -40,7 +40,7 @@ class Source:
         )
 
 
-def resolve(options: SourceOptions) -> Source:
+def resolve(options: SourceOptions) -> TopologySource:
     """Where the topology is; UsageError if that cannot be told."""
     if options.file is not None and options.file.endswith(ARCHIVE_ENDINGS):
         source = _in_archive(options.file, options)
@@ -59,7 +59,7 @@ def resolve(options: SourceOptions) -> Source:
     return source
 
 
-def _in_file(file: str, options: SourceOptions) -> Source:
+def _in_file(file: str, options: SourceOptions) -> TopologySource:
     """FILE, and the project around it; -n is a topology in the file."""
     named = options.config_file is not None
     project = project_here(options.config_file) if named else project_of_file(file)
@@ -68,20 +68,20 @@ def _in_file(file: str, options: SourceOptions) -> Source:
     environment = _environment(project, options)
     paths = project.search_paths if project is not None else ()
     request = LoadRequest(file, options.name, paths, environment.name)
-    return Source(request, None, project, environment)
+    return TopologySource(request, None, project, environment)
 
 
-def _in_project(project: Project, options: SourceOptions) -> Source:
+def _in_project(project: Project, options: SourceOptions) -> TopologySource:
     """topologies/NAME.py; in a project with one such file, NAME may be a topology in it as well."""
     files = project.topology_files()
     inside = options.name if len(files) == 1 and options.name not in files else None
     name, path = project.topology_file(None if inside else options.name)
     environment = _environment(project, options)
     request = LoadRequest(path, inside, project.search_paths, environment.name)
-    return Source(request, inside or name, project, environment)
+    return TopologySource(request, inside or name, project, environment)
 
 
-def _in_archive(file: str, options: SourceOptions) -> Source:
+def _in_archive(file: str, options: SourceOptions) -> TopologySource:
     """What `heronpy package` made: unpacked once, then a project like any other."""
     from heron_engine.scheduler.packaging.archive import unpacked
     from heron_engine.scheduler.user_folder import Home
@@ -98,11 +98,13 @@ def _in_archive(file: str, options: SourceOptions) -> Source:
     paths = project.search_paths if project is not None else ()
     path = os.path.join(archive.folder, entry.file)
     request = LoadRequest(path, entry.inside, (*paths, *archive.packages), environment.name)
-    return Source(request, entry.name if project is not None else None, project, environment)
+    return TopologySource(
+        request, entry.name if project is not None else None, project, environment
+    )
 
 
-def _environment(project: Project | None, options: SourceOptions) -> Environment:
-    return Environment() if project is None else environment_of(project, options.environment)
+def _environment(project: Project | None, options: SourceOptions) -> NamedEnvironment:
+    return NamedEnvironment() if project is None else environment_of(project, options.environment)
 
 
 def _properties(options: SourceOptions) -> dict[str, str]:

@@ -91,7 +91,7 @@ def failure_line(stats: TopologyStats) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Ending:
+class RunEnding:
     """How a run ended, for its last lines."""
 
     stats: TopologyStats

@@ -12,7 +12,7 @@ import click
 
 from heron_core.errors import HeronError
 from heron_engine.scheduler.user_folder import Home
-from heron_io.processes import Child, fork_child
+from heron_io.processes import ForkedChild, fork_child
 
 HOST = "127.0.0.1"
 PORT = 8889
@@ -50,15 +50,15 @@ def _listener() -> socket.socket:
 
 
 def _serve(listener: socket.socket, store_url: str) -> int:
-    from heron_tracker.options import Options
+    from heron_tracker.options import TrackerOptions
     from heron_tracker.server import serve_on
 
     folder = os.path.join(Home.of_user().path, "tracker")
-    serve_on(listener, Options(host=HOST), store_url, folder)
+    serve_on(listener, TrackerOptions(host=HOST), store_url, folder)
     return 0
 
 
-def _end(child: Child) -> None:
+def _end(child: ForkedChild) -> None:
     """In order, or after a while without."""
     with suppress(ProcessLookupError):
         os.kill(child.pid, signal.SIGTERM)

@@ -26,7 +26,7 @@ RECORD_BYTES_MAX = 4096
 """Far beyond any record's."""
 
 
-class Superseded(ComponentError):
+class FolderSuperseded(ComponentError):
     """Another process has taken this one's place: it may not write any more."""
 
 
@@ -45,8 +45,8 @@ class FolderLock:
         return self._file is not None
 
     def take(self) -> None:
-        """ComponentError if another topology has it, Superseded if it is the replacement of this
-        process."""
+        """ComponentError if another topology has it, FolderSuperseded if it is the replacement
+        of this process."""
         os.makedirs(os.path.dirname(self._path), exist_ok=True)
         while self._file is None:
             file = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o644)
@@ -101,18 +101,19 @@ class FolderLock:
         return None if found is None else found.run
 
     def check(self) -> None:
-        """Superseded if another process has taken it over, or if it is gone with its folder."""
+        """FolderSuperseded if another process has taken it over, or if it is gone with the
+        folder."""
         if self._file is None or self._is_at_path(self._file):
             return
         if os.path.exists(self._path):
             raise self._superseded()
-        raise Superseded(
+        raise FolderSuperseded(
             f"the lock of {self._name} in {os.path.dirname(self._path)} is gone: the folder was"
             " removed or emptied while this process wrote into it"
         )
 
-    def _superseded(self) -> Superseded:
-        return Superseded(
+    def _superseded(self) -> FolderSuperseded:
+        return FolderSuperseded(
             f"another process has taken over {self._name} in {os.path.dirname(self._path)}: this"
             " one was replaced while it was frozen, and writes no more"
         )

@@ -42,7 +42,7 @@ Amount = Annotated[float, Meta(ge=0, le=NUMBER_MAX)]
 Bucket = Annotated[int, Meta(ge=0, le=BUCKET_MAX)]
 
 
-class Kind(Enum):
+class MeasureKind(Enum):
     """How a number moves."""
 
     COUNTER = "counter"
@@ -67,7 +67,7 @@ class Measure(Struct, frozen=True):
 
     what: str
     """One line, the help of its series, without the full stop."""
-    kind: Kind
+    kind: MeasureKind
     summed: Summed
     heron: str = ""
     """Its name in Heron's tracker and in the history; empty: it is in neither."""
@@ -80,12 +80,12 @@ class Measure(Struct, frozen=True):
 
 def counter(what: str, *, summed: Summed = Summed.EVER, **names: str) -> Measure:
     """A number that only grows while its process lives; `names`: heron, metric, more."""
-    return Measure(what, Kind.COUNTER, summed, **names)
+    return Measure(what, MeasureKind.COUNTER, summed, **names)
 
 
 def level(what: str, *, summed: Summed = Summed.ALONE, **names: str) -> Measure:
     """A number of the moment."""
-    return Measure(what, Kind.LEVEL, summed, **names)
+    return Measure(what, MeasureKind.LEVEL, summed, **names)
 
 
 class SummedNumbers(Struct, frozen=True, kw_only=True):

@@ -6,7 +6,7 @@ from operator import attrgetter
 
 from msgspec import Struct
 
-from heron_core.instance_report import DISTRIBUTIONS, Kind, measures_of
+from heron_core.instance_report import DISTRIBUTIONS, MeasureKind, measures_of
 from heron_core.stats import InstanceStats
 
 
@@ -38,7 +38,7 @@ def _read(name: str, kind: str) -> Callable[[InstanceStats], float]:
 
 SERIES: Mapping[str, Series] = {
     **{
-        measure.heron: Series(attrgetter(name), measure.kind is Kind.COUNTER)
+        measure.heron: Series(attrgetter(name), measure.kind is MeasureKind.COUNTER)
         for name, measure in measures_of(InstanceStats).items()
         if measure.heron
     },

@@ -5,7 +5,7 @@
 
 from collections.abc import Iterable, Iterator
 
-from heron_core.instance_report import DISTRIBUTIONS, TOTALS, Kind, Measure, measures_of
+from heron_core.instance_report import DISTRIBUTIONS, TOTALS, Measure, MeasureKind, measures_of
 from heron_core.instance_series import latency_series
 from heron_core.stats import ComponentStats, InstanceStats
 
@@ -73,7 +73,7 @@ def _in_open_metrics(name: str, measure: Measure) -> str:
         return ""
     of_component = measures_of(ComponentStats).get(name)
     is_in_both = of_component is not None and of_component.summed in TOTALS
-    suffix = "_total" if measure.kind is Kind.COUNTER else ""
+    suffix = "_total" if measure.kind is MeasureKind.COUNTER else ""
     return f"`{measure.metric}{suffix}`{' *' if is_in_both else ''}"
 
 

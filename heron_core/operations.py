@@ -13,7 +13,7 @@ from msgspec import Struct, field
 from heron_core.records import replace
 
 
-class Kind(StrEnum):
+class OperationKind(StrEnum):
     """What can be asked for."""
 
     KILL = "kill"
@@ -26,7 +26,7 @@ class Kind(StrEnum):
     CANCEL = "cancel"
 
 
-class State(StrEnum):
+class OperationState(StrEnum):
     """How far a request has come."""
 
     PENDING = "PENDING"
@@ -35,27 +35,29 @@ class State(StrEnum):
     FAILED = "FAILED"
 
 
-NEXT_STATES: Mapping[State, frozenset[State]] = {
-    State.PENDING: frozenset({State.RUNNING, State.FAILED}),
-    State.RUNNING: frozenset({State.RUNNING, State.DONE, State.FAILED}),
-    State.DONE: frozenset(),
-    State.FAILED: frozenset(),
+NEXT_STATES: Mapping[OperationState, frozenset[OperationState]] = {
+    OperationState.PENDING: frozenset({OperationState.RUNNING, OperationState.FAILED}),
+    OperationState.RUNNING: frozenset(
+        {OperationState.RUNNING, OperationState.DONE, OperationState.FAILED}
+    ),
+    OperationState.DONE: frozenset(),
+    OperationState.FAILED: frozenset(),
 }
 """A running request may be begun again: whoever carried it out may have died, and be replaced."""
 
-EXCLUSIVE: Mapping[Kind, str] = {
-    Kind.ACTIVATE: "state",
-    Kind.DEACTIVATE: "state",
-    Kind.UPDATE: "update",
-    Kind.RESTART: "restart",
-    Kind.UPGRADE: "restart",
-    Kind.CHECKPOINT: "checkpoint",
+EXCLUSIVE: Mapping[OperationKind, str] = {
+    OperationKind.ACTIVATE: "state",
+    OperationKind.DEACTIVATE: "state",
+    OperationKind.UPDATE: "update",
+    OperationKind.RESTART: "restart",
+    OperationKind.UPGRADE: "restart",
+    OperationKind.CHECKPOINT: "checkpoint",
 }
 """Requests with the same word here are carried out one after the other, in the order in which they
 were asked. A kill waits for nothing, not even for another kill, which may have more patience."""
 
 
-CHANGES = frozenset({Kind.UPDATE, Kind.UPGRADE})
+CHANGES = frozenset({OperationKind.UPDATE, OperationKind.UPGRADE})
 """Of these one at a time is carried out: a second one is refused."""
 AT, BEGUN = "at", "begun"
 """An argument: the time, in seconds since 1970, that a request is to wait for; and, in its result,
@@ -76,12 +78,12 @@ class Requester(Struct, frozen=True):
 class Operation(Struct, frozen=True):
     """A request, and what became of it."""
 
-    kind: Kind
+    kind: OperationKind
     arguments: Mapping[str, Any]
     requester: Requester
     asked_at: str
     """Local time with its offset, for people."""
-    state: State = State.PENDING
+    state: OperationState = OperationState.PENDING
     progress: str = ""
     """What is waited for now."""
     notes: tuple[str, ...] = ()
@@ -107,17 +109,17 @@ class Operation(Struct, frozen=True):
         """It is under way."""
         notes = (*self.notes, note) if note else self.notes
         known = {**self.result, **(result or {})}
-        return self._moved(State.RUNNING, progress=progress, notes=notes, result=known)
+        return self._moved(OperationState.RUNNING, progress=progress, notes=notes, result=known)
 
     def done(self, result: Mapping[str, Any]) -> "Operation":
         """It is carried out."""
-        return self._moved(State.DONE, progress="", result={**self.result, **result})
+        return self._moved(OperationState.DONE, progress="", result={**self.result, **result})
 
     def failed(self, reason: str) -> "Operation":
         """It is given up."""
-        return self._moved(State.FAILED, progress="", reason=reason)
+        return self._moved(OperationState.FAILED, progress="", reason=reason)
 
-    def _moved(self, state: State, **changes: Any) -> "Operation":
+    def _moved(self, state: OperationState, **changes: Any) -> "Operation":
         if state not in NEXT_STATES[self.state]:
             raise ValueError(f"a request that is {self.state} cannot become {state}")
         return replace(self, state=state, **changes)

@@ -11,7 +11,7 @@ from heron_graph.drawing import (
     Rectangle,
     text_width,
 )
-from heron_graph.graph import Graph, Node
+from heron_graph.graph import ComponentNode, Graph
 from heron_graph.layers import Layers, Pair
 
 MARGIN = 48.0
@@ -53,7 +53,7 @@ def rectangles_of(graph: Graph, layers: Layers, labels: Labels) -> Rectangles:
     return rectangles
 
 
-def _size(box: Node, layers: Layers) -> tuple[float, float]:
+def _size(box: ComponentNode, layers: Layers) -> tuple[float, float]:
     texts = [
         text_width(box.name, NAME_SIZE),
         *(text_width(each, SMALL_SIZE) for each in box.lines),

@@ -12,7 +12,7 @@ FIELDS_SHOWN = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class ComponentNode:
     """One component: its name, its class or script, how many instances, spout or bolt."""
 
     name: str
@@ -40,14 +40,14 @@ class Graph:
     """A topology to draw."""
 
     name: str
-    nodes: tuple[Node, ...]
+    nodes: tuple[ComponentNode, ...]
     edges: tuple[Edge, ...]
 
 
 def graph_of(topology: TopologySpec) -> Graph:
     """The topology's components in order, and the edges between them."""
     nodes = tuple(
-        Node(spec.name, _implementation(spec), spec.parallelism, spec.is_spout)
+        ComponentNode(spec.name, _implementation(spec), spec.parallelism, spec.is_spout)
         for spec in topology.components
     )
     lines: dict[tuple[str, str], list[str]] = {}

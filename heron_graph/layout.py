@@ -17,7 +17,7 @@ from heron_graph.drawing import (
     text_width,
 )
 from heron_graph.edge_routing import backward_arrow, forward_arrow
-from heron_graph.graph import Graph, Node
+from heron_graph.graph import ComponentNode, Graph
 from heron_graph.label_placement import GAP, placed_labels
 from heron_graph.layers import Layers, Pair, layers_of
 
@@ -50,7 +50,7 @@ def _height(lines: tuple[str, ...]) -> float:
     return LabelShape(0, 0, lines).height
 
 
-def _box(node: Node, rectangle: Rectangle) -> BoxShape:
+def _box(node: ComponentNode, rectangle: Rectangle) -> BoxShape:
     return BoxShape(*rectangle, node.name, node.lines, node.is_spout)
 
 

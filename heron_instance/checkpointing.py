@@ -15,7 +15,7 @@ from heron_core.errors import HeronError, StateError
 from heron_core.plans import PackingPlan, Restore
 from heron_core.state.divided_input import FormerInput, InputDivider
 from heron_core.state.file_snapshot import DeferredSnapshot, StateBytes, as_bytes
-from heron_core.state.restore_plan import Share, key_range_of, share_of
+from heron_core.state.restore_plan import RestoreShare, key_range_of, share_of
 from heron_core.state.saved_input import (
     INPUT_BYTES_MAX,
     NO_INPUT,
@@ -327,7 +327,7 @@ class Checkpointing:
         epoch: int,
         checkpoint: int,
         gave_up: Sequence[str],
-        share: Share,
+        share: RestoreShare,
         is_scaled: bool,
         take_input: TakeInput,
     ) -> messages.FromInstance:
@@ -353,7 +353,7 @@ class Checkpointing:
     def _input_of(
         self,
         epoch: int,
-        share: Share,
+        share: RestoreShare,
         packing: PackingPlan,
         topology: TopologySpec,
         inputs: Sequence[FormerInput],
@@ -377,7 +377,7 @@ class Checkpointing:
             )
         self._saved_input = its_input
 
-    def _has_state_of(self, checkpoint: int, share: Share) -> bool:
+    def _has_state_of(self, checkpoint: int, share: RestoreShare) -> bool:
         """Whether this process may go on as it is: it keeps the keys that it has, and since it
         saved that checkpoint it has neither sent nor taken anything, so nobody else can tell what
         it did in between. Nothing is in flight: emits that are withheld have their tasks by the

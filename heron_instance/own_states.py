@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 from heron_core.state.divided_input import FormerInput
 from heron_core.state.file_snapshot import StateBytes, as_bytes
-from heron_core.state.parts import Part, Parts, encode_parts
-from heron_core.state.restore_plan import Share
+from heron_core.state.parts import Parts, StatePart, encode_parts
+from heron_core.state.restore_plan import RestoreShare
 from heron_core.state.saved_input import decode_input
 
 Load = Callable[[int, int], bytes]
@@ -46,7 +46,9 @@ class OwnStates:
             }
         return is_new
 
-    def go_back(self, checkpoint: int, share: Share) -> tuple[bytes | None, list[FormerInput]]:
+    def go_back(
+        self, checkpoint: int, share: RestoreShare
+    ) -> tuple[bytes | None, list[FormerInput]]:
         """The state of a checkpoint, made of those of `share`, and the input that is to be
         processed first: that of one task, or of several of which it is divided. No state for
         checkpoint 0, and if there is none in it: a savepoint knows nothing of a component that is
@@ -62,7 +64,7 @@ class OwnStates:
         for each in sorted({*share.sources, *share.inputs}, key=lambda one: one.key_range.index):
             state, saved = decode_input(self._state_of(checkpoint, each.task))
             if state and each in share.sources:
-                parts.append(Part(each.key_range, state))
+                parts.append(StatePart(each.key_range, state))
             if saved.messages:
                 inputs.append(FormerInput(each.key_range, saved))
         return encode_parts(Parts(share.key_range, tuple(parts))) if parts else None, inputs

@@ -13,7 +13,7 @@ from heron_core.state.file_snapshot import StateBytes
 from heron_instance.events import Instruction, SaveState
 from heron_instance.input.driver import ComponentDriver
 from heron_instance.input.spout import SpoutDriver
-from heron_instance.runtime.environment import NewestState
+from heron_instance.runtime.environment import NewestStateStore
 from heron_instance.runtime.factory import ReadyInstance
 
 NOT_SAVED = "its state cannot be serialised (the log of the instance says why)"
@@ -34,7 +34,7 @@ class PeriodicSaving:
     """When an instance saves its state; all but `is_due` in the main thread."""
 
     def __init__(
-        self, host: PeriodicSavingHost, newest: NewestState, interval_secs: float, now: float
+        self, host: PeriodicSavingHost, newest: NewestStateStore, interval_secs: float, now: float
     ) -> None:
         self._host = host
         self._number = newest.latest
@@ -135,7 +135,7 @@ class PeriodicSaving:
 
 
 def made_saving(
-    host: PeriodicSavingHost, newest: NewestState | None, now: float
+    host: PeriodicSavingHost, newest: NewestStateStore | None, now: float
 ) -> PeriodicSaving | None:
     """None of a component that does not save its state by itself."""
     if newest is None or not host.instance.saves_itself:

@@ -10,7 +10,7 @@ from typing import Protocol
 
 from heron_core.errors import ProtocolError
 from heron_core.wire import messages
-from heron_core.wire.frames import Frames, Kind, header_of
+from heron_core.wire.frames import FrameKind, Frames, header_of
 from heron_instance import attempts
 from heron_instance.attempts import Attempts, Call, Rows, kind_of
 from heron_instance.control_core import Identity
@@ -147,10 +147,10 @@ class RetryingBolt:
         if made is None:
             return False
         head = header_of(frames)
-        if head.epoch < driver.fence or head.kind not in (Kind.DATA, Kind.WATERMARK):
+        if head.epoch < driver.fence or head.kind not in (FrameKind.DATA, FrameKind.WATERMARK):
             return False
         done = partial(self._host.delivered, frames, self._clock()) if is_handed else _nothing
-        if head.kind == Kind.DATA:
+        if head.kind == FrameKind.DATA:
             driver.reopen(head.source)
             made.begin(Rows(frames, done, first))
         else:

@@ -14,8 +14,8 @@ from typing import Protocol
 from heron_core.errors import HeronError
 from heron_core.plans import MovedStates, PackingPlan, PhysicalPlan, TopologyState
 from heron_core.state.file_snapshot import StateBytes
-from heron_core.state.parts import KeyRange, Part, Parts, PlainEntries, encode_parts
-from heron_core.state.restore_plan import Source, share_of
+from heron_core.state.parts import KeyRange, Parts, PlainEntries, StatePart, encode_parts
+from heron_core.state.restore_plan import StateSource, share_of
 from heron_core.wire.messages import (
     DeferFails,
     FailsDeferred,
@@ -244,22 +244,22 @@ class StateTransfer:
         self._host.make_anew(state)
         return True
 
-    def _sources(self, moved: MovedStates, packing: PackingPlan) -> list[Source]:
+    def _sources(self, moved: MovedStates, packing: PackingPlan) -> list[StateSource]:
         """Of which former tasks we take keys, and our own: what no key divides stays here."""
         task = self._host.identity.task
         found = list(share_of(task, packing, moved.former).sources)
         former = moved.former[packing.instances[task].component]
         if task in former and task not in {each.task for each in found}:
-            found.append(Source(task, KeyRange(former.index(task), len(former))))
+            found.append(StateSource(task, KeyRange(former.index(task), len(former))))
         return found
 
-    def _part(self, source: Source, moved: MovedStates, packing: PackingPlan) -> Part:
+    def _part(self, source: StateSource, moved: MovedStates, packing: PackingPlan) -> StatePart:
         if source.task == self._host.identity.task:
             plain = PlainEntries.TAKEN
         else:
             stays = source.task in packing.instances
             plain = PlainEntries.LEFT if stays else PlainEntries.REFUSED
-        return Part(source.key_range, self._load(moved.number, source.task), plain)
+        return StatePart(source.key_range, self._load(moved.number, source.task), plain)
 
     def _rest(self, rests: bool) -> None:
         self.rests = rests

@@ -30,7 +30,7 @@ _BEGINS = 1
 _ENDS = 2
 
 
-class Stream(IntEnum):
+class ConsoleStream(IntEnum):
     """Where the command line shows a line."""
 
     OUT = 1
@@ -62,7 +62,7 @@ class ConsoleWriter:
         self._unshown = 0
         """Lines since the pipe was full for too long."""
 
-    def line(self, stream: Stream, text: str) -> None:
+    def line(self, stream: ConsoleStream, text: str) -> None:
         """Show a line, without its end; it may wait for WAIT_SECS."""
         with self._lock:
             is_behind = self._unshown and not self._has_caught_up()
@@ -77,11 +77,11 @@ class ConsoleWriter:
 
     def _has_caught_up(self) -> bool:
         text = f"({self._unshown} lines are not shown: nothing read them in time; the log has them)"
-        if self._send(Stream.ERR, text, 0.0):
+        if self._send(ConsoleStream.ERR, text, 0.0):
             self._unshown = 0
         return not self._unshown
 
-    def _send(self, stream: Stream, text: str, wait_secs: float) -> bool:
+    def _send(self, stream: ConsoleStream, text: str, wait_secs: float) -> bool:
         data = f"{self._name} | {text}".encode("utf-8", "backslashreplace")
         return all(self._put(chunk, wait_secs) for chunk in _chunks(self._number, stream, data))
 
@@ -102,7 +102,7 @@ class ConsoleWriter:
         return True
 
 
-def _chunks(number: int, stream: Stream, data: bytes) -> Iterator[bytes]:
+def _chunks(number: int, stream: ConsoleStream, data: bytes) -> Iterator[bytes]:
     for at in range(0, max(1, len(data)), _WHOLE_BYTES):
         part = data[at : at + _WHOLE_BYTES]
         flags = (_BEGINS if at == 0 else 0) | (_ENDS if at + _WHOLE_BYTES >= len(data) else 0)
@@ -116,7 +116,7 @@ class ConsoleReader:
         self._data = b""
         self._unfinished: dict[int, list[bytes]] = {}
 
-    def feed(self, data: bytes) -> Iterator[tuple[Stream, str]]:
+    def feed(self, data: bytes) -> Iterator[tuple[ConsoleStream, str]]:
         """The lines that are whole with what was read now."""
         self._data += data
         at = 0
@@ -128,7 +128,7 @@ class ConsoleReader:
             line = self._line(number, self._data[at + _HEAD.size : end], flags)
             at = end
             if line is not None:
-                yield Stream(stream), line
+                yield ConsoleStream(stream), line
         self._data = self._data[at:]
 
     def _line(self, number: int, part: bytes, flags: int) -> str | None:

@@ -16,7 +16,7 @@ from logging.handlers import RotatingFileHandler
 from typing import Any, cast
 
 from heron_core import config as keys
-from heron_io.console import ConsoleWriter, Stream
+from heron_io.console import ConsoleStream, ConsoleWriter
 from heron_io.private_files import make_private_folders, private
 
 LOG_BYTES_MAX = 100 * 1024 * 1024
@@ -56,7 +56,7 @@ class _PrintedBytes(RawIOBase):
     if there is one."""
 
     def __init__(
-        self, stream: Stream, log: Callable[[str], None], console: ConsoleWriter | None
+        self, stream: ConsoleStream, log: Callable[[str], None], console: ConsoleWriter | None
     ) -> None:
         super().__init__()
         self._stream = stream
@@ -110,7 +110,7 @@ class _ConsoleLog(logging.Handler):
         """One line or several, with a traceback if there is one."""
         try:
             for line in self.format(record).splitlines():
-                self._console.line(Stream.ERR, line)
+                self._console.line(ConsoleStream.ERR, line)
         except Exception:
             self.handleError(record)
 
@@ -173,13 +173,13 @@ def log_to(
         shown.setFormatter(logging.Formatter(CONSOLE_FORMAT))
         root.addHandler(shown)
         root.setLevel(min(root.level, console_level))
-    sys.stdout = _printed(Stream.OUT, handler, logging.INFO, writer)
-    sys.stderr = _printed(Stream.ERR, handler, logging.ERROR, writer)
+    sys.stdout = _printed(ConsoleStream.OUT, handler, logging.INFO, writer)
+    sys.stderr = _printed(ConsoleStream.ERR, handler, logging.ERROR, writer)
     faulthandler.enable(file=2)
 
 
 def _printed(
-    stream: Stream, handler: logging.Handler, level: int, console: ConsoleWriter | None
+    stream: ConsoleStream, handler: logging.Handler, level: int, console: ConsoleWriter | None
 ) -> TextIOWrapper:
     def log(text: str) -> None:
         fields = {"msg": text, "levelno": level, "levelname": logging.getLevelName(level)}

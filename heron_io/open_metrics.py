@@ -14,7 +14,7 @@ from msgspec import Struct
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
 
-from heron_core.instance_report import DISTRIBUTIONS, TOTALS, Kind, measures_of
+from heron_core.instance_report import DISTRIBUTIONS, TOTALS, MeasureKind, measures_of
 from heron_core.stats import ComponentStats, InstanceStats, TopologyStats
 from heron_io.duration_histograms import durations
 from heron_io.metrics_text import encoder
@@ -224,7 +224,7 @@ def _instances(topologies: Topologies) -> Iterator[Metric]:
     for name, measure in measures_of(InstanceStats).items():
         if not measure.metric:
             continue
-        kind = CounterMetricFamily if measure.kind is Kind.COUNTER else GaugeMetricFamily
+        kind = CounterMetricFamily if measure.kind is MeasureKind.COUNTER else GaugeMetricFamily
         family = kind(
             f"{PREFIX}instance_{measure.metric}", f"{measure.what}.", labels=INSTANCE_LABELS
         )

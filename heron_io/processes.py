@@ -140,14 +140,14 @@ def start_heartbeat_thread(
     return stop
 
 
-class Child(Struct, frozen=True):
+class ForkedChild(Struct, frozen=True):
     """A forked child and our end of its lifeline: closing it tells the child that we are gone."""
 
     pid: int
     lifeline: int
 
 
-def fork_child(title: str, main: Callable[[int], int], *, killed_with_parent: bool) -> Child:
+def fork_child(title: str, main: Callable[[int], int], *, killed_with_parent: bool) -> ForkedChild:
     """Fork a process that runs `main(lifeline file descriptor)` and exits with what it returns.
 
     `title` is what ps shows. Fork only from a process with one thread and no zmq context.
@@ -159,7 +159,7 @@ def fork_child(title: str, main: Callable[[int], int], *, killed_with_parent: bo
     pid = os.fork()
     if pid:
         os.close(theirs)
-        return Child(pid, lifeline)
+        return ForkedChild(pid, lifeline)
     try:
         os.close(lifeline)
         _become(title)

@@ -28,7 +28,7 @@ EVENTS_BYTES_MAX = 1024 * 1024
 """Of events.log; the file before it, events.log.1, has as many again."""
 
 
-class Records:
+class RunRecords:
     """Files in one folder; what cannot be written (a full disk) is told once, and not there."""
 
     def __init__(self, folder: str | None) -> None:

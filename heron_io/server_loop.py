@@ -28,7 +28,7 @@ from heron_io.transport import drain, tcp_router
 from heron_io.waker import Waker
 
 
-class End(Struct, frozen=True):
+class ServerEnd(Struct, frozen=True):
     """Why a server ends, and with which exit code."""
 
     reason: str
@@ -41,7 +41,7 @@ class ServerLoop:
     def __init__(self, keys: Keys, link: SupervisorLink | None, timer_secs: float) -> None:
         """Without a `link` the server is a thread, which whoever started it stops."""
         self.context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
-        self.end: End | None = None
+        self.end: ServerEnd | None = None
         """None while the server is to go on."""
         self._authenticator = CurveAuthenticator(self.context, keys)
         self._poller = zmq.Poller()
@@ -77,7 +77,7 @@ class ServerLoop:
     def stop(self, reason: str, code: int = 0) -> None:
         """End at once; the first reason counts. From any thread and from signal handlers."""
         if self.end is None:
-            self.end = End(reason, code)
+            self.end = ServerEnd(reason, code)
             self._stopped.wake()
 
     def stop_on_sigterm(self) -> None:
@@ -137,9 +137,11 @@ class ServerLoop:
             "disconnected": self._authenticator.disconnected,
         }
 
-    def close(self, linger_ms: int) -> End:
+    def close(self, linger_ms: int) -> ServerEnd:
         """Close all sockets, with so long for what is still to be sent; returns the end."""
-        self.end = self.end or End("nothing to do", 0)  # a signal that comes now stops nothing
+        self.end = self.end or ServerEnd(
+            "nothing to do", 0
+        )  # a signal that comes now stops nothing
         self.context.destroy(linger=linger_ms)
         self._stopped.close()
         return self.end

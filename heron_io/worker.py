@@ -16,7 +16,7 @@ Call = Callable[[], Any]
 Done = Callable[[Any], None]
 
 
-class Worker:
+class WorkerThread:
     """A thread, whose results the loop takes when `readable` is ready."""
 
     def __init__(self, name: str) -> None:

@@ -9,7 +9,7 @@ from heron_instance.input.emitted_ids import EmittedIds
 Outcome = Callable[[Any, bool], None]
 
 
-class Checkpoints:
+class TesterCheckpoints:
     """The states of all tasks, by number of the checkpoint; only complete ones are gone back to."""
 
     def __init__(self, tasks: Set[int]) -> None:

@@ -30,18 +30,18 @@ from heron_core.plans import (
 from heron_core.records import replace
 from heron_core.topology import TopologySpec
 from heron_core.wire import messages
-from heron_core.wire.frames import Frames, Kind, kind_of
+from heron_core.wire.frames import FrameKind, Frames, kind_of
 from heron_core.wire.merged import split
 from heron_engine.stream_manager import core as stream_manager
 from heron_engine.stream_manager import events
 from heron_engine.stream_manager.options import StreamManagerOptions
 from heron_instance.input.bolt import BoltDriver
 from heron_instance.input.tick_schedule import NEVER
-from heron_tester.checkpoints import Checkpoints, Fed
+from heron_tester.checkpoints import Fed, TesterCheckpoints
 from heron_tester.clock import real_monotonic
 from heron_tester.errors import TesterError
-from heron_tester.faults import Killed
-from heron_tester.instance import Instance, SharedContext
+from heron_tester.faults import InstanceKilled
+from heron_tester.instance import SharedContext, TesterInstance
 
 CONTAINER = 1
 ADDRESS = "tester"
@@ -53,7 +53,7 @@ _POLL_SECS = 0.02
 
 
 @dataclass(slots=True)
-class Queue:
+class SenderQueue:
     """Messages of one sender that wait, oldest first, each with its age."""
 
     take: Callable[[Any], None]
@@ -70,7 +70,7 @@ def packed(topology: TopologySpec) -> PackingPlan:
     return PackingPlan(topology.name, (ContainerPlan(CONTAINER, tuple(instances), _NOTHING),))
 
 
-class Cluster:
+class TesterCluster:
     """The running topology; it implements instance.ClusterCallbacks."""
 
     def __init__(
@@ -91,20 +91,20 @@ class Cluster:
         self._manager = stream_manager.StreamManager(
             shared.topology, shared.packing, identity, self._options
         )
-        self._calls: deque[tuple[Instance, Callable[[], None]]] = deque()
+        self._calls: deque[tuple[TesterInstance, Callable[[], None]]] = deque()
         self._called = threading.Event()
-        self._timers: list[tuple[float, int, Instance, Callable[[], None]]] = []
+        self._timers: list[tuple[float, int, TesterInstance, Callable[[], None]]] = []
         tasks = list(shared.packing.instances)
-        self._outgoing = {task: Queue(self._to_manager) for task in tasks}
-        self._incoming = {task: Queue(partial(self._to_instance, task)) for task in tasks}
+        self._outgoing = {task: SenderQueue(self._to_manager) for task in tasks}
+        self._incoming = {task: SenderQueue(partial(self._to_instance, task)) for task in tasks}
         self._queues = [*self._outgoing.values(), *self._incoming.values()]
         self._epoch = 1
-        self.checkpoints = Checkpoints(set(tasks)) if self._options.checkpoints else None
+        self.checkpoints = TesterCheckpoints(set(tasks)) if self._options.checkpoints else None
         """None in a topology that takes none."""
         self._restored: dict[int, int] = {}
         """task -> incarnation, of those that have the state that the newest plan begins with"""
         self._is_going_back = False
-        self.instances: dict[int, Instance] = {}
+        self.instances: dict[int, TesterInstance] = {}
         try:
             for task in tasks:
                 self.instances[task] = self._born(task)
@@ -130,11 +130,11 @@ class Cluster:
         )  # fmt: skip
         self._handle(events.FromMaster(messages.Plan(physical_to_json(plan))))
 
-    def _born(self, task: int) -> Instance:
+    def _born(self, task: int) -> TesterInstance:
         rng = Random(self.rng.random())
-        return Instance(self.shared, self, task, self._numbers(), rng)
+        return TesterInstance(self.shared, self, task, self._numbers(), rng)
 
-    def _greet(self, instance: Instance) -> None:
+    def _greet(self, instance: TesterInstance) -> None:
         hello = messages.RegisterInstance(
             task=instance.task, incarnation=instance.incarnation, pid=0
         )
@@ -142,15 +142,15 @@ class Cluster:
 
     # --- what instances do --------------------------------------------------------------------
 
-    def sent(self, instance: Instance, messages: list[Frames]) -> None:
+    def sent(self, instance: TesterInstance, messages: list[Frames]) -> None:
         """Messages on their way to the stream manager; what it only counts takes no step."""
         for frames in messages:
-            if kind_of(frames) == Kind.CONSUMED:
+            if kind_of(frames) == FrameKind.CONSUMED:
                 self._to_manager((instance, frames))
             else:
                 self._wait_in(self._outgoing[instance.task], (instance, frames))
 
-    def reported(self, instance: Instance, message: messages.FromInstance) -> None:
+    def reported(self, instance: TesterInstance, message: messages.FromInstance) -> None:
         """What the master would be told; what failed in user code is among its errors already."""
         if isinstance(message, messages.Restored):
             self._restored[message.task] = message.incarnation
@@ -159,7 +159,7 @@ class Cluster:
         elif isinstance(message, messages.RestoreFailed):
             raise TesterError(f"a state cannot be restored: {message.reason}")
 
-    def save(self, instance: Instance, checkpoint: int, state: bytes) -> None:
+    def save(self, instance: TesterInstance, checkpoint: int, state: bytes) -> None:
         """A state for the checkpoint store."""
         if self.checkpoints is not None:
             self.checkpoints.save(instance.task, checkpoint, state)
@@ -169,12 +169,14 @@ class Cluster:
         assert self.checkpoints is not None
         return self.checkpoints.load(checkpoint, task)
 
-    def call_soon(self, instance: Instance, function: Callable[[], None]) -> None:
+    def call_soon(self, instance: TesterInstance, function: Callable[[], None]) -> None:
         """A call for the main thread; from any thread."""
         self._calls.append((instance, function))
         self._called.set()
 
-    def call_later(self, instance: Instance, secs: float, function: Callable[[], None]) -> None:
+    def call_later(
+        self, instance: TesterInstance, secs: float, function: Callable[[], None]
+    ) -> None:
         """A call when so much virtual time has passed."""
         if instance.is_real:
             timer = threading.Timer(secs, self.call_soon, (instance, function))
@@ -184,12 +186,12 @@ class Cluster:
         due = self.clock.now + secs
         heapq.heappush(self._timers, (due, self._numbers(), instance, function))
 
-    def _wait_in(self, queue: Queue, item: Any) -> None:
+    def _wait_in(self, queue: SenderQueue, item: Any) -> None:
         queue.waiting.append((self._numbers(), item))
 
     # --- the stream manager -------------------------------------------------------------------
 
-    def _to_manager(self, item: tuple[Instance, Frames]) -> None:
+    def _to_manager(self, item: tuple[TesterInstance, Frames]) -> None:
         instance, frames = item
         self._handle(events.FromInstance(instance.task, instance.incarnation, frames))
 
@@ -258,7 +260,7 @@ class Cluster:
         instance = self.instances[task]
         self.guarded(instance, partial(instance.deliver, frames))
 
-    def guarded(self, instance: Instance, call: Callable[[], object]) -> None:
+    def guarded(self, instance: TesterInstance, call: Callable[[], object]) -> None:
         """Run user code; what ends a process in production ends the instance here, and another one
         takes its place."""
         if instance.is_dead:
@@ -269,7 +271,7 @@ class Cluster:
         try:
             instance.guarded(call)
             instance.driver.flush()
-        except Killed:
+        except InstanceKilled:
             self.replace(instance.task)
         except (Exception, SystemExit) as error:
             if isinstance(error, ComponentError) and instance.watch.has_raised:
@@ -299,7 +301,7 @@ class Cluster:
 
     # --- checkpoints --------------------------------------------------------------------------
 
-    def checkpoint(self, checkpoints: Checkpoints) -> bool:
+    def checkpoint(self, checkpoints: TesterCheckpoints) -> bool:
         """Have all save their state behind what is under way; whether all of them did."""
         number = checkpoints.begin()
         self._handle(events.FromMaster(messages.TriggerCheckpoint(number, self._epoch)))
@@ -412,7 +414,7 @@ class Cluster:
             busy = [each for each in busy if each.works_elsewhere]
         return bool(self._calls)
 
-    def _busy(self, but_waiting: bool) -> list[Instance]:
+    def _busy(self, but_waiting: bool) -> list[TesterInstance]:
         """Who works in real time; what waits for virtual time does not, unless a test asks."""
         waiting = {instance for _, _, instance, _ in self._timers}
         return [
@@ -446,13 +448,13 @@ class Cluster:
             instance.close()
 
 
-def _age(queue: Queue) -> int:
+def _age(queue: SenderQueue) -> int:
     return queue.waiting[0][0]
 
 
-def _call(instance: Instance, emitted: list[bool]) -> None:
+def _call(instance: TesterInstance, emitted: list[bool]) -> None:
     emitted.append(instance.driver.call_once())
 
 
-def _tick(instance: Instance) -> None:
+def _tick(instance: TesterInstance) -> None:
     instance.driver.tick(instance.shared.clock.now)

@@ -23,8 +23,8 @@ from heron_core.validation import choices
 from heron_frontends.components.java import SHELL_BOLT, SHELL_SPOUT
 from heron_tester import fixtures
 from heron_tester.clock import START_TIME
-from heron_tester.engine import Engine
-from heron_tester.instance import Instance
+from heron_tester.engine import TesterEngine
+from heron_tester.instance import TesterInstance
 from heron_tester.recording import users_id
 from heron_tester.records import Emitted, LogLine, Problem
 from heron_tester.run_settings import WAIT_SECS, RunSettings
@@ -73,7 +73,7 @@ class ComponentTester:
         topology = _topology(spec, inputs or {}, config or {})
         validation.check(topology)
         settings = RunSettings("fifo", seed, patch_time, start_time, wait_secs=wait_secs)
-        self._engine = Engine(lambda: topology, settings)
+        self._engine = TesterEngine(lambda: topology, settings)
         self._ids = count(1).__next__
         self._reported = 0
         try:
@@ -132,7 +132,7 @@ class ComponentTester:
     def tick(self) -> list[Emitted]:
         """A tick now; returns what the bolt emitted."""
         self._only(False, "tick")
-        return self._emitted_by(lambda: self._guarded(Instance.tick))
+        return self._emitted_by(lambda: self._guarded(TesterInstance.tick))
 
     def finish(self) -> list[Emitted]:
         """The end of the data: the bolt's on_finish; returns what it emitted."""
@@ -237,10 +237,10 @@ class ComponentTester:
     # ------------------------------------------------------------------------------------------
 
     @property
-    def _instance(self) -> Instance:
+    def _instance(self) -> TesterInstance:
         return self._engine.instances(self._name)[0]
 
-    def _guarded(self, call: Callable[[Instance], None]) -> None:
+    def _guarded(self, call: Callable[[TesterInstance], None]) -> None:
         instance = self._instance
         self._engine.cluster.guarded(instance, lambda: call(instance))
 

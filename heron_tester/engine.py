@@ -9,10 +9,10 @@ from heron_core.topology import TopologySpec
 from heron_core.validation import choices
 from heron_io.imports import put_on_search_path
 from heron_tester.clock import PatchedTime, VirtualClock
-from heron_tester.cluster import Cluster, packed
+from heron_tester.cluster import TesterCluster, packed
 from heron_tester.errors import TesterError
 from heron_tester.faults import Faults
-from heron_tester.instance import Instance, SharedContext
+from heron_tester.instance import SharedContext, TesterInstance
 from heron_tester.records import Journal, Problem
 from heron_tester.run_settings import RunSettings
 from heron_tester.sources import own_search_path
@@ -20,7 +20,7 @@ from heron_tester.sources import own_search_path
 PROBLEMS_SHOWN = 3
 
 
-class Engine:
+class TesterEngine:
     """A running cluster, its journal, and user code that reads the virtual clock meanwhile."""
 
     def __init__(self, make_topology: Callable[[], TopologySpec], settings: RunSettings) -> None:
@@ -39,7 +39,7 @@ class Engine:
                 topology, packed(topology), self.clock, self._patched, self.journal, self.faults
             )
             with self.running():
-                self.cluster = Cluster(
+                self.cluster = TesterCluster(
                     shared, self.seed, settings.order == "random", settings.steps_max,
                     settings.wait_secs,
                 )  # fmt: skip
@@ -56,7 +56,7 @@ class Engine:
         with self._patched.patched():
             yield
 
-    def instances(self, component: str, task: int | None = None) -> list[Instance]:
+    def instances(self, component: str, task: int | None = None) -> list[TesterInstance]:
         """The instances of a component in order of their task ids, or the one of `task`."""
         self.check(component)
         tasks = self.cluster.shared.packing.tasks_of[component]

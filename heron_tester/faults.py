@@ -9,12 +9,12 @@ When = Callable[[Any], object]
 FAIL, RAISE, DROP, CRASH = "fail", "raise", "drop", "crash"
 
 
-class Killed(BaseException):
+class InstanceKilled(BaseException):
     """The instance dies here. Not an Exception, so that no `except Exception` outlives it."""
 
 
 @dataclass(slots=True)
-class Fault:
+class InputFault:
     """One thing to go wrong at a bolt's inputs, as often as `times` says (None: always)."""
 
     action: str
@@ -40,13 +40,13 @@ class Faults:
     """All faults of one tester, in the order they were asked for."""
 
     def __init__(self) -> None:
-        self._of: dict[str, list[Fault]] = {}
+        self._of: dict[str, list[InputFault]] = {}
 
-    def add(self, fault: Fault) -> None:
+    def add(self, fault: InputFault) -> None:
         """From now on."""
         self._of.setdefault(fault.component, []).append(fault)
 
-    def pick(self, component: str, task: int, tup: Any) -> Fault | None:
+    def pick(self, component: str, task: int, tup: Any) -> InputFault | None:
         """The first fault that takes this input; it has happened once more then."""
         for fault in self._of.get(component, ()):
             if fault.takes(task, tup):

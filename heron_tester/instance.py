@@ -11,7 +11,7 @@ from heron_core.component import EngineBolt, EngineSpout
 from heron_core.plans import PackingPlan
 from heron_core.state.file_snapshot import as_bytes
 from heron_core.topology import ComponentSpec, TopologySpec
-from heron_core.wire.frames import Frames, Kind, header_of
+from heron_core.wire.frames import FrameKind, Frames, header_of
 from heron_core.wire.messages import (
     CheckpointCompleted,
     FinishBolts,
@@ -63,26 +63,28 @@ class SharedContext:
 class ClusterCallbacks(Protocol):
     """Where an instance's messages and calls go."""
 
-    def sent(self, instance: "Instance", messages: list[Frames]) -> None:
+    def sent(self, instance: "TesterInstance", messages: list[Frames]) -> None:
         """A message for the stream manager."""
 
-    def reported(self, instance: "Instance", message: FromInstance) -> None:
+    def reported(self, instance: "TesterInstance", message: FromInstance) -> None:
         """A control message for the master."""
 
-    def save(self, instance: "Instance", checkpoint: int, state: bytes) -> None:
+    def save(self, instance: "TesterInstance", checkpoint: int, state: bytes) -> None:
         """Its state of a checkpoint, for the checkpoint store."""
 
     def load(self, checkpoint: int, task: int) -> bytes:
         """That state again."""
 
-    def call_soon(self, instance: "Instance", function: Callable[[], None]) -> None:
+    def call_soon(self, instance: "TesterInstance", function: Callable[[], None]) -> None:
         """A call for the main thread; from any thread."""
 
-    def call_later(self, instance: "Instance", secs: float, function: Callable[[], None]) -> None:
+    def call_later(
+        self, instance: "TesterInstance", secs: float, function: Callable[[], None]
+    ) -> None:
         """A call for the main thread when so much virtual time has passed."""
 
 
-class Instance:
+class TesterInstance:
     """One life of a task: an instance that died is replaced by another one.
 
     What the user's class or its `initialize` raises passes through.
@@ -228,7 +230,7 @@ class Instance:
     def _note_outcomes(self, frames: Frames) -> None:
         """What becomes of roots: the test's own are no business of the spout."""
         head = header_of(frames)
-        acked = head.kind == Kind.ACKED
+        acked = head.kind == FrameKind.ACKED
         pending = self.driver.collector.pending
         for root in decode_roots(head, frames):
             if root not in pending:

@@ -9,7 +9,7 @@ from typing import Any
 
 from heron_core.topology import DEFAULT_STREAM, ComponentSpec
 from heron_tester.clock import VirtualClock
-from heron_tester.faults import CRASH, DROP, RAISE, Fault, Faults, Killed
+from heron_tester.faults import CRASH, DROP, RAISE, Faults, InputFault, InstanceKilled
 from heron_tester.records import Emitted, Journal, LogLine, Problem, Received, Settled, snapshot
 
 Call = Callable[..., Any]
@@ -99,9 +99,9 @@ class Watch:
 
         return tested
 
-    def _suffer(self, fault: Fault, component: Any, process: Call, tup: Any) -> None:
+    def _suffer(self, fault: InputFault, component: Any, process: Call, tup: Any) -> None:
         if fault.action == CRASH:
-            raise Killed
+            raise InstanceKilled
         if fault.action == DROP:
             if tup.roots:
                 tup.roots.clear()  # whoever acks it now acks nothing
@@ -270,7 +270,7 @@ def users_id(tup_id: Any) -> Any:
     return tup_id.value if of_child else tup_id
 
 
-class Lines(logging.Handler):
+class ComponentLines(logging.Handler):
     """Takes down what a component logs."""
 
     def __init__(self, watch: Watch) -> None:
@@ -282,7 +282,7 @@ class Lines(logging.Handler):
         self._watch.logged(record, self.format(record))
 
 
-class SharedLines(Lines):
+class SharedLines(ComponentLines):
     """The same for a logger that all instances of a component share, until `leave`."""
 
     def __init__(self, watch: Watch, logger: Any) -> None:
@@ -308,5 +308,5 @@ def own_logger(name: str, watch: Watch, debug: bool) -> logging.Logger:
     """An instance's logger: what it logs is taken down, and the root's handlers see it as well."""
     logger = logging.Logger(name, logging.DEBUG if debug else logging.INFO)
     logger.parent = logging.getLogger()
-    logger.addHandler(Lines(watch))
+    logger.addHandler(ComponentLines(watch))
     return logger

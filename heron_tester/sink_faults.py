@@ -9,7 +9,7 @@ from typing import Any
 from heron_api.spout.spout import Spout
 from heron_api.state.stateful_component import StatefulComponent
 from heron_connectors.two_phase import TwoPhaseSink
-from heron_tester.faults import Killed
+from heron_tester.faults import InstanceKilled
 
 Row = Callable[[int], Sequence[Any]]
 
@@ -42,7 +42,7 @@ class FaultPlan:
     def die(self) -> None:
         """The moment is now."""
         self.was_killed = True
-        raise Killed
+        raise InstanceKilled
 
     def committing(self) -> None:
         """A commit begins."""

@@ -9,8 +9,8 @@ from heron_core import config as keys
 from heron_core.errors import UsageError
 from heron_core.topology import DEFAULT_STREAM
 from heron_tester.clock import START_TIME
-from heron_tester.engine import Engine
-from heron_tester.faults import CRASH, DROP, FAIL, RAISE, Fault, When
+from heron_tester.engine import TesterEngine
+from heron_tester.faults import CRASH, DROP, FAIL, RAISE, InputFault, When
 from heron_tester.records import Emitted, LogLine, Problem, Received, records_of
 from heron_tester.run_settings import STEPS_MAX, WAIT_SECS, RunSettings
 from heron_tester.sources import topology_of
@@ -53,11 +53,11 @@ class TopologyTester:
     ) -> None:
         self._settings = RunSettings(order, seed, patch_time, start_time, steps_max, wait_secs)
         self._source = (source, topology, environment, dict(config or {}))
-        self._running: Engine | None = None
+        self._running: TesterEngine | None = None
         self._turns: dict[str, int] = {}
 
     def __enter__(self) -> "TopologyTester":
-        self._running = Engine(partial(topology_of, *self._source), self._settings)
+        self._running = TesterEngine(partial(topology_of, *self._source), self._settings)
         return self
 
     def __exit__(
@@ -77,7 +77,7 @@ class TopologyTester:
             engine.raise_unseen()
 
     @property
-    def _engine(self) -> Engine:
+    def _engine(self) -> TesterEngine:
         if self._running is None:
             raise UsageError(
                 "a TopologyTester works inside of `with TopologyTester(...) as tester`"
@@ -193,20 +193,20 @@ class TopologyTester:
 
     def fail(self, component: str, when: When | None = None, times: int | None = 1) -> None:
         """Let a bolt fail its next input(s) for which `when(tup)` is true; None times: all."""
-        self._fault(Fault(FAIL, component, when, times))
+        self._fault(InputFault(FAIL, component, when, times))
 
     def raise_in(
         self, component: str, error: BaseException, when: When | None = None, times: int | None = 1
     ) -> None:
         """Let a bolt's process raise `error` at such inputs."""
-        self._fault(Fault(RAISE, component, when, times, error=error))
+        self._fault(InputFault(RAISE, component, when, times, error=error))
 
     def drop(
         self, source: str, component: str, when: When | None = None, times: int | None = 1
     ) -> None:
         """Lose such deliveries from `source` to `component`: tracked ones time out."""
         self._engine.check(source)
-        self._fault(Fault(DROP, component, when, times, source=source))
+        self._fault(InputFault(DROP, component, when, times, source=source))
 
     def crash(
         self,
@@ -224,13 +224,13 @@ class TopologyTester:
         is gone, and all components are made anew with their state of that moment.
         """
         if when is not None:
-            self._fault(Fault(CRASH, component, when, times, task=task))
+            self._fault(InputFault(CRASH, component, when, times, task=task))
             return
         with self._engine.running():
             dying = [instance.task for instance in self._engine.instances(component, task)]
             self._engine.cluster.replace(*dying)
 
-    def _fault(self, fault: Fault) -> None:
+    def _fault(self, fault: InputFault) -> None:
         self._engine.check(fault.component)
         if self._engine.topology.by_name[fault.component].is_spout:
             raise UsageError(f"{fault.component} is a spout: only a bolt has inputs")

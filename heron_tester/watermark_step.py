@@ -3,10 +3,10 @@
 from functools import partial
 
 from heron_core.errors import UsageError
-from heron_tester.engine import Engine
+from heron_tester.engine import TesterEngine
 
 
-def advance_watermark(engine: Engine, component: str, watermark_ms: int) -> None:
+def advance_watermark(engine: TesterEngine, component: str, watermark_ms: int) -> None:
     """Whatever becomes complete is delivered; UsageError for what has no windows."""
     for instance in engine.instances(component):
         advance = getattr(instance.users_object, "advance_watermark", None)

@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from heron_core.errors import HeronError
-from heron_core.operations import Kind
+from heron_core.operations import OperationKind
 from heron_core.plans import packing_to_json
 from heron_engine.scheduler.backends.registry import LOCAL
-from heron_engine.scheduler.operations import Requests
+from heron_engine.scheduler.operations import TopologyRequests
 from heron_engine.scheduler.packing import repack
 from heron_io.state_store.protocol import StateStore
 from heron_tracker.envelope import BadRequest, Unavailable
@@ -24,7 +24,7 @@ INSTANCES_MAX = 10_000
 
 
 def ask(
-    store: StateStore, snapshot: TopologySnapshot, kind: Kind, arguments: Mapping[str, Any]
+    store: StateStore, snapshot: TopologySnapshot, kind: OperationKind, arguments: Mapping[str, Any]
 ) -> int:
     """Leave a request; returns its number. Unavailable where nobody of ours would carry it out."""
     if "pid" not in snapshot.scheduler:
@@ -37,7 +37,7 @@ def ask(
             f"the scheduler of {snapshot.name} was killed: `heronpy kill {snapshot.name}` removes "
             "what is left"
         )
-    return Requests(store, snapshot.name).ask(kind, arguments)
+    return TopologyRequests(store, snapshot.name).ask(kind, arguments)
 
 
 def kill_arguments(wait_secs: int) -> dict[str, Any]:

@@ -31,7 +31,7 @@ from heron_tracker.auth.login import login_router
 from heron_tracker.auth.sessions import Sessions
 from heron_tracker.envelope import BadRequest, encoded, failure, status_of, storm_failure
 from heron_tracker.heron_api.routes import EnvelopeResponse, heron_router, metrics_router
-from heron_tracker.options import BODY_BYTES_MAX, Options
+from heron_tracker.options import BODY_BYTES_MAX, TrackerOptions
 from heron_tracker.pages.mounting import CLOSE_POLICY, WithPages
 from heron_tracker.sample_routes import sample_router
 from heron_tracker.service import Service
@@ -47,7 +47,7 @@ Send = Callable[[Message], Awaitable[None]]
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 
-def application(service: Service, options: Options) -> Application:
+def application(service: Service, options: TrackerOptions) -> Application:
     """The whole, as an ASGI server takes it."""
     app = FastAPI(
         title="heronpy", version=version_of_heronpy(), docs_url=None, redoc_url=None,
@@ -74,7 +74,7 @@ def application(service: Service, options: Options) -> Application:
 
 
 def _logins(
-    options: Options, identify: Identify, issuer: "OpenIdIssuer | None", sessions: Sessions
+    options: TrackerOptions, identify: Identify, issuer: "OpenIdIssuer | None", sessions: Sessions
 ) -> APIRouter:
     flow = None
     if issuer is not None and options.open_id is not None and options.open_id.client:
@@ -146,7 +146,7 @@ def routes_page(schema: dict[str, Any]) -> str:
 class Guard:
     """Refuses requests that may not pass, before anything of them is read."""
 
-    def __init__(self, app: Application, options: Options, identify: Identify) -> None:
+    def __init__(self, app: Application, options: TrackerOptions, identify: Identify) -> None:
         self._app = app
         self._options = options
         self._identify = identify
@@ -202,7 +202,7 @@ def _accepted(scope: Scope) -> str:
     )
 
 
-def issuer_of(options: Options) -> "OpenIdIssuer | None":
+def issuer_of(options: TrackerOptions) -> "OpenIdIssuer | None":
     """The issuer, if there is one."""
     if options.open_id is None:
         return None
@@ -211,7 +211,9 @@ def issuer_of(options: Options) -> "OpenIdIssuer | None":
     return OpenIdIssuer(options.open_id)
 
 
-def identifier(options: Options, issuer: "OpenIdIssuer | None", sessions: Sessions) -> Identify:
+def identifier(
+    options: TrackerOptions, issuer: "OpenIdIssuer | None", sessions: Sessions
+) -> Identify:
     """Who sends a credential: by the service's own tokens, by sessions that browsers have, and by
     the issuer."""
 

@@ -37,7 +37,7 @@ class OpenIdOptions:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
+class TrackerOptions:
     """How often masters are asked, and how long an answer may take."""
 
     host: str = "127.0.0.1"

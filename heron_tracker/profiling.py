@@ -38,7 +38,7 @@ WRITTEN_SECS = 20.0
 
 
 @dataclass(frozen=True, slots=True)
-class Worker:
+class StormWorker:
     """A container, as Storm names it: host and port."""
 
     topology: str
@@ -66,7 +66,9 @@ class Recording:
         return os.path.join(self.folder.name, "stacks")
 
 
-def worker_of(snapshot: TopologySnapshot, host_port: str) -> tuple[Worker, list[InstanceStats]]:
+def worker_of(
+    snapshot: TopologySnapshot, host_port: str
+) -> tuple[StormWorker, list[InstanceStats]]:
     """HOST-CONTAINER or HOST:CONTAINER, as the executors of a component tell it, with its
     instances."""
     host, _, number = host_port.replace(":", "-").rpartition("-")
@@ -81,7 +83,7 @@ def worker_of(snapshot: TopologySnapshot, host_port: str) -> tuple[Worker, list[
     ]
     if not rows:
         raise NotFound(f"{snapshot.name} has no instances in container {number} on {host!r:.200}")
-    return Worker(snapshot.id, host, rows[0].container), rows
+    return StormWorker(snapshot.id, host, rows[0].container), rows
 
 
 @dataclass(slots=True)
@@ -89,11 +91,11 @@ class Profilers:
     """All that were started; the methods may be called from any thread."""
 
     clock: Callable[[], float] = time.monotonic
-    _running: dict[Worker, Recording] = field(default_factory=dict)
-    _profiles: dict[Worker, str] = field(default_factory=dict)
+    _running: dict[StormWorker, Recording] = field(default_factory=dict)
+    _profiles: dict[StormWorker, str] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def start(self, snapshot: TopologySnapshot, host_port: str, minutes: int) -> Worker:
+    def start(self, snapshot: TopologySnapshot, host_port: str, minutes: int) -> StormWorker:
         """Record until `stop`, at most so many minutes; Unavailable says why it cannot be."""
         worker, rows = worker_of(snapshot, host_port)
         with self._lock:
@@ -106,7 +108,7 @@ class Profilers:
             self._running[worker] = _recording(pid, minutes * 60.0, self.clock())
         return worker
 
-    def dump(self, snapshot: TopologySnapshot, host_port: str) -> Worker:
+    def dump(self, snapshot: TopologySnapshot, host_port: str) -> StormWorker:
         """Keep what was recorded so far, and go on for the time that is left."""
         worker, _ = worker_of(snapshot, host_port)
         with self._lock:
@@ -117,7 +119,7 @@ class Profilers:
                 self._running[worker] = _recording(recording.pid, secs, self.clock())
         return worker
 
-    def stop(self, snapshot: TopologySnapshot, host_port: str) -> Worker:
+    def stop(self, snapshot: TopologySnapshot, host_port: str) -> StormWorker:
         """Keep what was recorded, and end."""
         worker, _ = worker_of(snapshot, host_port)
         with self._lock:
@@ -153,7 +155,7 @@ class Profilers:
             except Unavailable:  # its processes have ended before its time: there is nothing
                 continue
 
-    def _end(self, worker: Worker) -> Recording:
+    def _end(self, worker: StormWorker) -> Recording:
         recording = self._running.pop(worker, None)
         if recording is None:
             raise NotFound(f"{worker.id} is not being profiled: start that first")
@@ -163,7 +165,7 @@ class Profilers:
         return recording
 
 
-def _executor(worker: Worker, rows: list[InstanceStats]) -> int:
+def _executor(worker: StormWorker, rows: list[InstanceStats]) -> int:
     """The process whose children are the container's instances."""
     if worker.host != socket.gethostname():
         raise Unavailable(f"{worker.id} runs on another machine: use py-spy there")

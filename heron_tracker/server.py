@@ -13,15 +13,15 @@ from heron_core.records import replace
 from heron_io.state_store.opening import open_store
 from heron_tracker.application import Application, application
 from heron_tracker.auth.access import check_options
-from heron_tracker.model.collector import Collector
+from heron_tracker.model.collector import TrackerCollector
 from heron_tracker.model.history_store import HistoryStore, history_file
-from heron_tracker.model.reader import Reader
+from heron_tracker.model.reader import TrackerReader
 from heron_tracker.model.snapshot import TopologySnapshot
 from heron_tracker.options import (
     CONNECTIONS_MAX,
     HEADER_BYTES_MAX,
     MESSAGE_BYTES_MAX,
-    Options,
+    TrackerOptions,
 )
 from heron_tracker.pages.notes import are_installed
 from heron_tracker.request_protocol import RequestProtocol
@@ -36,7 +36,9 @@ SHUTDOWN_SECS = 2
 log = logging.getLogger("tracker")
 
 
-def serve(options: Options, store_url: str, folder: str, ready: Callable[[str], None]) -> None:
+def serve(
+    options: TrackerOptions, store_url: str, folder: str, ready: Callable[[str], None]
+) -> None:
     """Serve until a signal; `folder`: of the history; `ready` is called with the address when
     requests are taken. HeronError if the address cannot be had."""
     check_options(options)
@@ -47,20 +49,20 @@ def serve(options: Options, store_url: str, folder: str, ready: Callable[[str], 
 
 def serve_on(
     listener: socket.socket,
-    options: Options,
+    options: TrackerOptions,
     store_url: str,
     folder: str,
     ready: Callable[[str], None] = lambda address: None,
 ) -> None:
     """The same on a socket that listens already."""
     with open_store(store_url) as store:
-        reader = Reader(store, options.answer_secs)
+        reader = TrackerReader(store, options.answer_secs)
         history = HistoryStore(history_file(folder, store_url))
 
         def record(snapshot: TopologySnapshot) -> None:
             history.record(snapshot.id, snapshot.instances, snapshot.stats_at)
 
-        collector = Collector(options, reader.find, reader.look, record, reader.forget)
+        collector = TrackerCollector(options, reader.find, reader.look, record, reader.forget)
         service = Service(collector, history, store, ask_master=reader.ask)
         try:
             collector.start()
@@ -73,7 +75,7 @@ def serve_on(
             history.close()
 
 
-def listen(options: Options) -> socket.socket:
+def listen(options: TrackerOptions) -> socket.socket:
     """The socket; HeronError in one line if it cannot be had."""
     family = socket.AF_INET6 if ":" in options.host else socket.AF_INET
     try:
@@ -88,7 +90,7 @@ def listen(options: Options) -> socket.socket:
         ) from None
 
 
-def check_certificate(options: Options) -> None:
+def check_certificate(options: TrackerOptions) -> None:
     """UsageError in one line for files that are no certificate and its key."""
     if options.certificate is None:
         return
@@ -109,14 +111,14 @@ def address_of(listener: socket.socket, is_secure: bool) -> str:
     return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
 
 
-def run(service: Service, options: Options, listener: socket.socket) -> None:
+def run(service: Service, options: TrackerOptions, listener: socket.socket) -> None:
     """Answer requests until a signal."""
     options = replace(options, port=listener.getsockname()[1])
     config = uvicorn_config(application(service, options), options)
     uvicorn.Server(config).run(sockets=[listener])
 
 
-def uvicorn_config(app: Application, options: Options) -> uvicorn.Config:
+def uvicorn_config(app: Application, options: TrackerOptions) -> uvicorn.Config:
     """How requests are taken."""
     return uvicorn.Config(
         app,

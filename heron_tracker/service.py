@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from heron_core.operations import Kind
+from heron_core.operations import OperationKind
 from heron_core.stats import InstanceStats
 from heron_io.state_store.protocol import StateStore
 from heron_io.stream_sample import WantedSample, sampled
 from heron_tracker import actions
 from heron_tracker.envelope import NotFound, Unavailable
 from heron_tracker.heron_api.metrics import Wanted, rows_of
-from heron_tracker.model.collector import Collector
+from heron_tracker.model.collector import TrackerCollector
 from heron_tracker.model.history import Point, timelines
 from heron_tracker.model.history_store import HistoryStore
 from heron_tracker.model.problems import headline
@@ -32,7 +32,7 @@ _free_samples = threading.Semaphore(SAMPLES_AT_ONCE)
 class Service:
     """Everything behind the routes."""
 
-    collector: Collector
+    collector: TrackerCollector
     history: HistoryStore
     store: StateStore
     calendar: Callable[[], float] = time.time
@@ -169,7 +169,9 @@ class Service:
         finally:
             _free_samples.release()
 
-    def ask(self, snapshot: TopologySnapshot, kind: Kind, arguments: Mapping[str, Any]) -> int:
+    def ask(
+        self, snapshot: TopologySnapshot, kind: OperationKind, arguments: Mapping[str, Any]
+    ) -> int:
         """Leave a request of an operation; its number."""
         return actions.ask(self.store, snapshot, kind, arguments)
 

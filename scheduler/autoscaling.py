@@ -13,17 +13,17 @@ from dataclasses import dataclass, field
 
 from heron_core import config as keys
 from heron_core.algorithms.autoscale.autoscaler import Autoscaler, Decision, Diagnosis
-from heron_core.algorithms.autoscale.options import Mode, Options
+from heron_core.algorithms.autoscale.options import AutoscaleOptions, Mode
 from heron_core.algorithms.autoscale.readings import readings_of
 from heron_core.config.effects import component_config
 from heron_core.errors import HeronError
-from heron_core.operations import Kind
+from heron_core.operations import OperationKind
 from heron_core.plans import packing_from_json, packing_to_json
 from heron_core.records import replace
 from heron_core.state_tree import packing_path
 from heron_core.stats import EVERY_COMPONENT
 from heron_core.topology import TopologySpec
-from heron_engine.scheduler.operations import Requests
+from heron_engine.scheduler.operations import TopologyRequests
 from heron_engine.scheduler.packing import repack
 from heron_io.master_client import MasterClient
 from heron_io.process_usage import idle_core_secs
@@ -40,10 +40,10 @@ class Autoscaling:
     """The autoscaler of one topology at work."""
 
     topology: TopologySpec
-    options: Options
+    options: AutoscaleOptions
     store: StateStore
     client: MasterClient
-    requests: Requests
+    requests: TopologyRequests
     has_room: bool
     """Whether a container may get more instances than it had: here they are processes."""
     idle_secs: Callable[[], float | None] = idle_core_secs
@@ -142,7 +142,7 @@ class Autoscaling:
         plan = repack(self.topology, current, decision.parallelism, None, self.has_room)
         if plan == current:
             raise HeronError("the parallelism is already set")
-        return self.requests.ask(Kind.UPDATE, {"packing": packing_to_json(plan)})
+        return self.requests.ask(OperationKind.UPDATE, {"packing": packing_to_json(plan)})
 
     def _say(self, what: str, why: str) -> None:
         """An event of the topology; in the log of operations in any case."""

@@ -22,7 +22,7 @@ from heron_core.state_tree import scheduler_path
 from heron_engine.scheduler.backends.local import READY_SECS, LocalBackend
 from heron_engine.scheduler.backends.protocol import Supervised
 from heron_engine.scheduler.container.supervisor import Supervisor
-from heron_engine.scheduler.container.supervisor_events import Outcome, ProcessSpec
+from heron_engine.scheduler.container.supervisor_events import ProcessSpec, SupervisorOutcome
 from heron_engine.scheduler.guardian import Guarded, guardian_job
 from heron_engine.scheduler.operation_runner import runner_job
 from heron_engine.scheduler.operation_steps import BACK_SECS
@@ -38,13 +38,13 @@ from heron_engine.scheduler.socket_folders import sockets_folder
 from heron_engine.scheduler.submission import Submission
 from heron_engine.scheduler.update_plans import read_packings
 from heron_io.logs import log_to
-from heron_io.processes import Child, SupervisorLink, fork_child, started_at
+from heron_io.processes import ForkedChild, SupervisorLink, fork_child, started_at
 from heron_io.state_store.opening import open_store
 
 log = logging.getLogger("scheduler")
 
 
-def start(submission: Submission, backend: Supervised) -> Child:
+def start(submission: Submission, backend: Supervised) -> ForkedChild:
     """Fork the scheduler of a registered topology. Call it before any zmq context exists."""
     name = submission.topology.name
     submission.home.clean_logs(name)
@@ -82,13 +82,13 @@ def _serve(submission: Submission, backend: Supervised, lifeline: int, sockets: 
     sockets = sockets or sockets_folder()
     form = log_format(submission.topology.config)
     log_to(os.path.join(submission.home.logs(name), "scheduler.log"), "scheduler", log_format=form)
-    outcome = Outcome(ExitCode.GAVE_UP, "the scheduler failed")
+    outcome = SupervisorOutcome(ExitCode.GAVE_UP, "the scheduler failed")
     try:
         _announce(submission, backend, sockets)
         outcome = _supervise(submission, backend, lifeline, sockets)
     except Exception as error:
         log.exception("the scheduler fails")
-        outcome = Outcome(ExitCode.GAVE_UP, f"the scheduler failed: {error}")
+        outcome = SupervisorOutcome(ExitCode.GAVE_UP, f"the scheduler failed: {error}")
     finally:
         shutil.rmtree(sockets, ignore_errors=True)
         state = write_outcome(submission, outcome)
@@ -116,7 +116,9 @@ def _announce(submission: Submission, backend: Supervised, sockets: str) -> None
         store.put(scheduler_path(submission.topology.name), _own_node(backend, sockets))
 
 
-def _supervise(submission: Submission, backend: Supervised, lifeline: int, sockets: str) -> Outcome:
+def _supervise(
+    submission: Submission, backend: Supervised, lifeline: int, sockets: str
+) -> SupervisorOutcome:
     config = keys.with_defaults(submission.topology.config)
     silent_secs = keys.seconds(config, keys.LIVENESS_TIMEOUT_SECS)
     return Supervisor(

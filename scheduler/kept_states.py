@@ -37,7 +37,7 @@ OWN_RUN = "own"
 """Key of that node: the run whose instances save states by themselves in a folder."""
 
 
-class Kept(Struct, frozen=True):
+class KeptRun(Struct, frozen=True):
     """What a run has left."""
 
     where: str
@@ -62,7 +62,7 @@ class Kept(Struct, frozen=True):
 
 def kept_by(
     topology: TopologySpec, packing: PackingPlan, files: CheckpointFiles, node: Node
-) -> Kept | None:
+) -> KeptRun | None:
     """With what a topology resumes, None if there is nothing. `node`: what the state store says of
     its checkpoints. HeronError in one line if there is something that it cannot begin with."""
     config, name = keys.with_defaults(topology.config), topology.name
@@ -115,7 +115,7 @@ def _newest(name: str, files: CheckpointFiles, node: Node) -> int:
 
 def _checkpoint(
     topology: TopologySpec, packing: PackingPlan, files: CheckpointFiles, node: Node, number: int
-) -> Kept:
+) -> KeptRun:
     """Never an older one: sinks have committed what this one has."""
     name = topology.name
     folder = files.checkpoint(name, number)
@@ -129,7 +129,9 @@ def _checkpoint(
         "at_end": description.at_end,
     }
     latest = max(number, int(node.get("latest", 0)), *files.numbers(name))
-    kept = Kept(folder.path, number, description.at, {"latest": latest, "completed": [completed]})
+    kept = KeptRun(
+        folder.path, number, description.at, {"latest": latest, "completed": [completed]}
+    )
     if _is_same(description, topology, packing):
         folder.check_presence(packing.instances)
         folder.check_signatures(packing.instances)
@@ -162,7 +164,7 @@ def _divided(
 
 def _own_states(
     topology: TopologySpec, packing: PackingPlan, files: CheckpointFiles, run: str
-) -> Kept:
+) -> KeptRun:
     """They are those of tasks, which have to be of the same components now."""
     folder = files.own(topology.name, run)
     description = description_from_json(folder.description(), folder.path)
@@ -179,7 +181,7 @@ def _own_states(
             f"tasks, which are others now for {names}: give all components the parallelism that "
             "they had"
         )
-    return Kept(folder.path, run=run)
+    return KeptRun(folder.path, run=run)
 
 
 def describe_own(topology: TopologySpec, packing: PackingPlan, files: CheckpointFiles) -> None:

@@ -6,16 +6,16 @@ from typing import Any
 
 from msgspec import Struct
 
-from heron_core.operations import AT, BEGUN, CHANGES, Kind, Operation
+from heron_core.operations import AT, BEGUN, CHANGES, Operation, OperationKind
 from heron_core.plans import packing_from_json, packing_to_json
 from heron_core.records import replace
 from heron_core.state_tree import topology_path
 from heron_core.topology import topology_from_json
 from heron_core.typed_json import from_json
-from heron_engine.scheduler.container.engines import Engine
+from heron_engine.scheduler.container.engines import InstalledEngine
 from heron_engine.scheduler.later_updates import wanted_plan
-from heron_engine.scheduler.operation_steps import OperationSteps, Progress, Steps
-from heron_engine.scheduler.operations import Requests, is_under_way
+from heron_engine.scheduler.operation_steps import OperationProgress, OperationSteps, Steps
+from heron_engine.scheduler.operations import TopologyRequests, is_under_way
 from heron_engine.scheduler.upgrade_steps import Upgrade
 
 WANTED, PACKING, ENGINE = "wanted", "packing", "engine"
@@ -27,7 +27,7 @@ class OperationKinds(Struct, frozen=True):
     """What the requests of one topology mean."""
 
     steps: OperationSteps
-    requests: Requests
+    requests: TopologyRequests
     wall_clock: Callable[[], float] = time.time
 
     def of(self, number: int, request: Operation) -> Steps:
@@ -39,22 +39,22 @@ class OperationKinds(Struct, frozen=True):
     def _of(self, request: Operation) -> Steps:
         steps, arguments = self.steps, request.arguments
         match request.kind:
-            case Kind.KILL:
+            case OperationKind.KILL:
                 return steps.kill_with_savepoint(request)
-            case Kind.RESTART:
+            case OperationKind.RESTART:
                 done = request.result.get("restarted", ())
                 return steps.restart(arguments["containers"], done)
-            case Kind.UPDATE:
+            case OperationKind.UPDATE:
                 plan = request.result.get(PACKING) or arguments[PACKING]
                 return steps.update(packing_from_json(plan))
-            case Kind.UPGRADE:
-                engine = from_json(Engine, arguments[ENGINE], "an engine")
+            case OperationKind.UPGRADE:
+                engine = from_json(InstalledEngine, arguments[ENGINE], "an engine")
                 return Upgrade(steps, engine).run(request.result)
-            case Kind.ACTIVATE | Kind.DEACTIVATE:
+            case OperationKind.ACTIVATE | OperationKind.DEACTIVATE:
                 return steps.change_state(request.kind)
-            case Kind.CHECKPOINT:
+            case OperationKind.CHECKPOINT:
                 return steps.checkpoint()
-            case Kind.CANCEL:
+            case OperationKind.CANCEL:
                 return steps.cancel_update(str(request.requester))
 
     def _at_its_time(self, number: int, request: Operation) -> Steps:
@@ -62,17 +62,17 @@ class OperationKinds(Struct, frozen=True):
         at = float(request.arguments[AT])
         if BEGUN not in request.result:
             while self.wall_clock() < at:
-                yield Progress(f"waits until {shown_time(at)}")
+                yield OperationProgress(f"waits until {shown_time(at)}")
             while is_under_way(self.requests.all(without={number}), CHANGES):
-                yield Progress("waits until another update is done")
+                yield OperationProgress("waits until another update is done")
             begun = {BEGUN: True, **self._planned(request)}
-            yield Progress(result=begun)
+            yield OperationProgress(result=begun)
             request = replace(request, result={**request.result, **begun})
         return (yield from self._of(request))
 
     def _planned(self, request: Operation) -> dict[str, Any]:
         """What an update comes to now, for whoever takes it over."""
-        if request.kind is not Kind.UPDATE:
+        if request.kind is not OperationKind.UPDATE:
             return {}
         current = self.steps.stored_plan()
         stored = self.steps.store.get(topology_path(self.steps.name)) or {}

@@ -19,7 +19,7 @@ from msgspec import Struct
 from heron_core.config import OFF, autoscale_mode, log_format, with_defaults
 from heron_core.errors import HeronError, StateStoreError
 from heron_core.exit_codes import ExitCode
-from heron_core.operations import CHANGES, EXCLUSIVE, Kind, Operation, State
+from heron_core.operations import CHANGES, EXCLUSIVE, Operation, OperationKind, OperationState
 from heron_core.plans import MASTER_CONTAINER, PackingPlan, TopologyState
 from heron_core.state_tree import execution_path, restart_requests_path
 from heron_core.topology import TopologySpec
@@ -27,10 +27,16 @@ from heron_engine.scheduler.container.engines import Choice, Engines
 from heron_engine.scheduler.container.own_process import pid_of
 from heron_engine.scheduler.container.supervisor_events import ProcessSpec
 from heron_engine.scheduler.operation_kinds import OperationKinds
-from heron_engine.scheduler.operation_steps import OperationSteps, Progress, Service, Steps, not_up
+from heron_engine.scheduler.operation_steps import (
+    OperationProgress,
+    OperationSteps,
+    Service,
+    Steps,
+    not_up,
+)
 from heron_engine.scheduler.operations import (
     HISTORY_MAX,
-    Requests,
+    TopologyRequests,
     is_under_way,
     update_under_way,
 )
@@ -57,7 +63,7 @@ RETRY_SECS = 1.0
 SHUTDOWN_SECS = 2.0
 
 
-class Killed(Exception):
+class TopologyKilled(Exception):
     """The topology is to end now; says why."""
 
 
@@ -118,13 +124,13 @@ class ChildContainers(Struct, frozen=True):
         with suppress(StateStoreError):
             state = self.store.get(path) or {}
             self.store.put(path, {**state, "state": TopologyState.KILLED, "reason": reason})
-        raise Killed(reason)
+        raise TopologyKilled(reason)
 
 
 class OperationRunner:
     """Advances every request by one step each time."""
 
-    def __init__(self, requests: Requests, kinds: OperationKinds) -> None:
+    def __init__(self, requests: TopologyRequests, kinds: OperationKinds) -> None:
         self._requests = requests
         self._kinds = kinds
         self._under_way: dict[int, Steps] = {}
@@ -132,14 +138,14 @@ class OperationRunner:
         """The requests that are over, oldest first, which are not looked at again."""
 
     def poll(self) -> None:
-        """One step of everything that is asked for. Killed if the topology is to end now;
+        """One step of everything that is asked for. TopologyKilled if the topology is to end now;
         StateStoreError if the store does not answer: then all goes on later."""
         busy: set[str] = set()
         try:
             for number, request in self._requests.all(without=set(self._over)).items():
                 if request.is_over:
                     self._over.append(number)
-                elif request.kind is Kind.CANCEL and (cancellable := self._cancellable()):
+                elif request.kind is OperationKind.CANCEL and (cancellable := self._cancellable()):
                     self._cancel(number, request, cancellable)
                 elif self._may_go_on(request, busy):
                     self._advance(number, request)
@@ -153,7 +159,7 @@ class OperationRunner:
     def _may_go_on(request: Operation, busy: set[str]) -> bool:
         """Whether no earlier request is in its way."""
         word = EXCLUSIVE.get(request.kind)
-        if word is None or request.kind is Kind.UPDATE or request.waits:
+        if word is None or request.kind is OperationKind.UPDATE or request.waits:
             return True
         free = word not in busy
         busy.add(word)
@@ -166,7 +172,7 @@ class OperationRunner:
             self._save_progress(number, request, next(self._under_way[number]))
         except StopIteration as end:
             self._finish(number, request.done(end.value))
-        except (StateStoreError, Killed):
+        except (StateStoreError, TopologyKilled):
             raise
         except HeronError as error:
             self._finish(number, request.failed(str(error)))
@@ -190,7 +196,7 @@ class OperationRunner:
     def _begin(self, number: int, request: Operation) -> Operation:
         """It runs from now on; HeronError if it cannot."""
         log.info("%s, asked by %s", request.kind, request.requester)
-        is_new = request.state is State.PENDING and not request.waits
+        is_new = request.state is OperationState.PENDING and not request.waits
         if request.kind in CHANGES and is_new:
             others = self._requests.all(without={number, *self._over})
             if is_under_way({x: each for x, each in others.items() if x < number}, CHANGES):
@@ -200,7 +206,7 @@ class OperationRunner:
         self._under_way[number] = self._kinds.of(number, request)
         return request
 
-    def _save_progress(self, number: int, request: Operation, progress: Progress) -> None:
+    def _save_progress(self, number: int, request: Operation, progress: OperationProgress) -> None:
         changed = request.running(progress.text, progress.result, progress.note)
         if changed != request:
             self._requests.save(number, changed)
@@ -235,12 +241,12 @@ def runner_job(
                 containers = ChildContainers(
                     store, name, scheduler, are_children, back_secs, sockets
                 )
-                requests = Requests(store, name)
+                requests = TopologyRequests(store, name)
                 steps = OperationSteps(store, name, client, containers)
                 runner = OperationRunner(requests, OperationKinds(steps, requests))
                 scale = _autoscaling(submission.topology, store, client, requests, are_children)
                 _serve(runner, OwnNodes(store, announced), scale)
-        except (Killed, NameTaken) as killed:
+        except (TopologyKilled, NameTaken) as killed:
             log.info("the topology ends: %s", killed)
             link.report(str(killed))
         return ExitCode.KILLED
@@ -259,7 +265,7 @@ def _autoscaling(
     topology: TopologySpec,
     store: StateStore,
     client: MasterClient,
-    requests: Requests,
+    requests: TopologyRequests,
     has_room: bool,
 ) -> Callable[[float], None] | None:
     """What is to be called with the time now and then; None if the number of instances is not to
@@ -267,16 +273,16 @@ def _autoscaling(
     if autoscale_mode(with_defaults(topology.config)) == OFF:
         return None
     # Only now: few topologies need it, and each of them forks from whoever imports this module.
-    from heron_core.algorithms.autoscale.options import Options
+    from heron_core.algorithms.autoscale.options import AutoscaleOptions
     from heron_engine.scheduler.autoscaling import Autoscaling
 
-    options = Options.of(topology)
+    options = AutoscaleOptions.of(topology)
     return Autoscaling(topology, options, store, client, requests, has_room).poll
 
 
 def _serve(runner: OperationRunner, nodes: OwnNodes, scale: Callable[[float], None] | None) -> None:
-    """Carry out requests until one of them is to kill the topology: Killed; or until the topology
-    has lost its name: NameTaken."""
+    """Carry out requests until one of them is to kill the topology: TopologyKilled; or until the
+    topology has lost its name: NameTaken."""
     while True:
         try:
             nodes.look(time.monotonic())

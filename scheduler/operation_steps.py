@@ -13,7 +13,7 @@ from msgspec import Struct, field
 
 from heron_core.errors import HeronError
 from heron_core.naming import first_of
-from heron_core.operations import Kind, Operation
+from heron_core.operations import Operation, OperationKind
 from heron_core.plans import (
     MASTER_CONTAINER,
     PackingPlan,
@@ -70,7 +70,7 @@ UPDATE_STEPS: Mapping[str, str] = {
 WAITING_FOR_MASTER = "waiting for the topology master"
 
 
-class Progress(Struct, frozen=True):
+class OperationProgress(Struct, frozen=True):
     """How far an operation is after one step."""
 
     text: str = ""
@@ -81,7 +81,7 @@ class Progress(Struct, frozen=True):
     """What whoever takes it over has to know."""
 
 
-Steps = Generator[Progress, None, Mapping[str, Any]]
+Steps = Generator[OperationProgress, None, Mapping[str, Any]]
 """Returns the result; HeronError says why it is given up."""
 
 Service = tuple[str, int]
@@ -149,7 +149,7 @@ class OperationSteps(Struct, frozen=True):
             except NoAnswer:
                 if self.clock() > late_at:
                     raise
-            yield Progress(WAITING_FOR_MASTER)
+            yield OperationProgress(WAITING_FOR_MASTER)
 
     # --- checkpoint -----------------------------------------------------------------------------
 
@@ -158,7 +158,7 @@ class OperationSteps(Struct, frozen=True):
         `hold_secs`: for so long no other is to follow by itself, and this one is of states alone:
         its barriers overtake no input."""
         asked = {"hold_secs": hold_secs, "is_aligned": True} if hold_secs else {}
-        number = int((yield from self._answer(Kind.CHECKPOINT, asked))["number"])
+        number = int((yield from self._answer(OperationKind.CHECKPOINT, asked))["number"])
         while True:
             answer = yield from self._answer("stats")
             checkpoints = TopologyStats.from_json(answer).checkpoints
@@ -170,20 +170,22 @@ class OperationSteps(Struct, frozen=True):
                 return {**done, "alignment_ms": dict(checkpoints.alignment_ms)}
             if checkpoints.latest >= number and checkpoints.failure:
                 raise HeronError(f"checkpoint {number} failed: {checkpoints.failure}")
-            yield Progress(f"waiting for {', '.join(checkpoints.waiting_for) or 'its beginning'}")
+            yield OperationProgress(
+                f"waiting for {', '.join(checkpoints.waiting_for) or 'its beginning'}"
+            )
 
     def savepoint(self, url: str, is_begun: bool = False) -> Steps:
         """Have a checkpoint taken and copied into a folder; HeronError if that cannot be, and then
         all is as it was. `is_begun`: one of us that died may have written there."""
         if not is_begun:
             check_is_free(url)
-        yield Progress(result={SAVING: True})
+        yield OperationProgress(result={SAVING: True})
         try:
             taken = yield from self.checkpoint(HOLD_SECS)
             for text in self._copied(int(taken["number"]), url):
-                yield Progress(text)
+                yield OperationProgress(text)
         except HeronError:
-            self.client.try_ask(Kind.CHECKPOINT)  # or none would follow for a while
+            self.client.try_ask(OperationKind.CHECKPOINT)  # or none would follow for a while
             raise
         return {SAVEPOINT: url}
 
@@ -210,7 +212,7 @@ class OperationSteps(Struct, frozen=True):
         url, done = str(request.arguments.get(SAVEPOINT) or ""), request.result
         wait_secs = float(request.arguments["wait_secs"])
         if url and SAVEPOINT not in done:
-            yield Progress(result=(yield from self.savepoint(url, SAVING in done)))
+            yield OperationProgress(result=(yield from self.savepoint(url, SAVING in done)))
         # What is processed after the savepoint, whoever begins with it processes again.
         return (yield from self.kill(0.0 if url else wait_secs, str(request.requester)))
 
@@ -225,7 +227,7 @@ class OperationSteps(Struct, frozen=True):
     # --- update ---------------------------------------------------------------------------------
 
     def update(self, target: PackingPlan) -> Steps:
-        """Have the topology run by another packing plan; GivenUp if the master gives it up."""
+        """Run the topology by another packing plan; UpdateGivenUp if the master gives it up."""
         before, after = containers_of(self._running_plan()), containers_of(target)
         added, removed = sorted(after - before), sorted(before - after)
         yield from self._make_room(target)
@@ -233,7 +235,7 @@ class OperationSteps(Struct, frozen=True):
         self._add(added)
         try:
             yield from self._follow_update(target, number)
-        except GivenUp:
+        except UpdateGivenUp:
             self.containers.scale([], added)
             raise
         self.containers.scale([], removed)
@@ -252,11 +254,13 @@ class OperationSteps(Struct, frozen=True):
                 heard_at = self.clock()
             elif self.clock() - heard_at > SILENT_SECS:
                 raise HeronError(f"the topology master of {self.name} does not answer any more")
-            yield Progress("the update is given up" if stats is not None else WAITING_FOR_MASTER)
+            yield OperationProgress(
+                "the update is given up" if stats is not None else WAITING_FOR_MASTER
+            )
         yield from self._end_added(asked)
-        return {"cancelled": [str(Kind.UPDATE)]}
+        return {"cancelled": [str(OperationKind.UPDATE)]}
 
-    def _end_added(self, asked: Set[int]) -> Generator[Progress, None, None]:
+    def _end_added(self, asked: Set[int]) -> Generator[OperationProgress, None, None]:
         """End what an update has added that was given up: the command that asked for it may have
         died. `asked`: the containers of both plans."""
         late_at = self.clock() + STORED_SECS
@@ -266,11 +270,11 @@ class OperationSteps(Struct, frozen=True):
                     f"the update of {self.name} is cancelled, and the state store does not say so "
                     f"after {STORED_SECS:g} s: containers that it has added may still run"
                 )
-            yield Progress("waiting for the state store")
+            yield OperationProgress("waiting for the state store")
         added = asked - containers_of(plan)
         self.containers.scale([], sorted(added))
 
-    def _make_room(self, target: PackingPlan) -> Generator[Progress, None, None]:
+    def _make_room(self, target: PackingPlan) -> Generator[OperationProgress, None, None]:
         """Before anything of the topology changes: the containers that run become large enough."""
         if self.stored_plan() == target:
             return  # the update is under way, so there was room
@@ -284,7 +288,7 @@ class OperationSteps(Struct, frozen=True):
                     f"{self.name} is not updated: the cluster does not enlarge {words} within "
                     f"{ROOM_SECS:g} s: use more containers, or ask for less"
                 )
-            yield Progress(f"waiting for room: {words}")
+            yield OperationProgress(f"waiting for room: {words}")
 
     def _add(self, added: Sequence[int]) -> None:
         try:
@@ -293,7 +297,7 @@ class OperationSteps(Struct, frozen=True):
             self.client.try_ask("cancel", {"reason": str(error)})
             raise
 
-    def _begin_update(self, target: PackingPlan) -> Generator[Progress, None, int | None]:
+    def _begin_update(self, target: PackingPlan) -> Generator[OperationProgress, None, int | None]:
         """Hand the plan to the master, which numbers its updates. None if it has the plan already:
         from one of us that died, or a master that died with its answer has stored it."""
         late_at = self.clock() + SILENT_SECS
@@ -304,7 +308,7 @@ class OperationSteps(Struct, frozen=True):
             except NoAnswer:
                 if self.clock() > late_at:
                     raise
-            yield Progress(WAITING_FOR_MASTER)
+            yield OperationProgress(WAITING_FOR_MASTER)
         return None
 
     def _follow_update(self, target: PackingPlan, number: int | None) -> Steps:
@@ -319,14 +323,14 @@ class OperationSteps(Struct, frozen=True):
                     break
                 if last.stage == UpdateStage.CONTAINERS:
                     waiting = self.containers.waiting() or waiting
-                yield Progress(_waiting_for(last))
+                yield OperationProgress(_waiting_for(last))
             elif self.clock() - heard_at > SILENT_SECS:
                 raise HeronError(
                     f"the topology master of {self.name} does not answer any more; its successor "
                     f"goes on with the update: look at `heronpy stats {self.name}`"
                 )
             else:
-                yield Progress(WAITING_FOR_MASTER)
+                yield OperationProgress(WAITING_FOR_MASTER)
         reason = last.reason if last.number == number else ""
         # A master that took over may not know of our update; what counts is the plan that it runs.
         late_at = self.clock() + STORED_SECS
@@ -334,8 +338,8 @@ class OperationSteps(Struct, frozen=True):
             if reason or self.clock() > late_at:
                 reason = last.reason or "another one came between"
                 reason += f" ({waiting})" * bool(waiting and last.reason)
-                raise GivenUp(f"{self.name} is not updated: {reason}")
-            yield Progress()
+                raise UpdateGivenUp(f"{self.name} is not updated: {reason}")
+            yield OperationProgress()
         return {}
 
     def running_containers(self) -> list[int]:
@@ -364,16 +368,16 @@ class OperationSteps(Struct, frozen=True):
             self.containers.restart(container, before)
             yield from self.back(container, before)
             restarted.append(container)
-            yield Progress(result={"restarted": list(restarted)})
+            yield OperationProgress(result={"restarted": list(restarted)})
         return {}
 
-    def served(self, container: int) -> Generator[Progress, None, Service]:
+    def served(self, container: int) -> Generator[OperationProgress, None, Service]:
         """Who serves the container, as soon as somebody does."""
         late_at = self.clock() + self.containers.back_secs
         while (service := self.service(container)) is None:
             if self.clock() > late_at:
                 raise not_up(self.name, container)
-            yield Progress(f"waiting for container {container}")
+            yield OperationProgress(f"waiting for container {container}")
         return service
 
     def back(self, container: int, before: Service | None) -> Steps:
@@ -385,7 +389,7 @@ class OperationSteps(Struct, frozen=True):
                     f"container {container} of {self.name} is not back after "
                     f"{self.containers.back_secs:.0f} s: look at `heronpy tail {self.name}`"
                 )
-            yield Progress(f"waiting for container {container}")
+            yield OperationProgress(f"waiting for container {container}")
         return {}
 
     def service(self, container: int) -> Service | None:
@@ -412,14 +416,14 @@ def drain(
 ) -> Steps:
     """Stop the spouts and wait until nothing is in flight, as long as somebody counts."""
     if client.try_ask("drain") is None:
-        yield Progress(note="the topology master does not answer: ending without a drain")
+        yield OperationProgress(note="the topology master does not answer: ending without a drain")
         return {}
     late_at = clock() + wait_secs
     while (stats := client.try_stats(ANSWER_SECS)) is not None and not stats.drained:
         if clock() > late_at:
-            yield Progress(note=f"still busy after {wait_secs:g} s: ending anyway")
+            yield OperationProgress(note=f"still busy after {wait_secs:g} s: ending anyway")
             return {}
-        yield Progress()
+        yield OperationProgress()
     return {}
 
 
@@ -428,7 +432,7 @@ def containers_of(*plans: PackingPlan) -> set[int]:
     return {each.id for plan in plans for each in plan.containers}
 
 
-class GivenUp(HeronError):
+class UpdateGivenUp(HeronError):
     """The master has given the update up: all is as it was."""
 
 

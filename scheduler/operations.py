@@ -15,8 +15,8 @@ from heron_core.errors import HeronError, NameInUse, ProtocolError
 from heron_core.operations import (
     AT,
     CHANGES,
-    Kind,
     Operation,
+    OperationKind,
     Requester,
 )
 from heron_core.state_tree import operation_path, operations_path, topology_path
@@ -31,14 +31,14 @@ HISTORY_MAX = 20
 """So many requests that are over stay in the state store, for whoever asked and for people."""
 
 
-class Requests:
+class TopologyRequests:
     """The requests of one topology."""
 
     def __init__(self, store: StateStore, name: str) -> None:
         self._store = store
         self._name = name
 
-    def ask(self, kind: Kind, arguments: Mapping[str, Any]) -> int:
+    def ask(self, kind: OperationKind, arguments: Mapping[str, Any]) -> int:
         """Leave a request; returns its number. HeronError if it cannot begin now."""
         known = self.all()
         if kind in CHANGES and AT not in arguments and is_under_way(known, CHANGES):
@@ -102,7 +102,7 @@ class Requests:
             self._store.delete(f"{operations_path(self._name)}/{child}")
 
 
-def is_under_way(requests: Mapping[int, Operation], kinds: Set[Kind]) -> bool:
+def is_under_way(requests: Mapping[int, Operation], kinds: Set[OperationKind]) -> bool:
     """Whether a request of these kinds is not over; one that waits for its time is not begun."""
     return any(
         each.kind in kinds and not each.is_over and not each.waits for each in requests.values()

@@ -16,7 +16,7 @@ from heron_core.plans import PackingPlan, TopologyState, packing_from_json
 from heron_core.state_tree import execution_path, packing_path
 from heron_core.stats import InstanceStats, TopologyStats
 from heron_core.typed_json import from_json
-from heron_engine.scheduler.container.supervisor_events import Outcome
+from heron_engine.scheduler.container.supervisor_events import SupervisorOutcome
 from heron_engine.scheduler.submission import Submission
 from heron_engine.scheduler.user_folder import Home
 from heron_io.private_files import private
@@ -45,7 +45,7 @@ def time_text() -> str:
     return time.strftime("%Y-%m-%dT%H:%M:%S%z")
 
 
-def write_outcome(submission: Submission, outcome: Outcome) -> str:
+def write_outcome(submission: Submission, outcome: SupervisorOutcome) -> str:
     """Leave how the run ended, and return it, a TopologyState; a full disk must not keep the rest
     from being cleaned up."""
     known, packing = _known(submission)

@@ -38,7 +38,7 @@ from heron_engine.scheduler.kept_states import (
     kept_by,
     leave,
 )
-from heron_engine.scheduler.operations import Requests
+from heron_engine.scheduler.operations import TopologyRequests
 from heron_engine.scheduler.outcomes import time_text, write_lost_outcome
 from heron_engine.scheduler.own_nodes import GUARDIAN
 from heron_engine.scheduler.savepoints import begin_run, run_of, store_url
@@ -118,7 +118,7 @@ def register(submission: Submission, backend: Backend) -> None:
         except NameInUse:
             raise _taken(name, store.get(scheduler_path(name)) or {}) from None
         # One that was asked in the last instant of a topology of this name is not for this one.
-        Requests(store, name).remove_all()
+        TopologyRequests(store, name).remove_all()
         if isinstance(backend, SelfRunning):
             store.put(scheduler_path(name), scheduler_node(backend))
         store.put(packing_path(name), packing_to_json(submission.packing))
@@ -315,7 +315,7 @@ def forget(store: StateStore, name: str, *, is_over: bool = False) -> None:
         store.delete(fence_path(name, token))
     store.delete(topology_path(name))
     # Last: whoever asks for something after this sees that the topology has ended.
-    Requests(store, name).remove_all()
+    TopologyRequests(store, name).remove_all()
 
 
 def _end_states(store: StateStore, name: str, is_over: bool) -> None:

@@ -25,8 +25,8 @@ from heron_core.state.description import (
     description_from_json,
     description_of,
 )
-from heron_core.state.parts import Part, Parts, encode_parts
-from heron_core.state.restore_plan import RestorePlan, Share, plan_restore
+from heron_core.state.parts import Parts, StatePart, encode_parts
+from heron_core.state.restore_plan import RestorePlan, RestoreShare, plan_restore
 from heron_core.topology import TopologySpec
 from heron_core.typed_json import to_json
 from heron_engine.scheduler.signatures import SIGNATURE, Trust, sign
@@ -194,12 +194,12 @@ class Savepoint(Struct, frozen=True):
         components = {**plain.components, **former}
         return replace(plain, components=components, at_end=self.description.at_end)
 
-    def _state_of(self, share: Share) -> bytes:
+    def _state_of(self, share: RestoreShare) -> bytes:
         if not share.sources:
             return NO_STATE
         if share.is_whole:
             return self._load(share.sources[0].task)
-        parts = (Part(each.key_range, self._load(each.task)) for each in share.sources)
+        parts = (StatePart(each.key_range, self._load(each.task)) for each in share.sources)
         return encode_parts(Parts(share.key_range, tuple(parts)))
 
     def _load(self, task: int) -> bytes:

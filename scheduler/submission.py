@@ -6,7 +6,7 @@ from msgspec import Struct, field
 
 from heron_core.plans import PackingPlan
 from heron_core.topology import TopologySpec
-from heron_engine.scheduler.kept_states import Kept
+from heron_engine.scheduler.kept_states import KeptRun
 from heron_engine.scheduler.savepoints import Savepoint
 from heron_engine.scheduler.user_folder import Home
 from heron_io.security import Keys
@@ -27,7 +27,7 @@ class Submission(Struct, frozen=True):
     """Folders that are the run's own, such as an embedded ZooKeeper's data."""
     savepoint: Savepoint | None = None
     """With which state it begins."""
-    kept: Kept | None = None
+    kept: KeptRun | None = None
     """What a run of its name has left and it resumes from."""
     was_up: bool = False
     """Whether the topology runs already, and containers are added to it, or its scheduler is

@@ -19,12 +19,12 @@ from heron_core.typed_json import from_json, to_json
 from heron_engine.scheduler.container.engines import (
     OTHERS,
     Choice,
-    Engine,
+    InstalledEngine,
 )
 from heron_engine.scheduler.operation_steps import (
     ANSWER_SECS,
+    OperationProgress,
     OperationSteps,
-    Progress,
     Service,
     Steps,
 )
@@ -41,7 +41,7 @@ class _Replacing(Struct, frozen=True):
     container: int
     before: Service
     """Who served it."""
-    ran: Engine | None
+    ran: InstalledEngine | None
     """By what; None: the scheduler's own."""
 
 
@@ -49,7 +49,7 @@ class Upgrade(Struct, frozen=True):
     """One upgrade of one topology."""
 
     steps: OperationSteps
-    engine: Engine
+    engine: InstalledEngine
 
     def run(self, result: Mapping[str, Any]) -> Steps:
         """`result`: what whoever carried it out before has done."""
@@ -65,15 +65,15 @@ class Upgrade(Struct, frozen=True):
                 replacing = from_json(_Replacing, begun, "the container that is replaced")
             else:
                 replacing = yield from self._chosen(container)
-                yield Progress(result={REPLACING: to_json(replacing)})
+                yield OperationProgress(result={REPLACING: to_json(replacing)})
             yield from self._replace(replacing, f"{at} of {len(order)}", done)
             done.append(container)
             note = f"{_named(container)} runs heronpy {self.engine.version} ({at} of {len(order)})"
-            yield Progress(note=note, result={UPGRADED: list(done)})
+            yield OperationProgress(note=note, result={UPGRADED: list(done)})
         self.steps.containers.choose(OTHERS, Choice(self.engine))
         return {}
 
-    def _chosen(self, container: int) -> Generator[Progress, None, _Replacing]:
+    def _chosen(self, container: int) -> Generator[OperationProgress, None, _Replacing]:
         before = yield from self.steps.served(container)
         ran = self.steps.containers.choose(container, Choice(self.engine, on_trial=True))
         return _Replacing(container, before, ran.engine)
@@ -84,7 +84,7 @@ class Upgrade(Struct, frozen=True):
         try:
             if self.steps.service(it.container) in (it.before, None):
                 containers.stop(it.container)
-            yield Progress(f"waiting for {_named(it.container)} ({position})")
+            yield OperationProgress(f"waiting for {_named(it.container)} ({position})")
             yield from self.steps.back(it.container, it.before)
             self._check_version(it.container)
             yield from self._flows(it.container)
@@ -112,9 +112,9 @@ class Upgrade(Struct, frozen=True):
                 break
             if self.steps.clock() > late_at:
                 text = f"nothing was processed for {FLOW_SECS:.0f} s since {_named(container)} "
-                yield Progress(note=f"{text}is back: its sources may have nothing")
+                yield OperationProgress(note=f"{text}is back: its sources may have nothing")
                 break
-            yield Progress(f"waiting until data flows through {_named(container)}")
+            yield OperationProgress(f"waiting until data flows through {_named(container)}")
         return {}
 
     def _has_checkpoint(self) -> Steps:
@@ -123,7 +123,7 @@ class Upgrade(Struct, frozen=True):
         while (stats := self._stats()) is None or not _is_released(stats):
             if self.steps.clock() > late_at:
                 raise HeronError("not all instances have their state")
-            yield Progress("waiting until data flows")
+            yield OperationProgress("waiting until data flows")
         while stats.checkpoints is not None:
             try:
                 for each in self.steps.checkpoint():
@@ -140,7 +140,7 @@ class Upgrade(Struct, frozen=True):
         stats = self._stats()
         return next(iter(stats.errors.values())) if stats and stats.errors else str(error)
 
-    def _go_back(self, it: _Replacing) -> Generator[Progress, None, None]:
+    def _go_back(self, it: _Replacing) -> Generator[OperationProgress, None, None]:
         """The container runs by what it ran before; nobody can do more than wait for it."""
         failed = self.steps.service(it.container)
         self.steps.containers.choose(it.container, Choice(it.ran))
@@ -148,7 +148,7 @@ class Upgrade(Struct, frozen=True):
         try:
             yield from self.steps.back(it.container, failed)
         except HeronError as error:
-            yield Progress(note=str(error))
+            yield OperationProgress(note=str(error))
 
     def _given_up(self, container: int, reason: str, done: list[int]) -> str:
         others = ", ".join(map(_named, done))

@@ -2,7 +2,7 @@
 
 from array import array
 
-from heron_core.wire.frames import Kind
+from heron_core.wire.frames import FrameKind
 from heron_core.wire.merged import merge
 from heron_core.wire.packets import encode_roots
 from heron_engine.stream_manager import events
@@ -16,23 +16,23 @@ class AckResults:
 
     def __init__(self, state: ContainerState) -> None:
         self._state = state
-        self._unsent: dict[int, dict[Kind, array[int]]] = {}
+        self._unsent: dict[int, dict[FrameKind, array[int]]] = {}
         """What became of roots of a spout that it has not been notified of: it is not registered
         yet, or works on what it was notified of before."""
         self._next_rotation: float | None = None
 
     def acked(self, spout: int, pairs: "array[int]") -> None:
         """Acks (root, xor of edges) for a spout here."""
-        self._notify(Kind.ACKED, spout, self._state.trees[spout].apply(pairs))
+        self._notify(FrameKind.ACKED, spout, self._state.trees[spout].apply(pairs))
 
     def failed(self, spout: int, roots: "array[int]") -> None:
         """Failed roots of a spout here."""
-        self._notify(Kind.FAILED, spout, self._state.trees[spout].fail(roots))
+        self._notify(FrameKind.FAILED, spout, self._state.trees[spout].fail(roots))
 
     def fail_all(self) -> None:
         """Give all trees up: nobody knows which of them miss something."""
         for task, trees in self._state.trees.items():
-            self._notify(Kind.FAILED, task, trees.clear())
+            self._notify(FrameKind.FAILED, task, trees.clear())
 
     def rotate(self) -> None:
         """Let expire what has had its time."""
@@ -45,9 +45,9 @@ class AckResults:
         while now >= self._next_rotation:
             self._next_rotation += bucket_secs
             for task, trees in self._state.trees.items():
-                self._notify(Kind.EXPIRED, task, trees.rotate())
+                self._notify(FrameKind.EXPIRED, task, trees.rotate())
 
-    def _notify(self, kind: Kind, task: int, roots: "array[int]") -> None:
+    def _notify(self, kind: FrameKind, task: int, roots: "array[int]") -> None:
         if roots:
             self._unsent.setdefault(task, {}).setdefault(kind, array("Q")).extend(roots)
 

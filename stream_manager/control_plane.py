@@ -9,7 +9,7 @@ from heron_core.exit_codes import ExitCode, describe_end
 from heron_core.records import replace
 from heron_core.wire import messages
 from heron_core.wire.batch import roots_of
-from heron_core.wire.frames import Frames, Kind, header_of
+from heron_core.wire.frames import FrameKind, Frames, header_of
 from heron_engine.stream_manager import events
 from heron_engine.stream_manager.ack_results import AckResults
 from heron_engine.stream_manager.acks import Trees
@@ -39,7 +39,7 @@ def replaced(who: messages.RegisterInstance, gone: Sequence[Frames]) -> messages
     lost, roots = 0, set[int]()
     for frames in gone:
         head = header_of(frames)
-        if head.kind == Kind.DATA:
+        if head.kind == FrameKind.DATA:
             tracked = roots_of(head, frames)
             roots |= tracked
             lost += 0 if tracked else head.items

@@ -16,7 +16,7 @@ from heron_core.wire.batch import (
     split_fanout,
     targets_of,
 )
-from heron_core.wire.frames import Frames, Header, Kind, header_of, root_owner
+from heron_core.wire.frames import FrameKind, Frames, Header, header_of, root_owner
 from heron_core.wire.merged import split
 from heron_core.wire.messages import BackPressureCause
 from heron_core.wire.packets import (
@@ -40,7 +40,7 @@ from heron_engine.stream_manager.watermarks import Watermarks
 Out = list[events.Instruction]
 Check = Callable[[Header, Frames], None]
 Handle = Callable[[Header, Frames, Out], None]
-BATCHES = (Kind.DATA, Kind.FANOUT)
+BATCHES = (FrameKind.DATA, FrameKind.FANOUT)
 
 
 class DataPlane:
@@ -62,17 +62,17 @@ class DataPlane:
         self._watermarks = watermarks
         self._to_instance = flow.to_instance if gates is None else gates.to_instance
         self._by_kind: dict[int, tuple[Check, Handle]] = {
-            Kind.DATA: (check_batch, self._data),
-            Kind.FANOUT: (self._check_fanout, self._fanout),
-            Kind.INIT: (self._check_init, self._init),
-            Kind.ACK: (self._check_ack, self._ack),
-            Kind.FAIL: (self._check_ack, self._ack),
-            Kind.CONSUMED: (_check_nothing, self._only_consumed),
-            Kind.CONTROL: (self._check_control, self._peer_control),
-            Kind.WATERMARK: (check_watermark, self._watermark),
+            FrameKind.DATA: (check_batch, self._data),
+            FrameKind.FANOUT: (self._check_fanout, self._fanout),
+            FrameKind.INIT: (self._check_init, self._init),
+            FrameKind.ACK: (self._check_ack, self._ack),
+            FrameKind.FAIL: (self._check_ack, self._ack),
+            FrameKind.CONSUMED: (_check_nothing, self._only_consumed),
+            FrameKind.CONTROL: (self._check_control, self._peer_control),
+            FrameKind.WATERMARK: (check_watermark, self._watermark),
         }
         if gates is not None:
-            self._by_kind[Kind.BARRIER] = (self._check_barrier, self._barrier)
+            self._by_kind[FrameKind.BARRIER] = (self._check_barrier, self._barrier)
 
     def message(self, frames: Frames, out: Out) -> list[Header]:
         """Take what one message carries; returns the headers of all messages in it.
@@ -169,7 +169,7 @@ class DataPlane:
 
     def _drop(self, head: Header, frames: Frames, out: Out) -> None:
         """Mode drop: what finds the queue full is lost."""
-        copies = len(targets_of(frames)) if head.kind == Kind.FANOUT else 1
+        copies = len(targets_of(frames)) if head.kind == FrameKind.FANOUT else 1
         self._state.counters["dropped"] += head.items * copies
         self._fail(roots_of(head, frames), out)
 
@@ -202,7 +202,7 @@ class DataPlane:
         elif container is None or container == state.container:
             state.counters["unroutable"] += 1  # no spout, or none any more
         else:
-            fail = encode_roots(Kind.FAIL, state.epoch, 0, owner, failed)
+            fail = encode_roots(FrameKind.FAIL, state.epoch, 0, owner, failed)
             self._flow.to_peer(container, 0, fail, out)
 
     # --- packets ------------------------------------------------------------------------------
@@ -218,7 +218,7 @@ class DataPlane:
         self._state.trees[head.source].begin(decode_pairs(head, frames))
 
     def _check_ack(self, head: Header, frames: Frames) -> None:
-        (check_pairs if head.kind == Kind.ACK else check_roots)(head, frames)
+        (check_pairs if head.kind == FrameKind.ACK else check_roots)(head, frames)
         state, owner = self._state, head.destination
         if state.container_of(owner) == state.container and owner not in state.trees:
             raise ProtocolError(f"acks for task {owner}, which is not a spout")
@@ -231,7 +231,7 @@ class DataPlane:
             state.counters["unroutable"] += 1
         elif container != state.container:
             self._flow.to_peer(container, 0, frames, out)
-        elif head.kind == Kind.ACK:
+        elif head.kind == FrameKind.ACK:
             self._results.acked(head.destination, decode_pairs(head, frames))
         else:
             self._results.failed(head.destination, decode_roots(head, frames))

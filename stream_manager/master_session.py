@@ -6,7 +6,7 @@ which everything is told anew, begins with another master, and where the same on
 
 from typing import Generic, TypeVar
 
-from heron_core.wire.numbered_link import NumberedLink, Packet, Taken
+from heron_core.wire.numbered_link import NumberedLink, Packet, TakenPacket
 
 T = TypeVar("T")
 
@@ -48,11 +48,11 @@ class MasterSession(Generic[T]):
         """To be sent first by a new connection: what is missing on either side is sent again."""
         return self._link.report(resend=True)
 
-    def take(self, packet: Packet[T], now: float) -> Taken[T]:
+    def take(self, packet: Packet[T], now: float) -> TakenPacket[T]:
         """A packet has come from the master; of a session before it says nothing."""
         header = packet.header
         if (header.incarnation, header.session) != (self._link.incarnation, self._link.session):
-            return Taken(None, [])
+            return TakenPacket(None, [])
         return self._link.take(packet, now)
 
     def statistics(self) -> dict[str, int]:

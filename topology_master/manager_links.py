@@ -8,7 +8,7 @@ from typing import Generic, TypeVar
 
 from msgspec import Struct
 
-from heron_core.wire.numbered_link import LinkHeader, NumberedLink, Packet
+from heron_core.wire.numbered_link import NumberedLink, Packet, PacketHeader
 
 T = TypeVar("T")
 
@@ -73,7 +73,9 @@ class ManagerLinks(Generic[T]):
             return None
         return end.connection, end.link.send(message) if is_kept else end.link.report(message)
 
-    def _opened(self, sender: bytes, header: LinkHeader, connection: bytes, now: float) -> _End[T]:
+    def _opened(
+        self, sender: bytes, header: PacketHeader, connection: bytes, now: float
+    ) -> _End[T]:
         for each in [
             each for each, end in self._ends.items() if now - end.heard_at > FORGOTTEN_AFTER_SECS
         ]:

@@ -7,7 +7,7 @@ from typing import Any
 from msgspec import Struct
 
 from heron_core.algorithms.covered_counts import CoveredCounts
-from heron_core.algorithms.rollup import Queue, RollUp, are_numbers
+from heron_core.algorithms.rollup import QueueNumbers, RollUp, are_numbers
 from heron_core.errors import ProtocolError
 from heron_core.instance_report import InstanceReport, report_of
 from heron_core.plans import PackingPlan, instance_name
@@ -186,10 +186,10 @@ class Measurements:
         for paused in self._paused.values():
             yield from paused.items()
 
-    def _queues(self) -> dict[int, Queue]:
+    def _queues(self) -> dict[int, QueueNumbers]:
         """task id -> what its stream manager holds for it or has handed to it."""
         return {
-            task: Queue(
+            task: QueueNumbers(
                 size_bytes,
                 each.waiting_tuples.get(task, 0),
                 each.waiting_secs.get(task, 0.0),

@@ -48,7 +48,7 @@ from heron_engine.topology_master.stored_checkpoints import StoredCheckpoints
 from heron_engine.topology_master.stored_nodes import CLOSE_SECS, MasterNode, StoredNodes
 from heron_engine.topology_master.trace_export import TraceExport
 from heron_io.processes import SupervisorLink, started_at
-from heron_io.run_records import Records
+from heron_io.run_records import RunRecords
 from heron_io.security import Keys
 from heron_io.server_loop import ServerLoop
 from heron_io.state_store.opening import open_store
@@ -100,7 +100,7 @@ class MasterServer:
         self._topology = topology
         self._packing = packing
         self._store_url = arguments.store_url
-        self._records = Records(arguments.logs)
+        self._records = RunRecords(arguments.logs)
         self._store: StateStore
         self._link = link
         self._loop = ServerLoop(arguments.keys, link, TIMER_SECS)

@@ -10,7 +10,7 @@ from heron_core.errors import HeronError
 from heron_engine.topology_master.events import SeekStates, StatesSought
 from heron_io.checkpoint_store.opening import open_checkpoint_store
 from heron_io.checkpoint_store.protocol import CheckpointStoreError
-from heron_io.worker import Worker
+from heron_io.worker import WorkerThread
 
 log = logging.getLogger("topology_master")
 
@@ -28,7 +28,7 @@ class StoredCheckpoints:
         self._topology = topology
         self._unmarked = begins_run
         self._mark_at = 0.0
-        self._worker = Worker("checkpoint store")
+        self._worker = WorkerThread("checkpoint store")
 
     @property
     def readable(self) -> int:

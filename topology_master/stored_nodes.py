@@ -18,7 +18,7 @@ from heron_core.errors import Fenced, NameInUse, StateStoreError
 from heron_core.state_tree import fence_path, fences_path, master_path, topology_path
 from heron_io.state_store.kept_nodes import KeptNodes
 from heron_io.state_store.protocol import CONNECTED, LOST, StateStore
-from heron_io.worker import Worker
+from heron_io.worker import WorkerThread
 
 log = logging.getLogger("topology_master")
 
@@ -113,7 +113,7 @@ class StoredNodes:
         self._pending: dict[str, Any] = {}
         """path -> value that the state store has still to be given"""
         self._kept = KeptNodes(store)
-        self._worker = Worker("state store")
+        self._worker = WorkerThread("state store")
         store.on_session(self._session_changed)
 
     @property

@@ -11,11 +11,11 @@ from heron_core.state.file_snapshot import StateBytes
 from heron_core.state.in_flight_table import Item, put_in_flight, take_in_flight
 from heron_core.state.named_states import NamedStates
 from heron_core.state.parts import KeyRange, decode_parts, gather
-from heron_core.state.protocol import ABSENT, Kind, TableId
+from heron_core.state.protocol import ABSENT, StateKind, TableId
 from heron_core.state.states import ListState, MapState, ReducingState, ValueState
 from heron_core.state.timer_service import TimerService
 
-_PLAIN = TableId("", Kind.PLAIN, nested=False)
+_PLAIN = TableId("", StateKind.PLAIN, nested=False)
 
 
 class ComponentState(HashMapState):

@@ -22,9 +22,9 @@ from typing import Any
 from heron_api.state.component_state import ComponentState
 from heron_core.errors import ComponentError
 from heron_core.state.named_states import NamedStates
-from heron_core.state.protocol import ABSENT, Kind, TableId
+from heron_core.state.protocol import ABSENT, StateKind, TableId
 
-_VERSION = TableId("version of the state", Kind.WATERMARK, nested=False)
+_VERSION = TableId("version of the state", StateKind.WATERMARK, nested=False)
 """Of several parts of a state the least counts, as of watermarks."""
 _KEY = "version"
 

@@ -23,7 +23,7 @@ from heron_core.algorithms.event_windows.panes import Pane
 from heron_core.algorithms.event_windows.storm import Held, Position, StormWindows
 from heron_core.algorithms.event_windows.values import NO_WATERMARK, TimeWindow
 from heron_core.errors import StateError
-from heron_core.state.protocol import Table
+from heron_core.state.protocol import StateTable
 
 SAVED_TUPLES = "tuples"
 """The key of the state for tuples that no key divides."""
@@ -37,7 +37,7 @@ _TUPLE = 2
 which its windows were shown."""
 
 
-def _put_all(table: Table, found: Mapping[Hashable, Any]) -> None:
+def _put_all(table: StateTable, found: Mapping[Hashable, Any]) -> None:
     """Not by clearing it: then the backend would have to save all it has anew."""
     for key in table.all_keys():
         if key not in found:

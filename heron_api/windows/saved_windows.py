@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from heron_api.state.component_state import ComponentState
-from heron_core.algorithms.event_windows.changes import Changes, Packed
+from heron_core.algorithms.event_windows.changes import OperatorChanges, Packed
 from heron_core.algorithms.event_windows.values import NO_WATERMARK
 from heron_core.errors import StateError
 from heron_core.state.keys import key_of
-from heron_core.state.protocol import ABSENT, Table
+from heron_core.state.protocol import ABSENT, StateTable
 
 SAVED_WINDOWS = "windows"
 """The key of the state under which windows are saved that no key divides."""
@@ -34,7 +34,7 @@ class Saved(Protocol):
 
     watermark_ms: int
 
-    def changes(self) -> Changes:
+    def changes(self) -> OperatorChanges:
         """What is kept of each key that has changed since the last call."""
 
     def forget_changes(self) -> None:
@@ -91,7 +91,9 @@ def _save_whole(state: Any, windows: Saved) -> None:
     state.put(SAVED_WINDOWS, {WATERMARK: windows.watermark_ms, "keys": keys})
 
 
-def _save_by_key(table: Table, watermark: Table, windows: Saved, grouping_key: GroupingKey) -> None:
+def _save_by_key(
+    table: StateTable, watermark: StateTable, windows: Saved, grouping_key: GroupingKey
+) -> None:
     changes = windows.changes()
     if changes.is_all:
         table.clear()
@@ -127,13 +129,13 @@ class FirstEnd:
         return {"_table": None, "_has_been": self._has_been}
 
 
-def save_watermark(table: Table, watermark_ms: int) -> None:
+def save_watermark(table: StateTable, watermark_ms: int) -> None:
     """Put it into the table of watermarks, unless it is there."""
     if table.get(WATERMARK) != watermark_ms:
         table.put(WATERMARK, watermark_ms)
 
 
-def saved_watermark(table: Table) -> int:
+def saved_watermark(table: StateTable) -> int:
     """The watermark that was saved, of several instances' the least."""
     found = table.get(WATERMARK)
     return NO_WATERMARK if found is ABSENT else int(found)

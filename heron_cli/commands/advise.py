@@ -13,8 +13,8 @@ from heron_cli.running_topology import RunningTopology
 from heron_cli.stored_nodes import packing
 from heron_cli.terminal import stdout_width
 from heron_core.algorithms.autoscale.assessment import Assessment, assess
-from heron_core.algorithms.autoscale.options import Options
-from heron_core.algorithms.autoscale.readings import Readings, Window, readings_of
+from heron_core.algorithms.autoscale.options import AutoscaleOptions
+from heron_core.algorithms.autoscale.readings import Readings, ReadingsWindow, readings_of
 from heron_core.errors import HeronError
 from heron_core.number_text import short
 from heron_core.state_tree import topology_path
@@ -66,18 +66,18 @@ def _assessed(topology: RunningTopology, seconds: float) -> tuple[Assessment, ..
     if stored is None:
         raise HeronError(f"{topology.name} has just ended")
     spec = packing(topology.store, topology.name).topology_of(topology_from_json(stored))
-    window = Window(seconds)
+    window = ReadingsWindow(seconds)
     click.echo(f"looking at {topology.name} for {seconds:g} s", err=True)
     readings = _looked(topology, spec, window, seconds)
     loads = window.loads()
     if not loads or not window.is_full:
         why = readings.unsteady or "an instance was replaced, or the plan has changed"
         raise HeronError(f"nothing to advise for {topology.name}: {why}; try again")
-    return assess(spec, loads, readings, Options.of(spec))
+    return assess(spec, loads, readings, AutoscaleOptions.of(spec))
 
 
 def _looked(
-    topology: RunningTopology, spec: TopologySpec, window: Window, seconds: float
+    topology: RunningTopology, spec: TopologySpec, window: ReadingsWindow, seconds: float
 ) -> Readings:
     """Fill the window; returns the last readings."""
     limits, began = pending_limits(spec), time.monotonic()

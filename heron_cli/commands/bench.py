@@ -34,7 +34,7 @@ POLL_SECS = 0.001
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class BenchSettings:
     """What is run."""
 
     producers: int
@@ -84,7 +84,7 @@ def bench_command(
     heronpy bench sol --producers 2 --processors 2 --bytes 100 --stages 2
     heronpy bench recovery --json
     """
-    settings = Settings(
+    settings = BenchSettings(
         producers=producers, processors=processors, size_bytes=size_bytes, stages=stages,
         seconds=seconds, acked=acked, rounds=rounds,
     )  # fmt: skip
@@ -138,7 +138,7 @@ RECOVERY_COLUMNS: Columns = {
 # --- sol ------------------------------------------------------------------------------------------
 
 
-def sol_topology(settings: Settings) -> TopologySpec:
+def sol_topology(settings: BenchSettings) -> TopologySpec:
     """producers -> stage1 -> … -> the last stage, which emits nothing."""
     stages = [
         component(
@@ -156,7 +156,7 @@ def sol_topology(settings: Settings) -> TopologySpec:
     return chain("sol", (first, *stages), config)
 
 
-def _sol(settings: Settings) -> list[Row]:
+def _sol(settings: BenchSettings) -> list[Row]:
     with BenchRun(sol_topology(settings)) as run:
         progress("starting")
         run.wait_until_up()
@@ -209,7 +209,7 @@ def _done(each: ComponentStats) -> int:
 # --- recovery -------------------------------------------------------------------------------------
 
 
-def recovery_topology(settings: Settings, path: str) -> TopologySpec:
+def recovery_topology(settings: BenchSettings, path: str) -> TopologySpec:
     """paced -> noting, on two containers, acked."""
     config = {
         NOTES: path,
@@ -222,7 +222,7 @@ def recovery_topology(settings: Settings, path: str) -> TopologySpec:
     return chain("recovery", (paced, noting), config)
 
 
-def _recovery(settings: Settings) -> list[Row]:
+def _recovery(settings: BenchSettings) -> list[Row]:
     tasks = 1 + settings.processors
     with tempfile.NamedTemporaryFile(prefix="heronpy-notes-") as file:
         file.truncate(tasks * DOUBLE_BYTES)

@@ -15,7 +15,7 @@ from heron_core.state_tree import lock_path
 from heron_io.state_store.opening import open_store
 
 if TYPE_CHECKING:
-    from heron_engine.scheduler.clusters.config import Cluster
+    from heron_engine.scheduler.clusters.config import ClusterConfig
 
 VERSION_SECS = 2.0
 """A ZooKeeper that has just answered us answers again within milliseconds."""
@@ -56,13 +56,13 @@ def clusters_command(name: str | None, config_path: str | None) -> int:
     return 1 if problems else 0
 
 
-def checked(cluster: "Cluster") -> Iterator[tuple[bool, str]]:
+def checked(cluster: "ClusterConfig") -> Iterator[tuple[bool, str]]:
     """(whether it is a problem, one line) for each thing that the cluster needs."""
     yield _store(cluster)
     yield from _CHECKS[cluster.scheduler](cluster)
 
 
-def _store(cluster: "Cluster") -> tuple[bool, str]:
+def _store(cluster: "ClusterConfig") -> tuple[bool, str]:
     """Reachable, and a node can be made and removed."""
     url = cluster.store_url
     path = lock_path(f"clusters__{socket.gethostname()}-{os.getpid()}")
@@ -94,11 +94,11 @@ def zookeeper_version(url: str) -> str:
     return "ZooKeeper of a version that it does not tell"
 
 
-def _local(cluster: "Cluster") -> Iterator[tuple[bool, str]]:
+def _local(cluster: "ClusterConfig") -> Iterator[tuple[bool, str]]:
     yield False, "containers are processes of this machine"
 
 
-def _spark(cluster: "Cluster") -> Iterator[tuple[bool, str]]:
+def _spark(cluster: "ClusterConfig") -> Iterator[tuple[bool, str]]:
     import importlib.util
 
     from heron_core.errors import JavaMissing
@@ -122,7 +122,7 @@ def _spark(cluster: "Cluster") -> Iterator[tuple[bool, str]]:
         yield False, f"the workers' Python is {python}"
 
 
-def _hadoop_folder(cluster: "Cluster") -> tuple[bool, str]:
+def _hadoop_folder(cluster: "ClusterConfig") -> tuple[bool, str]:
     from heron_engine.scheduler.backends.yarn.configuration import conf_folder
 
     try:
@@ -132,7 +132,7 @@ def _hadoop_folder(cluster: "Cluster") -> tuple[bool, str]:
         return True, f"{error}"
 
 
-def _yarn(cluster: "Cluster") -> Iterator[tuple[bool, str]]:
+def _yarn(cluster: "ClusterConfig") -> Iterator[tuple[bool, str]]:
     from heron_engine.scheduler.backends.yarn.backend import YarnBackend
     from heron_engine.scheduler.backends.yarn.checks import checks
 
@@ -142,7 +142,7 @@ def _yarn(cluster: "Cluster") -> Iterator[tuple[bool, str]]:
         yield True, f"{error}"
 
 
-def _aurora(cluster: "Cluster") -> Iterator[tuple[bool, str]]:
+def _aurora(cluster: "ClusterConfig") -> Iterator[tuple[bool, str]]:
     from heron_engine.scheduler.backends.aurora.backend import AuroraBackend
 
     backend = AuroraBackend(cluster)
@@ -158,7 +158,7 @@ def _aurora(cluster: "Cluster") -> Iterator[tuple[bool, str]]:
     yield False, f"jobs are called {client.job}"
 
 
-_CHECKS: Mapping[str, Callable[["Cluster"], Iterator[tuple[bool, str]]]] = {
+_CHECKS: Mapping[str, Callable[["ClusterConfig"], Iterator[tuple[bool, str]]]] = {
     "local": _local,
     "spark": _spark,
     "yarn": _yarn,

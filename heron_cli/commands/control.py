@@ -14,7 +14,7 @@ from heron_cli.options.numbers import Seconds
 from heron_cli.running_topology import RunningTopology
 from heron_cli.stats_text import alignment_text
 from heron_core.errors import HeronError
-from heron_core.operations import Kind
+from heron_core.operations import OperationKind
 from heron_core.state_tree import packing_path, scheduler_path, topology_path
 from heron_engine.scheduler.backends.protocol import SelfRunning
 from heron_engine.scheduler.operation_steps import OperationSteps
@@ -34,7 +34,7 @@ def activate_command(target: Target) -> None:
     \b
     heronpy activate wordcount
     """
-    _change(target, Kind.ACTIVATE, "active")
+    _change(target, OperationKind.ACTIVATE, "active")
 
 
 @click.command("deactivate")
@@ -45,7 +45,7 @@ def deactivate_command(target: Target) -> None:
     \b
     heronpy deactivate wordcount
     """
-    _change(target, Kind.DEACTIVATE, "paused")
+    _change(target, OperationKind.DEACTIVATE, "paused")
 
 
 @click.command("checkpoint")
@@ -60,7 +60,7 @@ def checkpoint_command(target: Target) -> None:
     with target.running(name) as topology:
         cluster = self_running(topology, target.store_options.config_path)
         if cluster is None:
-            done = ask(topology, Kind.CHECKPOINT, {}).result
+            done = ask(topology, OperationKind.CHECKPOINT, {}).result
         else:
             containers = ClusterContainers(cluster, name, topology.store)
             steps = OperationSteps(topology.store, name, topology.client, containers)
@@ -70,14 +70,14 @@ def checkpoint_command(target: Target) -> None:
     click.echo(f"checkpoint {done['number']} of {name} is complete: {size}{aligned}")
 
 
-def _change(target: Target, kind: Kind, word: str) -> None:
+def _change(target: Target, kind: OperationKind, word: str) -> None:
     name = target.name()
     with target.running(name) as topology:
         changed = _changed(topology, kind)
     click.echo(f"{name} is {word}" if changed else f"{name} was {word} already")
 
 
-def _changed(topology: RunningTopology, kind: Kind) -> bool:
+def _changed(topology: RunningTopology, kind: OperationKind) -> bool:
     if "pid" not in (topology.scheduler or {}) or not is_alive(topology.scheduler):
         # A cluster's own scheduler takes no requests; and whoever is left answers for itself.
         try:

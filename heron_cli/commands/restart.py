@@ -6,7 +6,7 @@ from heron_cli.operations import ClusterContainers, ask, follow, gone, self_runn
 from heron_cli.options.find_topology import Target, target_options
 from heron_cli.running_topology import RunningTopology
 from heron_core.errors import HeronError, UsageError
-from heron_core.operations import Kind
+from heron_core.operations import OperationKind
 from heron_core.plans import MASTER_CONTAINER, TopologyState
 from heron_core.state_tree import packing_path
 from heron_engine.scheduler.backends.protocol import SelfRunning
@@ -40,7 +40,7 @@ def restart_command(target: Target, container: int | None) -> None:
         else:
             _check_runs(topology)
             chosen = known if container is None else [container]
-            ask(topology, Kind.RESTART, {"containers": chosen})
+            ask(topology, OperationKind.RESTART, {"containers": chosen})
     what = "all containers are" if container is None else f"container {container} is"
     click.echo(f"{name}: {what} restarted")
 

@@ -14,7 +14,7 @@ from heron_cli.options.common import SparseCommand
 from heron_cli.options.numbers import Seconds
 from heron_cli.options.savepoint import SavepointOptions, with_savepoint_options
 from heron_cli.options.source import SourceOptions, with_source_options
-from heron_cli.options.spark import SparkOptions, with_spark_options
+from heron_cli.options.spark import SparkCommandOptions, with_spark_options
 from heron_cli.options.state_store import insecure_option
 from heron_cli.options.topology import DryRun, TopologyOptions, with_topology_options
 from heron_cli.resolve_source import resolve
@@ -80,7 +80,7 @@ def run_command(
     until_done: bool,
     zookeeper: str | None,
     insecure: bool,
-    spark: SparkOptions,
+    spark: SparkCommandOptions,
     saved: SavepointOptions,
     ui: bool,
     log_level: str | None,
@@ -130,7 +130,7 @@ def run_command(
         return run.until_end(seconds or None, until_done)
 
 
-def _query(spec: TopologySpec, spark: SparkOptions, seconds: float | None) -> int:
+def _query(spec: TopologySpec, spark: SparkCommandOptions, seconds: float | None) -> int:
     """Run it as a query of Spark; the exit code."""
     from heron_cli.letters_line import letters_line
     from heron_spark.backend.query_backend import run_here
@@ -140,7 +140,9 @@ def _query(spec: TopologySpec, spark: SparkOptions, seconds: float | None) -> in
     return ending_code(code, stats, letters_line(spec, stats, began_ms))
 
 
-def _submission(spec: TopologySpec, spark: SparkOptions, saved: SavepointOptions) -> "Submission":
+def _submission(
+    spec: TopologySpec, spark: SparkCommandOptions, saved: SavepointOptions
+) -> "Submission":
     """The run, checked before anything starts: its state store is not known yet."""
     from heron_engine.scheduler.submission import Submission
     from heron_engine.scheduler.user_folder import Home
@@ -185,7 +187,7 @@ def ending_code(code: int, stats: "TopologyStats", letters: str = "") -> int:
     return code or (INCOMPLETE if incomplete else 0)
 
 
-def _show(settling: Settling, spark: SparkOptions, dry_run: DryRun) -> None:
+def _show(settling: Settling, spark: SparkCommandOptions, dry_run: DryRun) -> None:
     if dry_run.explains:
         show_config(settling, dry_run.form)
         return

@@ -31,7 +31,7 @@ from heron_core.operations import Operation
 from heron_core.records import replace
 from heron_core.stats import EVERY_COMPONENT, InstanceStats, TopologyStats
 from heron_core.typed_json import to_json
-from heron_engine.scheduler.operations import Requests
+from heron_engine.scheduler.operations import TopologyRequests
 from heron_engine.scheduler.outcomes import last_numbers_of, outcome_of
 from heron_engine.scheduler.registration import is_alive
 from heron_engine.scheduler.user_folder import Home
@@ -42,7 +42,7 @@ EVENTS_SHOWN = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Numbers:
+class TopologyNumbers:
     """What is known of a topology."""
 
     stats: TopologyStats | None
@@ -87,7 +87,7 @@ def stats_command(target: Target, component: str | None, every: bool, as_json: b
 
 
 def _json(
-    numbers: Numbers, outcome: Mapping[str, Any], component: str | None, every: bool
+    numbers: TopologyNumbers, outcome: Mapping[str, Any], component: str | None, every: bool
 ) -> dict[str, Any]:
     shown = {} if numbers.stats is None else numbers.stats.to_json()
     if numbers.instances:
@@ -98,7 +98,7 @@ def _json(
 
 def _found(
     target: Target, name: str, component: str | None, every: bool
-) -> tuple[Numbers, dict[str, Any]]:
+) -> tuple[TopologyNumbers, dict[str, Any]]:
     """A topology's numbers, and how it ended if it has; HeronError if nobody knows it."""
     home = Home.of_user()
     try:
@@ -109,14 +109,14 @@ def _found(
             raise
     last = last_numbers_of(home, name)
     if last is None:
-        return Numbers(None, {}), outcome
+        return TopologyNumbers(None, {}), outcome
     _check_component(last.stats, name, component)
     wanted = set(last.instances) if every else {component}
     chosen = {each: rows for each, rows in last.instances.items() if each in wanted}
-    return Numbers(last.stats, chosen), outcome
+    return TopologyNumbers(last.stats, chosen), outcome
 
 
-def _ask(target: Target, name: str, component: str | None, every: bool) -> Numbers:
+def _ask(target: Target, name: str, component: str | None, every: bool) -> TopologyNumbers:
     """The topology's numbers, and component -> its instances' for those that were asked for."""
     with target.running(name) as topology:
         waiting = "\n".join(_waiting(topology))
@@ -126,7 +126,7 @@ def _ask(target: Target, name: str, component: str | None, every: bool) -> Numbe
     wanted = stats.components if every else () if component is None else (component,)
     instances = {component: [x for x in rows if x.component == component] for component in wanted}
     asked = None if component is None else tuple(instances[component])
-    return Numbers(
+    return TopologyNumbers(
         replace(stats, instances=asked), instances, waiting, headline(stats, time.time())
     )
 
@@ -134,7 +134,7 @@ def _ask(target: Target, name: str, component: str | None, every: bool) -> Numbe
 def _waiting(topology: RunningTopology) -> Iterator[str]:
     if text := (topology.scheduler or {}).get("waiting"):
         yield str(text)
-    for each in Requests(topology.store, topology.name).all().values():
+    for each in TopologyRequests(topology.store, topology.name).all().values():
         if not each.is_over:
             what = f"{each.kind} asked by {each.requester}: {each.progress or each.state}"
             yield what + _cure(topology, each)
@@ -187,7 +187,7 @@ def _overview(target: Target, as_json: bool) -> None:
         click.echo(summaries_text(topologies, stdout_width()))
 
 
-def _print(numbers: Numbers, outcome: Mapping[str, Any], name: str) -> None:
+def _print(numbers: TopologyNumbers, outcome: Mapping[str, Any], name: str) -> None:
     stats, width = numbers.stats, stdout_width()
     if outcome:
         click.echo(f"{name} has ended: {ended_text(outcome)}")

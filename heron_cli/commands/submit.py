@@ -23,7 +23,7 @@ from heron_cli.options.common import SparseCommand, ignored, stacked
 from heron_cli.options.numbers import Seconds
 from heron_cli.options.savepoint import SavepointOptions, with_savepoint_options
 from heron_cli.options.source import SourceOptions, with_source_options
-from heron_cli.options.spark import SparkOptions, with_spark_options
+from heron_cli.options.spark import SparkCommandOptions, with_spark_options
 from heron_cli.options.state_store import (
     check_private,
     insecure_option,
@@ -31,7 +31,7 @@ from heron_cli.options.state_store import (
     zookeeper_option,
 )
 from heron_cli.options.topology import DryRun, TopologyOptions, with_topology_options
-from heron_cli.resolve_source import Source, resolve
+from heron_cli.resolve_source import TopologySource, resolve
 from heron_core.errors import HeronError, UsageError
 from heron_core.plans import TopologyState
 from heron_core.records import replace
@@ -46,7 +46,7 @@ from heron_io.state_store.protocol import StateStore
 
 if TYPE_CHECKING:
     from heron_engine.scheduler.backends.protocol import Backend
-    from heron_engine.scheduler.clusters.config import Cluster
+    from heron_engine.scheduler.clusters.config import ClusterConfig
     from heron_engine.scheduler.submission import Submission
 
 sparse_options = stacked(
@@ -106,8 +106,8 @@ def submit_command(
     no_hooks: bool,
     zookeeper: str | None,
     insecure: bool,
-    cluster: "Cluster | None",
-    spark: SparkOptions,
+    cluster: "ClusterConfig | None",
+    spark: SparkCommandOptions,
     saved: SavepointOptions,
     arguments: tuple[str, ...],
 ) -> int:
@@ -159,8 +159,8 @@ def submit_command(
 class SubmitTarget:
     """Where the topology is to run, and where its state is to be."""
 
-    cluster: "Cluster | None"
-    spark: SparkOptions
+    cluster: "ClusterConfig | None"
+    spark: SparkCommandOptions
     zookeeper: str | None
     insecure: bool
 
@@ -217,7 +217,7 @@ def _submit(
     click.echo(f"{spec.name} runs: {number} instances, {what}, logs in {logs}")
 
 
-def _before(spec: TopologySpec, source: Source | None) -> TopologySpec:
+def _before(spec: TopologySpec, source: TopologySource | None) -> TopologySpec:
     """The topology as the project's pre_submit leaves it."""
     if source is None or source.project is None:
         return spec
@@ -228,14 +228,14 @@ def _before(spec: TopologySpec, source: Source | None) -> TopologySpec:
     )
 
 
-def _after(spec: TopologySpec, source: Source | None) -> None:
+def _after(spec: TopologySpec, source: TopologySource | None) -> None:
     if source is not None and source.project is not None:
         from heron_cli.hooks import post_submit
 
         post_submit(source.project.root, spec.name, source.environment, spec.config)
 
 
-def _above(cluster: "Cluster | None", source: Source) -> Source:
+def _above(cluster: "ClusterConfig | None", source: TopologySource) -> TopologySource:
     """The source with the cluster's config as the lowest layer."""
     if cluster is None:
         return source
@@ -248,7 +248,7 @@ def _above(cluster: "Cluster | None", source: Source) -> Source:
 
 
 def _kill_old(
-    name: str, url: str, wait_secs: float, cluster: "Cluster | None", *, is_over: bool = True
+    name: str, url: str, wait_secs: float, cluster: "ClusterConfig | None", *, is_over: bool = True
 ) -> None:
     from heron_cli.commands.control import end
     from heron_cli.running_topology import running, running_names
@@ -263,7 +263,7 @@ def _kill_old(
         click.echo(f"{name} is killed")
 
 
-def _start(submission: "Submission", backend: "Backend", cluster: "Cluster | None") -> None:
+def _start(submission: "Submission", backend: "Backend", cluster: "ClusterConfig | None") -> None:
     """Start it and wait until it is up."""
     from heron_engine.scheduler.daemon import start
     from heron_engine.scheduler.registration import deploy, register

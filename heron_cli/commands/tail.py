@@ -22,7 +22,7 @@ POLL_SECS = 0.2
 YARN = "yarn"
 
 
-class Shown(Protocol):
+class ShownLog(Protocol):
     """A log, wherever it is."""
 
     @property
@@ -76,7 +76,7 @@ def tail_command(
     wanted = compiled(pattern)
     find = logs_of(target, name)
 
-    def chosen() -> list[Shown]:
+    def chosen() -> list[ShownLog]:
         return [log for log in _of_component(find(), name, component) if wanted(log.file)]
 
     logs = chosen()
@@ -100,7 +100,7 @@ def tail_command(
         logs += [log for log in chosen() if log not in logs]
 
 
-def logs_of(target: Target, name: str) -> Callable[[], Sequence[Shown]]:
+def logs_of(target: Target, name: str) -> Callable[[], Sequence[ShownLog]]:
     """Finds the logs that there are now; HeronError if the topology never ran, or is where we
     cannot look at them."""
     with target.store_options.store() as store:
@@ -115,7 +115,7 @@ def logs_of(target: Target, name: str) -> Callable[[], Sequence[Shown]]:
     if state in ENDED_STATES:
         raise HeronError(f"{name} has ended ({state}): {instead(scheduler)}")
 
-    def find() -> Sequence[Shown]:
+    def find() -> Sequence[ShownLog]:
         with target.store_options.store() as store:
             return listed(store.get(scheduler_path(name)))
 
@@ -212,7 +212,7 @@ def _instance_names(target: Target, name: str) -> dict[str, str]:
     }
 
 
-def _of_component(logs: Sequence[Shown], name: str, component: str | None) -> list[Shown]:
+def _of_component(logs: Sequence[ShownLog], name: str, component: str | None) -> list[ShownLog]:
     chosen = [each for each in logs if component is None or _component_of(each.file) == component]
     if not chosen and component is not None:
         known = sorted({_component_of(each.file) for each in logs})

@@ -14,12 +14,12 @@ from heron_core.records import replace
 from heron_engine.scheduler.user_folder import Home
 from heron_io.logs import log_json_to_stderr
 from heron_tracker.grafana import dashboard
-from heron_tracker.options import Options
+from heron_tracker.options import TrackerOptions
 from heron_tracker.pages.notes import NOT_INSTALLED, are_installed
 
-Serve = Callable[[Options, str, str, Callable[[str], None]], None]
+Serve = Callable[[TrackerOptions, str, str, Callable[[str], None]], None]
 """heron_tracker.server.serve"""
-_DEFAULTS = Options()
+_DEFAULTS = TrackerOptions()
 
 
 @click.command("ui")

@@ -16,7 +16,7 @@ from heron_cli.running_topology import RunningTopology
 from heron_cli.start_time import start_time
 from heron_core.errors import HeronError, UsageError
 from heron_core.number_text import counted
-from heron_core.operations import AT, Kind
+from heron_core.operations import AT, OperationKind
 from heron_core.plans import PackingPlan, packing_from_json, packing_to_json
 from heron_core.state_tree import packing_path, topology_path
 from heron_core.topology import TopologySpec, topology_from_json
@@ -138,7 +138,7 @@ def update_command(
         elif code is not None:
             _change_code(topology, spec, current, new_code, how)
         else:
-            _change_numbers(topology, spec, current, Numbers(wanted, containers), how)
+            _change_numbers(topology, spec, current, WantedNumbers(wanted, containers), how)
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +152,7 @@ class How:
 
 
 @dataclass(frozen=True, slots=True)
-class Numbers:
+class WantedNumbers:
     """What is wanted of instances and containers."""
 
     instances: Mapping[str, int]
@@ -160,7 +160,11 @@ class Numbers:
 
 
 def _change_numbers(
-    topology: RunningTopology, spec: TopologySpec, current: PackingPlan, want: Numbers, how: How
+    topology: RunningTopology,
+    spec: TopologySpec,
+    current: PackingPlan,
+    want: WantedNumbers,
+    how: How,
 ) -> None:
     name = topology.name
     # Here containers are processes, which have as much room as this machine.
@@ -178,7 +182,9 @@ def _change_numbers(
     cluster = self_running(topology, how.config_path)
     if how.time is not None:
         wanted = numbers_wanted(want.instances, want.containers, grow)
-        _ask_later(topology, Kind.UPDATE, {WANTED: wanted}, how.time, summary, cluster is None)
+        _ask_later(
+            topology, OperationKind.UPDATE, {WANTED: wanted}, how.time, summary, cluster is None
+        )
         return
     _update(topology, plan, cluster)
     click.echo(f"{name} is updated: {summary}")
@@ -207,7 +213,9 @@ def _change_code(
         put_code(topology.store, topology.name, archives)
     if how.time is not None:
         arguments = {WANTED: wanted}
-        _ask_later(topology, Kind.UPDATE, arguments, how.time, str(change), cluster is None)
+        _ask_later(
+            topology, OperationKind.UPDATE, arguments, how.time, str(change), cluster is None
+        )
         return
     _update(topology, plan, cluster)
     click.echo(f"{topology.name} is updated: {change}")
@@ -218,15 +226,15 @@ def _change_engine(topology: RunningTopology, change: EngineChange, how: How) ->
     if how.dry_run:
         click.echo(str(change))
     elif how.time is not None:
-        _ask_later(topology, Kind.UPGRADE, arguments, how.time, str(change))
+        _ask_later(topology, OperationKind.UPGRADE, arguments, how.time, str(change))
     else:
-        ask(topology, Kind.UPGRADE, arguments)
+        ask(topology, OperationKind.UPGRADE, arguments)
         click.echo(f"{topology.name} runs heronpy {change.engine.version} in all containers")
 
 
 def _ask_later(
     topology: RunningTopology,
-    kind: Kind,
+    kind: OperationKind,
     arguments: Mapping[str, Any],
     time: float,
     what: str,
@@ -306,7 +314,7 @@ def _cancel(topology: RunningTopology, config_path: str | None) -> None:
     """Cancel what is scheduled or under way; HeronError if nothing is, or if it is too late."""
     cluster = self_running(topology, config_path)
     if cluster is None:
-        ask(topology, Kind.CANCEL, {})
+        ask(topology, OperationKind.CANCEL, {})
     else:
         cancel_on_cluster(topology, cluster)
 
@@ -314,7 +322,7 @@ def _cancel(topology: RunningTopology, config_path: str | None) -> None:
 def _update(topology: RunningTopology, plan: PackingPlan, cluster: SelfRunning | None) -> None:
     """Have it done, and wait until it is; HeronError if it is given up."""
     if cluster is None:
-        ask(topology, Kind.UPDATE, {PACKING: packing_to_json(plan)})
+        ask(topology, OperationKind.UPDATE, {PACKING: packing_to_json(plan)})
     else:
         update_on_cluster(topology, cluster, plan)
 

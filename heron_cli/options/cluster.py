@@ -9,7 +9,7 @@ from heron_cli.options.common import Function, stacked
 from heron_core.errors import UsageError
 
 if TYPE_CHECKING:
-    from heron_engine.scheduler.clusters.config import Cluster
+    from heron_engine.scheduler.clusters.config import ClusterConfig
 
 config_path_option = click.option(
     "--config-path",
@@ -28,7 +28,7 @@ cluster_options = stacked(
 )
 
 
-def chosen(name: str | None, config_path: str | None) -> "Cluster | None":
+def chosen(name: str | None, config_path: str | None) -> "ClusterConfig | None":
     """The cluster that the command line names, if it does; UsageError if it also gives an address
     by --zookeeper, for the cluster has one of its own."""
     if name is None:
@@ -45,7 +45,7 @@ def chosen(name: str | None, config_path: str | None) -> "Cluster | None":
 
 
 def with_cluster(function: Function) -> Function:
-    """Both options as one parameter `cluster`, a Cluster or None."""
+    """Both options as one parameter `cluster`, a ClusterConfig or None."""
     import functools
 
     @functools.wraps(function)

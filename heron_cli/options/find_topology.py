@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from heron_cli.completers import complete_running
-from heron_cli.environment import Environment, environment_of, environments_in
+from heron_cli.environment import NamedEnvironment, environment_of, environments_in
 from heron_cli.options.cluster import chosen, cluster_options
 from heron_cli.options.common import Function, environment_options, note_ignored, stacked
 from heron_cli.options.state_store import opened, store_url, zookeeper_option
@@ -54,17 +54,17 @@ class StoreOptions:
         """What the environment says about a key of its topologies' config; None for nothing."""
         return self._environment().options.get(key)
 
-    def _environment(self) -> Environment:
+    def _environment(self) -> NamedEnvironment:
         project = project_here(self.config_file)
         if self.environment is not None:
             return environment_of(required(project, f"-e {self.environment}"), self.environment)
         if project is None:
-            return Environment()
+            return NamedEnvironment()
         every = [environment_of(project, environment) for environment in environments_in(project)]
         addresses = {each.zookeeper for each in every}
         if len(every) < 2 or (self.zookeeper is None and len(addresses) > 1):
             return environment_of(project, None)
-        return Environment(zookeeper=every[0].zookeeper)
+        return NamedEnvironment(zookeeper=every[0].zookeeper)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ import click
 from heron_cli.options.common import Function, stacked
 from heron_core.errors import HeronError, UsageError
 from heron_tracker.auth.access import claim_of, token_of
-from heron_tracker.options import SCOPES, OpenIdOptions, Options
+from heron_tracker.options import SCOPES, OpenIdOptions, TrackerOptions
 
 NEEDED = ("httpx", "joserfc")
 NEEDED_BY_BROWSERS = "authlib"
@@ -32,9 +32,9 @@ class LoginOptions:
     openid_client_secret_file: str | None
     openid_scopes: str
 
-    def options(self) -> Options:
+    def options(self) -> TrackerOptions:
         """As the service takes it; UsageError naming what is wrong."""
-        return Options(
+        return TrackerOptions(
             certificate=self.certificate,
             key=self.key,
             token=_token("--token-file", self.token_file),

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from heron_core.plans import PackingPlan
     from heron_core.topology import TopologySpec
     from heron_engine.scheduler.backends.protocol import Backend
-    from heron_spark.options import SparkOptions as QueryOptions
+    from heron_spark.options import SparkCommandOptions as QueryOptions
 
 NATIVE, SPARK, LOCAL = "native", "spark", "local"
 LOCAL_MASTER = "local[*]"
@@ -78,7 +78,7 @@ _OF_BOTH = ("master", "spark_config", "python", "gang")
 
 
 @dataclass(frozen=True, slots=True)
-class SparkOptions:
+class SparkCommandOptions:
     """What the command line says about Spark."""
 
     scheduler: str
@@ -125,7 +125,7 @@ class SparkOptions:
     def options(self, seconds: float | None) -> "QueryOptions":
         """For heron_spark; UsageError for a --spark-config that is no KEY=VALUE."""
         from heron_engine.scheduler.backends.spark.render import parsed_settings
-        from heron_spark.options import SparkOptions as QueryOptions
+        from heron_spark.options import SparkCommandOptions as QueryOptions
 
         given: dict[str, Any] = {
             name: getattr(self, name)
@@ -170,11 +170,11 @@ def with_spark_options(function: Function) -> Function:
 
 
 def _joined(function: Function) -> Function:
-    names = [each.name for each in fields(SparkOptions)]
+    names = [each.name for each in fields(SparkCommandOptions)]
 
     @functools.wraps(function)
     def command(**given: Any) -> Any:
-        spark = SparkOptions(**{name: given.pop(name) for name in names if name in given})
+        spark = SparkCommandOptions(**{name: given.pop(name) for name in names if name in given})
         spark.check()
         return function(spark=spark, **given)
 

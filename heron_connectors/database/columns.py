@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class DatabaseColumn:
     """One column."""
 
     name: str
@@ -22,16 +22,16 @@ class Column:
 class Dialect(Protocol):
     """What is special about one database."""
 
-    def columns(self, cursor: Any, table: str) -> list[Column]:
+    def columns(self, cursor: Any, table: str) -> list[DatabaseColumn]:
         """Those of a table; none if there is no table."""
 
     def key(self, name: str) -> str:
         """The name that the database keeps for one in a statement."""
 
-    def problem(self, column: Column, value: Any) -> str:
+    def problem(self, column: DatabaseColumn, value: Any) -> str:
         """Why a column would change or refuse a value, which is not None; empty if it would not."""
 
-    def value(self, column: Column, value: Any) -> Any:
+    def value(self, column: DatabaseColumn, value: Any) -> Any:
         """What the driver is given for a value that fits."""
 
     def kind_of(self, declared: str | None, values: Sequence[Any]) -> str | None:

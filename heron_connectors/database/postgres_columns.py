@@ -11,7 +11,7 @@ from uuid import UUID
 
 from heron_connectors.database.columns import (
     HALF_A_CHARACTER,
-    Column,
+    DatabaseColumn,
     is_half_a_character,
 )
 from heron_connectors.json_values import document_of
@@ -45,20 +45,20 @@ Numbers = tuple[int | None, int | None]
 class Postgres:
     """See `Dialect`."""
 
-    def columns(self, cursor: Any, table: str) -> list[Column]:
+    def columns(self, cursor: Any, table: str) -> list[DatabaseColumn]:
         """Those of a table; none if there is no table."""
         cursor.execute(_COLUMNS, [table])
-        return [Column(*found) for found in cursor.fetchall()]
+        return [DatabaseColumn(*found) for found in cursor.fetchall()]
 
     def key(self, name: str) -> str:
         """Without quotes a name is kept in small letters."""
         return name[1:-1].replace('""', '"') if name.startswith('"') else name.lower()
 
-    def problem(self, column: Column, value: Any) -> str:
+    def problem(self, column: DatabaseColumn, value: Any) -> str:
         """Why a column would change or refuse a value; empty if it would not."""
         return _problem(column.kind, value)
 
-    def value(self, column: Column, value: Any) -> Any:
+    def value(self, column: DatabaseColumn, value: Any) -> Any:
         """JSON as its text, which a text is already."""
         is_document = column.kind in _JSON and not isinstance(value, str)
         return document_of(value).decode() if is_document and value is not None else value

@@ -15,7 +15,7 @@ from hashlib import sha256
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from heron_connectors.database.columns import Column, Dialect
+from heron_connectors.database.columns import DatabaseColumn, Dialect
 from heron_connectors.database.postgres_columns import Postgres
 from heron_connectors.database.refusals import (
     CREATE_REFUSALS,
@@ -107,7 +107,7 @@ class DatabaseSink(WriteAheadSink):
         self._names = [] if self._statement else self._column_names(config, context)
         self._fields = self._names or self._common_fields(context)
         self._refusals = NotedRefusals(self._placeholder)
-        self._known: dict[str, Column] | None = None
+        self._known: dict[str, DatabaseColumn] | None = None
         """The table's columns, as they were seen last, by the names that the database keeps."""
         self._dialect = None if self._statement else DIALECTS.get(self._module.__name__)
         self._open_schema(config, context)
@@ -163,7 +163,7 @@ class DatabaseSink(WriteAheadSink):
             missing
         )
 
-    def _column(self, name: str) -> Column | None:
+    def _column(self, name: str) -> DatabaseColumn | None:
         assert self._dialect is not None, "columns of an unknown database"
         return (self._known or {}).get(self._dialect.key(name))
 
@@ -254,7 +254,7 @@ class DatabaseSink(WriteAheadSink):
         self.leave_out(problems, self._names, {at: list(transaction[at]) for at in problems})
         return [row for at, row in enumerate(transaction) if at not in problems]
 
-    def _columns_for(self, rows: Sequence[Any]) -> list[Column | None]:
+    def _columns_for(self, rows: Sequence[Any]) -> list[DatabaseColumn | None]:
         """The column of each name, or that which is to be made of it; None as long as its type is
         not known."""
         assert self._dialect is not None, "columns of an unknown database"
@@ -263,11 +263,11 @@ class DatabaseSink(WriteAheadSink):
             column = self._column(name)
             if column is None:
                 kind = self._dialect.kind_of(self._declared.get(name), [row[at] for row in rows])
-                column = None if kind is None else Column(self._dialect.key(name), kind)
+                column = None if kind is None else DatabaseColumn(self._dialect.key(name), kind)
             found.append(column)
         return found
 
-    def _problem_of_row(self, columns: Sequence[Column | None], row: Sequence[Any]) -> str:
+    def _problem_of_row(self, columns: Sequence[DatabaseColumn | None], row: Sequence[Any]) -> str:
         assert self._dialect is not None, "columns of an unknown database"
         if len(row) != len(columns):
             return f"a row of {len(row)} values for {len(columns)} columns: {row!r:.60}"
@@ -371,7 +371,7 @@ class DatabaseSink(WriteAheadSink):
         found = [[value(each, row[at]) for at, each in present] for row in rows]
         return self._insert_into([self._names[at] for at, _ in present]), found
 
-    def _made(self, rows: Sequence[Any]) -> list[Column | None]:
+    def _made(self, rows: Sequence[Any]) -> list[DatabaseColumn | None]:
         if self._known is None:
             self._look_at_columns()
         columns = self._columns_for(rows)
@@ -386,7 +386,7 @@ class DatabaseSink(WriteAheadSink):
             raise ComponentError(problem)
         return columns
 
-    def _add(self, columns: Sequence[Column | None]) -> bool:
+    def _add(self, columns: Sequence[DatabaseColumn | None]) -> bool:
         """Whether columns had to be added; another instance may have done so meanwhile."""
         wanted = [
             (name, each)

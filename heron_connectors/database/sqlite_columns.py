@@ -10,7 +10,7 @@ from typing import Any
 
 from heron_connectors.database.columns import (
     HALF_A_CHARACTER,
-    Column,
+    DatabaseColumn,
     is_half_a_character,
 )
 
@@ -43,7 +43,7 @@ def file_of(arguments: Any) -> str:
 class Sqlite:
     """See `Dialect`."""
 
-    def columns(self, cursor: Any, table: str) -> list[Column]:
+    def columns(self, cursor: Any, table: str) -> list[DatabaseColumn]:
         """Those of a table; none if there is no table."""
         schema, _, name = table.rpartition(".")
         is_strict = False
@@ -59,7 +59,9 @@ class Sqlite:
             [self.key(name), self.key(schema) if schema else None],
         )
         return [
-            Column(each.lower(), kind.lower(), bool(required) and default is None, is_strict)
+            DatabaseColumn(
+                each.lower(), kind.lower(), bool(required) and default is None, is_strict
+            )
             for each, kind, required, default in cursor.fetchall()
         ]
 
@@ -67,7 +69,7 @@ class Sqlite:
         """Names are the same whatever their letters' case."""
         return name.strip('"`[]').lower()
 
-    def problem(self, column: Column, value: Any) -> str:
+    def problem(self, column: DatabaseColumn, value: Any) -> str:
         """Why a column would change or refuse a value; empty if it would not."""
         if why := problem_of_value(value):
             return why
@@ -82,7 +84,7 @@ class Sqlite:
             return f"a column of type {column.kind} has 53 bits for a number"
         return ""
 
-    def value(self, column: Column, value: Any) -> Any:
+    def value(self, column: DatabaseColumn, value: Any) -> Any:
         """The driver takes it as it is."""
         return value
 

@@ -19,7 +19,7 @@ HASH_BYTES = 8
 
 
 @dataclass(slots=True)
-class Mark:
+class FileMark:
     """What a file had up to a byte of it."""
 
     byte: int = 0
@@ -38,14 +38,14 @@ class Mark:
             return False
 
 
-def mark_of(descriptor: int, byte: int) -> Mark:
+def mark_of(descriptor: int, byte: int) -> FileMark:
     """The mark of an open file up to a byte, which another mark never equals if it is shorter."""
     head = os.pread(descriptor, min(byte, MARKED_BYTES), 0)
     start = max(0, byte - MARKED_BYTES)
     tail = os.pread(descriptor, byte - start, start)
     if len(tail) < byte - start:
-        return Mark(byte, "")
-    return Mark(byte, hashlib.blake2b(head + tail, digest_size=HASH_BYTES).hexdigest())
+        return FileMark(byte, "")
+    return FileMark(byte, hashlib.blake2b(head + tail, digest_size=HASH_BYTES).hexdigest())
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from heron_connectors.files.part_files import (
     check_id,
     folder_of,
 )
-from heron_connectors.folder_lock import Superseded
+from heron_connectors.folder_lock import FolderSuperseded
 from heron_connectors.ids import Id, Ids
 from heron_connectors.left_out_rows import fail_or_ack
 from heron_connectors.tables.row_tables import (
@@ -315,7 +315,7 @@ class ParquetSink(PartFileSink):
                 self._files.add(where, file_of(table))
         except OSError as error:
             return error.strerror or str(error)
-        except Superseded as error:
+        except FolderSuperseded as error:
             self.leave(str(error))
         return ""
 

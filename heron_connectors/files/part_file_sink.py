@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 from heron_connectors.files.part_files import PartFiles, PendingFile
-from heron_connectors.folder_lock import Superseded
+from heron_connectors.folder_lock import FolderSuperseded
 from heron_connectors.transactions import TransactionId
 from heron_connectors.two_phase import RETRY_SECS, TwoPhaseSink, described
 from heron_connectors.writable_folders import check_folder
@@ -110,7 +110,7 @@ class PartFileSink(TwoPhaseSink):
     def _lock(self) -> None:
         try:
             self._files.lock()
-        except Superseded as error:
+        except FolderSuperseded as error:
             self.leave(str(error))
 
     def pre_commit(
@@ -129,7 +129,7 @@ class PartFileSink(TwoPhaseSink):
         """Give the files their names."""
         try:
             absent = self._files.publish(prepared)
-        except Superseded as error:
+        except FolderSuperseded as error:
             self.leave(str(error))
         for each in absent:
             text = (

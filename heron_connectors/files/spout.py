@@ -12,9 +12,9 @@ from heron_api.spout.spout import Spout
 from heron_api.state.state import State
 from heron_api.state.stateful_component import StatefulComponent
 from heron_connectors.files.followed import is_rotation_of, rotated
-from heron_connectors.files.text_files import Position, TextFile, UnreadableFile
+from heron_connectors.files.text_files import ReadPosition, TextFile, UnreadableFile
 from heron_connectors.replay_queue import ReplayQueue, give_up
-from heron_connectors.tables.table_files import Table
+from heron_connectors.tables.table_files import FileTable
 from heron_core import config as keys
 from heron_core.errors import ComponentError
 
@@ -119,7 +119,7 @@ class FileSpout(Spout, StatefulComponent):
         share = (self._index, self._instances) if self._is_one else (0, 1)
         if self._follows and not position:
             position = (0, 0, self._oldest(path))
-        return TextFile(Position(path, *position), self._follows, *share)
+        return TextFile(ReadPosition(path, *position), self._follows, *share)
 
     def _oldest(self, path: str) -> int:
         """The inode of the file with which one that is followed begins: the first that was rotated,
@@ -207,7 +207,7 @@ class FileSpout(Spout, StatefulComponent):
                 self._files.append(self._file(path))
             self._known.add(path)
 
-    def _decoded(self, data: bytes, position: Position) -> str:
+    def _decoded(self, data: bytes, position: ReadPosition) -> str:
         """ComponentError for a line that is no text, which is left out."""
         if position.line == 1 and lookup(self._encoding).name == "utf-8":
             data = data.removeprefix(BOM_UTF8)
@@ -249,7 +249,7 @@ class FileSpout(Spout, StatefulComponent):
 
 def files_of(path: str) -> list[str]:
     """The files that a path names: itself, all below a folder, or those that a pattern fits."""
-    return [path] if os.path.isfile(path) else Table(path).files()
+    return [path] if os.path.isfile(path) else FileTable(path).files()
 
 
 def _id_of(saved: Any) -> Any:

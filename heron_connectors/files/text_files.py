@@ -15,8 +15,8 @@ from typing import BinaryIO
 
 from heron_connectors.files.compressed import is_compressed, opened
 from heron_connectors.files.followed import (
+    FileMark,
     Generation,
-    Mark,
     following,
     generation,
     generations,
@@ -36,7 +36,7 @@ class UnreadableFile(ComponentError):
 
 
 @dataclass(slots=True)
-class Position:
+class ReadPosition:
     """How far a file is read."""
 
     path: str
@@ -58,7 +58,7 @@ class TextFile:
     """The lines of one file from a position on: every `step`th one, from line `first` (from 0)."""
 
     def __init__(
-        self, position: Position, follows: bool = False, first: int = 0, step: int = 1
+        self, position: ReadPosition, follows: bool = False, first: int = 0, step: int = 1
     ) -> None:
         self.position = position
         self._follows, self._first, self._step = follows, first, step
@@ -212,8 +212,8 @@ class TextFile:
         """Of a file that has what was read of it."""
         return 0 if self._is_compressed else self.position.byte
 
-    def _mark(self) -> Mark:
-        return Mark(self.position.mark_byte, self.position.mark)
+    def _mark(self) -> FileMark:
+        return FileMark(self.position.mark_byte, self.position.mark)
 
     def _own(self) -> Generation:
         """The file that is open."""

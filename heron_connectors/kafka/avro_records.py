@@ -20,10 +20,10 @@ from heron_connectors.kafka.avro_values import (
     writer_of,
 )
 from heron_connectors.kafka.registered_parts import (
-    Codec,
     Known,
+    PartRows,
     Read,
-    Rows,
+    RegisteredCodec,
     Write,
     decoded,
     same,
@@ -47,7 +47,7 @@ def _own(said: Any, part: str, registry: Registry) -> Known | None:
     return None if said is None else _known(_avro_schema(schema_text(said, part)), registry)
 
 
-def _derived(title: str, rows: Rows, registry: Registry) -> Known:
+def _derived(title: str, rows: PartRows, registry: Registry) -> Known:
     if rows.is_record:
         schema = schema_for(title, rows.types)
     else:
@@ -68,12 +68,12 @@ def _name_of(parsed: Any) -> str:
     return str(parsed.get("name", "")) if isinstance(parsed, dict) else ""
 
 
-def _problem(parsed: Any, rows: Rows) -> str:
+def _problem(parsed: Any, rows: PartRows) -> str:
     problem = _misfit_of(parsed, rows)
     return problem and f"{problem}: change the types, or the schema"
 
 
-def _misfit_of(parsed: Any, rows: Rows) -> str:
+def _misfit_of(parsed: Any, rows: PartRows) -> str:
     if kind_of(parsed) == "bytes" and logical_of(parsed) == "decimal":
         return "a decimal alone has no form in Kafka's Avro, but in a record"
     if not rows.is_record:
@@ -198,6 +198,6 @@ def check_read(parsed: Any, types: Mapping[str, str], part: str) -> None:
             )
 
 
-AVRO_CODEC = Codec(
+AVRO_CODEC = RegisteredCodec(
     AVRO_KIND, schema_key, _own, _derived, _newest, _name_of, _problem, _writer, avro_reader
 )

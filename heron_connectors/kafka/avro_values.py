@@ -70,10 +70,10 @@ def resolved(schema: Any, names: Names) -> Any:
 
 def writer_of(schema: Any) -> Written:
     """What a parsed schema makes of values."""
-    return _Compiler(names_of(schema)).written(schema)
+    return _SchemaCompiler(names_of(schema)).written(schema)
 
 
-class _Compiler:
+class _SchemaCompiler:
     """One schema; a type that has itself inside is looked up when a value comes."""
 
     def __init__(self, names: Names) -> None:

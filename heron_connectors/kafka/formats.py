@@ -14,7 +14,7 @@ from heron_connectors.kafka.avro_records import AVRO_CODEC
 from heron_connectors.kafka.json_records import JSON_CODEC
 from heron_connectors.kafka.protobuf_records import PROTOBUF_CODEC
 from heron_connectors.kafka.records import bytes_of
-from heron_connectors.kafka.registered_parts import Codec, Read, RegisteredPart, Rows
+from heron_connectors.kafka.registered_parts import PartRows, Read, RegisteredCodec, RegisteredPart
 from heron_connectors.kafka.schema_registry import (
     AVRO,
     JSON_SCHEMA,
@@ -34,7 +34,11 @@ PLAIN: Mapping[str, Callable[[bytes | None], Any]] = {
     "json": lambda data: None if data is None else json.loads(data),
     "bytes": lambda data: data,
 }
-CODECS: Mapping[str, Codec] = {AVRO: AVRO_CODEC, PROTOBUF: PROTOBUF_CODEC, JSON_SCHEMA: JSON_CODEC}
+CODECS: Mapping[str, RegisteredCodec] = {
+    AVRO: AVRO_CODEC,
+    PROTOBUF: PROTOBUF_CODEC,
+    JSON_SCHEMA: JSON_CODEC,
+}
 _ATTRIBUTES: dict[str, Callable[[Any], Any]] = {
     "topic": lambda record: record.topic(),
     "partition": lambda record: record.partition(),
@@ -61,7 +65,7 @@ def format_of(config: Mapping[str, Any], part: str, name: str, plain: Sequence[s
 
 
 @dataclass(frozen=True, slots=True)
-class Position:
+class PartPosition:
     """Where a tuple has what becomes a part of its record, and the config key that says so."""
 
     at: int
@@ -85,7 +89,7 @@ class Position:
             ) from None
 
 
-def plain_encoder(position: Position) -> Encode:
+def plain_encoder(position: PartPosition) -> Encode:
     """Texts as UTF-8, bytes as they are, the rest as JSON."""
     return lambda tup: bytes_of(*position.of(tup))
 
@@ -99,8 +103,8 @@ class Inputs:
 
 
 def encoder(
-    config: Mapping[str, Any], name: str, topic: str, part: str, position: Position | None,
-    inputs: Inputs, left_out: Position | None, opened: ExitStack,
+    config: Mapping[str, Any], name: str, topic: str, part: str, position: PartPosition | None,
+    inputs: Inputs, left_out: PartPosition | None, opened: ExitStack,
 ) -> Encode:  # fmt: skip
     """Of a part in the format of a registry. Without a position the fields of a tuple are those of
     the record, but for the one that has the headers. The client closes with `opened`."""
@@ -110,7 +114,7 @@ def encoder(
     fields = [each for each in inputs.fields if each != skipped]
     if position is not None:
         fields = [position.field_of(inputs.fields)]
-    rows = Rows({each: inputs.types.get(each, "") for each in fields}, position is None)
+    rows = PartRows({each: inputs.types.get(each, "") for each in fields}, position is None)
     codec = CODECS[kind]
     made = RegisteredPart(codec, registry, topic, part, rows)
     encode = made.encoder(config.get(codec.key(part)))

@@ -12,10 +12,10 @@ from heron_connectors.kafka.json_schemas import (
     with_iso_times,
 )
 from heron_connectors.kafka.registered_parts import (
-    Codec,
     Known,
+    PartRows,
     Read,
-    Rows,
+    RegisteredCodec,
     Write,
     decoded,
     same,
@@ -40,7 +40,7 @@ def _own(said: Any, part: str, registry: Registry) -> Known | None:
     return None if said is None else _known(parsed_json(schema_text(said, part), part))
 
 
-def _derived(title: str, rows: Rows, registry: Registry) -> Known:
+def _derived(title: str, rows: PartRows, registry: Registry) -> Known:
     if rows.is_record:
         return _known(json_schema_for(title, rows.types))
     (declared,) = rows.types.values()
@@ -59,7 +59,7 @@ def _title_of(parsed: Any) -> str:
     return str(parsed.get("title", "")) if isinstance(parsed, dict) else ""
 
 
-def _problem(parsed: Any, rows: Rows) -> str:
+def _problem(parsed: Any, rows: PartRows) -> str:
     problem = field_problem(parsed, tuple(rows.types)) if rows.is_record else ""
     return problem and f"{problem}: change the fields, or the schema"
 
@@ -175,6 +175,6 @@ def _converted(typed: Mapping[str, TypedValues], found: Mapping[str, Any]) -> di
     return values
 
 
-JSON_CODEC = Codec(
+JSON_CODEC = RegisteredCodec(
     JSON_KIND, schema_key, _own, _derived, _newest, _title_of, _problem, _writer, json_reader
 )

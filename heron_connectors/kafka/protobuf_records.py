@@ -6,7 +6,14 @@ from typing import Any
 
 from heron_connectors.kafka.proto_texts import UnreadSchema, compiled, is_text
 from heron_connectors.kafka.protobuf_values import reader_of, writer_of
-from heron_connectors.kafka.registered_parts import Codec, Known, Read, Rows, Write, decoded
+from heron_connectors.kafka.registered_parts import (
+    Known,
+    PartRows,
+    Read,
+    RegisteredCodec,
+    Write,
+    decoded,
+)
 from heron_connectors.kafka.schema_registry import (
     PROTOBUF,
     PROTOBUF_KIND,
@@ -79,7 +86,7 @@ def _name_of(kind: Any) -> str:
     return str(kind.DESCRIPTOR.full_name)
 
 
-def _problem(kind: Any, rows: Rows) -> str:
+def _problem(kind: Any, rows: PartRows) -> str:
     there = {field.name for field in kind.DESCRIPTOR.fields}
     missing = next((each for each in rows.types if each not in there), None)
     if rows.is_record and missing is not None:
@@ -182,7 +189,7 @@ def protobuf_reader(registry: Registry, part: str, said: Any, types: Mapping[str
     return read
 
 
-PROTOBUF_CODEC = Codec(
+PROTOBUF_CODEC = RegisteredCodec(
     PROTOBUF_KIND, message_key, _own, None, _newest, _name_of, _problem, _writer,
     protobuf_reader, ("serialized",),
 )  # fmt: skip

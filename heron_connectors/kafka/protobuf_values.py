@@ -37,17 +37,17 @@ def reader_of(descriptor: Any) -> Callable[[Any], dict[str, Any]]:
     """What makes a dict of a message: a field that is not set is None where a message can tell it
     (optional, messages, members of a oneof), else its default. ComponentError for a class with
     values that a tuple cannot have."""
-    return _Compiler().reader(descriptor)
+    return _DescriptorCompiler().reader(descriptor)
 
 
 def writer_of(descriptor: Any, make: Callable[[], Any]) -> Callable[[Any], Any]:
     """What makes a message of a dict, by `make`, which makes an empty one; ValueError for a dict
     with another field, or a value that its field does not hold. A field that is missing is not set.
     """
-    return _Compiler().whole_writer(descriptor, make)
+    return _DescriptorCompiler().whole_writer(descriptor, make)
 
 
-class _Compiler:
+class _DescriptorCompiler:
     """Makes functions of descriptors; a message may be inside of itself."""
 
     def __init__(self) -> None:

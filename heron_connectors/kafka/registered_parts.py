@@ -1,9 +1,9 @@
 """The key or the value of the records that a sink writes, in a format whose schemas a registry has.
 
 `RegisteredPart` is the same for each format: which schema it writes by and under which subject,
-that tuples have what the schema asks for, and that the registry knows the schema. A `Codec` is what
-formats differ in; avro_records.py, json_records.py and protobuf_records.py have one each, and how
-records are read.
+that tuples have what the schema asks for, and that the registry knows the schema. A
+`RegisteredCodec` is what formats differ in; avro_records.py, json_records.py and
+protobuf_records.py have one each, and how records are read.
 """
 
 import json
@@ -41,7 +41,7 @@ class Known(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class PartRows:
     """What tuples have for a key or a value."""
 
     types: Mapping[str, str]
@@ -51,7 +51,7 @@ class Rows:
 
 
 @dataclass(frozen=True, slots=True)
-class Codec:
+class RegisteredCodec:
     """What is a format's own. Each function raises a ValueError, or a ComponentError, in one line
     for a schema, a type or a package that is wrong."""
 
@@ -61,14 +61,14 @@ class Codec:
     """key or value -> the config key that says its schema."""
     own: Callable[[Any, str, Registry], Known | None]
     """(what that key says, key or value, registry) -> the schema; None where nothing is said."""
-    derived: Callable[[str, Rows, Registry], Known] | None
+    derived: Callable[[str, PartRows, Registry], Known] | None
     """(title, rows) -> the schema of declared types; None where a schema has to be said."""
     newest: Callable[[Any, Known | None, str, Registry], Known]
     """(the registry's newest, what is said, its key) -> what to write by; the text of a ValueError
     is a predicate of the newest schema, with the cure."""
     record: Callable[[Any], str]
     """A parsed schema -> the name of its record, for subjects; empty without one."""
-    problem: Callable[[Any, Rows], str]
+    problem: Callable[[Any, PartRows], str]
     """Why such rows are none of a parsed schema, and the cure; empty if they are."""
     writer: Callable[[Known, Mapping[str, Any], Registry, str], Write]
     """(schema, settings of the client's serializer, registry, its place) -> what makes bytes."""
@@ -83,11 +83,11 @@ class Codec:
 class RegisteredPart:
     """The key or the value of what a sink writes."""
 
-    codec: Codec
+    codec: RegisteredCodec
     registry: Registry
     topic: str
     part: str
-    rows: Rows
+    rows: PartRows
 
     def encoder(self, said: Any) -> Callable[[Any], bytes | None]:
         """Makes bytes of a dict of fields, or of a value. The schema is registered, or found, here:
@@ -142,7 +142,7 @@ class RegisteredPart:
             whose = f"the newest schema of subject {subject} of topic {self.topic}"
             raise ComponentError(f"{whose} {error}") from None
 
-    def _derived(self, derive: Callable[[str, Rows, Registry], Known]) -> Known:
+    def _derived(self, derive: Callable[[str, PartRows, Registry], Known]) -> Known:
         untyped = next((field for field, declared in self.rows.types.items() if not declared), None)
         if untyped is not None:
             raise ComponentError(

@@ -21,7 +21,7 @@ from heron_connectors.kafka.committed import committed_offsets
 from heron_connectors.kafka.formats import (
     Encode,
     Inputs,
-    Position,
+    PartPosition,
     encoder,
     format_of,
     plain_encoder,
@@ -137,7 +137,7 @@ class KafkaSink(WriteAheadSink):
         for part, position in (("key", key_at), ("value", value_at)):
             if not format_of(config, part, self._name, ()):
                 if position is not None or part == "value":
-                    made[part] = plain_encoder(position or Position(-1, VALUE_AT))
+                    made[part] = plain_encoder(position or PartPosition(-1, VALUE_AT))
             elif position is None and part == "key":
                 raise ComponentError(f"{self._name}: {format_key(part)} needs {KEY_AT}")
             else:
@@ -340,6 +340,6 @@ class KafkaSink(WriteAheadSink):
         self._opened.close()
 
 
-def _position(config: Mapping[str, Any], key: str) -> Position | None:
+def _position(config: Mapping[str, Any], key: str) -> PartPosition | None:
     at = config.get(key)
-    return None if at is None else Position(int(at), key)
+    return None if at is None else PartPosition(int(at), key)

@@ -15,7 +15,7 @@ from heron_core.errors import HeronError
 Letter = dict[str, Any]
 
 
-class Requests(Protocol):
+class LetterRequests(Protocol):
     """Letters that were sent again, as the spout that emits them sees these."""
 
     def waiting(self) -> list[int]:
@@ -38,22 +38,22 @@ class FolderRequests:
     folder: str
 
     def waiting(self) -> list[int]:
-        """See Requests."""
+        """See LetterRequests."""
         return letter_folder.waiting_requests(self.folder)
 
     def letters(self, number: int) -> list[Letter]:
-        """See Requests."""
+        """See LetterRequests."""
         return letter_folder.request(self.folder, number)
 
     def is_done(self, number: int) -> None:
-        """See Requests."""
+        """See LetterRequests."""
         letter_folder.request_is_done(self.folder, number)
 
     def close(self) -> None:
         """Files need no end."""
 
 
-def requests_of(config: Mapping[str, Any], context: Any, logger: logging.Logger) -> Requests:
+def requests_of(config: Mapping[str, Any], context: Any, logger: logging.Logger) -> LetterRequests:
     """Those that the config of the spout names; ComponentError for a topic that is not there."""
     if FOLDER in config and TOPIC not in config:
         return FolderRequests(str(config[FOLDER]))

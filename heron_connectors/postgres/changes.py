@@ -18,8 +18,8 @@ from heron_connectors.postgres.pgoutput import (
     Delete,
     Insert,
     Message,
-    Origin,
     Relation,
+    ReplicationOrigin,
     Truncate,
     TypeName,
     Update,
@@ -45,7 +45,7 @@ def lsn_text(lsn: int) -> str:
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Position:
+class SlotPosition:
     """What of a slot is done."""
 
     flushed: int
@@ -59,9 +59,9 @@ class Position:
         """Whether a change is done."""
         return commit_lsn < self.flushed or (commit_lsn, index) < (self.commit_lsn, self.index)
 
-    def behind(self, flushed: int) -> "Position":
+    def behind(self, flushed: int) -> "SlotPosition":
         """When all transactions before an LSN are done, too."""
-        return Position(max(self.flushed, flushed), self.commit_lsn, self.index)
+        return SlotPosition(max(self.flushed, flushed), self.commit_lsn, self.index)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ class Change:
 class Done:
     """All up to a position is done when what came before is."""
 
-    position: Position
+    position: SlotPosition
 
 
 Judge = Callable[[Relation, int, "Insert | Update | Delete | Truncate"], Remainder]
@@ -116,13 +116,13 @@ class ChangeReader:
         match message:
             case Relation():
                 self._relations[message.oid] = message
-            case TypeName() | Origin():
+            case TypeName() | ReplicationOrigin():
                 pass
             case Begin():
                 self._begin, self._index = message, 0
             case Commit():
                 self._begin = None
-                yield Done(Position(message.end_lsn))
+                yield Done(SlotPosition(message.end_lsn))
             case Truncate():
                 for oid in message.oids:
                     if self._remainder(oid, message) is Remainder.NOTHING:

@@ -12,7 +12,7 @@ from heron_api.state.state import State
 from heron_api.state.stateful_component import TwoPhaseStatefulComponent
 from heron_connectors.emitted_rows import EmitsRows
 from heron_connectors.postgres.catalog import type_facts
-from heron_connectors.postgres.changes import Change, ChangeReader, Done, Position
+from heron_connectors.postgres.changes import Change, ChangeReader, Done, SlotPosition
 from heron_connectors.postgres.client import (
     CONNECT,
     NEEDED_PACKAGE,
@@ -21,7 +21,7 @@ from heron_connectors.postgres.client import (
     connected,
 )
 from heron_connectors.postgres.initial_snapshot import RowRead, SnapshotReader, key_order
-from heron_connectors.postgres.patience import Patience
+from heron_connectors.postgres.patience import SpoutPatience
 from heron_connectors.postgres.pgoutput import Message, Relation, decoded
 from heron_connectors.postgres.slot import (
     ServerLog,
@@ -148,8 +148,8 @@ class PostgresChangesSpout(EmitsRows[ChangeId], Spout, TwoPhaseStatefulComponent
         """LSNs up to which the slot may be advanced when a checkpoint is complete."""
         self._to_advance = 0
         self._next_books = 0.0
-        self._patience = Patience(self._name, self.delegate, self.logger, self._disconnect)
-        self._position: Position | None = None
+        self._patience = SpoutPatience(self._name, self.delegate, self.logger, self._disconnect)
+        self._position: SlotPosition | None = None
         """What is emitted; None before the server has said where the slot is."""
         self._log: ServerLog | None = None
         """Of which its position is one."""
@@ -164,7 +164,7 @@ class PostgresChangesSpout(EmitsRows[ChangeId], Spout, TwoPhaseStatefulComponent
     def _restore(self, saved: Any) -> None:
         if saved is None or not self._is_saved:
             return
-        self._position = Position(*saved["position"])
+        self._position = SlotPosition(*saved["position"])
         self._log = (
             ServerLog(saved["server"], saved.get("timeline", 0)) if saved["server"] else None
         )
@@ -186,7 +186,7 @@ class PostgresChangesSpout(EmitsRows[ChangeId], Spout, TwoPhaseStatefulComponent
             )
         self._snapshot = None if snapshot is None else SnapshotState.restored(snapshot)
 
-    def _saved(self, position: Position) -> dict[str, Any]:
+    def _saved(self, position: SlotPosition) -> dict[str, Any]:
         return {
             "slot": self._slot,
             "server": "" if self._log is None else self._log.server,
@@ -257,7 +257,7 @@ class PostgresChangesSpout(EmitsRows[ChangeId], Spout, TwoPhaseStatefulComponent
             elif self._take(found):
                 return
 
-    def _done(self, position: Position) -> None:
+    def _done(self, position: SlotPosition) -> None:
         assert self._position is not None, "a transaction before the slot is known"
         self._position = self._position.behind(position.flushed)
         if self._snapshot is not None:
@@ -280,7 +280,7 @@ class PostgresChangesSpout(EmitsRows[ChangeId], Spout, TwoPhaseStatefulComponent
         assert position is not None, "a change before the slot is known"
         if position.has(change.commit_lsn, change.index):
             return False
-        self._position = Position(position.flushed, change.commit_lsn, change.index + 1)
+        self._position = SlotPosition(position.flushed, change.commit_lsn, change.index + 1)
         self._emit_new(change)
         return True
 
@@ -314,7 +314,7 @@ class PostgresChangesSpout(EmitsRows[ChangeId], Spout, TwoPhaseStatefulComponent
         self._changes = ChangeReader(self._types.value, self._remainder)
         self._log = facts.log
         if self._position is None:
-            self._position = Position(facts.confirmed)
+            self._position = SlotPosition(facts.confirmed)
         self.logger.info("reads the slot %s from %s", self._slot, self._position)
 
     def _remainder(self, relation: Relation, xid: int, message: Any) -> Remainder:
@@ -363,7 +363,7 @@ class PostgresChangesSpout(EmitsRows[ChangeId], Spout, TwoPhaseStatefulComponent
         if self._buffer:
             self._patience.not_before = 0.0
         if not session.is_in_page:
-            self._buffer.append(Done(Position(session.read_up_to())))
+            self._buffer.append(Done(SlotPosition(session.read_up_to())))
 
     def _read_rows(self, snapshot: SnapshotState, session: SlotReader) -> None:
         """Fill the buffer with rows of the tables; what is emitted of them says which are left."""

@@ -8,8 +8,15 @@ from typing import Any
 from heron_connectors.postgres.catalog import TableName, primary_key, type_facts
 from heron_connectors.postgres.changes import Change, lsn_of
 from heron_connectors.postgres.client import answered
-from heron_connectors.postgres.keyset import Key, KeyColumn, Selection, Share, is_up_to, quoted
-from heron_connectors.postgres.rows import Row, RowReader
+from heron_connectors.postgres.keyset import (
+    Key,
+    KeyColumn,
+    KeysetShare,
+    Selection,
+    is_up_to,
+    quoted,
+)
+from heron_connectors.postgres.rows import RowReader, TableRow
 from heron_connectors.postgres.snapshot import SnapshotState, TableParts
 from heron_connectors.postgres.values import NotHeld, Types
 from heron_core.errors import ComponentError
@@ -193,10 +200,10 @@ class SnapshotReader:
         selection = Selection(
             source, tuple(self._columns), table.keys, condition=condition, is_unique=True
         )
-        self._rows.open(selection, table.after, Share())
+        self._rows.open(selection, table.after, KeysetShare())
         self._is_open = True
 
-    def _change(self, table: TableParts, row: Row) -> Change:
+    def _change(self, table: TableParts, row: TableRow) -> Change:
         after: dict[str, Any] = {}
         problems = []
         for (name, oid), text in zip(self._columns.items(), row.texts, strict=True):

@@ -27,7 +27,7 @@ class KeyColumn:
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
+class KeysetShare:
     """The part of one instance: rows whose key has its number as the remainder of a hash.
 
     Ranges of the key would be read faster, but each instance would have to find the same ones: in a
@@ -69,7 +69,7 @@ def literal(text: str) -> str:
     return text.replace("%", "%%")
 
 
-def rows_from(selection: Selection, after: Key | None, share: Share) -> Statement:
+def rows_from(selection: Selection, after: Key | None, share: KeysetShare) -> Statement:
     """The columns and behind them the key of each row from a key on, in the order of the key."""
     keys = [each.name for each in selection.keys]
     conditions: list[str] = []

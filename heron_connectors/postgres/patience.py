@@ -17,7 +17,7 @@ BUSY_SECS = 10.0
 only then what it holds is told of as an error."""
 
 
-class Patience:
+class SpoutPatience:
     """That of one spout; time is an argument."""
 
     def __init__(

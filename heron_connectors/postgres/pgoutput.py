@@ -57,7 +57,7 @@ class Commit:
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class RelationColumn:
     """One column of a table as it was at that moment."""
 
     name: str
@@ -76,7 +76,7 @@ class Relation:
     table: str
     replica_identity: str
     """d (the primary key), n (nothing), f (the whole row), i (an index)."""
-    columns: tuple[Column, ...]
+    columns: tuple[RelationColumn, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,16 +126,18 @@ class TypeName:
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
+class ReplicationOrigin:
     """The transaction came from another server."""
 
     name: str
 
 
-Message = Begin | Commit | Relation | Insert | Update | Delete | Truncate | TypeName | Origin
+Message = (
+    Begin | Commit | Relation | Insert | Update | Delete | Truncate | TypeName | ReplicationOrigin
+)
 
 
-class _Reader:
+class _MessageReader:
     """Takes one part of a message after the other."""
 
     def __init__(self, data: bytes) -> None:
@@ -200,7 +202,7 @@ class _Reader:
 
 def decoded(data: bytes) -> Message:
     """One message; DecodingError."""
-    reader = _Reader(data)
+    reader = _MessageReader(data)
     kind = reader.letter()
     decode = _KINDS.get(kind)
     if decode is None:
@@ -210,18 +212,18 @@ def decoded(data: bytes) -> Message:
     return found
 
 
-def _begin(reader: _Reader) -> Message:
+def _begin(reader: _MessageReader) -> Message:
     return Begin(reader.number("!Q"), reader.time(), reader.number("!I"))
 
 
-def _commit(reader: _Reader) -> Message:
+def _commit(reader: _MessageReader) -> Message:
     reader.number("!B")  # flags, of which there are none
     found = Commit(reader.number("!Q"), reader.number("!Q"))
     reader.time()
     return found
 
 
-def _relation(reader: _Reader) -> Message:
+def _relation(reader: _MessageReader) -> Message:
     oid = reader.number("!I")
     # An empty name of a schema is that of the system's own tables.
     schema, table = reader.text() or "pg_catalog", reader.text()
@@ -230,18 +232,18 @@ def _relation(reader: _Reader) -> Message:
     return Relation(oid, schema, table, identity, columns)
 
 
-def _column(reader: _Reader) -> Column:
+def _column(reader: _MessageReader) -> RelationColumn:
     is_key = bool(reader.number("!B") & KEY_FLAG)
-    return Column(reader.text(), is_key, reader.number("!I"), reader.number("!i"))
+    return RelationColumn(reader.text(), is_key, reader.number("!I"), reader.number("!i"))
 
 
-def _insert(reader: _Reader) -> Message:
+def _insert(reader: _MessageReader) -> Message:
     oid = reader.number("!I")
     _expect(reader.letter(), "N")
     return Insert(oid, reader.row())
 
 
-def _update(reader: _Reader) -> Message:
+def _update(reader: _MessageReader) -> Message:
     oid, kind, old = reader.number("!I"), reader.letter(), None
     if kind in ("K", "O"):
         old_kind, old = kind, reader.row()
@@ -252,13 +254,13 @@ def _update(reader: _Reader) -> Message:
     return Update(oid, old_kind, old, reader.row())
 
 
-def _delete(reader: _Reader) -> Message:
+def _delete(reader: _MessageReader) -> Message:
     oid, kind = reader.number("!I"), reader.letter()
     _expect(kind, "KO")
     return Delete(oid, kind, reader.row())
 
 
-def _truncate(reader: _Reader) -> Message:
+def _truncate(reader: _MessageReader) -> Message:
     count, options = reader.number("!I"), reader.number("!B")
     size = struct.calcsize("!I")
     oids = struct.unpack(f"!{count}I", reader.bytes(count * size)) if count < 1 << 16 else None
@@ -267,13 +269,13 @@ def _truncate(reader: _Reader) -> Message:
     return Truncate(oids, bool(options & CASCADE_FLAG), bool(options & RESTART_FLAG))
 
 
-def _type(reader: _Reader) -> Message:
+def _type(reader: _MessageReader) -> Message:
     return TypeName(reader.number("!I"), reader.text() or "pg_catalog", reader.text())
 
 
-def _origin(reader: _Reader) -> Message:
+def _origin(reader: _MessageReader) -> Message:
     reader.number("!Q")
-    return Origin(reader.text())
+    return ReplicationOrigin(reader.text())
 
 
 def _expect(kind: str, kinds: str) -> None:
@@ -281,7 +283,7 @@ def _expect(kind: str, kinds: str) -> None:
         raise DecodingError(f"a row in a message of pgoutput is of the kind {kind!r}")
 
 
-_KINDS: dict[str, Callable[[_Reader], Message]] = {
+_KINDS: dict[str, Callable[[_MessageReader], Message]] = {
     "B": _begin,
     "C": _commit,
     "R": _relation,

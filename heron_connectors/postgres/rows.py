@@ -7,7 +7,7 @@ from typing import Any
 
 from heron_connectors.postgres.client import Busy, answered, meaning, psycopg
 from heron_connectors.postgres.fetching import FetchSize
-from heron_connectors.postgres.keyset import Key, Selection, Share, rows_from
+from heron_connectors.postgres.keyset import Key, KeysetShare, Selection, rows_from
 from heron_core.errors import ComponentError
 
 LOCK_TIMEOUT = "5s"
@@ -17,7 +17,7 @@ CURSOR = "heronpy_rows"
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class TableRow:
     """One row, as the texts that Postgres writes."""
 
     texts: tuple[str | None, ...]
@@ -42,13 +42,13 @@ class RowReader:
             self._run("SET LOCAL row_security = off")  # a policy would leave rows out: an error
             self._run(f"LOCK TABLE {', '.join(tables)} IN ACCESS SHARE MODE")
 
-    def open(self, selection: Selection, after: Key | None, share: Share) -> None:
+    def open(self, selection: Selection, after: Key | None, share: KeysetShare) -> None:
         """Begin with rows from a key on."""
         statement, values = rows_from(selection, after, share)
         self._selection = selection
         self._run(f"DECLARE {CURSOR} NO SCROLL CURSOR FOR {statement}", values)
 
-    def read(self) -> list[Row]:
+    def read(self) -> list[TableRow]:
         """The next rows; none at the end. ComponentError for one without a key."""
         try:
             # A prepared FETCH would be one of the first table's columns.
@@ -64,7 +64,7 @@ class RowReader:
         self._size.learn(len(rows), size)
         return rows
 
-    def _row(self, found: Any, at: int) -> Row:
+    def _row(self, found: Any, at: int) -> TableRow:
         assert self._selection is not None, "rows before a selection"
         texts = [_text(found.get_value(at, column)) for column in range(found.nfields)]
         names = [each.name for each in self._selection.keys]
@@ -75,7 +75,7 @@ class RowReader:
                     f"a row has no value in its key {name}, so it has no place among the others:"
                     f" leave such rows out in the query (WHERE {name} IS NOT NULL)"
                 )
-        return Row(tuple(texts[: -len(names)]), tuple(each or "" for each in key))
+        return TableRow(tuple(texts[: -len(names)]), tuple(each or "" for each in key))
 
     def end(self) -> None:
         """The transaction ends."""

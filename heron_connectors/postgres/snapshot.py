@@ -65,7 +65,7 @@ class Visible:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class SnapshotPart:
     """Rows of a table that were read in one snapshot."""
 
     until: Key | None
@@ -81,7 +81,7 @@ class TableParts:
     schema: str
     table: str
     keys: tuple[KeyColumn, ...]
-    parts: list[Part] = field(default_factory=list)
+    parts: list[SnapshotPart] = field(default_factory=list)
 
     @property
     def is_over(self) -> bool:
@@ -97,7 +97,7 @@ class TableParts:
         """The rows up to a key were read in a snapshot."""
         if self.parts and self.parts[-1].snapshot == snapshot:
             self.parts.pop()
-        self.parts.append(Part(until, snapshot))
+        self.parts.append(SnapshotPart(until, snapshot))
 
     def parts_without(self, short_xid: int) -> int:
         """How many parts, the first ones, do not have a transaction."""
@@ -165,7 +165,10 @@ class SnapshotState:
                 schema,
                 table,
                 tuple(KeyColumn(*key) for key in keys),
-                [Part(None if until is None else tuple(until), text) for until, text in parts],
+                [
+                    SnapshotPart(None if until is None else tuple(until), text)
+                    for until, text in parts
+                ],
             )
             for oid, schema, table, keys, parts in saved["tables"]
         ]

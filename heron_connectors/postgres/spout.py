@@ -18,9 +18,9 @@ from heron_connectors.postgres.catalog import (
     type_names,
 )
 from heron_connectors.postgres.client import CONNECT, NEEDED_PACKAGE, connected
-from heron_connectors.postgres.keyset import Key, KeyColumn, Selection, Share
-from heron_connectors.postgres.patience import Patience
-from heron_connectors.postgres.rows import Row, RowReader
+from heron_connectors.postgres.keyset import Key, KeyColumn, KeysetShare, Selection
+from heron_connectors.postgres.patience import SpoutPatience
+from heron_connectors.postgres.rows import RowReader, TableRow
 from heron_connectors.postgres.values import NotHeld, Types
 from heron_core import config as keys
 from heron_core.errors import ComponentError
@@ -81,16 +81,16 @@ class PostgresSpout(EmitsRows[Key], Spout, StatefulComponent):
             )
         self._application = f"heronpy {context.get_topology_name()}.{name}"
         tasks = context.get_component_tasks(name)
-        self._share = Share(tasks.index(context.get_task_id()), len(tasks))
+        self._share = KeysetShare(tasks.index(context.get_task_id()), len(tasks))
         self._pending_max = int(config.get(PENDING, PENDING_DEFAULT))
         mode = keys.reliability(keys.with_defaults(config))
         self._is_tracked = mode == keys.ATLEAST_ONCE
         self._is_saved = mode != keys.ATMOST_ONCE
         self._has_emitted_none(config)
-        self._patience = Patience(name, self.delegate, self.logger, self._disconnect)
+        self._patience = SpoutPatience(name, self.delegate, self.logger, self._disconnect)
         self._types = Types()
         self._reader: RowReader | None = None
-        self._rows: deque[Row] = deque()
+        self._rows: deque[TableRow] = deque()
         self._oids: list[int] = []
         """Of the types of the columns, and behind them of the key's."""
         self._after: Key | None = None
@@ -158,7 +158,7 @@ class PostgresSpout(EmitsRows[Key], Spout, StatefulComponent):
         elif self._is_at_end and not self._failed:
             self.finish()
 
-    def _emit(self, row: Row) -> None:
+    def _emit(self, row: TableRow) -> None:
         self._after = row.key
         values, problems = self._parsed(row)
         if problems:
@@ -171,7 +171,7 @@ class PostgresSpout(EmitsRows[Key], Spout, StatefulComponent):
         else:
             self.emit(values)
 
-    def _parsed(self, row: Row) -> tuple[list[Any], list[str]]:
+    def _parsed(self, row: TableRow) -> tuple[list[Any], list[str]]:
         values: list[Any] = list(row.texts)
         problems = []
         for at, (name, text) in enumerate(zip(self._columns, row.texts, strict=True)):
@@ -196,7 +196,7 @@ class PostgresSpout(EmitsRows[Key], Spout, StatefulComponent):
         for row in found:
             self._add(row)
 
-    def _add(self, row: Row) -> None:
+    def _add(self, row: TableRow) -> None:
         """A row, unless it is the one that the session began at; ComponentError for one of the same
         key as the row before."""
         key = self._key_of(row.key)

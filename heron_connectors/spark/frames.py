@@ -20,7 +20,7 @@ from heron_connectors.tables.source import (
     TableSpout,
     columns_of_first_file,
 )
-from heron_connectors.tables.table_files import Table, rows_of
+from heron_connectors.tables.table_files import FileTable, rows_of
 from heron_core.errors import ComponentError, TopologyError
 from heron_core.topology import TopologySpec
 from heron_core.validation import choices
@@ -104,7 +104,7 @@ class FrameSpout(TableSpout):
         if columns is None:
             if absolute is None or format not in LEARNED or _is_remote(absolute):
                 raise TopologyError(f"which columns of {absolute or format}? Give columns=[...]")
-            columns = columns_of_first_file(Table(absolute, config.get(FORMAT)))
+            columns = columns_of_first_file(FileTable(absolute, config.get(FORMAT)))
         return _source(config, columns, rows_per_tuple)
 
     @staticmethod

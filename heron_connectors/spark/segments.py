@@ -36,7 +36,7 @@ _SEGMENT = re.compile(r"(\d{8,})\.json")
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class SegmentPart:
     """A file of rows."""
 
     name: str
@@ -49,7 +49,7 @@ class Segment:
 
     number: int
     fields: tuple[str, ...]
-    parts: tuple[Part, ...]
+    parts: tuple[SegmentPart, ...]
     transaction: str = ""
     run: str = ""
     """Of the topology that has added it; empty for a query of Spark's."""
@@ -114,11 +114,11 @@ class SegmentLog:
                 found = json.load(file)
         except FileNotFoundError:
             raise MissingSegment(f"segment {number} in {self.folder} is not there") from None
-        parts = tuple(Part(*each) for each in found["parts"])
+        parts = tuple(SegmentPart(*each) for each in found["parts"])
         fields, transaction = tuple(found["fields"]), found["transaction"]
         return Segment(number, fields, parts, transaction, found.get("run", ""))
 
-    def rows(self, part: Part) -> Iterator[list[Any]]:
+    def rows(self, part: SegmentPart) -> Iterator[list[Any]]:
         """The rows of a part, in order; MissingSegment if another reader has removed it."""
         path = self._path(part.name)
         try:
@@ -130,7 +130,7 @@ class SegmentLog:
 
     # --- for the writer ---------------------------------------------------------------------------
 
-    def write_part(self, rows: Iterable[Sequence[Any]]) -> Part:
+    def write_part(self, rows: Iterable[Sequence[Any]]) -> SegmentPart:
         """A file of rows that no segment has yet."""
         os.makedirs(self.folder, exist_ok=True)
         name, count = f"{secrets.token_hex(PART_BYTES)}.rows", 0
@@ -151,7 +151,7 @@ class SegmentLog:
         beside = self._path(f".{name}.tmp")
         write_synced(beside, blocks())
         os.rename(beside, self._path(name))
-        return Part(name, count)
+        return SegmentPart(name, count)
 
     def add(self, segment: Segment) -> bool:
         """Let a segment be seen; False, with nothing done, if there is one of its number."""
@@ -199,7 +199,7 @@ class SegmentLog:
         for known in list(self._seen)[:-REMEMBERED]:
             del self._seen[known]
 
-    def discard(self, parts: Iterable[Part]) -> None:
+    def discard(self, parts: Iterable[SegmentPart]) -> None:
         """They are in no segment, and will be in none; or nobody wants them any more."""
         for each in parts:
             remove(self._path(each.name))

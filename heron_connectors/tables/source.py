@@ -14,8 +14,8 @@ from heron_api.state.stateful_component import StatefulComponent
 from heron_connectors.emitted_rows import EmitsRows, RowLeftOut
 from heron_connectors.tables.split_watermarks import ROWS_BETWEEN, SplitWatermarks, event_ms
 from heron_connectors.tables.table_files import (
-    Piece,
-    Table,
+    FileTable,
+    TablePiece,
     lasting_share,
     share,
 )
@@ -145,7 +145,7 @@ class TableSpout(EmitsRows[Any], Spout, StatefulComponent):
         if path is None or not runs_here or config.get(FOLLOW, cls.follow):
             return None
         try:
-            files = Table(os.path.abspath(path), config.get(FORMAT, cls.format)).files()
+            files = FileTable(os.path.abspath(path), config.get(FORMAT, cls.format)).files()
         except ComponentError as error:
             return str(error)
         return None if files else f"there is no file {path}"
@@ -184,7 +184,9 @@ class TableSpout(EmitsRows[Any], Spout, StatefulComponent):
         if saved is not None:
             self._restore(saved)
 
-    def _table_of(self, path: str, config: Mapping[str, Any], context: "TopologyContext") -> Table:
+    def _table_of(
+        self, path: str, config: Mapping[str, Any], context: "TopologyContext"
+    ) -> FileTable:
         name = context.get_component_id()
         declared = dict(context.get_declared_types(name, "default"))
         types = {**declared, **config.get(TYPES, self.types)}
@@ -219,7 +221,7 @@ class TableSpout(EmitsRows[Any], Spout, StatefulComponent):
         self._look_again = 0.0
 
     def _restore(self, saved: dict[str, Any]) -> None:
-        self._pieces = [Piece(*each) for each in saved["pieces"]]
+        self._pieces = [TablePiece(*each) for each in saved["pieces"]]
         self._row = saved["row"]
         self._known = set(saved["files"])
         self._pending = {tuple(tup_id): values for tup_id, values in saved["pending"]}
@@ -305,7 +307,7 @@ class TableSpout(EmitsRows[Any], Spout, StatefulComponent):
             self._piece, self._row = self._piece + 1, 0
             self._marks.end(piece)
 
-    def _of_rows(self, piece: Piece, rows: Sequence[Row]) -> Iterator[Emission]:
+    def _of_rows(self, piece: TablePiece, rows: Sequence[Row]) -> Iterator[Emission]:
         size = self._rows_per_tuple
         if size is None:
             for row in rows:
@@ -353,7 +355,7 @@ def table_of(
     format_: str | None,
     types: Mapping[str, str],
     columns: Sequence[str],
-) -> Table:
+) -> FileTable:
     """The table that a config describes; ValueError, TypeError or UnknownType if that is none."""
     csv = CsvOptions(
         str(config.get(DELIMITER, ",")),
@@ -372,10 +374,10 @@ def table_of(
         ) from None
     for each in types.values():
         fits_of(each)
-    return Table(path, config.get(FORMAT, format_), csv, dict(types), tuple(columns))
+    return FileTable(path, config.get(FORMAT, format_), csv, dict(types), tuple(columns))
 
 
-def columns_of_first_file(table: Table) -> list[str]:
+def columns_of_first_file(table: FileTable) -> list[str]:
     """Names of the columns; TopologyError if there is no file, or if it cannot be read."""
     try:
         files = table.files()

@@ -51,7 +51,7 @@ BATCH_ROWS = 4096
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class TablePiece:
     """A part of a table."""
 
     path: str
@@ -62,7 +62,7 @@ class Piece:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class FileTable:
     """Files that match one path: a file, a folder (with all below it) or a glob pattern."""
 
     path: str
@@ -90,16 +90,16 @@ class Table:
         found = glob.glob(self.path, recursive=True)
         return sorted(each for each in found if os.path.isfile(each) and not _is_hidden(each))
 
-    def pieces(self, files: Iterable[str]) -> Iterator[Piece]:
+    def pieces(self, files: Iterable[str]) -> Iterator[TablePiece]:
         """The pieces of files, in order."""
         for path in files:
             groups = self._group_rows(path)
             first_row = 0
             for number, rows in enumerate(groups or ()):
-                yield Piece(path, number, first_row)
+                yield TablePiece(path, number, first_row)
                 first_row += rows
             if groups is None:
-                yield Piece(path, None, 0)
+                yield TablePiece(path, None, 0)
 
     def columns(self, path: str) -> list[str]:
         """The names of a file's columns, those that its folders name (day=2013-01-01) last."""
@@ -116,7 +116,7 @@ class Table:
         except (*NOT_READABLE, ValueError) as error:
             raise _unreadable(path, error) from None
 
-    def rows(self, piece: Piece, columns: Sequence[str], skip: int) -> Iterator[list[Row]]:
+    def rows(self, piece: TablePiece, columns: Sequence[str], skip: int) -> Iterator[list[Row]]:
         """The rows of a piece behind the first `skip` ones, some at a time: a row that cannot be
         read is a BadRow. ComponentError if the file cannot be read at all."""
         kind = self._format(piece.path)
@@ -168,7 +168,7 @@ class Table:
             self._texts.append(frozenset(found))
         return self._texts[0]
 
-    def batches(self, piece: Piece, columns: Sequence[str], skip: int) -> Iterator[Any]:
+    def batches(self, piece: TablePiece, columns: Sequence[str], skip: int) -> Iterator[Any]:
         """pyarrow.RecordBatches of a piece after its first `skip` rows."""
         dataset = self._opened(piece.path)
         _check_columns(piece.path, columns, dataset.schema.names)
@@ -232,12 +232,12 @@ class Table:
             raise _unreadable(path, error) from None
 
 
-def share(pieces: Sequence[Piece], index: int, count: int) -> list[Piece]:
+def share(pieces: Sequence[TablePiece], index: int, count: int) -> list[TablePiece]:
     """What instance `index` of `count` reads of a table that is complete: every n-th piece."""
     return list(pieces[index::count])
 
 
-def lasting_share(pieces: Iterable[Piece], index: int, count: int) -> list[Piece]:
+def lasting_share(pieces: Iterable[TablePiece], index: int, count: int) -> list[TablePiece]:
     """The same of a table that grows: each file's name says whose it is, whatever comes later."""
     return [
         each

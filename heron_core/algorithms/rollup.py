@@ -59,7 +59,7 @@ def are_numbers(value: object) -> bool:
     )
 
 
-class Queue(NamedTuple):
+class QueueNumbers(NamedTuple):
     """What is on its way to an instance."""
 
     size_bytes: int
@@ -72,7 +72,7 @@ class Queue(NamedTuple):
     """What it has sent so far."""
 
 
-EMPTY_QUEUE = Queue(0, 0, 0.0)
+EMPTY_QUEUE = QueueNumbers(0, 0, 0.0)
 
 
 class Rates:
@@ -202,7 +202,7 @@ class RollUp:
 
     def components(
         self,
-        queues: Mapping[int, Queue],
+        queues: Mapping[int, QueueNumbers],
         fresh: Set[int] | None = None,
         covered: CoveredCounts | None = None,
     ) -> dict[str, ComponentStats]:
@@ -219,7 +219,7 @@ class RollUp:
         self,
         name: str,
         is_spout: bool,
-        queues: Mapping[int, Queue],
+        queues: Mapping[int, QueueNumbers],
         alive: Set[int],
         covered: CoveredCounts | None,
     ) -> ComponentStats:
@@ -312,7 +312,7 @@ class RollUp:
         return max(0, sent - processed)
 
     def wanted_instances(
-        self, wanted: str | None, queues: Mapping[int, Queue], fresh: Set[int] | None = None
+        self, wanted: str | None, queues: Mapping[int, QueueNumbers], fresh: Set[int] | None = None
     ) -> tuple[InstanceStats, ...] | None:
         """As `instances`, or those of EVERY_COMPONENT; None if there is no such component."""
         if wanted is None or wanted not in (*self._packing.tasks_of, EVERY_COMPONENT):
@@ -321,7 +321,7 @@ class RollUp:
         return tuple(each for name in names for each in self.instances(name, queues, fresh))
 
     def instances(
-        self, component: str, queues: Mapping[int, Queue], fresh: Set[int] | None = None
+        self, component: str, queues: Mapping[int, QueueNumbers], fresh: Set[int] | None = None
     ) -> tuple[InstanceStats, ...]:
         """The instances of one component; arguments as those of `components`."""
         alive = self._newest.keys() if fresh is None else fresh
@@ -330,7 +330,7 @@ class RollUp:
             self._instance(task, queues.get(task, EMPTY_QUEUE), task in alive) for task in tasks
         )
 
-    def _instance(self, task: int, queue: Queue, is_up: bool) -> InstanceStats:
+    def _instance(self, task: int, queue: QueueNumbers, is_up: bool) -> InstanceStats:
         newest = self._newest.get(task)
         report = newest or NOTHING_REPORTED
         emitted, executed, busy = self._rates.of(task) if is_up else (0.0, 0.0, 0.0)

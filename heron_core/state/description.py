@@ -17,7 +17,7 @@ from heron_core.records import replace
 from heron_core.state.file_snapshot import FileSnapshot
 from heron_core.state.keys import KEY_GROUPS
 from heron_core.state.memory import MEMORY
-from heron_core.state.protocol import Kind, TableId
+from heron_core.state.protocol import StateKind, TableId
 from heron_core.state.saved_input import decode_input, input_size
 from heron_core.state.snapshot import decode_any
 from heron_core.topology import TopologySpec
@@ -30,7 +30,7 @@ FORMAT = 1
 
 _UNPACK_PLAIN = unpacker(pickles=False)
 """As an instance reads a state, but for pickles: there it raises."""
-_NOT_SHOWN = (Kind.DEADLINES, Kind.WATERMARK)
+_NOT_SHOWN = (StateKind.DEADLINES, StateKind.WATERMARK)
 """They belong to other states."""
 
 
@@ -117,8 +117,8 @@ class Contents(Struct, frozen=True):
     @property
     def may_be_divided(self) -> bool:
         """Whether keys divide it, as far as can be seen; an instance that begins with it looks."""
-        plain = any(each.kind is Kind.PLAIN for each in self.tables)
-        keyed = any(each.kind is not Kind.PLAIN for each in self.tables)
+        plain = any(each.kind is StateKind.PLAIN for each in self.tables)
+        keyed = any(each.kind is not StateKind.PLAIN for each in self.tables)
         return not plain or (keyed and self.backend != MEMORY)
 
 

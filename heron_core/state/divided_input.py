@@ -22,10 +22,10 @@ from msgspec import Struct
 from heron_core.algorithms.hashing import slot, stable_hash
 from heron_core.errors import HeronError, StateError
 from heron_core.state.parts import KeyRange
-from heron_core.state.saved_input import SavedInput, Source
+from heron_core.state.saved_input import InputSource, SavedInput
 from heron_core.topology import GroupingKind, StreamSpec, TopologySpec
 from heron_core.wire.batch import COLUMNS, check_batch, encode_batch, packed_rows
-from heron_core.wire.frames import Flag, Frames, Header, Kind, header, header_of
+from heron_core.wire.frames import Flag, FrameKind, Frames, Header, header, header_of
 
 Decode = Callable[[bytes], list[list[Any]]]
 """The rows of a body."""
@@ -75,7 +75,7 @@ class InputDivider:
         """What the task of `now` is to process, of all that the former ones had not; StateError for
         what cannot be read."""
         messages: list[Frames] = []
-        sources: dict[int, Source] = {}
+        sources: dict[int, InputSource] = {}
         for each in former:
             sources |= each.saved.sources or {}
             try:
@@ -88,12 +88,12 @@ class InputDivider:
         return SavedInput(tuple(messages), 0, sources)
 
     def _of_one(
-        self, former: FormerInput, sources: Mapping[int, Source], now: KeyRange
+        self, former: FormerInput, sources: Mapping[int, InputSource], now: KeyRange
     ) -> Iterable[Frames]:
         at, first = 0, former.saved.first_row
         for frames in former.saved.messages:
             head = header_of(frames)
-            if head.kind == Kind.DATA:
+            if head.kind == FrameKind.DATA:
                 check_batch(head, frames)
                 rules = self._rules_of(head, frames, sources[head.source])
                 rows = self._rows(head, frames, rules)
@@ -108,13 +108,13 @@ class InputDivider:
                     yield _cut(head, frames, ours, rules[0].spec)
             first = 0
 
-    def _rules_of(self, head: Header, frames: Frames, source: Source) -> list[_Rule]:
+    def _rules_of(self, head: Header, frames: Frames, source: InputSource) -> list[_Rule]:
         """Of each tuple."""
         if not head.flags & _MIXED:
             return [self._rule(source, head.stream)] * head.items
         return [self._rule(source, each) for each in _streams_of(frames)]
 
-    def _rule(self, source: Source, stream: int) -> _Rule:
+    def _rule(self, source: InputSource, stream: int) -> _Rule:
         name = source.streams[stream]
         found = self._rules.get((source.component, name))
         if found is None:

@@ -10,9 +10,9 @@ from typing import Any
 
 from heron_core.state.keys import owner
 from heron_core.state.parts import KeyRange
-from heron_core.state.protocol import Kind, StateBackend, Table, TableId
+from heron_core.state.protocol import StateBackend, StateKind, StateTable, TableId
 
-TABLE = TableId("__in_flight", Kind.LIST, nested=True, indexed=True)
+TABLE = TableId("__in_flight", StateKind.LIST, nested=True, indexed=True)
 """No state of a user's has this name: it is no Python identifier that is public."""
 SPREAD = 16
 """So many keys are looked for: among so many tasks are tuples without a key divided later."""
@@ -47,7 +47,7 @@ def take_in_flight(backend: StateBackend) -> list[Item]:
     return [(item[0], item[1], item[2], item[3]) for _, item in found]
 
 
-def _empty(table: Table) -> None:
+def _empty(table: StateTable) -> None:
     """Entry by entry: after a `clear` the next snapshot would have all of the state anew."""
     for key in table.all_keys():
         for position, _ in table.items(key):

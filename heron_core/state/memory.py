@@ -21,11 +21,11 @@ from typing import Any
 from heron_core.errors import StateError
 from heron_core.state.codec import StateCodec
 from heron_core.state.file_snapshot import DeferredSnapshot, FileSnapshot, StateBytes, digest_of
-from heron_core.state.protocol import ABSENT, Kind, Table, TableId
+from heron_core.state.protocol import ABSENT, StateKind, StateTable, TableId
 from heron_core.state.snapshot import (
-    Changes,
     Chunk,
     Snapshot,
+    TableChanges,
     decode,
     encode,
     pack_chunk,
@@ -63,18 +63,18 @@ class FlatTable:
         since the last snapshot."""
         self._kinds: set[type] = set(_IMMUTABLE)
         """Types of which a value could be packed."""
-        self._mutable: set[Any] | None = set() if table_id.kind is Kind.PLAIN else None
+        self._mutable: set[Any] | None = set() if table_id.kind is StateKind.PLAIN else None
         """Keys of values that user code may hold on to and change at any time."""
 
     def get(self, key: Any, sub: Any = None) -> Any:
-        """See Table."""
+        """See StateTable."""
         value = self._entries.get(key, ABSENT)
         if type(value) not in _IMMUTABLE and self._changed is not None and value is not ABSENT:
             self._changed[key] = value
         return value
 
     def put(self, key: Any, value: Any, sub: Any = None) -> None:
-        """See Table."""
+        """See StateTable."""
         if self._mutable is not None:
             # Heron's components may put what cannot be saved, as long as nobody saves it.
             (self._mutable.discard if type(value) in _IMMUTABLE else self._mutable.add)(key)
@@ -86,7 +86,7 @@ class FlatTable:
             self._changed[key] = value
 
     def remove(self, key: Any, sub: Any = None) -> None:
-        """See Table."""
+        """See StateTable."""
         if self._entries.pop(key, ABSENT) is ABSENT:
             return
         if self._mutable is not None:
@@ -97,20 +97,20 @@ class FlatTable:
                 self._changed = None
 
     def items(self, key: Any) -> list[tuple[Any, Any]]:
-        """See Table."""
+        """See StateTable."""
         value = self.get(key)
         return [] if value is ABSENT else [(None, value)]
 
     def last(self, key: Any) -> Any:
-        """See Table; there is no list here."""
+        """See StateTable; there is no list here."""
         return None
 
     def all_keys(self) -> Iterator[Any]:
-        """See Table."""
+        """See StateTable."""
         return iter(list(self._entries))
 
     def clear(self) -> None:
-        """See Table."""
+        """See StateTable."""
         self._entries.clear()
         self._changed = None
         if self._mutable is not None:
@@ -127,23 +127,23 @@ class FlatTable:
             return None
         return len(self._changed) + len(self._mutable or ())
 
-    def everything(self) -> Changes:
+    def everything(self) -> TableChanges:
         """All entries."""
-        return Changes(list(self._entries), None, list(self._entries.values()), [], None)
+        return TableChanges(list(self._entries), None, list(self._entries.values()), [], None)
 
-    def changes(self) -> Changes:
+    def changes(self) -> TableChanges:
         """The entries that have changed since the last snapshot."""
         changed = self._changed or {}
         if self._mutable:
             changed = {**changed, **{key: self._entries[key] for key in self._mutable}}
         keys, values, gone = _sorted_out(changed)
-        return Changes(keys, None, values, gone, None)
+        return TableChanges(keys, None, values, gone, None)
 
     def saved(self) -> None:
         """Changes are noted from here on."""
         self._changed = {}
 
-    def apply(self, changes: Changes) -> None:
+    def apply(self, changes: TableChanges) -> None:
         """Take over what a chunk says."""
         for key in changes.removed:
             self._entries.pop(key, None)
@@ -166,7 +166,7 @@ class NestedTable:
         self._kinds: set[type] = set(_IMMUTABLE)
 
     def get(self, key: Any, sub: Any = None) -> Any:
-        """See Table."""
+        """See StateTable."""
         entries = self._entries.get(key)
         value = ABSENT if entries is None else entries.get(sub, ABSENT)
         if type(value) not in _IMMUTABLE and self._changed is not None and value is not ABSENT:
@@ -174,7 +174,7 @@ class NestedTable:
         return value
 
     def put(self, key: Any, value: Any, sub: Any = None) -> None:
-        """See Table."""
+        """See StateTable."""
         if type(value) not in self._kinds:
             self._codec.pack_value(value, self.id.name, key)
             self._kinds.add(type(value))
@@ -189,7 +189,7 @@ class NestedTable:
             self._changed[key, sub] = value
 
     def remove(self, key: Any, sub: Any = None) -> None:
-        """See Table."""
+        """See StateTable."""
         entries = self._entries.get(key)
         if entries is None or entries.pop(sub, ABSENT) is ABSENT:
             return
@@ -202,7 +202,7 @@ class NestedTable:
                 self._changed = None
 
     def items(self, key: Any) -> list[tuple[Any, Any]]:
-        """See Table."""
+        """See StateTable."""
         found = list(self._entries.get(key, {}).items())
         if self._changed is not None:
             self._changed.update(
@@ -211,16 +211,16 @@ class NestedTable:
         return found
 
     def last(self, key: Any) -> Any:
-        """See Table."""
+        """See StateTable."""
         entries = self._entries.get(key)
         return next(reversed(entries)) if entries else None
 
     def all_keys(self) -> Iterator[Any]:
-        """See Table."""
+        """See StateTable."""
         return iter(list(self._entries))
 
     def clear(self) -> None:
-        """See Table."""
+        """See StateTable."""
         self._entries.clear()
         self._size = 0
         self._changed = None
@@ -234,13 +234,13 @@ class NestedTable:
         """How many entries have changed since the last snapshot; None for all."""
         return None if self._changed is None else len(self._changed)
 
-    def everything(self) -> Changes:
+    def everything(self) -> TableChanges:
         """All entries."""
         pairs = [(key, sub) for key, entries in self._entries.items() for sub in entries]
         values = [value for entries in self._entries.values() for value in entries.values()]
         return _nested(pairs, values, [])
 
-    def changes(self) -> Changes:
+    def changes(self) -> TableChanges:
         """The entries that have changed since the last snapshot."""
         return _nested(*_sorted_out(self._changed or {}))
 
@@ -248,7 +248,7 @@ class NestedTable:
         """Changes are noted from here on."""
         self._changed = {}
 
-    def apply(self, changes: Changes) -> None:
+    def apply(self, changes: TableChanges) -> None:
         """Take over what a chunk says."""
         for key, sub in zip(changes.removed, changes.removed_subs or (), strict=True):
             entries = self._entries.get(key, {})
@@ -271,9 +271,9 @@ def _sorted_out(changed: dict[Any, Any]) -> tuple[list[Any], list[Any], list[Any
 
 def _nested(
     pairs: list[tuple[Any, Any]], values: list[Any], gone: list[tuple[Any, Any]]
-) -> Changes:
+) -> TableChanges:
     keys, subs = [key for key, _ in pairs], [sub for _, sub in pairs]
-    return Changes(keys, subs, values, [key for key, _ in gone], [sub for _, sub in gone])
+    return TableChanges(keys, subs, values, [key for key, _ in gone], [sub for _, sub in gone])
 
 
 class KeptChunk:
@@ -342,7 +342,7 @@ class MemoryBackend:
         self._chunks: list[KeptChunk] = []
         """Of the last snapshot; empty before the first."""
 
-    def table(self, wanted: TableId) -> Table:
+    def table(self, wanted: TableId) -> StateTable:
         """See StateBackend."""
         found = self._tables.get(wanted.name)
         if found is None:
@@ -431,4 +431,4 @@ def wrong_kind(component: str, found: TableId, wanted: TableId) -> str:
     )
 
 
-_tables: tuple[type[Table], ...] = (FlatTable, NestedTable)
+_tables: tuple[type[StateTable], ...] = (FlatTable, NestedTable)

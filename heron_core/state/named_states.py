@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 from heron_core.errors import StateError
 from heron_core.records import replace
 from heron_core.state.current_key import CurrentKey
-from heron_core.state.protocol import Kind, StateBackend, Table, TableId
+from heron_core.state.protocol import StateBackend, StateKind, StateTable, TableId
 from heron_core.state.states import ListState, MapState, ReducingState, ValueState
 from heron_core.state.time_to_live import Clock, TimedTable, TimeToLive
 from heron_core.state.timer_service import TimeDomain, TimerService
@@ -16,15 +16,15 @@ S = TypeVar("S")
 
 _DEADLINES = "deadlines of "
 _TIMERS = "timers by "
-_WINDOWS = TableId("windows", Kind.WINDOWS, nested=True)
-_WATERMARK = TableId("watermark of windows", Kind.WATERMARK, nested=False)
+_WINDOWS = TableId("windows", StateKind.WINDOWS, nested=True)
+_WATERMARK = TableId("watermark of windows", StateKind.WATERMARK, nested=False)
 
 
 @dataclass(frozen=True, slots=True)
 class _Declared:
-    kind: Kind
+    kind: StateKind
     time_to_live: TimeToLive | None
-    table: Table
+    table: StateTable
 
 
 class NamedStates:
@@ -51,10 +51,10 @@ class NamedStates:
             self.timers = TimerService(self._timer_table, self.current)
         return self.timers
 
-    def _timer_table(self, domain: TimeDomain) -> Table:
-        return self.backend.table(TableId(_TIMERS + domain, Kind.TIMERS, nested=True))
+    def _timer_table(self, domain: TimeDomain) -> StateTable:
+        return self.backend.table(TableId(_TIMERS + domain, StateKind.TIMERS, nested=True))
 
-    def window_tables(self) -> tuple[Table, Table]:
+    def window_tables(self) -> tuple[StateTable, StateTable]:
         """(what a window bolt keeps of each key, its watermark)"""
         return self.backend.table(_WINDOWS), self.backend.table(_WATERMARK)
 
@@ -75,21 +75,21 @@ class NamedStates:
         refresh_on_read: bool = False,
     ) -> ValueState[Any]:
         """One value for each key. A `default` that can be called is called for each use."""
-        table = self._table(name, Kind.VALUE, ttl_secs, refresh_on_read)
+        table = self._table(name, StateKind.VALUE, ttl_secs, refresh_on_read)
         return self._noted(name, ValueState(table, self.current, default))
 
     def list_state(
         self, name: str, ttl_secs: float | None = None, refresh_on_read: bool = False
     ) -> ListState[Any]:
         """A list for each key; with a time to live, each element expires for itself."""
-        table = self._table(name, Kind.LIST, ttl_secs, refresh_on_read)
+        table = self._table(name, StateKind.LIST, ttl_secs, refresh_on_read)
         return self._noted(name, ListState(table, self.current))
 
     def map_state(
         self, name: str, ttl_secs: float | None = None, refresh_on_read: bool = False
     ) -> MapState[Any, Any]:
         """A dict for each key; with a time to live, each entry expires for itself."""
-        table = self._table(name, Kind.MAP, ttl_secs, refresh_on_read)
+        table = self._table(name, StateKind.MAP, ttl_secs, refresh_on_read)
         return self._noted(name, MapState(table, self.current))
 
     def reducing_state(
@@ -101,21 +101,23 @@ class NamedStates:
         refresh_on_read: bool = False,
     ) -> ReducingState[Any]:
         """One value for each key, to which others are added by `reduce(so far, new)`."""
-        table = self._table(name, Kind.REDUCING, ttl_secs, refresh_on_read)
+        table = self._table(name, StateKind.REDUCING, ttl_secs, refresh_on_read)
         return self._noted(name, ReducingState(table, self.current, reduce, default))
 
     def _noted(self, name: str, state: S) -> S:
         self.handed_out.setdefault(name, state)
         return state
 
-    def _table(self, name: str, kind: Kind, ttl_secs: float | None, refresh_on_read: bool) -> Table:
+    def _table(
+        self, name: str, kind: StateKind, ttl_secs: float | None, refresh_on_read: bool
+    ) -> StateTable:
         """The one table of a name; StateError if it was asked for differently before."""
         if not isinstance(name, str) or not name:
             raise StateError(f"{self.current.component}: a state's name is a text, not {name!r}")
         ttl = None if ttl_secs is None else TimeToLive(ttl_secs, refresh_on_read)
         declared = self._declared.get(name)
         if declared is None:
-            table = self._made(TableId(name, kind, kind.is_nested, kind is Kind.LIST), ttl)
+            table = self._made(TableId(name, kind, kind.is_nested, kind is StateKind.LIST), ttl)
             declared = self._declared[name] = _Declared(kind, ttl, table)
         elif (declared.kind, declared.time_to_live) != (kind, ttl):
             raise StateError(
@@ -125,9 +127,9 @@ class NamedStates:
             )
         return declared.table
 
-    def _made(self, table_id: TableId, ttl: TimeToLive | None) -> Table:
+    def _made(self, table_id: TableId, ttl: TimeToLive | None) -> StateTable:
         entries = self.backend.table(table_id)
-        deadlines = replace(table_id, name=_DEADLINES + table_id.name, kind=Kind.DEADLINES)
+        deadlines = replace(table_id, name=_DEADLINES + table_id.name, kind=StateKind.DEADLINES)
         if ttl is not None:
             return TimedTable(entries, self.backend.table(deadlines), ttl, self._clock)
         if deadlines in self.backend.names():  # it had a time to live when it was saved
@@ -135,5 +137,5 @@ class NamedStates:
         return entries
 
 
-def _described(kind: Kind, ttl: TimeToLive | None) -> str:
+def _described(kind: StateKind, ttl: TimeToLive | None) -> str:
     return f"{kind} state" if ttl is None else f"{kind} state that lives {ttl.secs:g} s"

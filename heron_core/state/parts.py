@@ -18,7 +18,7 @@ from msgspec import Struct
 from heron_core.errors import StateError
 from heron_core.state.file_snapshot import FileSnapshot
 from heron_core.state.keys import KEY_GROUPS, owner, owners_of_group, shown_key
-from heron_core.state.protocol import Absent, Kind, StateBackend, Table, TableId
+from heron_core.state.protocol import Absent, StateBackend, StateKind, StateTable, TableId
 
 _MAGIC = b"HPARTS\x01"
 _LENGTH_BYTES = 4
@@ -49,7 +49,7 @@ class PlainEntries(IntEnum):
     """It is this very task's."""
 
 
-class Part(Struct, frozen=True):
+class StatePart(Struct, frozen=True):
     """The state of a former task."""
 
     key_range: KeyRange
@@ -61,7 +61,7 @@ class Parts(Struct, frozen=True):
     """What a task begins with."""
 
     key_range: KeyRange
-    parts: tuple[Part, ...]
+    parts: tuple[StatePart, ...]
 
 
 def encode_parts(parts: Parts) -> bytes:
@@ -91,7 +91,7 @@ def decode_parts(data: bytes) -> Parts | None:
         for former_index, former_tasks, length, plain in lengths:
             part = _with_files(data[end : end + length], data)
             key_range = KeyRange(former_index, former_tasks)
-            parts.append(Part(key_range, part, PlainEntries(plain)))
+            parts.append(StatePart(key_range, part, PlainEntries(plain)))
             end += length
     except (ValueError, TypeError, msgpack.UnpackException) as error:
         raise StateError(f"the parts of a state are damaged: {error}") from None
@@ -136,7 +136,7 @@ def gather(backend: StateBackend, parts: Parts, component: str) -> None:
         try:
             _restore(former, part.state, component)
             for table_id in former.names():
-                if table_id.kind is Kind.PLAIN and part.plain is not PlainEntries.REFUSED:
+                if table_id.kind is StateKind.PLAIN and part.plain is not PlainEntries.REFUSED:
                     if part.plain is PlainEntries.TAKEN:
                         _take_all(former.table(table_id), backend.table(table_id))
                 else:
@@ -180,10 +180,10 @@ def _take_keys(
     component: str,
 ) -> None:
     source, target = former.table(table_id), backend.table(table_id)
-    if table_id.kind is Kind.WATERMARK:
+    if table_id.kind is StateKind.WATERMARK:
         _take_least(source, target)
         return
-    if table_id.kind is Kind.PLAIN:
+    if table_id.kind is StateKind.PLAIN:
         for key in source.all_keys():
             raise not_divisible(component, before.tasks, now.tasks, f" (key {key!r:.60})")
         return
@@ -200,13 +200,13 @@ def _take_keys(
                 target.put(key, value, sub)
 
 
-def _take_all(source: Table, target: Table) -> None:
+def _take_all(source: StateTable, target: StateTable) -> None:
     for key in source.all_keys():
         for sub, value in source.items(key):
             target.put(key, value, sub)
 
 
-def _take_least(source: Table, target: Table) -> None:
+def _take_least(source: StateTable, target: StateTable) -> None:
     for key in source.all_keys():
         found, theirs = target.get(key), source.get(key)
         target.put(key, theirs if isinstance(found, Absent) else min(found, theirs))

@@ -23,7 +23,7 @@ class Absent:
 ABSENT = Absent()
 
 
-class Kind(StrEnum):
+class StateKind(StrEnum):
     """What kind of state a name stands for; saved with it, and checked when it is restored."""
 
     VALUE = "value"
@@ -44,7 +44,7 @@ class Kind(StrEnum):
     @property
     def is_nested(self) -> bool:
         """Whether a key has many entries."""
-        return self in (Kind.LIST, Kind.MAP, Kind.TIMERS)
+        return self in (StateKind.LIST, StateKind.MAP, StateKind.TIMERS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,14 +52,14 @@ class TableId:
     """A table: the name of its state, and its kind."""
 
     name: str
-    kind: Kind
+    kind: StateKind
     nested: bool
     """Whether a key has many entries, each with a `sub`."""
     indexed: bool = False
     """Whether each `sub` is an index of a list."""
 
 
-class Table(Protocol):
+class StateTable(Protocol):
     """The entries of one state of one task."""
 
     def get(self, key: Any, sub: Any = None) -> Any:
@@ -87,7 +87,7 @@ class Table(Protocol):
 class StateBackend(Protocol):
     """All tables of one task."""
 
-    def table(self, wanted: TableId) -> Table:
+    def table(self, wanted: TableId) -> StateTable:
         """The table, with what was restored of it. StateError if it was saved as another kind."""
 
     def names(self) -> list[TableId]:

@@ -19,20 +19,20 @@ from heron_core.state.parts import KeyRange, not_divisible
 STATE = "state"
 
 
-class Source(Struct, frozen=True):
+class StateSource(Struct, frozen=True):
     """A former task whose state a new one takes, whole or some keys of it."""
 
     task: int
     key_range: KeyRange
 
 
-class Share(Struct, frozen=True):
+class RestoreShare(Struct, frozen=True):
     """What a new task begins with."""
 
     key_range: KeyRange
-    sources: tuple[Source, ...] = ()
+    sources: tuple[StateSource, ...] = ()
     """None: without state."""
-    inputs: tuple[Source, ...] = ()
+    inputs: tuple[StateSource, ...] = ()
     """The former tasks whose input is divided: some of it may be for this one."""
 
     @property
@@ -44,7 +44,7 @@ class Share(Struct, frozen=True):
 class RestorePlan(Struct, frozen=True):
     """With what every task begins."""
 
-    shares: Mapping[int, Share]
+    shares: Mapping[int, RestoreShare]
     notes: tuple[str, ...]
     """What a person is to know: a line each."""
     divided: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
@@ -52,14 +52,14 @@ class RestorePlan(Struct, frozen=True):
     those takes its share of states and input itself, as in an update, and none is made for it."""
 
 
-def sources_of(former: Sequence[int], key_range: KeyRange) -> tuple[Source, ...]:
+def sources_of(former: Sequence[int], key_range: KeyRange) -> tuple[StateSource, ...]:
     """Of which of its component's `former` tasks a task takes keys."""
     number = len(former)
     if number == key_range.tasks:
-        return (Source(former[key_range.index], key_range),)
+        return (StateSource(former[key_range.index], key_range),)
     key_ranges = (KeyRange(index, number) for index in range(number))
     return tuple(
-        Source(task, each)
+        StateSource(task, each)
         for task, each in zip(former, key_ranges, strict=True)
         if each.overlaps(key_range)
     )
@@ -70,17 +70,17 @@ def share_of(
     packing: PackingPlan,
     former: Mapping[str, Sequence[int]],
     with_input: Collection[int] = (),
-) -> Share:
+) -> RestoreShare:
     """What a task begins with by a plan, after a checkpoint of which `former` says which tasks the
     components had that may have others now, and `with_input` which tasks had input left."""
     component = packing.instances[task].component
     key_range = key_range_of(task, packing)
     former_tasks = former.get(component, packing.tasks_of[component])
-    share = Share(key_range, sources_of(former_tasks, key_range))
+    share = RestoreShare(key_range, sources_of(former_tasks, key_range))
     if len(former_tasks) == key_range.tasks:
         return share
     inputs = tuple(
-        Source(each, KeyRange(index, len(former_tasks)))
+        StateSource(each, KeyRange(index, len(former_tasks)))
         for index, each in enumerate(former_tasks)
         if each in with_input
     )
@@ -105,7 +105,7 @@ def plan_restore(
     state in `backend`. HeronError saying what does not fit, and the cure."""
     saved_state = _Saved(where, saved, contents)
     saved_state.check_backend(backend)
-    shares: dict[int, Share] = {}
+    shares: dict[int, RestoreShare] = {}
     notes = saved_state.dropped(packing, allow_non_restored)
     for name, tasks in packing.tasks_of.items():
         former = saved.components.get(name)
@@ -114,7 +114,7 @@ def plan_restore(
         for index, task in enumerate(tasks):
             key_range = KeyRange(index, len(tasks))
             sources = () if former is None else saved_state.sources(name, former, key_range)
-            shares[task] = Share(key_range, sources)
+            shares[task] = RestoreShare(key_range, sources)
     return RestorePlan(shares, tuple(notes), saved_state.divided(packing))
 
 
@@ -176,7 +176,9 @@ class _Saved(Struct, frozen=True):
         has_input = any(self._has_input(components[name]) for name in names)
         return f"{STATE} and unprocessed input" if has_input else STATE
 
-    def sources(self, name: str, former: SavedComponent, key_range: KeyRange) -> tuple[Source, ...]:
+    def sources(
+        self, name: str, former: SavedComponent, key_range: KeyRange
+    ) -> tuple[StateSource, ...]:
         """The former tasks whose state a task of a component takes."""
         if len(former.tasks) != key_range.tasks:
             if not self._holds(former):

@@ -22,7 +22,7 @@ from heron_core.errors import StateError
 from heron_core.plans import PackingPlan
 from heron_core.state.file_snapshot import FileSnapshot
 from heron_core.topology import TopologySpec
-from heron_core.wire.frames import Flag, Frames, Header, Kind, header, header_of, size_of
+from heron_core.wire.frames import Flag, FrameKind, Frames, Header, header, header_of, size_of
 
 _MAGIC = b"HINPUT\x01"
 _LENGTH_BYTES = 4
@@ -35,7 +35,7 @@ INPUT_BYTES_MAX = 64 * 1024 * 1024
 kept in memory until the next one. Back-pressure holds a queue far below, at some megabytes."""
 
 
-class Source(Struct, frozen=True):
+class InputSource(Struct, frozen=True):
     """A task that has sent some of it."""
 
     component: str
@@ -52,7 +52,7 @@ class SavedInput(Struct, frozen=True):
     messages: tuple[Frames, ...] = ()
     first_row: int = 0
     """Of the first message: the tuples before it are processed."""
-    sources: Mapping[int, Source] | None = None
+    sources: Mapping[int, InputSource] | None = None
     """By the task that the messages name."""
 
     @property
@@ -70,7 +70,7 @@ NO_INPUT = SavedInput()
 
 
 def _tuples(head: Header) -> int:
-    return head.items if head.kind == Kind.DATA else 0
+    return head.items if head.kind == FrameKind.DATA else 0
 
 
 def encode_input(state: bytes, saved: SavedInput) -> bytes:
@@ -107,7 +107,7 @@ def decode_input(data: bytes) -> tuple[bytes, SavedInput]:
                 frames.append(bytes(data[at : at + length]))
                 at += length
             messages.append(frames)
-        known = {task: Source(c, i, n, tuple(names)) for task, c, i, n, names in sources}
+        known = {task: InputSource(c, i, n, tuple(names)) for task, c, i, n, names in sources}
     except (ValueError, TypeError, msgpack.UnpackException) as error:
         raise StateError(f"the input in a state is damaged: {error}") from None
     if at != len(data):
@@ -146,7 +146,7 @@ def addressed(
 
 def _addressed(
     frames: Frames,
-    source: Source,
+    source: InputSource,
     epoch: int,
     task: int,
     packing: PackingPlan,
@@ -155,11 +155,11 @@ def _addressed(
     head, tasks = header_of(frames), packing.tasks_of.get(source.component, ())
     if not tasks:
         raise StateError(f"it has saved input of {source.component}, which was removed")
-    if head.kind == Kind.WATERMARK and len(tasks) != source.tasks:
+    if head.kind == FrameKind.WATERMARK and len(tasks) != source.tasks:
         return []  # the tasks of now have not said that, and will say their own
     sender = tasks[source.index % len(tasks)]
     known = [_stream_now(stream, source.component, streams) for stream in source.streams]
-    stream = known[head.stream] if head.kind == Kind.DATA else 0
+    stream = known[head.stream] if head.kind == FrameKind.DATA else 0
     start = header(head.kind, epoch, sender, task, head.items, stream, head.flags)
     rest = frames[1:]
     if head.flags & _MIXED and known != list(range(len(known))):

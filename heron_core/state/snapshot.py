@@ -20,7 +20,7 @@ from msgspec import Struct
 from heron_core.errors import StateError
 from heron_core.state.codec import StateCodec
 from heron_core.state.file_snapshot import FileSnapshot, digest_of
-from heron_core.state.protocol import Kind, TableId
+from heron_core.state.protocol import StateKind, TableId
 
 _MAGIC = b"HSTATE"
 VERSION = 1
@@ -28,7 +28,7 @@ _LENGTH_BYTES = 4
 _START = len(_MAGIC) + 1 + _LENGTH_BYTES
 
 
-class Changes(NamedTuple):
+class TableChanges(NamedTuple):
     """Entries of one table that are there, and entries that are no more."""
 
     keys: list[Any]
@@ -97,7 +97,7 @@ def decode_any(data: bytes) -> Snapshot:
         else:
             chunks.append(Chunk(bytes(data[end : end + length])))
             end += length
-    ids = tuple(TableId(name, Kind(kind), bool(n), bool(i)) for name, kind, n, i in tables)
+    ids = tuple(TableId(name, StateKind(kind), bool(n), bool(i)) for name, kind, n, i in tables)
     return Snapshot(backend, ids, tuple(chunks))
 
 
@@ -110,7 +110,7 @@ def _read(data: bytes, file: str) -> Chunk:
     return Chunk(content, file)
 
 
-def pack_chunk(parts: dict[str, Changes], codec: StateCodec) -> bytes:
+def pack_chunk(parts: dict[str, TableChanges], codec: StateCodec) -> bytes:
     """Changes of tables as bytes; StateError naming state and key for what cannot be saved."""
     packed = [msgpack.Packer().pack_map_header(len(parts))]
     for name, changes in parts.items():
@@ -128,10 +128,10 @@ def _packed_subs(subs: list[Any] | None, name: str, keys: list[Any], codec: Stat
     return codec.pack(None) if subs is None else codec.pack_all(subs, name, keys)
 
 
-def unpack_chunk(chunk: bytes, codec: StateCodec) -> dict[str, Changes]:
+def unpack_chunk(chunk: bytes, codec: StateCodec) -> dict[str, TableChanges]:
     """The inverse of `pack_chunk`; StateError for bytes that are none."""
     try:
-        return {name: Changes(*changes) for name, changes in codec.unpack(chunk).items()}
+        return {name: TableChanges(*changes) for name, changes in codec.unpack(chunk).items()}
     except Exception as error:
         raise StateError(
             f"{codec.component}: a saved state cannot be read: {type(error).__name__}: {error}"

@@ -9,7 +9,7 @@ from typing import Any, Generic, Self, TypeVar
 
 from heron_core.state.current_key import CurrentKey
 from heron_core.state.keys import shown_key
-from heron_core.state.protocol import ABSENT, Table
+from heron_core.state.protocol import ABSENT, StateTable
 
 T = TypeVar("T")
 K = TypeVar("K")
@@ -22,7 +22,7 @@ class KeyedState:
 
     _default: Any = None
 
-    def __init__(self, table: Table, current: CurrentKey) -> None:
+    def __init__(self, table: StateTable, current: CurrentKey) -> None:
         self._table = table
         self._current = current
         self._key: Key = current
@@ -59,7 +59,7 @@ class KeyedState:
 class ValueState(KeyedState, Generic[T]):
     """One value."""
 
-    def __init__(self, table: Table, current: CurrentKey, default: Any = None) -> None:
+    def __init__(self, table: StateTable, current: CurrentKey, default: Any = None) -> None:
         super().__init__(table, current)
         self._default = default
 
@@ -97,7 +97,11 @@ class ReducingState(KeyedState, Generic[T]):
     """One value, to which others are added by a function of two: (value so far, new one)."""
 
     def __init__(
-        self, table: Table, current: CurrentKey, reduce: Callable[[T, T], T], default: Any = None
+        self,
+        table: StateTable,
+        current: CurrentKey,
+        reduce: Callable[[T, T], T],
+        default: Any = None,
     ) -> None:
         super().__init__(table, current)
         self._reduce = reduce

@@ -10,7 +10,7 @@ from itertools import islice
 from typing import Any
 
 from heron_core.errors import StateError
-from heron_core.state.protocol import ABSENT, Table
+from heron_core.state.protocol import ABSENT, StateTable
 
 Clock = Callable[[], float]
 """Seconds since 1970; the tester's is virtual."""
@@ -33,10 +33,10 @@ class TimeToLive:
 
 
 class TimedTable:
-    """A Table whose entries expire."""
+    """A StateTable whose entries expire."""
 
     def __init__(
-        self, entries: Table, deadlines: Table, time_to_live: TimeToLive, clock: Clock
+        self, entries: StateTable, deadlines: StateTable, time_to_live: TimeToLive, clock: Clock
     ) -> None:
         self._entries = entries
         self._deadlines = deadlines
@@ -45,7 +45,7 @@ class TimedTable:
         self._to_examine: Iterator[tuple[Any, Any]] = iter(())
 
     def get(self, key: Any, sub: Any = None) -> Any:
-        """See Table."""
+        """See StateTable."""
         if self._is_expired(key, sub):
             return ABSENT
         value = self._entries.get(key, sub)
@@ -54,18 +54,18 @@ class TimedTable:
         return value
 
     def put(self, key: Any, value: Any, sub: Any = None) -> None:
-        """See Table."""
+        """See StateTable."""
         self._entries.put(key, value, sub)
         self._prolong(key, sub)
         self._examine()
 
     def remove(self, key: Any, sub: Any = None) -> None:
-        """See Table."""
+        """See StateTable."""
         self._entries.remove(key, sub)
         self._deadlines.remove(key, sub)
 
     def items(self, key: Any) -> list[tuple[Any, Any]]:
-        """See Table."""
+        """See StateTable."""
         found = self._entries.items(key)
         alive = [(sub, value) for sub, value in found if not self._is_expired(key, sub)]
         if self._time_to_live.refresh_on_read:
@@ -74,17 +74,17 @@ class TimedTable:
         return alive
 
     def last(self, key: Any) -> Any:
-        """See Table: an index may be one that has expired, as long as it is not used again."""
+        """See StateTable: an index may be one that has expired, as long as it is not used again."""
         return self._entries.last(key)
 
     def all_keys(self) -> Iterator[Any]:
-        """See Table."""
+        """See StateTable."""
         for key in self._entries.all_keys():
             if any(not self._is_expired(key, sub) for sub, _ in self._entries.items(key)):
                 yield key
 
     def clear(self) -> None:
-        """See Table."""
+        """See StateTable."""
         self._entries.clear()
         self._deadlines.clear()
 
@@ -118,4 +118,4 @@ class TimedTable:
                 yield key, sub
 
 
-_timed: type[Table] = TimedTable
+_timed: type[StateTable] = TimedTable

@@ -18,7 +18,7 @@ from heron_core.algorithms.event_windows.values import END_OF_TIME, NO_WATERMARK
 from heron_core.errors import StateError
 from heron_core.state.current_key import CurrentKey
 from heron_core.state.keys import shown_key
-from heron_core.state.protocol import ABSENT, Table
+from heron_core.state.protocol import ABSENT, StateTable
 
 
 class TimeDomain(StrEnum):
@@ -44,7 +44,7 @@ OnTimer = Callable[[Timer], object]
 class _Queue:
     """The timers of one domain."""
 
-    def __init__(self, table: Table, domain: TimeDomain) -> None:
+    def __init__(self, table: StateTable, domain: TimeDomain) -> None:
         self.domain = domain
         self._table = table
         self._timers = Timers()
@@ -85,7 +85,7 @@ class _Queue:
 class TimerService:
     """The timers of one instance; all of it is for the main thread."""
 
-    def __init__(self, tables: Callable[[TimeDomain], Table], current: CurrentKey) -> None:
+    def __init__(self, tables: Callable[[TimeDomain], StateTable], current: CurrentKey) -> None:
         """`tables` makes the table of a domain."""
         self._current = current
         self._event, self._processing = (_Queue(tables(each), each) for each in TimeDomain)

@@ -28,7 +28,7 @@ from typing import NamedTuple
 import msgpack
 
 from heron_core.errors import ProtocolError
-from heron_core.wire.frames import PAIR_BYTES, Flag, Frames, Header, Kind, header, u64_array
+from heron_core.wire.frames import PAIR_BYTES, Flag, FrameKind, Frames, Header, header, u64_array
 from heron_core.wire.values import array_of
 
 TASK_BYTES = 4
@@ -42,7 +42,7 @@ STREAM_BYTES = 2
 _TRACKED, _MIXED, _MULTI_ROOT = int(Flag.TRACKED), int(Flag.MIXED), int(Flag.MULTI_ROOT)
 _BEGINS, _RUNS, COLUMNS = int(Flag.BEGINS), int(Flag.RUNS), int(Flag.COLUMNS)
 _TRACKED_RUNS = _TRACKED | _RUNS
-_BATCHES = _DATA, _FANOUT = int(Kind.DATA), int(Kind.FANOUT)
+_BATCHES = _DATA, _FANOUT = int(FrameKind.DATA), int(FrameKind.FANOUT)
 
 
 class Batch(NamedTuple):

@@ -52,7 +52,7 @@ PAIR_BYTES = 2 * NUMBER_BYTES
 Frames = list[bytes]
 
 
-class Kind(IntEnum):
+class FrameKind(IntEnum):
     """The kind of a message."""
 
     DATA = 1

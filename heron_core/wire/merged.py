@@ -13,13 +13,13 @@ from collections.abc import Iterable, Sequence
 from itertools import chain, islice
 
 from heron_core.errors import ProtocolError
-from heron_core.wire.frames import Frames, Kind, header, parse_header, size_of
+from heron_core.wire.frames import FrameKind, Frames, header, parse_header, size_of
 
 MERGED_BYTES_MAX = 256 * 1024
 """As many as a full batch has: a larger message travels alone."""
 MERGED_MESSAGES_MAX = 4096
 """Each of them costs its receiver some microseconds, and `consumed` counts up to 65,535."""
-_MERGED = int(Kind.MERGED)
+_MERGED = int(FrameKind.MERGED)
 _MERGED_BYTE = bytes([_MERGED])
 _MERGED_FRAMES = 2
 _KIND_AT = 2

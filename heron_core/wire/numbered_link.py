@@ -41,7 +41,7 @@ _MESSAGE, _RESEND, _KNOWN_FLAGS = 1, 2, 3
 _HEADER = struct.Struct("<BQQQQ")
 
 
-class LinkHeader(Struct, frozen=True):
+class PacketHeader(Struct, frozen=True):
     """What stands beside a message, or alone."""
 
     incarnation: int
@@ -62,7 +62,7 @@ class LinkHeader(Struct, frozen=True):
         return _HEADER.pack(flags, self.incarnation, self.session, self.number, self.received)
 
 
-def decode_header(data: bytes) -> LinkHeader:
+def decode_header(data: bytes) -> PacketHeader:
     """A frame as a header; ProtocolError if it is none."""
     try:
         flags, incarnation, session, number, received = _HEADER.unpack(data)
@@ -71,17 +71,17 @@ def decode_header(data: bytes) -> LinkHeader:
     if flags & ~_KNOWN_FLAGS:
         raise ProtocolError(f"not the header of a numbered message: flags {flags}")
     is_numbered, resend = bool(flags & _MESSAGE), bool(flags & _RESEND)
-    return LinkHeader(incarnation, session, number, received, is_numbered, resend)
+    return PacketHeader(incarnation, session, number, received, is_numbered, resend)
 
 
 class Packet(Struct, Generic[T], frozen=True):
     """What passes over a connection."""
 
-    header: LinkHeader
+    header: PacketHeader
     message: T | None = None
 
 
-class Taken(Struct, Generic[T], frozen=True):
+class TakenPacket(Struct, Generic[T], frozen=True):
     """What a packet that has arrived leads to."""
 
     message: T | None
@@ -129,7 +129,7 @@ class NumberedLink(Generic[T]):
         """What was sent and received so far, perhaps with a message that may be lost."""
         return Packet(self._header(self._sent, False, resend), message)
 
-    def take(self, packet: Packet[T], now: float) -> Taken[T]:
+    def take(self, packet: Packet[T], now: float) -> TakenPacket[T]:
         """A packet of this session has arrived; `now` in seconds of any monotonic clock."""
         header = packet.header
         self._acknowledge(header.received)
@@ -137,18 +137,18 @@ class NumberedLink(Generic[T]):
         if not header.is_numbered:
             if header.number > self._received:
                 answers += self._ask(now)
-            return Taken(packet.message, answers)
+            return TakenPacket(packet.message, answers)
         if header.number == self._received + 1:
             self._received += 1
-            return Taken(packet.message, answers)
+            return TakenPacket(packet.message, answers)
         if header.number <= self._received:
             self.duplicates += 1
-            return Taken(None, answers)
-        return Taken(None, answers + self._ask(now))
+            return TakenPacket(None, answers)
+        return TakenPacket(None, answers + self._ask(now))
 
-    def _header(self, number: int, is_numbered: bool, resend: bool = False) -> LinkHeader:
+    def _header(self, number: int, is_numbered: bool, resend: bool = False) -> PacketHeader:
         own, session = self.incarnation, self.session
-        return LinkHeader(own, session, number, self._received, is_numbered, resend)
+        return PacketHeader(own, session, number, self._received, is_numbered, resend)
 
     def _acknowledge(self, received: int) -> None:
         # What comes late over an older connection says less than was known: at the end that

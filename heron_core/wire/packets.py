@@ -25,9 +25,9 @@ from heron_core.wire import message_codec, messages
 from heron_core.wire.frames import (
     NUMBER_BYTES,
     PAIR_BYTES,
+    FrameKind,
     Frames,
     Header,
-    Kind,
     header,
     with_consumed,
 )
@@ -37,7 +37,7 @@ PACKET_FRAMES = 2
 
 
 def encode_pairs(
-    kind: Kind, epoch: int, source: int, destination: int, pairs: Sequence[int]
+    kind: FrameKind, epoch: int, source: int, destination: int, pairs: Sequence[int]
 ) -> Frames:
     """An INIT or ACK message of root, value, root, value, …"""
     head = header(kind, epoch, source, destination, len(pairs) // 2)
@@ -50,7 +50,7 @@ def decode_pairs(head: Header, frames: Frames) -> "array[int]":
 
 
 def encode_roots(
-    kind: Kind, epoch: int, source: int, destination: int, roots: Sequence[int]
+    kind: FrameKind, epoch: int, source: int, destination: int, roots: Sequence[int]
 ) -> Frames:
     """A FAIL, ACKED, FAILED or EXPIRED message."""
     return [header(kind, epoch, source, destination, len(roots)), array("Q", roots).tobytes()]
@@ -92,7 +92,7 @@ BUSY_SECS_MAX = 3600.0
 def encode_consumed(epoch: int, task: int, messages: int, busy_secs: float) -> Frames:
     """An instance's report of processed messages, and how long user code has worked on them."""
     busy_us = int(min(busy_secs, BUSY_SECS_MAX) * 1e6)
-    return [with_consumed(header(Kind.CONSUMED, epoch, task, 0, busy_us), messages)]
+    return [with_consumed(header(FrameKind.CONSUMED, epoch, task, 0, busy_us), messages)]
 
 
 def busy_secs_of(head: Header) -> float:
@@ -106,13 +106,13 @@ def encode_barrier(
     """A barrier of a checkpoint, which overtakes no input of the tasks `aligned`. It has no items:
     it is no tuple that anybody processes."""
     number = checkpoint.to_bytes(NUMBER_BYTES, "little")
-    head = header(Kind.BARRIER, epoch, source, destination, 0)
+    head = header(FrameKind.BARRIER, epoch, source, destination, 0)
     return [head, number, array("I", aligned).tobytes()] if aligned else [head, number]
 
 
 def passed_on(frames: Frames, epoch: int, source: int, destination: int) -> Frames:
     """The same barrier from one task on to another."""
-    return [header(Kind.BARRIER, epoch, source, destination, 0), *frames[1:]]
+    return [header(FrameKind.BARRIER, epoch, source, destination, 0), *frames[1:]]
 
 
 def check_barrier(head: Header, frames: Frames) -> None:
@@ -138,7 +138,7 @@ def checkpoint_of(frames: Frames) -> int:
 def encode_watermark(epoch: int, source: int, destination: int, watermark_ms: int) -> Frames:
     """A watermark of a task. It has no items: it is no tuple that anybody processes."""
     time_ms = watermark_ms.to_bytes(NUMBER_BYTES, "little", signed=True)
-    return [header(Kind.WATERMARK, epoch, source, destination, 0), time_ms]
+    return [header(FrameKind.WATERMARK, epoch, source, destination, 0), time_ms]
 
 
 def check_watermark(head: Header, frames: Frames) -> None:
@@ -154,7 +154,7 @@ def watermark_of(frames: Frames) -> int:
 
 def encode_control(epoch: int, source: int, destination: int, message: messages.Message) -> Frames:
     """A control message in a frame of the data plane, so that it keeps its order with the data."""
-    return [header(Kind.CONTROL, epoch, source, destination, 1), message_codec.encode(message)]
+    return [header(FrameKind.CONTROL, epoch, source, destination, 1), message_codec.encode(message)]
 
 
 def decode_control(frames: Frames) -> Any:

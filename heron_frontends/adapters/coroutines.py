@@ -14,7 +14,7 @@ from typing import Any
 
 from heron_core.config import ASYNC_TIMEOUT_MS
 from heron_core.errors import ComponentError
-from heron_frontends.adapters.gate import Gate
+from heron_frontends.adapters.gate import CoroutineGate
 
 CLOSE_SECS_MAX = 5.0
 """So long may coroutines that are cancelled go on, as the process ends."""
@@ -31,7 +31,7 @@ class Coroutines:
         """Reports what raised in a task that nobody waits for: what happened, and its text."""
         self._sources: Mapping[int, Callable[[], bool]] = {}
         self._waits = False
-        self.gate = Gate()
+        self.gate = CoroutineGate()
         """Closed while a method is run to its end."""
         self.is_patient = False
         """Whether a spout's next_tuple is run to its end: nothing else is to do."""

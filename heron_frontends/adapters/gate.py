@@ -9,7 +9,7 @@ from collections.abc import Coroutine, Generator
 from typing import Any
 
 
-class Gate:
+class CoroutineGate:
     """Coroutines pass while it is open."""
 
     def __init__(self) -> None:
@@ -38,7 +38,7 @@ class Gate:
 class _Steps:
     """What `await` takes: the steps of a coroutine."""
 
-    def __init__(self, gate: Gate, coroutine: Coroutine[Any, Any, Any]) -> None:
+    def __init__(self, gate: CoroutineGate, coroutine: Coroutine[Any, Any, Any]) -> None:
         self._gate, self._coroutine = gate, coroutine
 
     def __await__(self) -> Generator[Any, Any, Any]:

@@ -7,7 +7,7 @@ NAMES_MAX = 1000
 """Metrics of one instance: a name for each user or file would fill the memory of all who read."""
 
 
-class Reported:
+class ReportedMetric:
     """A metric whose newest reported value is shown."""
 
     def __init__(self) -> None:
@@ -22,7 +22,7 @@ class ReportedMetrics:
     """The metrics that one instance has reported so far."""
 
     def __init__(self) -> None:
-        self._by_name: dict[str, Reported] = {}
+        self._by_name: dict[str, ReportedMetric] = {}
 
     def report(self, context: Any, name: str, value: Any) -> bool:
         """Show `value` among the instance's metrics; False if there are too many names."""
@@ -30,7 +30,7 @@ class ReportedMetrics:
         if metric is None:
             if len(self._by_name) >= NAMES_MAX:
                 return False
-            metric = self._by_name[name] = Reported()
+            metric = self._by_name[name] = ReportedMetric()
             context.register_metric(name, metric, READ_SECS)
         metric.value = value
         return True

@@ -55,7 +55,7 @@ def parse(text: str, file: str, undefined: list[Undefined]) -> Located:
         node = loader.get_single_node()
         if node is None:
             raise FilePosition(file, 1).wrong("the file is empty")
-        return _Reader(loader, file, undefined).located(node)
+        return _DocumentReader(loader, file, undefined).located(node)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line = mark.line + 1 if mark is not None else 1
@@ -75,7 +75,7 @@ def _problem_text(error: yaml.MarkedYAMLError) -> str:
 
 
 @dataclass(slots=True)
-class _Reader:
+class _DocumentReader:
     """Turns the nodes of one document into Located values."""
 
     loader: yaml.SafeLoader

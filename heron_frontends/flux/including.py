@@ -19,14 +19,14 @@ from heron_frontends.flux.substitution import Values, substituted
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class FluxReading:
     """What is needed to read files besides their paths."""
 
     values: Values
     search_paths: Sequence[str] = ()
 
 
-def complete_definition(file: str, reading: Reading) -> TopologyDefinition:
+def complete_definition(file: str, reading: FluxReading) -> TopologyDefinition:
     """All that `file` and its includes define; TopologyError or UsageError in one line."""
     found = _definition(file, reading, included=False)
     for include in found.includes:
@@ -35,7 +35,7 @@ def complete_definition(file: str, reading: Reading) -> TopologyDefinition:
     return found
 
 
-def _definition(file: str, reading: Reading, *, included: bool) -> TopologyDefinition:
+def _definition(file: str, reading: FluxReading, *, included: bool) -> TopologyDefinition:
     text, undefined = substituted(_text(file), reading.values)
     return topology_definition(parse(text, file, undefined), included=included)
 
@@ -50,7 +50,7 @@ def _text(file: str) -> str:
         raise UsageError(f"{display_path(file)} is not text: save it as UTF-8") from None
 
 
-def _path(include: IncludeDefinition, reading: Reading) -> str:
+def _path(include: IncludeDefinition, reading: FluxReading) -> str:
     folders = [os.path.dirname(include.position.file)]
     name = include.file
     if include.is_resource:

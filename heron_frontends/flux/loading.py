@@ -8,7 +8,7 @@ from heron_core.records import replace
 from heron_core.topology import TopologySpec
 from heron_core.validation import choices
 from heron_frontends.flux.build_topology import topology
-from heron_frontends.flux.including import Reading, complete_definition
+from heron_frontends.flux.including import FluxReading, complete_definition
 from heron_frontends.flux.substitution import Values
 from heron_io.imports import put_on_search_path
 from heronpy_compat import aliases
@@ -40,7 +40,7 @@ def load_flux(
     search_paths = _search_paths(os.path.dirname(file))
     put_on_search_path(search_paths)
     values = Values(properties or {}, os.environ if use_environment else None)
-    definition = complete_definition(file, Reading(values, search_paths))
+    definition = complete_definition(file, FluxReading(values, search_paths))
     spec = topology(definition, _name(path, name, definition.name))
     return replace(spec, search_paths=search_paths, main_file=file)
 

@@ -16,7 +16,7 @@ from typing import Any
 from heron_core.hot_path import NO_RUN
 from heron_core.native import BufferRoom, TupleBuffer, fold_acks, fold_runs, whole_batch
 from heron_core.wire.batch import encode_batch
-from heron_core.wire.frames import ROOT_COUNTER_BITS, Frames, Kind, root_owner
+from heron_core.wire.frames import ROOT_COUNTER_BITS, FrameKind, Frames, root_owner
 from heron_core.wire.packets import encode_pairs, encode_roots
 from heron_frontends.adapters.foreign_calls import ForeignCalls
 from heron_instance.input.anchors import AnchorState, SharedAnchorState, fold_whole_runs
@@ -393,7 +393,7 @@ class Outbox(BufferRoom):
     def _init_messages(self) -> list[Frames]:
         if not self.inits:
             return []
-        inits = encode_pairs(Kind.INIT, self.epoch, self.task, self.task, self.inits)
+        inits = encode_pairs(FrameKind.INIT, self.epoch, self.task, self.task, self.inits)
         self.inits.clear()
         return [inits]
 
@@ -410,8 +410,8 @@ class Outbox(BufferRoom):
         fails, self.fails = self.fails, []
         epoch, task = self.epoch, self.task
         return [
-            *(encode_pairs(Kind.ACK, epoch, task, *each) for each in acks.items()),
-            *(encode_roots(Kind.FAIL, epoch, task, *each) for each in _fails_by_owner(fails)),
+            *(encode_pairs(FrameKind.ACK, epoch, task, *each) for each in acks.items()),
+            *(encode_roots(FrameKind.FAIL, epoch, task, *each) for each in _fails_by_owner(fails)),
         ]
 
 

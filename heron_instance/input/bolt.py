@@ -15,7 +15,7 @@ from heron_core.plans import PackingPlan
 from heron_core.state.in_flight_table import Item
 from heron_core.topology import TopologySpec
 from heron_core.wire.batch import Batch, decode_batch, roots_of
-from heron_core.wire.frames import Frames, Header, Kind, header_of
+from heron_core.wire.frames import FrameKind, Frames, Header, header_of
 from heron_core.wire.packets import check_watermark, watermark_of
 from heron_instance.emit.collector import BoltCollector
 from heron_instance.emit.output_buffers import Outbox
@@ -156,7 +156,7 @@ class BoltDriver(FailedCalls):
     def deliver(self, frames: Frames, first: int = 0) -> int | None:
         """Run the bolt on each tuple of one DATA message; see ComponentDriver."""
         head = header_of(frames)
-        if head.kind != Kind.DATA:
+        if head.kind != FrameKind.DATA:
             self._take_other(head, frames)
             return None
         self.reopen(head.source)
@@ -192,7 +192,7 @@ class BoltDriver(FailedCalls):
             self._busy = False
 
     def _take_other(self, head: Header, frames: Frames) -> None:
-        if head.kind != Kind.WATERMARK:
+        if head.kind != FrameKind.WATERMARK:
             self.take_barrier(head, frames)
             return
         check_watermark(head, frames)

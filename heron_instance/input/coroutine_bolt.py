@@ -18,7 +18,7 @@ from typing import Any, NoReturn
 
 from heron_core.algorithms.retries import RetryPolicy
 from heron_core.errors import ComponentError
-from heron_core.wire.frames import Frames, Kind, header_of
+from heron_core.wire.frames import FrameKind, Frames, header_of
 from heron_instance.call_failures import CallFailures
 from heron_instance.coroutine_calls import CURRENT, Attempt, CoroutineCalls
 from heron_instance.emit.dead_letters import LetterFault, fault_of, key_of
@@ -104,7 +104,7 @@ class CoroutineBoltDriver(InFlightBoltDriver):
 
     def holds_back(self, frames: Frames) -> bool:
         """See ComponentDriver."""
-        return self.is_amid_state and header_of(frames).kind == Kind.BARRIER
+        return self.is_amid_state and header_of(frames).kind == FrameKind.BARRIER
 
     # --- going on -----------------------------------------------------------------------------
 

@@ -18,7 +18,7 @@ from heron_core.errors import ComponentError, ProtocolError, TopologyStopped
 from heron_core.instance_report import InstanceReport
 from heron_core.plans import PackingPlan
 from heron_core.traces import Execution
-from heron_core.wire.frames import Frames, Header, Kind
+from heron_core.wire.frames import FrameKind, Frames, Header
 from heron_core.wire.packets import check_barrier
 from heron_instance.emit.output_buffers import Outbox
 from heron_instance.emit.watermarks import WatermarkOutput
@@ -169,7 +169,7 @@ class ComponentDriver:
 
     def take_barrier(self, head: Header, frames: Frames) -> None:
         """A message that is no batch: a barrier, or ProtocolError."""
-        if head.kind != Kind.BARRIER or self.barrier is None:
+        if head.kind != FrameKind.BARRIER or self.barrier is None:
             raise ProtocolError(f"a bolt was sent a frame of kind {head.kind}")
         check_barrier(head, frames)
         if head.epoch >= self.fence:

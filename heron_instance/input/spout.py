@@ -9,7 +9,7 @@ from heron_core.algorithms.event_windows.values import END_OF_TIME, NO_WATERMARK
 from heron_core.errors import ProtocolError
 from heron_core.instance_report import InstanceReport
 from heron_core.plans import PackingPlan
-from heron_core.wire.frames import Frames, Kind, header_of
+from heron_core.wire.frames import FrameKind, Frames, header_of
 from heron_core.wire.packets import decode_roots
 from heron_instance.emit.collector import SpoutCollector
 from heron_instance.emit.output_buffers import Outbox
@@ -258,10 +258,10 @@ class SpoutDriver(ComponentDriver):
         """What became of roots: call ack or fail for each tuple id once."""
         head = header_of(frames)
         roots = decode_roots(head, frames)
-        if head.kind == Kind.ACKED:
+        if head.kind == FrameKind.ACKED:
             self._acked(roots)
-        elif head.kind in (Kind.FAILED, Kind.EXPIRED):
-            self._failed(roots, head.kind == Kind.EXPIRED)
+        elif head.kind in (FrameKind.FAILED, FrameKind.EXPIRED):
+            self._failed(roots, head.kind == FrameKind.EXPIRED)
         else:
             raise ProtocolError(f"a spout was sent a frame of kind {head.kind}")
 

@@ -22,7 +22,7 @@ from heron_core.traces import (
     sampled,
 )
 from heron_core.wire.batch import Batch
-from heron_core.wire.frames import Frames, Header, Kind, header_of
+from heron_core.wire.frames import FrameKind, Frames, Header, header_of
 from heron_core.wire.packets import decode_roots
 from heron_instance.input.bolt import BoltDriver
 from heron_instance.input.driver import Clock
@@ -32,7 +32,11 @@ EXECUTIONS_MAX = 1000
 """Between two reports; the oldest are left out. That is a report of 60 KiB."""
 OPEN_MAX = 1000
 """Trees of a spout that are traced at once; of more, the oldest are left out."""
-OUTCOMES: dict[int, str] = {Kind.ACKED: ACKED, Kind.FAILED: FAILED, Kind.EXPIRED: EXPIRED}
+OUTCOMES: dict[int, str] = {
+    FrameKind.ACKED: ACKED,
+    FrameKind.FAILED: FAILED,
+    FrameKind.EXPIRED: EXPIRED,
+}
 
 Run = Callable[[Iterable[Any]], None]
 

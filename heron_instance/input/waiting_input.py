@@ -6,12 +6,12 @@ from itertools import islice
 
 from heron_core.errors import ProtocolError
 from heron_core.plans import PackingPlan
-from heron_core.state.saved_input import SavedInput, Source
+from heron_core.state.saved_input import InputSource, SavedInput
 from heron_core.topology import TopologySpec
-from heron_core.wire.frames import Frames, Kind, header_of
+from heron_core.wire.frames import FrameKind, Frames, header_of
 from heron_core.wire.packets import check_barrier, checkpoint_of
 
-SAVED = (Kind.DATA, Kind.WATERMARK)
+SAVED = (FrameKind.DATA, FrameKind.WATERMARK)
 """What a checkpoint has of it. Barriers in front of the one that overtakes are of others."""
 
 
@@ -68,7 +68,7 @@ class WaitingInput:
 def _is_barrier(frames: Frames, epoch: int, checkpoint: int) -> bool:
     try:
         head = header_of(frames)
-        if head.kind != Kind.BARRIER or head.epoch != epoch:
+        if head.kind != FrameKind.BARRIER or head.epoch != epoch:
             return False
         check_barrier(head, frames)
     except ProtocolError:  # which is said when its turn comes
@@ -85,7 +85,7 @@ def saved_input(
 ) -> SavedInput:
     """What a checkpoint has of these messages, of plans since `fence`."""
     kept: list[Frames] = []
-    sources: dict[int, Source] = {}
+    sources: dict[int, InputSource] = {}
     for at, frames in enumerate(messages):
         try:
             head = header_of(frames)
@@ -100,8 +100,8 @@ def saved_input(
     return SavedInput(tuple(kept), first_row if kept else 0, sources)
 
 
-def _source(task: int, packing: PackingPlan, topology: TopologySpec) -> Source:
+def _source(task: int, packing: PackingPlan, topology: TopologySpec) -> InputSource:
     component = packing.instances[task].component
     tasks = list(packing.tasks_of[component])
     streams = tuple(each.name for each in topology.by_name[component].outputs)
-    return Source(component, tasks.index(task), len(tasks), streams)
+    return InputSource(component, tasks.index(task), len(tasks), streams)

@@ -47,7 +47,7 @@ def _identity(name: str, call: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-class NewestState(Protocol):
+class NewestStateStore(Protocol):
     """What a task has saved by itself, where no checkpoints are taken."""
 
     latest: int
@@ -93,7 +93,7 @@ class InstanceEnvironment(Struct, frozen=True):
     report: Callable[[FromInstance], None] = _reported_to_nobody
     """Sends a control message, in the main thread."""
 
-    newest_state: NewestState | None = None
+    newest_state: NewestStateStore | None = None
     """Of a topology that runs at least once: what its components with state have saved."""
     load_moved: Callable[[int, int], bytes] | None = None
     """The state of a task that was saved for an update, given the update's number and the task;

@@ -23,7 +23,7 @@ from heron_core.state.codec import StateCodec
 from heron_core.state.file_snapshot import DIGEST_CHARACTERS, DeferredSnapshot, FileSnapshot
 from heron_core.state.keys import KEY_GROUPS
 from heron_core.state.memory import wrong_kind
-from heron_core.state.protocol import ABSENT, Kind, Table, TableId
+from heron_core.state.protocol import ABSENT, StateKind, StateTable, TableId
 from heron_core.state.snapshot import Chunk, Snapshot, decode, encode
 from heron_io.left_folders import remove_left
 from heron_io.state_backends.entry_keys import (
@@ -55,48 +55,48 @@ def _rocksdict() -> Any:
 
 
 class RocksTable:
-    """A Table whose entries are in a RocksDB: the packed (key, sub, value) of each."""
+    """A StateTable whose entries are in a RocksDB: the packed (key, sub, value) of each."""
 
     def __init__(self, backend: "RocksBackend", table_id: TableId, number: int) -> None:
         self.id = table_id
         self.number = number
         self._backend = backend
-        self._is_plain = table_id.kind is Kind.PLAIN
+        self._is_plain = table_id.kind is StateKind.PLAIN
         self._is_list = table_id.indexed
 
     def _prefix(self, key: Any) -> bytes:
         return key_prefix(self.number, key, is_plain=self._is_plain)
 
     def get(self, key: Any, sub: Any = None) -> Any:
-        """See Table."""
+        """See StateTable."""
         data = self._backend.db.get(self._prefix(key) + sub_bytes(sub, self._is_list))
         return ABSENT if data is None else self._backend.codec.unpack(data)[2]
 
     def put(self, key: Any, value: Any, sub: Any = None) -> None:
-        """See Table."""
+        """See StateTable."""
         name, codec = self.id.name, self._backend.codec
         parts = [codec.pack_value(each, name, key) for each in (key, sub, value)]
         entry = self._prefix(key) + sub_bytes(sub, self._is_list)
         self._backend.db.put(entry, b"\x93" + b"".join(parts))  # an array of three
 
     def remove(self, key: Any, sub: Any = None) -> None:
-        """See Table."""
+        """See StateTable."""
         self._backend.db.delete(self._prefix(key) + sub_bytes(sub, self._is_list))
 
     def items(self, key: Any) -> list[tuple[Any, Any]]:
-        """See Table."""
+        """See StateTable."""
         unpack = self._backend.codec.unpack
         entries = self._backend.entries(self._prefix(key))
         return [(sub, value) for _, sub, value in (unpack(data) for _, data in entries)]
 
     def last(self, key: Any) -> Any:
-        """See Table."""
+        """See StateTable."""
         prefix = self._prefix(key)
         entry = self._backend.last_before(after(prefix))
         return index_in(entry) if entry is not None and entry.startswith(prefix) else None
 
     def all_keys(self) -> Iterator[Any]:
-        """See Table: RocksDB's iterators see the moment at which they were made."""
+        """See StateTable: RocksDB's iterators see the moment at which they were made."""
         return self.keys_of(range(1 if self._is_plain else KEY_GROUPS))
 
     def keys_of(self, groups: Iterable[int]) -> Iterator[Any]:
@@ -110,7 +110,7 @@ class RocksTable:
                     yield unpack(data)[0]
 
     def clear(self) -> None:
-        """See Table."""
+        """See StateTable."""
         for group in range(KEY_GROUPS):
             prefix = table_prefix(group, self.number)
             self._backend.db.delete_range(prefix, after(prefix))
@@ -150,7 +150,7 @@ class RocksBackend:
         options.create_if_missing(True)
         return options
 
-    def table(self, wanted: TableId) -> Table:
+    def table(self, wanted: TableId) -> StateTable:
         """See StateBackend."""
         found = self._tables.get(wanted.name)
         if found is None:

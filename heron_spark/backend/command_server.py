@@ -52,7 +52,7 @@ UNSUPPORTED = {
 
 
 @dataclass(frozen=True, slots=True)
-class ServerArguments:
+class CommandServerArguments:
     """Where a command server is, and whose commands it takes."""
 
     store_url: str
@@ -155,7 +155,7 @@ class CommandServer:
 
 @contextmanager
 def serving(
-    topology: TopologySpec, packing: PackingPlan, arguments: ServerArguments
+    topology: TopologySpec, packing: PackingPlan, arguments: CommandServerArguments
 ) -> Iterator[CommandServer]:
     """A command server that answers while the block runs."""
     store = open_store(arguments.store_url)

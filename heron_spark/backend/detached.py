@@ -25,7 +25,7 @@ from heron_spark.options import SparkOptions
 log = logging.getLogger("heron_spark")
 
 
-class Ending(Enum):
+class DetachedEnding(Enum):
     """How a run ended."""
 
     ENDED = "ended"
@@ -39,10 +39,10 @@ class Ending(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class DetachedResult:
     """How a run ended, and why in a line."""
 
-    ending: Ending
+    ending: DetachedEnding
     reason: str
 
 
@@ -87,10 +87,10 @@ def run_detached(
     topology: TopologySpec,
     packing: PackingPlan,
     options: SparkOptions,
-    arguments: command_server.ServerArguments,
+    arguments: command_server.CommandServerArguments,
     logs: str,
     announce: Callable[[str], None],
-) -> Result:
+) -> DetachedResult:
     """Run a checked topology until its end, SIGTERM, or a failure. `packing` is the one in the
     state store, `logs` the folder for what tasks print; `announce` gets the application's id."""
     from heron_spark.driver.query import JvmGone
@@ -98,24 +98,24 @@ def run_detached(
     try:
         return _run(topology, packing, options, arguments, logs, announce)
     except JvmGone as error:
-        return Result(Ending.LOST, str(error))
+        return DetachedResult(DetachedEnding.LOST, str(error))
     except HeronError as error:
-        return Result(Ending.FAILED, str(error))
+        return DetachedResult(DetachedEnding.FAILED, str(error))
 
 
 def _run(
     topology: TopologySpec,
     packing: PackingPlan,
     options: SparkOptions,
-    arguments: command_server.ServerArguments,
+    arguments: command_server.CommandServerArguments,
     logs: str,
     announce: Callable[[str], None],
-) -> Result:
+) -> DetachedResult:
     plan = compile_topology(topology)
     with ExitStack() as stack:
         folder = stack.enter_context(checkpoint(plan, options))
         if folder.ended:
-            return Result(Ending.ENDED, end_text(topology, folder))
+            return DetachedResult(DetachedEnding.ENDED, end_text(topology, folder))
         check_environment(options)
         server = stack.enter_context(command_server.serving(topology, packing, arguments))
         printed = stack.enter_context(closing(Logs(logs, packing)))
@@ -131,5 +131,5 @@ def _run(
         announce(str(spark.sparkContext.applicationId))
         run_in(spark, plan, folder, options, report, server.attach)
         if folder.ended:
-            return Result(Ending.ENDED, f"{topology.name} has come to its end")
-        return Result(Ending.STOPPED, "SIGTERM")
+            return DetachedResult(DetachedEnding.ENDED, f"{topology.name} has come to its end")
+        return DetachedResult(DetachedEnding.STOPPED, "SIGTERM")

@@ -3,14 +3,14 @@
 from collections.abc import Mapping
 
 from heron_core.algorithms.clocks import slowest
-from heron_core.algorithms.rollup import Queue, RollUp
+from heron_core.algorithms.rollup import QueueNumbers, RollUp
 from heron_core.instance_report import report_of_json
 from heron_core.plans import PackingPlan, TopologyState
 from heron_core.stats import QueryStats, StreamManagerStats
 from heron_core.topology import TopologySpec
 from heron_spark.driver.progress import Progress
 
-NO_QUEUES: Mapping[int, Queue] = {}
+NO_QUEUES: Mapping[int, QueueNumbers] = {}
 """What a batch has not processed no queue holds."""
 NO_STREAM_MANAGERS: Mapping[int, StreamManagerStats] = {}
 CONTAINER = 1

@@ -105,8 +105,8 @@ class SparkQueryBackend:
 
     def _run(self, launch: "Submission", sockets: str, link: SupervisorLink) -> int:
         """The driver's process; returns its exit code."""
-        from heron_spark.backend.command_server import ServerArguments
-        from heron_spark.backend.detached import Ending, run_detached
+        from heron_spark.backend.command_server import CommandServerArguments
+        from heron_spark.backend.detached import DetachedEnding, run_detached
 
         topology, logs = launch.topology, launch.home.logs(launch.topology.name)
         debug = keys.flag(keys.with_defaults(topology.config), keys.DEBUG)
@@ -114,7 +114,7 @@ class SparkQueryBackend:
         log_to(os.path.join(logs, "spark.log"), "spark", debug=debug, log_format=form)
         start_heartbeat_thread(link)
         options = with_archives(self.options, topology, launch.home, sockets)
-        arguments = ServerArguments(launch.store_url, launch.keys)
+        arguments = CommandServerArguments(launch.store_url, launch.keys)
         result = run_detached(
             topology,
             launch.packing,
@@ -123,14 +123,14 @@ class SparkQueryBackend:
             logs,
             lambda application: _announce(launch, application),
         )
-        if result.ending is Ending.ENDED and self.remove_at_end:
+        if result.ending is DetachedEnding.ENDED and self.remove_at_end:
             shutil.rmtree(self._folder.path, ignore_errors=True)
         link.report(result.reason)
         return {
-            Ending.ENDED: ExitCode.ENDED,
-            Ending.FAILED: ExitCode.GAVE_UP,
-            Ending.LOST: ExitCode.FAILED,
-            Ending.STOPPED: 0,
+            DetachedEnding.ENDED: ExitCode.ENDED,
+            DetachedEnding.FAILED: ExitCode.GAVE_UP,
+            DetachedEnding.LOST: ExitCode.FAILED,
+            DetachedEnding.STOPPED: 0,
         }[result.ending]
 
 

@@ -49,7 +49,7 @@ _NO_LINKS = (1, 38, 95)
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class TaskOutcome:
     """What one task did in one batch."""
 
     facts: Mapping[str, Any]
@@ -211,7 +211,7 @@ class CheckpointDir:
 
     # --- outcomes ------------------------------------------------------------------------------
 
-    def keep(self, task: int, batch: int, outcome: Outcome) -> bool:
+    def keep(self, task: int, batch: int, outcome: TaskOutcome) -> bool:
         """Write the outcome; False if another attempt's was there before, which then counts."""
         path = self.task_file(task, batch)
         first = write_once(path, _parts(outcome))
@@ -222,7 +222,7 @@ class CheckpointDir:
                 self._forget(task, each)
         return first
 
-    def replace(self, task: int, batch: int, outcome: Outcome) -> None:
+    def replace(self, task: int, batch: int, outcome: TaskOutcome) -> None:
         """Write the same outcome otherwise; only before a query runs."""
         write_whole(self.task_file(task, batch), b"".join(_parts(outcome)))
 
@@ -350,7 +350,7 @@ def _write_error(path: str, error: OSError) -> HeronError:
     )
 
 
-def _parts(outcome: Outcome) -> list[bytes]:
+def _parts(outcome: TaskOutcome) -> list[bytes]:
     head = json.dumps(
         {
             "facts": dict(outcome.facts),

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 
 from heron_core.wire.frames import destination_of
 from heron_spark.batch_log.blocks import Block, LevelPartition, OutgoingBlocks, messages
-from heron_spark.batch_log.checkpoint_dir import CheckpointDir, Outcome
+from heron_spark.batch_log.checkpoint_dir import CheckpointDir, TaskOutcome
 from heron_spark.compile.plan import QueryPlan
 
 
@@ -23,7 +23,9 @@ def move_blocks(folder: CheckpointDir, plan: QueryPlan, slots: int) -> None:
         blocks = list(folder.blocks(task, batch))
         if any(_is_misplaced(block, partition_of) for block in blocks):
             facts, state = folder.facts(task, batch), folder.state(task, batch)
-            folder.replace(task, batch, Outcome(facts, redistributed(blocks, partition_of), state))
+            folder.replace(
+                task, batch, TaskOutcome(facts, redistributed(blocks, partition_of), state)
+            )
 
 
 def redistributed(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 from pyarrow import parquet
 
-from heron_connectors.tables.table_files import Table
+from heron_connectors.tables.table_files import FileTable
 from heron_core.errors import TopologyError
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def with_durations(found: "StructType", path: str, columns: Collection[str]) -> 
 
     if "://" in path:
         return found
-    files = {each: parquet.read_schema(each) for each in Table(path, "parquet").files()}
+    files = {each: parquet.read_schema(each) for each in FileTable(path, "parquet").files()}
     durations = duration_columns(files, columns)
     return StructType(
         [

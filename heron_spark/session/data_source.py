@@ -26,7 +26,7 @@ from pyspark.sql.datasource import (
 )
 from pyspark.sql.types import StructType
 
-from heron_connectors.spark.segments import Part, Segment, SegmentLog, writers_of
+from heron_connectors.spark.segments import Segment, SegmentLog, SegmentPart, writers_of
 from heron_core.errors import UsageError
 from heron_core.wire import columns
 from heron_spark.session.running_topology import Shared, shared_with
@@ -204,7 +204,7 @@ def _same(value: Any) -> Any:
 class Written(WriterCommitMessage):
     """What a task has written."""
 
-    part: Part
+    part: SegmentPart
 
 
 class SegmentWriter(DataSourceStreamArrowWriter):

@@ -31,7 +31,7 @@ STDERR = 2
 _GONE = select.POLLHUP | select.POLLERR | getattr(select, "POLLRDHUP", 0)
 
 
-class Patience:
+class CallPatience:
     """Whether something has lasted for too long."""
 
     def __init__(self, secs: float) -> None:
@@ -57,7 +57,7 @@ class Attendance:
         self._answered: socket.socket | None = None
         self._lock = threading.Lock()
         """A descriptor that is closed may be another file's a moment later."""
-        self._patience = Patience(ABANDONED_SECS)
+        self._patience = CallPatience(ABANDONED_SECS)
 
     @contextmanager
     def answering(self, connection: socket.socket) -> Iterator[None]:

@@ -20,7 +20,7 @@ from heron_spark.batch_log.job import Job
 from heron_spark.batch_log.redistribute import redistributed
 from heron_spark.compile.plan import compile_topology
 from heron_spark.worker.frame_sink import ROWS, read_block
-from heron_spark.worker.python_worker import LAST, Begun, Failed, Level
+from heron_spark.worker.python_worker import LAST, Begun, HostFailed, Level
 
 CHECKPOINT = "spark.heronpy.checkpoint"
 """Local property: the checkpoint location of the query that a task is of. It is a setting of the
@@ -52,7 +52,7 @@ class FrameLevel(Level):
             if not os.path.exists(folder.run_file(run)):
                 job.write(folder, run)
         except HeronError as error:
-            raise Failed(str(error)) from None
+            raise HostFailed(str(error)) from None
         return Begun(folder.path, run, batch)
 
     def _location(self, context: Any, time: bytes) -> tuple[CheckpointDir, str, int]:
@@ -60,19 +60,19 @@ class FrameLevel(Level):
             return CheckpointDir(self.folder), self.run, 0
         root, run = (context.getLocalProperty(key) for key in (CHECKPOINT, RUN))
         if not root or not run:
-            raise Failed(
+            raise HostFailed(
                 "the query's checkpoint is not known: it was started in another session than the "
                 "one that dataframe_of was given, or a thread of foreachBatch uses its DataFrame "
                 "as an RDD: use the DataFrame, or pyspark.InheritableThread"
             )
         if not os.path.isabs(root):
-            raise Failed(
+            raise HostFailed(
                 f"checkpointLocation {root} is not in files: give one that every worker reaches by "
                 "its path"
             )
         batch = batch_begun_at(root, int(time))
         if batch is None:
-            raise Failed(
+            raise HostFailed(
                 f"the log of batches below {root} does not have the one that runs: is it the same "
                 "folder on every machine?"
             )

@@ -9,14 +9,14 @@ registered while others are due is due, too, if that time has passed it.
 from typing import Any
 
 from heron_core.algorithms.event_windows.values import END_OF_TIME
-from heron_core.wire.frames import Frames, Kind, header_of
+from heron_core.wire.frames import FrameKind, Frames, header_of
 from heron_core.wire.packets import encode_watermark, watermark_of
 from heron_spark.compile.plan import QueryPlan
 
 
 def is_watermark(frames: Frames) -> bool:
     """Whether a message is one."""
-    return header_of(frames).kind == Kind.WATERMARK
+    return header_of(frames).kind == FrameKind.WATERMARK
 
 
 class PassedWatermarks:

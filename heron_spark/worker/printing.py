@@ -7,7 +7,7 @@ KEPT_CHARACTERS = 256 * 1024
 """Of one task and batch; what is beyond is only counted, and in the worker's log on clusters."""
 
 
-class Lines:
+class PrintedLines:
     """What one task has printed in a batch."""
 
     def __init__(self) -> None:
@@ -48,7 +48,7 @@ class Printed:
     def __init__(self, log: TextIO, echo: bool) -> None:
         self._log = log
         self._echo = echo
-        self.lines = Lines()
+        self.lines = PrintedLines()
         """Of the task that runs."""
 
     def write(self, text: str) -> int:

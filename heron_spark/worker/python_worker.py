@@ -46,7 +46,7 @@ OPENING, CLOSING = "<<heronpy: ", " :heronpy>>"
 """Around the one line of an error that is worth telling, in what Spark makes of it."""
 
 
-class Failed(Exception):
+class HostFailed(Exception):
     """What a host could not do; Spark repeats the task, then ends the query with this text."""
 
     def __init__(self, line: str) -> None:
@@ -103,7 +103,7 @@ class Level:
         """What a task of level 0 works for. `time`: of the batch, in milliseconds as text."""
         batch = context.getLocalProperty(BATCH_ID)
         if batch is None:
-            raise Failed("Spark does not say which batch it runs")
+            raise HostFailed("Spark does not say which batch it runs")
         return Begun(self.folder, self.run, int(batch))
 
     def silent(self, context: Any) -> tuple[int, Begun] | None:
@@ -181,9 +181,9 @@ class LevelRows:
                 self._keep(number, item)
 
     def check_empty(self) -> None:
-        """Failed if there are rows of a batch that has not begun."""
+        """HostFailed if there are rows of a batch that has not begun."""
         if self._kept:
-            raise Failed(f"rows of a batch that did not begin, for {sorted(self._kept)}")
+            raise HostFailed(f"rows of a batch that did not begin, for {sorted(self._kept)}")
 
     def _keep(self, number: int, item: Any) -> None:
         if item is not None:
@@ -226,25 +226,25 @@ def question(level: int, partition: int, batch: int) -> bytes:
 
 
 def send(host: socket.socket, data: Any) -> None:
-    """A block for a host, an empty one behind the last; Failed if the host is gone."""
+    """A block for a host, an empty one behind the last; HostFailed if the host is gone."""
     try:
         host.sendall(NUMBER.pack(len(data)))
         if len(data):  # after the empty block the host may have answered and gone
             host.sendall(data)
     except OSError:
-        raise Failed(DIED) from None
+        raise HostFailed(DIED) from None
 
 
 def _answer(host: socket.socket) -> list[int]:
-    """The tasks that are done; Failed with the host's reason."""
+    """The tasks that are done; HostFailed with the host's reason."""
     try:
         with host.makefile("rb") as file:
             head = file.read(NUMBER.size)
             answer = json.loads(file.read(NUMBER.unpack(head)[0]))
     except (OSError, ValueError, struct.error):
-        raise Failed(DIED) from None
+        raise HostFailed(DIED) from None
     if "error" in answer:
-        raise Failed(answer["error"])
+        raise HostFailed(answer["error"])
     tasks: list[int] = answer["tasks"]
     return tasks
 
@@ -257,7 +257,7 @@ def connected(folder: CheckpointDir, run: str, partition: int) -> socket.socket:
             return host
         host.close()
         print(f"partition {partition}: its process has ended, another is started", file=sys.stderr)
-    raise Failed(DIED)
+    raise HostFailed(DIED)
 
 
 def _is_greeted(host: socket.socket) -> bool:
@@ -273,7 +273,7 @@ def _host(folder: CheckpointDir, run: str, partition: int) -> socket.socket:
     sockets_folder = os.path.join(tempfile.gettempdir(), f"heronpy-spark-{os.getuid()}-{run}")
     os.makedirs(sockets_folder, mode=0o700, exist_ok=True)
     if os.stat(sockets_folder).st_uid != os.getuid():
-        raise Failed(f"{sockets_folder} belongs to another user")
+        raise HostFailed(f"{sockets_folder} belongs to another user")
     daemon = os.getppid()
     address = os.path.join(sockets_folder, f"{daemon}-{partition}")
     with open(f"{address}.lock", "w") as lock:
@@ -317,7 +317,7 @@ def _started(folder: CheckpointDir, run: str, address: str, daemon: int) -> sock
         if host is not None:
             return host
         time.sleep(LOOK_AGAIN_SECS)
-    raise Failed(
+    raise HostFailed(
         "the process that holds the components does not start "
         f"(exit code {process.poll()}); its last words are in the worker's log"
     )

@@ -12,7 +12,7 @@ from heron_core.wire.columns import in_utc
 from heron_spark.batch_log.blocks import NUMBER
 
 if TYPE_CHECKING:
-    from heron_spark.worker.runner import Runner
+    from heron_spark.worker.runner import TaskRunner
 
 
 def pack_rows(task: int, rows: pa.RecordBatch) -> bytes:
@@ -31,7 +31,7 @@ def unpack_rows(block: bytes) -> tuple[int, pa.RecordBatch]:
         return task, stream.read_next_batch()
 
 
-def hand_over(runners: "Mapping[int, Runner]", blocks: Iterable[bytes]) -> set[int]:
+def hand_over(runners: "Mapping[int, TaskRunner]", blocks: Iterable[bytes]) -> set[int]:
     """Let spouts emit the rows of blocks, times in UTC; returns the tasks that got some.
 
     A task without a runner has done the batch in an attempt before this one.

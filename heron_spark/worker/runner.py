@@ -27,12 +27,12 @@ from heron_instance.runtime.environment import InstanceEnvironment
 from heron_instance.runtime.factory import incarnation_number
 from heron_instance.shared_state import SharedState
 from heron_spark.batch_log.blocks import LevelPartition, OutgoingBlocks
-from heron_spark.batch_log.checkpoint_dir import Outcome
+from heron_spark.batch_log.checkpoint_dir import TaskOutcome
 from heron_spark.compile.plan import QueryPlan
 from heron_spark.worker.callback_queue import CallbackQueue
 from heron_spark.worker.frame_sink import FrameSink
 from heron_spark.worker.passed_watermarks import PassedWatermarks, is_watermark
-from heron_spark.worker.printing import Lines, Printed
+from heron_spark.worker.printing import Printed, PrintedLines
 from heron_spark.worker.state_snapshot import METRIC, StateSnapshot
 
 NEVER_RAN = -1
@@ -58,7 +58,7 @@ class Marks:
     began: float = field(default_factory=time.monotonic)
 
 
-class Runner:
+class TaskRunner:
     """One task of a topology in this process."""
 
     def __init__(
@@ -77,7 +77,7 @@ class Runner:
         """The newest batch that this copy of the component has done."""
         self._incarnation = incarnation
         self._printed = printed
-        self._lines = printed.lines = Lines()
+        self._lines = printed.lines = PrintedLines()
         self._log = logging.getLogger(self.label)
         self._callbacks = CallbackQueue(time.monotonic)
         self._outgoing = OutgoingBlocks(partition_of)
@@ -255,7 +255,7 @@ class Runner:
         self._printed.lines = self._lines
         return self.driver.turn(time.monotonic() + secs) if secs else self.driver.call_once()
 
-    def end(self, batch: int, last_words: bool) -> Outcome:
+    def end(self, batch: int, last_words: bool) -> TaskOutcome:
         """The batch is over; its outcome."""
         self._printed.lines = self._lines
         driver = self.driver
@@ -281,7 +281,7 @@ class Runner:
         blocks = self._outgoing.take()
         if isinstance(self._instance.component, FrameSink):
             blocks += self._instance.component.take_blocks()
-        return Outcome(self._facts(finished, len(state)), blocks, state)
+        return TaskOutcome(self._facts(finished, len(state)), blocks, state)
 
     def _wait_until_idle(self) -> None:
         """Until nothing is in the works of a component's own threads."""

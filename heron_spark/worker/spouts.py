@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from heron_spark.worker.rate_controller import RateController
-from heron_spark.worker.runner import Runner
+from heron_spark.worker.runner import TaskRunner
 
 TURN_SECS = 0.02
 """A turn ends with a flush, so it is long enough to fill messages."""
@@ -19,7 +19,7 @@ PAUSES_SECS = (0.001, 0.001, 0.002, 0.005, 0.01)
 
 
 def drive(
-    runners: Sequence[Runner],
+    runners: Sequence[TaskRunner],
     controller: RateController,
     clock: Callable[[], float],
     sleep: Callable[[float], object],
@@ -44,11 +44,11 @@ def drive(
             pauses += 1
 
 
-def _may_emit(runner: Runner, quota: int) -> bool:
+def _may_emit(runner: TaskRunner, quota: int) -> bool:
     return not runner.finished and runner.made < quota
 
 
-def _turn_secs(runner: Runner, quota: int) -> float:
+def _turn_secs(runner: TaskRunner, quota: int) -> float:
     """How long a turn is, 0 for one call."""
     if quota < SINGLE:
         return 0.0

@@ -40,7 +40,7 @@ from heron_spark.worker.passed_watermarks import is_watermark
 from heron_spark.worker.printing import Printed, install
 from heron_spark.worker.rate_controller import RateController, worked_secs
 from heron_spark.worker.row_blocks import hand_over
-from heron_spark.worker.runner import Runner
+from heron_spark.worker.runner import TaskRunner
 from heron_spark.worker.spouts import drive
 from heronpy_compat import aliases
 
@@ -65,7 +65,7 @@ class TaskHost:
         self._printed = printed
         self._incarnation = Incarnation(folder.name(), repeats_batches=True)
         self._partition_of = plan.partition_of(job.slots)
-        self._live: dict[int, Runner] = {}
+        self._live: dict[int, TaskRunner] = {}
         self._controller = RateController(job.max_batch // len(plan.spout_tasks), job.batch_secs)
         self._busy_secs = job.batch_secs / 2
         self._of_frame, self._once = job.of_frame, job.once
@@ -95,7 +95,7 @@ class TaskHost:
         level: int,
         batch: int,
         before: int,
-        runners: dict[int, Runner],
+        runners: dict[int, TaskRunner],
         blocks: Iterator[bytes],
     ) -> None:
         facts = self._facts(before) if level == 0 else []
@@ -150,7 +150,7 @@ class TaskHost:
         self,
         batch: int,
         before: list[dict[str, Any]],
-        runners: dict[int, Runner],
+        runners: dict[int, TaskRunner],
         blocks: Iterator[bytes],
     ) -> None:
         if self._of_frame:
@@ -160,8 +160,8 @@ class TaskHost:
         waiting = [each for task, each in runners.items() if task not in fed | self._fed]
         drive(waiting, self._controller, time.monotonic, time.sleep, self._busy_secs)
 
-    def _deliver(self, runners: dict[int, Runner], blocks: Iterator[bytes]) -> None:
-        watermarks: list[tuple[Runner, Frames]] = []
+    def _deliver(self, runners: dict[int, TaskRunner], blocks: Iterator[bytes]) -> None:
+        watermarks: list[tuple[TaskRunner, Frames]] = []
         for block in blocks:
             for frames in messages(block):
                 runner = runners.get(destination_of(frames))
@@ -184,13 +184,15 @@ class TaskHost:
         if self._once or (spouts and all(each["finished"] for each in spouts)):
             self._folder.end_with(batch)
 
-    def _runner(self, task: int, before: int) -> Runner:
+    def _runner(self, task: int, before: int) -> TaskRunner:
         """The task as it was after batch `before`."""
         runner = self._live.get(task)
         if runner is None or runner.batch != before:
             if runner is not None:
                 runner.close()
-            runner = Runner(self._plan, task, self._partition_of, self._printed, self._incarnation)
+            runner = TaskRunner(
+                self._plan, task, self._partition_of, self._printed, self._incarnation
+            )
             if before >= 0:
                 runner.restore(before, self._folder.state(task, before))
             self._live[task] = runner

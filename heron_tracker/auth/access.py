@@ -16,7 +16,7 @@ from typing import Any
 
 from heron_core.errors import UsageError
 from heron_core.loopback import host_of, is_loopback
-from heron_tracker.options import BODY_BYTES_MAX, OpenIdOptions, Options
+from heron_tracker.options import BODY_BYTES_MAX, OpenIdOptions, TrackerOptions
 
 READING = frozenset({"GET", "HEAD"})
 CHANGING = re.compile(r"/api/v1/topology/[^/]*/profiling/(start|stop|dumpprofile)/")
@@ -58,7 +58,7 @@ class Refusal:
     text: str
 
 
-def check_options(options: Options) -> None:
+def check_options(options: TrackerOptions) -> None:
     """UsageError for an address that others reach, without TLS or without a login."""
     if (options.certificate is None) != (options.key is None):
         raise UsageError("--certificate and --key go together: give both or neither")
@@ -77,7 +77,7 @@ def check_options(options: Options) -> None:
         )
 
 
-def needs_login(options: Options) -> bool:
+def needs_login(options: TrackerOptions) -> bool:
     """Whether every request has to say who sends it."""
     credentials = (options.token, options.read_token, options.open_id)
     return any(each is not None for each in credentials)
@@ -121,7 +121,7 @@ def _has(claims: Mapping[str, Any], wanted: tuple[str, str] | None) -> bool:
     return wanted[1] in (found if isinstance(found, list) else [found])
 
 
-def role_of_token(credential: str, options: Options) -> Role | None:
+def role_of_token(credential: str, options: TrackerOptions) -> Role | None:
     """Whose token it is; both are compared in a time that says nothing of them."""
     roles = ((options.token, Role.OPERATOR), (options.read_token, Role.READER))
     found = [
@@ -149,7 +149,7 @@ def _cookie(header: str) -> str:
 
 
 def refusal(
-    method: str, path: str, headers: Mapping[str, str], options: Options, identify: Identify
+    method: str, path: str, headers: Mapping[str, str], options: TrackerOptions, identify: Identify
 ) -> Refusal | None:
     """None for a request that may pass; names of headers in small letters."""
     length = headers.get("content-length", "0")

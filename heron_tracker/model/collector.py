@@ -8,9 +8,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 from heron_core.records import replace
 from heron_tracker.model.core import Tracker
-from heron_tracker.model.problems import Problem
+from heron_tracker.model.problems import TrackerProblem
 from heron_tracker.model.snapshot import Nodes, TopologySnapshot, snapshot_of
-from heron_tracker.options import Options
+from heron_tracker.options import TrackerOptions
 
 log = logging.getLogger("tracker")
 
@@ -22,13 +22,13 @@ Look = Callable[[str], TopologySnapshot]
 Clock = Callable[[], float]
 
 
-class Collector:
+class TrackerCollector:
     """Runs a Tracker: `find` lists the topologies, `look` asks about one and may block for as long
     as a master is given; `record` keeps what came."""
 
     def __init__(
         self,
-        options: Options,
+        options: TrackerOptions,
         find: Find,
         look: Look,
         record: Callable[[TopologySnapshot], None],
@@ -76,7 +76,7 @@ class Collector:
             self._tracker.watch(name, self._clock())
             return self._tracker.snapshot(name)
 
-    def problems(self, name: str) -> list[tuple[Problem, float]]:
+    def problems(self, name: str) -> list[tuple[TrackerProblem, float]]:
         """What is wrong with one, and since when."""
         with self._lock:
             return self._tracker.problems(name)

@@ -8,9 +8,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from heron_core.records import replace
-from heron_tracker.model.problems import Problem, problems
+from heron_tracker.model.problems import TrackerProblem, problems
 from heron_tracker.model.snapshot import TopologySnapshot
-from heron_tracker.options import Options
+from heron_tracker.options import TrackerOptions
 
 
 @dataclass(slots=True)
@@ -26,13 +26,13 @@ class Tracked:
     snapshot: TopologySnapshot | None = None
     since: dict[tuple[str, str], float] = field(default_factory=dict)
     """(kind, subject) of a problem -> when it was first seen, in seconds since 1970."""
-    problems: tuple[Problem, ...] = ()
+    problems: tuple[TrackerProblem, ...] = ()
 
 
 class Tracker:
     """All of them."""
 
-    def __init__(self, options: Options) -> None:
+    def __init__(self, options: TrackerOptions) -> None:
         self._options = options
         self._tracked: dict[str, Tracked] = {}
 
@@ -123,7 +123,7 @@ class Tracker:
         tracked = self._tracked.get(name)
         return None if tracked is None else tracked.snapshot
 
-    def problems(self, name: str) -> list[tuple[Problem, float]]:
+    def problems(self, name: str) -> list[tuple[TrackerProblem, float]]:
         """What is wrong with a topology, the worst first, each with the time since when."""
         tracked = self._tracked.get(name)
         if tracked is None:

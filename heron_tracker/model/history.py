@@ -55,7 +55,7 @@ class Sums:
 
 
 @dataclass(frozen=True, slots=True)
-class Reported:
+class ReportedValues:
     """What a process has reported last."""
 
     pid: int | None
@@ -66,7 +66,7 @@ class Recorder:
     """Makes points of FINE_SECS out of one topology's reports, as often as they come."""
 
     def __init__(self) -> None:
-        self._reported: dict[int, Reported] = {}
+        self._reported: dict[int, ReportedValues] = {}
         self._is_first = True
         self._at = 0
         self._sums: dict[tuple[str, int], Sums] = {}
@@ -94,13 +94,15 @@ class Recorder:
         """Counters as what was added since the last report, levels as they are."""
         new = values_of(instance)
         last = self._reported.get(instance.task)
-        self._reported[instance.task] = Reported(instance.pid, new)
+        self._reported[instance.task] = ReportedValues(instance.pid, new)
         return {
             name: self._added(name, value, instance.pid, last) if SERIES[name].counts else value
             for name, value in new.items()
         }
 
-    def _added(self, name: str, value: float, pid: int | None, last: Reported | None) -> float:
+    def _added(
+        self, name: str, value: float, pid: int | None, last: ReportedValues | None
+    ) -> float:
         if last is None:  # what it did before we began to look has no time
             return 0.0 if self._is_first else value
         before = last.values[name]

@@ -59,7 +59,7 @@ RANKS = {kind: rank for rank, kind in enumerate(ProblemKind)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Problem:
+class TrackerProblem:
     """One finding."""
 
     kind: ProblemKind
@@ -85,7 +85,7 @@ class Problem:
         return (self.kind.value, self.instance or self.component)
 
 
-def problems(stats: TopologyStats, at: float | None = None) -> tuple[Problem, ...]:
+def problems(stats: TopologyStats, at: float | None = None) -> tuple[TrackerProblem, ...]:
     """All findings, the worst first. `at`: the time, in seconds since 1970; without it nothing is
     said of what ended lately."""
     unsorted = (
@@ -94,7 +94,7 @@ def problems(stats: TopologyStats, at: float | None = None) -> tuple[Problem, ..
     )  # fmt: skip
     held = {pause.component: pause.share for pause in stats.paused.values()}
 
-    def order(each: Problem) -> tuple[int, float]:
+    def order(each: TrackerProblem) -> tuple[int, float]:
         # Between two pauses of its own a bolt is busy, too, and is not the cause.
         return (RANKS[each.kind], held.get(each.component, 0.0) - each.weight)
 
@@ -122,12 +122,12 @@ def _pace(stats: TopologyStats) -> str:
     return f": the busiest bolt is `{name}`, {share:.0%} busy"
 
 
-def _cannot_start(stats: TopologyStats) -> Iterator[Problem]:
+def _cannot_start(stats: TopologyStats) -> Iterator[TrackerProblem]:
     names = {instance.task: instance.instance for instance in stats.instances or ()}
     for task, error in stats.errors.items():
         instance = names.get(task, f"task {task}")
         last = error.strip().splitlines()[-1] if error.strip() else "no reason given"
-        yield Problem(
+        yield TrackerProblem(
             kind=ProblemKind.CANNOT_START,
             component=component_of(instance),
             instance=instance,
@@ -136,7 +136,7 @@ def _cannot_start(stats: TopologyStats) -> Iterator[Problem]:
         )
 
 
-def _down(stats: TopologyStats) -> Iterator[Problem]:
+def _down(stats: TopologyStats) -> Iterator[TrackerProblem]:
     """Instances that have not reported lately; of a topology that runs."""
     is_over = stats.state not in (TopologyState.RUNNING, TopologyState.PAUSED)
     if is_over or stats.phase != Phase.RUNNING or not stats.epoch:
@@ -146,7 +146,7 @@ def _down(stats: TopologyStats) -> Iterator[Problem]:
         if missing > 0:
             lost = sorted(set(stats.containers_expected) - set(stats.containers))
             where = f" (containers without a word: {_listed(lost)})" if lost else ""
-            yield Problem(
+            yield TrackerProblem(
                 kind=ProblemKind.DOWN,
                 component=name,
                 what=f"{missing} of {component.instances} instances of `{name}` are down{where}",
@@ -159,9 +159,9 @@ def _listed(numbers: Sequence[int]) -> str:
     return ", ".join(map(str, numbers[:5])) + (", …" if len(numbers) > 5 else "")
 
 
-def _stuck(stats: TopologyStats) -> Iterator[Problem]:
+def _stuck(stats: TopologyStats) -> Iterator[TrackerProblem]:
     for instance, secs in stats.stuck.items():
-        yield Problem(
+        yield TrackerProblem(
             kind=ProblemKind.STUCK,
             component=component_of(instance),
             instance=instance,
@@ -171,10 +171,10 @@ def _stuck(stats: TopologyStats) -> Iterator[Problem]:
         )
 
 
-def _restoring(stats: TopologyStats) -> Iterator[Problem]:
+def _restoring(stats: TopologyStats) -> Iterator[TrackerProblem]:
     checkpoints = stats.checkpoints
     if checkpoints is not None and checkpoints.restore_failure:
-        yield Problem(
+        yield TrackerProblem(
             kind=ProblemKind.RESTORE,
             component="",
             what=f"its state cannot be restored: {checkpoints.restore_failure:.200}",
@@ -182,7 +182,7 @@ def _restoring(stats: TopologyStats) -> Iterator[Problem]:
         )
 
 
-def _crashed(stats: TopologyStats, at: float | None) -> Iterator[Problem]:
+def _crashed(stats: TopologyStats, at: float | None) -> Iterator[TrackerProblem]:
     """Processes that ended lately and were not to, by container or instance."""
     since = math.inf if at is None else at - CRASHED_SECS
     crashes: dict[str, list[TopologyEvent]] = {}
@@ -203,7 +203,7 @@ def _crashed(stats: TopologyStats, at: float | None) -> Iterator[Problem]:
             if len(own_crashes) > 1
             else ""
         )
-        yield Problem(
+        yield TrackerProblem(
             kind=ProblemKind.CRASHED,
             component=component_of(last.instance or "") or next(iter(components), ""),
             instance=name,
@@ -220,7 +220,7 @@ def _with(instances: Sequence[str]) -> str:
     return f", with {named}," if instances else ""
 
 
-def _slow(stats: TopologyStats) -> Iterator[Problem]:
+def _slow(stats: TopologyStats) -> Iterator[TrackerProblem]:
     """Bolts that cannot keep up: one instance of it (skewed), or all (a bottleneck). One that is
     itself held back by another is only on the way to the cause."""
     paused_by = _paused_shares(stats)
@@ -281,7 +281,7 @@ def _paused_names(stats: TopologyStats, cause: str) -> list[str]:
     return [name for name in stats.components if name in waiting]
 
 
-def _hot_key(name: str, component: ComponentStats, is_cause: bool) -> Problem | None:
+def _hot_key(name: str, component: ComponentStats, is_cause: bool) -> TrackerProblem | None:
     """If one key alone keeps an instance busy, more instances do not help it."""
     hot = next(iter(component.hot_keys), None)
     is_busy = component.capacity >= (SKEW_BUSY if is_cause else BUSY_SHARE)
@@ -291,7 +291,7 @@ def _hot_key(name: str, component: ComponentStats, is_cause: bool) -> Problem | 
         return None
     if component.instances == 1 and hot.share < HOT_SHARE_ALONE:
         return None  # others can still be taken off it
-    return Problem(
+    return TrackerProblem(
         kind=ProblemKind.SKEWED,
         component=name,
         what=f"key {hot.key} is {hot.share:.0%} of the input of `{name}`, whose busiest instance "
@@ -302,7 +302,7 @@ def _hot_key(name: str, component: ComponentStats, is_cause: bool) -> Problem | 
     )
 
 
-def _skew(name: str, rows: Sequence[InstanceStats], is_cause: bool) -> Problem | None:
+def _skew(name: str, rows: Sequence[InstanceStats], is_cause: bool) -> TrackerProblem | None:
     """If one instance has far more than its share of the work, more instances do not help it."""
     total = sum(row.executed_per_sec for row in rows)
     if len(rows) < 2 or total <= 0:
@@ -314,7 +314,7 @@ def _skew(name: str, rows: Sequence[InstanceStats], is_cause: bool) -> Problem |
     is_busy = most.capacity >= (SKEW_BUSY if is_cause else BUSY_SHARE)
     if share < SKEWED * even or not is_alone or not is_busy:
         return None
-    return Problem(
+    return TrackerProblem(
         kind=ProblemKind.SKEWED,
         component=name,
         instance=most.instance,
@@ -332,11 +332,11 @@ def _bottleneck(
     rows: Sequence[InstanceStats],
     paused_share: float,
     paused: Sequence[str],
-) -> Problem:
+) -> TrackerProblem:
     component = stats.components[name]
     number = component.instances
     whom = f" and pauses {_named(paused)}" if paused else ""
-    return Problem(
+    return TrackerProblem(
         kind=ProblemKind.BOTTLENECK,
         component=name,
         what=f"`{name}` is the bottleneck: {component.capacity:.0%} busy on "
@@ -380,7 +380,7 @@ def instances_wanted(
     return min(wanted, most), wanted > most
 
 
-def _failing(stats: TopologyStats) -> Iterator[Problem]:
+def _failing(stats: TopologyStats) -> Iterator[TrackerProblem]:
     for name, component in stats.components.items():
         if component.callback_errors:
             number = component.callback_errors
@@ -395,7 +395,7 @@ def _failing(stats: TopologyStats) -> Iterator[Problem]:
             continue
         share = component.failed / done
         if component.type == "spout" and component.expired >= component.failed / 2:
-            yield Problem(
+            yield TrackerProblem(
                 kind=ProblemKind.FAILING,
                 component=name,
                 what=f"{counted(component.expired, 'tuple')} of `{name}` were not acked in time "
@@ -408,9 +408,9 @@ def _failing(stats: TopologyStats) -> Iterator[Problem]:
             yield _failure(name, what, component, share)
 
 
-def _failure(name: str, what: str, component: ComponentStats, weight: float) -> Problem:
+def _failure(name: str, what: str, component: ComponentStats, weight: float) -> TrackerProblem:
     lines = (component.last_error or "").strip().splitlines()
-    return Problem(
+    return TrackerProblem(
         kind=ProblemKind.FAILING,
         component=name,
         what=what,
@@ -419,13 +419,13 @@ def _failure(name: str, what: str, component: ComponentStats, weight: float) -> 
     )
 
 
-def _checkpoints(stats: TopologyStats) -> Iterator[Problem]:
+def _checkpoints(stats: TopologyStats) -> Iterator[TrackerProblem]:
     checkpoints = stats.checkpoints
     if checkpoints is not None and checkpoints.failure:
         who = (
             f", waiting for {', '.join(checkpoints.waiting_for)}" if checkpoints.waiting_for else ""
         )
-        yield Problem(
+        yield TrackerProblem(
             kind=ProblemKind.CHECKPOINT,
             component="",
             what=f"the last checkpoint failed: {checkpoints.failure:.200}{who}",
@@ -433,17 +433,17 @@ def _checkpoints(stats: TopologyStats) -> Iterator[Problem]:
         )
 
 
-def _lost(stats: TopologyStats) -> Iterator[Problem]:
+def _lost(stats: TopologyStats) -> Iterator[TrackerProblem]:
     dropped = sum(stream_manager.dropped for stream_manager in stats.stream_managers.values())
     if stats.lost:
-        yield Problem(
+        yield TrackerProblem(
             kind=ProblemKind.LOST,
             component="",
             what=f"{stats.lost} deliveries are lost and will not be replayed",
             cure="run it at least once (topology.reliability.mode)",
         )
     if dropped:
-        yield Problem(
+        yield TrackerProblem(
             kind=ProblemKind.LOST,
             component="",
             instance="queues",

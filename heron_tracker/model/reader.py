@@ -37,7 +37,7 @@ class Connection:
     """A topology that has gone and come again may be asked about twice at once."""
 
 
-class Reader:
+class TrackerReader:
     """All topologies of one state store. A topology is looked at by one thread at a time, several
     topologies at once."""
 

@@ -20,7 +20,7 @@ from heron_tracker.pages.actions_view import (
     progress,
     question,
 )
-from heron_tracker.pages.frame import Shown
+from heron_tracker.pages.frame import ShownPart
 from heron_tracker.service import Service
 
 
@@ -32,7 +32,7 @@ class ActionsPanel:
         self._name = name
         self._refused = refused
         self._number: int | None = None
-        self._buttons: Shown[tuple[Action, ...]] = Shown(self._draw)
+        self._buttons: ShownPart[tuple[Action, ...]] = ShownPart(self._draw)
         self._progress = ui.label().classes("progress").props('role="status"')
 
     def show(self, snapshot: TopologySnapshot, operations: Mapping[int, Operation]) -> None:

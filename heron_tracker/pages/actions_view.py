@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from heron_core.operations import Kind, Operation, State
+from heron_core.operations import Operation, OperationKind, OperationState
 from heron_core.plans import PackingPlan, TopologyState
 from heron_tracker.actions import kill_arguments, update_arguments
 from heron_tracker.envelope import BadRequest
@@ -39,20 +39,20 @@ QUESTIONS: Mapping[Action, str] = {
     Action.KILL: "End {name}? What is in flight has {secs} s to be processed.",
 }
 """Asked once before anything happens."""
-KINDS: Mapping[Action, Kind] = {
-    Action.ACTIVATE: Kind.ACTIVATE,
-    Action.DEACTIVATE: Kind.DEACTIVATE,
-    Action.RESCALE: Kind.UPDATE,
-    Action.RESTART: Kind.RESTART,
-    Action.CHECKPOINT: Kind.CHECKPOINT,
-    Action.SAVEPOINT: Kind.KILL,
-    Action.KILL: Kind.KILL,
+KINDS: Mapping[Action, OperationKind] = {
+    Action.ACTIVATE: OperationKind.ACTIVATE,
+    Action.DEACTIVATE: OperationKind.DEACTIVATE,
+    Action.RESCALE: OperationKind.UPDATE,
+    Action.RESTART: OperationKind.RESTART,
+    Action.CHECKPOINT: OperationKind.CHECKPOINT,
+    Action.SAVEPOINT: OperationKind.KILL,
+    Action.KILL: OperationKind.KILL,
 }
 DESTRUCTIVE = frozenset({Action.KILL, Action.SAVEPOINT})
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class RequestProgress:
     """How far a request has come."""
 
     text: str
@@ -116,12 +116,12 @@ def arguments_of(
     return {}
 
 
-def progress(number: int, operation: Operation | None, name: str) -> Progress:
+def progress(number: int, operation: Operation | None, name: str) -> RequestProgress:
     """Of a request that was left from this page; None for one that is gone with its topology."""
     if operation is None:
-        return Progress(f"request {number} is carried out: {name} has ended", True, False)
-    return Progress(
+        return RequestProgress(f"request {number} is carried out: {name} has ended", True, False)
+    return RequestProgress(
         f"{operation.kind.value}: {operation.state.value.lower()}, {operation_text(operation)}",
         operation.is_over,
-        operation.state is State.FAILED,
+        operation.state is OperationState.FAILED,
     )

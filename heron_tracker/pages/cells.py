@@ -23,7 +23,7 @@ TONES: Mapping[ProblemKind, str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class PageColumn:
     """One column of a table."""
 
     name: str
@@ -32,7 +32,7 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class PageCell:
     """One cell: `value` is what it is sorted by."""
 
     value: float | str
@@ -45,22 +45,22 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class PageRow:
     """One row: `key` stays the same while the table is shown."""
 
     key: str
-    cells: Mapping[str, Cell]
+    cells: Mapping[str, PageCell]
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class PageTable:
     """A whole table."""
 
-    columns: Sequence[Column]
-    rows: Sequence[Row] = field(default_factory=tuple)
+    columns: Sequence[PageColumn]
+    rows: Sequence[PageRow] = field(default_factory=tuple)
 
 
-def as_row(row: Row) -> dict[str, Any]:
+def as_row(row: PageRow) -> dict[str, Any]:
     """The row as the table of the browser takes it; what is empty is left out."""
     fields: dict[str, Any] = {"key": row.key}
     for name, cell in row.cells.items():
@@ -75,7 +75,7 @@ def as_row(row: Row) -> dict[str, Any]:
     return fields
 
 
-def as_column(column: Column) -> dict[str, Any]:
+def as_column(column: PageColumn) -> dict[str, Any]:
     """The column as the table of the browser takes it."""
     return {
         "name": column.name, "label": column.label, "field": column.name, "sortable": True,

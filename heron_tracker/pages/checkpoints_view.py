@@ -6,22 +6,31 @@ from datetime import datetime
 from heron_core.number_text import NOTHING, duration, milliseconds, size
 from heron_core.stats import CheckpointStats, ClockStats
 from heron_tracker.model.snapshot import TopologySnapshot
-from heron_tracker.pages.cells import BAD, GOOD, QUIET, WARNING, Cell, Column, Row, Table
+from heron_tracker.pages.cells import (
+    BAD,
+    GOOD,
+    QUIET,
+    WARNING,
+    PageCell,
+    PageColumn,
+    PageRow,
+    PageTable,
+)
 
 NONE_TAKEN = (
     "It takes no checkpoints: they are taken with topology.reliability.mode EFFECTIVELY_ONCE"
 )
 ALIGNMENT = (
-    Column("instance", "Instance"),
-    Column("ms", "Waited for its last barrier", is_number=True),
+    PageColumn("instance", "Instance"),
+    PageColumn("ms", "Waited for its last barrier", is_number=True),
 )
 CLOCKS = (
-    Column("instance", "Instance"),
-    Column("watermark", "Watermark"),
-    Column("behind", "Behind", is_number=True),
-    Column("waits", "Held back by"),
-    Column("silent", "Silent for", is_number=True),
-    Column("idle", "Idle sources"),
+    PageColumn("instance", "Instance"),
+    PageColumn("watermark", "Watermark"),
+    PageColumn("behind", "Behind", is_number=True),
+    PageColumn("waits", "Held back by"),
+    PageColumn("silent", "Silent for", is_number=True),
+    PageColumn("idle", "Idle sources"),
 )
 SILENT_WARNING_SECS = 10.0
 
@@ -33,8 +42,8 @@ class CheckpointsPage:
     sentence: str
     tone: str
     facts: tuple[tuple[str, str], ...]
-    alignment: Table
-    clocks: Table
+    alignment: PageTable
+    clocks: PageTable
 
 
 def checkpoints_page(snapshot: TopologySnapshot, now: float) -> CheckpointsPage:
@@ -45,8 +54,8 @@ def checkpoints_page(snapshot: TopologySnapshot, now: float) -> CheckpointsPage:
         sentence,
         tone,
         () if checkpoints is None else tuple(_facts(checkpoints)),
-        Table(ALIGNMENT, () if checkpoints is None else _alignment(checkpoints)),
-        Table(CLOCKS, _clocks(snapshot, now)),
+        PageTable(ALIGNMENT, () if checkpoints is None else _alignment(checkpoints)),
+        PageTable(CLOCKS, _clocks(snapshot, now)),
     )
 
 
@@ -88,22 +97,22 @@ def _saved_input(found: CheckpointStats) -> str:
     return f"{found.input_messages:,} messages, {size(found.input_bytes)}"
 
 
-def _alignment(checkpoints: CheckpointStats) -> tuple[Row, ...]:
+def _alignment(checkpoints: CheckpointStats) -> tuple[PageRow, ...]:
     longest = max(checkpoints.alignment_ms.values(), default=0)
     latest_first = sorted(checkpoints.alignment_ms.items(), key=lambda item: -item[1])
     return tuple(
-        Row(
+        PageRow(
             name,
             {
-                "instance": Cell(name),
-                "ms": Cell(ms, milliseconds(ms), share=ms / longest if longest else None),
+                "instance": PageCell(name),
+                "ms": PageCell(ms, milliseconds(ms), share=ms / longest if longest else None),
             },
         )
         for name, ms in latest_first
     )
 
 
-def _clocks(snapshot: TopologySnapshot, now: float) -> tuple[Row, ...]:
+def _clocks(snapshot: TopologySnapshot, now: float) -> tuple[PageRow, ...]:
     return tuple(
         _clock(each.instance, each.clock, now)
         for each in snapshot.instances
@@ -111,37 +120,41 @@ def _clocks(snapshot: TopologySnapshot, now: float) -> tuple[Row, ...]:
     )
 
 
-def _clock(name: str, clock: ClockStats, now: float) -> Row:
-    silent = Cell(clock.silent_secs, duration(clock.silent_secs)) if clock.waits_for else Cell("")
+def _clock(name: str, clock: ClockStats, now: float) -> PageRow:
+    silent = (
+        PageCell(clock.silent_secs, duration(clock.silent_secs))
+        if clock.waits_for
+        else PageCell("")
+    )
     if clock.waits_for and clock.silent_secs > SILENT_WARNING_SECS:
-        silent = Cell(clock.silent_secs, duration(clock.silent_secs), tone=WARNING)
-    return Row(
+        silent = PageCell(clock.silent_secs, duration(clock.silent_secs), tone=WARNING)
+    return PageRow(
         name,
         {
-            "instance": Cell(name),
+            "instance": PageCell(name),
             "watermark": _watermark(clock),
             "behind": _behind(clock, now),
-            "waits": Cell(clock.waits_for or NOTHING),
+            "waits": PageCell(clock.waits_for or NOTHING),
             "silent": silent,
-            "idle": Cell(", ".join(clock.idle) or NOTHING),
+            "idle": PageCell(", ".join(clock.idle) or NOTHING),
         },
     )
 
 
-def _watermark(clock: ClockStats) -> Cell:
+def _watermark(clock: ClockStats) -> PageCell:
     if clock.complete:
-        return Cell("all sources have finished", tone=QUIET)
+        return PageCell("all sources have finished", tone=QUIET)
     if clock.watermark_ms is None:
-        return Cell("none yet", tone=QUIET)
+        return PageCell("none yet", tone=QUIET)
     try:
         shown = datetime.fromtimestamp(clock.watermark_ms / 1000).strftime("%Y-%m-%d %H:%M:%S")
     except (OverflowError, ValueError, OSError):  # event times are the user's own numbers
         shown = f"{clock.watermark_ms} ms"
-    return Cell(clock.watermark_ms, shown)
+    return PageCell(clock.watermark_ms, shown)
 
 
-def _behind(clock: ClockStats, now: float) -> Cell:
+def _behind(clock: ClockStats, now: float) -> PageCell:
     if clock.complete or clock.watermark_ms is None:
-        return Cell(-1.0, NOTHING)
+        return PageCell(-1.0, NOTHING)
     secs = now - clock.watermark_ms / 1000
-    return Cell(secs, duration(secs))
+    return PageCell(secs, duration(secs))

@@ -9,34 +9,44 @@ from heron_core.number_text import NOTHING, milliseconds, rate, share, short, si
 from heron_core.stats import ComponentStats, InstanceStats, LatencyStats
 from heron_tracker.model.history import FINE_SECS, Point
 from heron_tracker.model.snapshot import TopologySnapshot
-from heron_tracker.pages.cells import BAD, GOOD, QUIET, TONES, WARNING, Cell, Column, Row, Table
+from heron_tracker.pages.cells import (
+    BAD,
+    GOOD,
+    QUIET,
+    TONES,
+    WARNING,
+    PageCell,
+    PageColumn,
+    PageRow,
+    PageTable,
+)
 from heron_tracker.pages.links import topology_page
 from heron_tracker.pages.overview_view import Found
 from heron_tracker.pages.texts import clock_time, since
 from heron_tracker.pages.topology_view import age_cell, busy_cell, count_cell, latency_cell
 
 TASKS = (
-    Column("instance", "Instance"),
-    Column("state", "State"),
-    Column("work", "Work", is_number=True),
-    Column("share", "Share", is_number=True),
-    Column("busy", "Busy", is_number=True),
-    Column("queue", "Queue", is_number=True),
-    Column("age", "Queue age", is_number=True),
-    Column("pending", "Pending", is_number=True),
-    Column("failed", "Failed", is_number=True),
-    Column("errors", "Errors", is_number=True),
-    Column("restarts", "Restarts", is_number=True),
-    Column("cpu", "CPU", is_number=True),
-    Column("memory", "Memory", is_number=True),
-    Column("container", "Container", is_number=True),
+    PageColumn("instance", "Instance"),
+    PageColumn("state", "State"),
+    PageColumn("work", "Work", is_number=True),
+    PageColumn("share", "Share", is_number=True),
+    PageColumn("busy", "Busy", is_number=True),
+    PageColumn("queue", "Queue", is_number=True),
+    PageColumn("age", "Queue age", is_number=True),
+    PageColumn("pending", "Pending", is_number=True),
+    PageColumn("failed", "Failed", is_number=True),
+    PageColumn("errors", "Errors", is_number=True),
+    PageColumn("restarts", "Restarts", is_number=True),
+    PageColumn("cpu", "CPU", is_number=True),
+    PageColumn("memory", "Memory", is_number=True),
+    PageColumn("container", "Container", is_number=True),
 )
 LATENCIES = (
-    Column("kind", "Latency"),
-    Column("mean", "Mean", is_number=True),
-    Column("p50", "p50", is_number=True),
-    Column("p99", "p99", is_number=True),
-    Column("what", "Of what"),
+    PageColumn("kind", "Latency"),
+    PageColumn("mean", "Mean", is_number=True),
+    PageColumn("p50", "p50", is_number=True),
+    PageColumn("p99", "p99", is_number=True),
+    PageColumn("what", "Of what"),
 )
 KINDS: Mapping[str, str] = {
     "execute": "one call of the component",
@@ -55,8 +65,8 @@ class ComponentPage:
     sentence: str
     tone: str
     facts: tuple[tuple[str, str], ...]
-    tasks: Table
-    latencies: Table
+    tasks: PageTable
+    latencies: PageTable
     traceback: str
 
 
@@ -90,11 +100,13 @@ def _facts(stats: ComponentStats, own: Found, now: float) -> list[tuple[str, str
     return facts
 
 
-def tasks_table(snapshot: TopologySnapshot, rows: Sequence[InstanceStats], is_spout: bool) -> Table:
+def tasks_table(
+    snapshot: TopologySnapshot, rows: Sequence[InstanceStats], is_spout: bool
+) -> PageTable:
     """The tasks side by side: who does more than an even share stands out."""
     work = {each.task: _work(each, is_spout) for each in rows}
     total = sum(work.values())
-    return Table(
+    return PageTable(
         TASKS,
         tuple(
             _task(snapshot, each, work[each.task], total, 1 / len(rows), is_spout) for each in rows
@@ -109,49 +121,49 @@ def _work(instance: InstanceStats, is_spout: bool) -> float:
 def _task(
     snapshot: TopologySnapshot, each: InstanceStats, work: float, total: float, even: float,
     is_spout: bool,
-) -> Row:  # fmt: skip
+) -> PageRow:  # fmt: skip
     part = work / total if total else 0.0
     is_skewed = even < 1 and part >= SKEWED * even
-    return Row(
+    return PageRow(
         each.instance,
         {
-            "instance": Cell(
+            "instance": PageCell(
                 each.instance,
                 href=topology_page(snapshot.name, "profile", instance=each.instance),
             ),
             "state": _state(snapshot, each),
-            "work": Cell(work, rate(work)),
-            "share": Cell(part, share(part), tone=WARNING if is_skewed else "", share=part),
+            "work": PageCell(work, rate(work)),
+            "share": PageCell(part, share(part), tone=WARNING if is_skewed else "", share=part),
             "busy": busy_cell(each.capacity, not is_spout),
-            "queue": Cell(each.queue_tuples, short(each.queue_tuples)),
+            "queue": PageCell(each.queue_tuples, short(each.queue_tuples)),
             "age": age_cell(each.queue_secs),
-            "pending": Cell(each.pending, short(each.pending)),
+            "pending": PageCell(each.pending, short(each.pending)),
             "failed": count_cell(each.failed),
             "errors": count_cell(each.errors),
             "restarts": count_cell(each.restarts),
-            "cpu": Cell(each.cpu_share, share(each.cpu_share)),
-            "memory": Cell(each.memory_bytes, size(each.memory_bytes)),
-            "container": Cell(each.container),
+            "cpu": PageCell(each.cpu_share, share(each.cpu_share)),
+            "memory": PageCell(each.memory_bytes, size(each.memory_bytes)),
+            "container": PageCell(each.container),
         },
     )
 
 
-def _state(snapshot: TopologySnapshot, each: InstanceStats) -> Cell:
+def _state(snapshot: TopologySnapshot, each: InstanceStats) -> PageCell:
     stats = snapshot.stats
     outlook = f", next try in {each.next_try_secs:.0f} s" if each.next_try_secs else ""
     if stats is not None and each.task in stats.errors:
-        return Cell(f"cannot start{outlook}", tone=BAD)
+        return PageCell(f"cannot start{outlook}", tone=BAD)
     if not each.up:
-        return Cell(f"down{outlook}", tone=BAD)
+        return PageCell(f"down{outlook}", tone=BAD)
     if each.stuck_secs:
-        return Cell("stuck", tone=BAD)
+        return PageCell("stuck", tone=BAD)
     pause = stats.paused.get(each.task) if stats is not None else None
     if pause is not None and pause.because_of:
-        return Cell(f"paused by {pause.because_of[0]}", tone=WARNING)
-    return Cell("up", tone=GOOD)
+        return PageCell(f"paused by {pause.because_of[0]}", tone=WARNING)
+    return PageCell("up", tone=GOOD)
 
 
-def latencies_table(stats: ComponentStats) -> Table:
+def latencies_table(stats: ComponentStats) -> PageTable:
     """What was measured of its tuples."""
     latencies: Mapping[str, LatencyStats] = {
         "execute": stats.latency.execute,
@@ -159,20 +171,20 @@ def latencies_table(stats: ComponentStats) -> Table:
         "complete": stats.latency.complete,
     }
     rows = [
-        Row(
+        PageRow(
             kind,
             {
-                "kind": Cell(kind),
-                "mean": Cell(each.mean_ms, milliseconds(each.mean_ms)),
+                "kind": PageCell(kind),
+                "mean": PageCell(each.mean_ms, milliseconds(each.mean_ms)),
                 "p50": latency_cell(each.p50_ms),
                 "p99": latency_cell(each.p99_ms),
-                "what": Cell(KINDS[kind], tone=QUIET),
+                "what": PageCell(KINDS[kind], tone=QUIET),
             },
         )
         for kind, each in latencies.items()
         if each.mean_ms is not None
     ]
-    return Table(LATENCIES, tuple(rows))
+    return PageTable(LATENCIES, tuple(rows))
 
 
 def fine(points: Sequence[Point]) -> list[Point]:

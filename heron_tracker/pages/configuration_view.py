@@ -11,23 +11,23 @@ from heron_core.topology import TopologySpec
 from heron_graph.graph import grouping_text
 from heron_tracker.model.config_view import shown_config
 from heron_tracker.model.snapshot import TopologySnapshot
-from heron_tracker.pages.cells import Cell, Column, Row, Table
+from heron_tracker.pages.cells import PageCell, PageColumn, PageRow, PageTable
 from heron_tracker.pages.links import component_page
 
 VALUE_CHARACTERS_MAX = 300
-CONFIG = (Column("owner", "Of"), Column("key", "Key"), Column("value", "Value"))
+CONFIG = (PageColumn("owner", "Of"), PageColumn("key", "Key"), PageColumn("value", "Value"))
 STREAMS = (
-    Column("source", "From"),
-    Column("stream", "Stream"),
-    Column("fields", "Fields"),
-    Column("grouping", "Grouping"),
-    Column("target", "To"),
+    PageColumn("source", "From"),
+    PageColumn("stream", "Stream"),
+    PageColumn("fields", "Fields"),
+    PageColumn("grouping", "Grouping"),
+    PageColumn("target", "To"),
 )
 PLAN = (
-    Column("container", "Container", is_number=True),
-    Column("instances", "Instances"),
-    Column("cpu", "CPU", is_number=True),
-    Column("ram", "RAM", is_number=True),
+    PageColumn("container", "Container", is_number=True),
+    PageColumn("instances", "Instances"),
+    PageColumn("cpu", "CPU", is_number=True),
+    PageColumn("ram", "RAM", is_number=True),
 )
 
 
@@ -36,9 +36,9 @@ class ConfigurationPage:
     """What it shows."""
 
     facts: tuple[tuple[str, str], ...]
-    config: Table
-    streams: Table
-    plan: Table
+    config: PageTable
+    streams: PageTable
+    plan: PageTable
 
 
 def configuration_page(snapshot: TopologySnapshot) -> ConfigurationPage:
@@ -53,19 +53,19 @@ def configuration_page(snapshot: TopologySnapshot) -> ConfigurationPage:
     )
     return ConfigurationPage(
         facts,
-        Table(CONFIG, () if spec is None else _config(spec)),
-        Table(STREAMS, () if spec is None else _streams(spec)),
-        Table(PLAN, _plan(snapshot)),
+        PageTable(CONFIG, () if spec is None else _config(spec)),
+        PageTable(STREAMS, () if spec is None else _streams(spec)),
+        PageTable(PLAN, _plan(snapshot)),
     )
 
 
-def _config(spec: TopologySpec) -> tuple[Row, ...]:
+def _config(spec: TopologySpec) -> tuple[PageRow, ...]:
     owners: list[tuple[str, Mapping[str, Any]]] = [("topology", spec.config)]
     owners += [(component.name, component.config) for component in spec.components]
     return tuple(
-        Row(
+        PageRow(
             f"{owner} {key}",
-            {"owner": Cell(owner), "key": Cell(key), "value": Cell(_text(value))},
+            {"owner": PageCell(owner), "key": PageCell(key), "value": PageCell(_text(value))},
         )
         for owner, config in owners
         for key, value in sorted(shown_config(config).items())
@@ -77,36 +77,38 @@ def _text(value: Any) -> str:
     return shortened(text, VALUE_CHARACTERS_MAX)
 
 
-def _streams(spec: TopologySpec) -> tuple[Row, ...]:
+def _streams(spec: TopologySpec) -> tuple[PageRow, ...]:
     rows = []
     for component in spec.components:
         for entry in component.inputs:
             source = spec.by_name.get(entry.component)
             stream = source.stream(entry.stream) if source is not None else None
             cells = {
-                "source": Cell(entry.component, href=component_page(spec.name, entry.component)),
-                "stream": Cell(entry.stream),
-                "fields": Cell(", ".join(stream.fields) if stream is not None else ""),
-                "grouping": Cell(grouping_text(entry)),
-                "target": Cell(component.name, href=component_page(spec.name, component.name)),
+                "source": PageCell(
+                    entry.component, href=component_page(spec.name, entry.component)
+                ),
+                "stream": PageCell(entry.stream),
+                "fields": PageCell(", ".join(stream.fields) if stream is not None else ""),
+                "grouping": PageCell(grouping_text(entry)),
+                "target": PageCell(component.name, href=component_page(spec.name, component.name)),
             }
-            rows.append(Row(f"{entry.component} {entry.stream} {component.name}", cells))
+            rows.append(PageRow(f"{entry.component} {entry.stream} {component.name}", cells))
     return tuple(rows)
 
 
-def _plan(snapshot: TopologySnapshot) -> tuple[Row, ...]:
+def _plan(snapshot: TopologySnapshot) -> tuple[PageRow, ...]:
     return tuple(
-        Row(
+        PageRow(
             str(container.id),
             {
-                "container": Cell(container.id),
-                "instances": Cell(
+                "container": PageCell(container.id),
+                "instances": PageCell(
                     ", ".join(
                         f"{x.component}[{x.index}] (task {x.task})" for x in container.instances
                     )
                 ),
-                "cpu": Cell(container.resource.cpu, f"{container.resource.cpu:g}"),
-                "ram": Cell(container.resource.ram_bytes, size(container.resource.ram_bytes)),
+                "cpu": PageCell(container.resource.cpu, f"{container.resource.cpu:g}"),
+                "ram": PageCell(container.resource.ram_bytes, size(container.resource.ram_bytes)),
             },
         )
         for container in snapshot.packing.containers

@@ -6,35 +6,35 @@ from heron_core.number_text import NOTHING, duration, share, short, size
 from heron_core.plans import ContainerPlan
 from heron_core.stats import BUSY_SHARE, InstanceStats
 from heron_tracker.model.snapshot import TopologySnapshot
-from heron_tracker.pages.cells import BAD, GOOD, WARNING, Cell, Column, Row, Table
+from heron_tracker.pages.cells import BAD, GOOD, WARNING, PageCell, PageColumn, PageRow, PageTable
 from heron_tracker.pages.links import component_page, topology_page
 from heron_tracker.pages.network_view import instance_cells, network_table, secs_between
 from heron_tracker.pages.topology_view import busy_cell, count_cell
 
 CONTAINERS = (
-    Column("container", "Container", is_number=True),
-    Column("host", "Host"),
-    Column("state", "State"),
-    Column("since", "Registered for", is_number=True),
-    Column("pid", "Stream manager's pid", is_number=True),
-    Column("instances", "Instances", is_number=True),
-    Column("cpu", "CPU of instances", is_number=True),
-    Column("memory", "Memory of instances", is_number=True),
-    Column("waiting", "Tuples waiting", is_number=True),
-    Column("dropped", "Dropped", is_number=True),
+    PageColumn("container", "Container", is_number=True),
+    PageColumn("host", "Host"),
+    PageColumn("state", "State"),
+    PageColumn("since", "Registered for", is_number=True),
+    PageColumn("pid", "Stream manager's pid", is_number=True),
+    PageColumn("instances", "Instances", is_number=True),
+    PageColumn("cpu", "CPU of instances", is_number=True),
+    PageColumn("memory", "Memory of instances", is_number=True),
+    PageColumn("waiting", "Tuples waiting", is_number=True),
+    PageColumn("dropped", "Dropped", is_number=True),
 )
 PROCESSES = (
-    Column("instance", "Instance"),
-    Column("container", "Container", is_number=True),
-    Column("host", "Host"),
-    Column("pid", "pid", is_number=True),
-    Column("cpu", "CPU", is_number=True),
-    Column("busy", "Busy", is_number=True),
-    Column("memory", "Memory", is_number=True),
-    Column("receiving", "Received/s", is_number=True),
-    Column("sending", "Sent/s", is_number=True),
-    Column("restarts", "Restarts", is_number=True),
-    Column("log", "Log"),
+    PageColumn("instance", "Instance"),
+    PageColumn("container", "Container", is_number=True),
+    PageColumn("host", "Host"),
+    PageColumn("pid", "pid", is_number=True),
+    PageColumn("cpu", "CPU", is_number=True),
+    PageColumn("busy", "Busy", is_number=True),
+    PageColumn("memory", "Memory", is_number=True),
+    PageColumn("receiving", "Received/s", is_number=True),
+    PageColumn("sending", "Sent/s", is_number=True),
+    PageColumn("restarts", "Restarts", is_number=True),
+    PageColumn("log", "Log"),
 )
 
 
@@ -43,9 +43,9 @@ class ContainersPage:
     """What it shows."""
 
     facts: tuple[tuple[str, str], ...]
-    containers: Table
-    processes: Table
-    network: Table
+    containers: PageTable
+    processes: PageTable
+    network: PageTable
 
 
 def containers_page(
@@ -70,8 +70,8 @@ def containers_page(
     processes = tuple(_process(snapshot, row, instance_cells(row, before, secs)) for row in rows)
     return ContainersPage(
         facts,
-        Table(CONTAINERS, containers),
-        Table(PROCESSES, processes),
+        PageTable(CONTAINERS, containers),
+        PageTable(PROCESSES, processes),
         network_table(snapshot, former),
     )
 
@@ -85,7 +85,7 @@ def _master(snapshot: TopologySnapshot) -> str:
     return f"pid {node.get('pid')} on {node.get('host')}" if node else "none at present"
 
 
-def _container(snapshot: TopologySnapshot, plan: ContainerPlan) -> Row:
+def _container(snapshot: TopologySnapshot, plan: ContainerPlan) -> PageRow:
     stats = snapshot.stats
     registered = snapshot.registered.get(plan.id)
     manager = stats.stream_managers.get(plan.id) if stats is not None else None
@@ -93,43 +93,45 @@ def _container(snapshot: TopologySnapshot, plan: ContainerPlan) -> Row:
     is_up = stats is not None and plan.id in stats.containers
     waiting = sum(manager.waiting_tuples.values()) if manager is not None else 0
     cpu, memory = sum(x.cpu_share for x in rows), sum(x.memory_bytes for x in rows)
-    return Row(
+    return PageRow(
         str(plan.id),
         {
-            "container": Cell(plan.id),
-            "host": Cell(snapshot.host_of(plan.id)),
-            "state": Cell("up", tone=GOOD) if is_up else Cell("silent", tone=BAD),
-            "since": Cell(registered.secs, duration(registered.secs))
+            "container": PageCell(plan.id),
+            "host": PageCell(snapshot.host_of(plan.id)),
+            "state": PageCell("up", tone=GOOD) if is_up else PageCell("silent", tone=BAD),
+            "since": PageCell(registered.secs, duration(registered.secs))
             if registered is not None
-            else Cell(-1.0, NOTHING),
-            "pid": Cell(registered.pid if registered is not None else NOTHING),
-            "instances": Cell(len(plan.instances)),
-            "cpu": Cell(cpu, _cores(cpu)),
-            "memory": Cell(memory, size(memory)),
-            "waiting": Cell(waiting, short(waiting)),
+            else PageCell(-1.0, NOTHING),
+            "pid": PageCell(registered.pid if registered is not None else NOTHING),
+            "instances": PageCell(len(plan.instances)),
+            "cpu": PageCell(cpu, _cores(cpu)),
+            "memory": PageCell(memory, size(memory)),
+            "waiting": PageCell(waiting, short(waiting)),
             "dropped": count_cell(manager.dropped if manager is not None else 0),
         },
     )
 
 
-def _process(snapshot: TopologySnapshot, each: InstanceStats, network: dict[str, Cell]) -> Row:
+def _process(
+    snapshot: TopologySnapshot, each: InstanceStats, network: dict[str, PageCell]
+) -> PageRow:
     component = each.component
     log = f"{component}-{each.task}.log"
-    return Row(
+    return PageRow(
         each.instance,
         {
-            "instance": Cell(each.instance, href=component_page(snapshot.name, component)),
-            "container": Cell(each.container),
-            "host": Cell(snapshot.host_of(each.container)),
-            "pid": Cell(each.pid if each.pid is not None else NOTHING),
-            "cpu": Cell(
+            "instance": PageCell(each.instance, href=component_page(snapshot.name, component)),
+            "container": PageCell(each.container),
+            "host": PageCell(snapshot.host_of(each.container)),
+            "pid": PageCell(each.pid if each.pid is not None else NOTHING),
+            "cpu": PageCell(
                 each.cpu_share, share(each.cpu_share), share=each.cpu_share,
                 tone=WARNING if each.cpu_share >= BUSY_SHARE else "",
             ),
             "busy": busy_cell(each.capacity, counts=False),
-            "memory": Cell(each.memory_bytes, size(each.memory_bytes)),
+            "memory": PageCell(each.memory_bytes, size(each.memory_bytes)),
             **network,
             "restarts": count_cell(each.restarts),
-            "log": Cell(log, href=topology_page(snapshot.name, "logs", file=log)),
+            "log": PageCell(log, href=topology_page(snapshot.name, "logs", file=log)),
         },
     )  # fmt: skip

@@ -2,7 +2,7 @@
 
 from heron_core.errors import HeronError
 from heron_tracker.model.history import COARSE_KEPT_SECS
-from heron_tracker.model.problems import Problem
+from heron_tracker.model.problems import TrackerProblem
 from heron_tracker.model.snapshot import TopologySnapshot
 from heron_tracker.pages.component_view import fine
 from heron_tracker.pages.overview_view import Found
@@ -27,7 +27,7 @@ class FoundProblems:
             for problem, at in self._service.collector.problems(snapshot.name)
         ]
 
-    def _since(self, snapshot: TopologySnapshot, problem: Problem, at: float) -> float:
+    def _since(self, snapshot: TopologySnapshot, problem: TrackerProblem, at: float) -> float:
         if problem.kind not in KINDS:
             return at
         key = (snapshot.id, *problem.key, at)
@@ -37,7 +37,7 @@ class FoundProblems:
             self._known[key] = self._by_history(snapshot, problem, at)
         return self._known[key]
 
-    def _by_history(self, snapshot: TopologySnapshot, problem: Problem, at: float) -> float:
+    def _by_history(self, snapshot: TopologySnapshot, problem: TrackerProblem, at: float) -> float:
         begin = int(at) - COARSE_KEPT_SECS
         try:
             points = self._service.points(snapshot, problem.component, begin, int(at))

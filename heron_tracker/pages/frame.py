@@ -107,7 +107,7 @@ def keep_fresh(
 Value = TypeVar("Value")
 
 
-class Shown(Generic[Value]):
+class ShownPart(Generic[Value]):
     """A part of a page that is drawn again when what it shows has changed, else left alone."""
 
     def __init__(self, draw: Callable[[Value], None]) -> None:

@@ -6,7 +6,7 @@ from html import escape
 from nicegui import events, ui
 
 from heron_core.topology import TopologySpec
-from heron_tracker.model.problems import Problem
+from heron_tracker.model.problems import TrackerProblem
 from heron_tracker.model.snapshot import TopologySnapshot
 from heron_tracker.pages.chart import Chart
 from heron_tracker.pages.graph_view import (
@@ -39,7 +39,7 @@ class GraphPanel:
         if event.data_type == "node":
             ui.navigate.to(component_page(self._topology, event.name))
 
-    def show(self, snapshot: TopologySnapshot, current_problems: Sequence[Problem]) -> None:
+    def show(self, snapshot: TopologySnapshot, current_problems: Sequence[TrackerProblem]) -> None:
         """The graph with the newest numbers."""
         if snapshot.spec is None:
             return

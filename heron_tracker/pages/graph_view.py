@@ -12,7 +12,7 @@ from heron_core.topology import TopologySpec
 from heron_graph.coordinates import rectangles_of
 from heron_graph.graph import graph_of
 from heron_graph.layers import layers_of
-from heron_tracker.model.problems import Problem, ProblemKind
+from heron_tracker.model.problems import ProblemKind, TrackerProblem
 from heron_tracker.pages.flows import Edge, critical_path, edges_of, flows
 
 NODE_SMALLEST, NODE_LARGEST = 26.0, 62.0
@@ -97,7 +97,7 @@ def graph_view(
     spec: TopologySpec,
     positions: Positions,
     stats: TopologyStats | None,
-    current_problems: Sequence[Problem],
+    current_problems: Sequence[TrackerProblem],
 ) -> GraphView:
     """The graph with the newest numbers; without any, only its form."""
     components = stats.components if stats is not None else {}
@@ -169,7 +169,7 @@ def _paused_by(stats: TopologyStats | None) -> dict[str, tuple[str, ...]]:
 
 
 def _matter(
-    name: str, is_spout: bool, found: Sequence[Problem], paused: Mapping[str, Sequence[str]]
+    name: str, is_spout: bool, found: Sequence[TrackerProblem], paused: Mapping[str, Sequence[str]]
 ) -> str:
     for problem in found:
         if problem.component == name:

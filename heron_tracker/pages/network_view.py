@@ -5,21 +5,21 @@ from collections.abc import Mapping
 from heron_core.number_text import NOTHING, size
 from heron_core.stats import InstanceStats, StreamManagerStats
 from heron_tracker.model.snapshot import TopologySnapshot
-from heron_tracker.pages.cells import Cell, Column, Row, Table
+from heron_tracker.pages.cells import PageCell, PageColumn, PageRow, PageTable
 
 NETWORK = (
-    Column("container", "Container", is_number=True),
-    Column("peer", "Other container", is_number=True),
-    Column("received", "Received", is_number=True),
-    Column("receiving", "Received/s", is_number=True),
-    Column("sent", "Sent", is_number=True),
-    Column("sending", "Sent/s", is_number=True),
+    PageColumn("container", "Container", is_number=True),
+    PageColumn("peer", "Other container", is_number=True),
+    PageColumn("received", "Received", is_number=True),
+    PageColumn("receiving", "Received/s", is_number=True),
+    PageColumn("sent", "Sent", is_number=True),
+    PageColumn("sending", "Sent/s", is_number=True),
 )
 ROWS_MAX = 500
 """Pairs of containers: those that have sent each other most."""
 
 
-def network_table(snapshot: TopologySnapshot, former: TopologySnapshot | None) -> Table:
+def network_table(snapshot: TopologySnapshot, former: TopologySnapshot | None) -> PageTable:
     """A row for each pair of containers, as the first one counts it; `former`: an older snapshot,
     for what it is a second."""
     before = _managers(former)
@@ -31,7 +31,7 @@ def network_table(snapshot: TopologySnapshot, former: TopologySnapshot | None) -
     ]
     rows.sort(key=lambda row: -sum(now for now, _ in row[2]))
     secs = secs_between(snapshot, former)
-    return Table(NETWORK, tuple(_row(*row, secs) for row in rows[:ROWS_MAX]))
+    return PageTable(NETWORK, tuple(_row(*row, secs) for row in rows[:ROWS_MAX]))
 
 
 def _managers(snapshot: TopologySnapshot | None) -> Mapping[int, StreamManagerStats]:
@@ -50,13 +50,13 @@ def _pair(
     ]
 
 
-def _row(container: int, peer: int, pair: list[tuple[int, int | None]], secs: float) -> Row:
-    cells = {"container": Cell(container), "peer": Cell(peer)}
+def _row(container: int, peer: int, pair: list[tuple[int, int | None]], secs: float) -> PageRow:
+    cells = {"container": PageCell(container), "peer": PageCell(peer)}
     names = (("received", "receiving"), ("sent", "sending"))
     for (total, per_sec), (now, then) in zip(names, pair, strict=True):
-        cells[total] = Cell(now, size(now))
+        cells[total] = PageCell(now, size(now))
         cells[per_sec] = rate_cell(now, then, secs)
-    return Row(f"{container} {peer}", cells)
+    return PageRow(f"{container} {peer}", cells)
 
 
 def secs_between(snapshot: TopologySnapshot, former: TopologySnapshot | None) -> float:
@@ -66,17 +66,17 @@ def secs_between(snapshot: TopologySnapshot, former: TopologySnapshot | None) ->
     return snapshot.stats_at - former.stats_at
 
 
-def rate_cell(now: int, then: int | None, secs: float) -> Cell:
+def rate_cell(now: int, then: int | None, secs: float) -> PageCell:
     """Bytes a second; a dash where nobody knows, as after a restart."""
     if then is None or secs <= 0 or now < then:
-        return Cell(-1.0, NOTHING)
+        return PageCell(-1.0, NOTHING)
     per_sec = (now - then) / secs
-    return Cell(per_sec, f"{size(per_sec)}/s")
+    return PageCell(per_sec, f"{size(per_sec)}/s")
 
 
 def instance_cells(
     each: InstanceStats, before: Mapping[int, InstanceStats], secs: float
-) -> dict[str, Cell]:
+) -> dict[str, PageCell]:
     """What an instance receives and sends a second."""
     then = before.get(each.task)
     received, sent = (None, None) if then is None else (then.received_bytes, then.sent_bytes)

@@ -7,9 +7,19 @@ from heron_core.naming import others
 from heron_core.number_text import NOTHING, counted, duration, rate
 from heron_core.plans import TopologyState
 from heron_core.stats import TopologyStats
-from heron_tracker.model.problems import RANKS, Problem, headline
+from heron_tracker.model.problems import RANKS, TrackerProblem, headline
 from heron_tracker.model.snapshot import LOST, TopologySnapshot
-from heron_tracker.pages.cells import BAD, GOOD, QUIET, TONES, WARNING, Cell, Column, Row, Table
+from heron_tracker.pages.cells import (
+    BAD,
+    GOOD,
+    QUIET,
+    TONES,
+    WARNING,
+    PageCell,
+    PageColumn,
+    PageRow,
+    PageTable,
+)
 from heron_tracker.pages.links import component_page, topology_page
 from heron_tracker.pages.texts import plain, since
 
@@ -22,16 +32,16 @@ STATE_TONES = {
     LOST: BAD,
 }
 COLUMNS = (
-    Column("name", "Topology"),
-    Column("state", "State"),
-    Column("problem", "What holds it back"),
-    Column("since", "Since"),
-    Column("throughput", "Tuples/s", is_number=True),
-    Column("lag", "Lag", is_number=True),
-    Column("instances", "Instances", is_number=True),
+    PageColumn("name", "Topology"),
+    PageColumn("state", "State"),
+    PageColumn("problem", "What holds it back"),
+    PageColumn("since", "Since"),
+    PageColumn("throughput", "Tuples/s", is_number=True),
+    PageColumn("lag", "Lag", is_number=True),
+    PageColumn("instances", "Instances", is_number=True),
 )
 
-Found = Sequence[tuple[Problem, float]]
+Found = Sequence[tuple[TrackerProblem, float]]
 """Problems of a topology, the worst first, each with the time since when."""
 
 
@@ -56,7 +66,7 @@ class Overview:
     sentence: str
     tone: str
     cards: tuple[ProblemCard, ...]
-    table: Table
+    table: PageTable
 
 
 def overview(topologies: Sequence[tuple[TopologySnapshot, Found]], now: float) -> Overview:
@@ -72,7 +82,7 @@ def overview(topologies: Sequence[tuple[TopologySnapshot, Found]], now: float) -
         _sentence(len(ordered), bad),
         WARNING if bad else GOOD if ordered else QUIET,
         tuple(cards[:CARDS_MAX]),
-        Table(COLUMNS, tuple(_row(snapshot, problems, now) for snapshot, problems in ordered)),
+        PageTable(COLUMNS, tuple(_row(snapshot, problems, now) for snapshot, problems in ordered)),
     )
 
 
@@ -92,7 +102,7 @@ def _sentence(number: int, bad: int) -> str:
     return f"Something is wrong with {which}"
 
 
-def problem_card(topology: str, problem: Problem, at: float, now: float) -> ProblemCard:
+def problem_card(topology: str, problem: TrackerProblem, at: float, now: float) -> ProblemCard:
     """A problem of a topology that was first seen at `at`."""
     href = component_page(topology, problem.component) if problem.component else ""
     return ProblemCard(
@@ -107,20 +117,20 @@ def problem_card(topology: str, problem: Problem, at: float, now: float) -> Prob
     )
 
 
-def _row(snapshot: TopologySnapshot, problems: Found, now: float) -> Row:
+def _row(snapshot: TopologySnapshot, problems: Found, now: float) -> PageRow:
     worst = problems[0] if problems else None
-    return Row(
+    return PageRow(
         snapshot.name,
         {
-            "name": Cell(snapshot.name, href=topology_page(snapshot.name)),
-            "state": Cell(snapshot.state, tone=STATE_TONES.get(snapshot.state, QUIET)),
-            "problem": Cell(
+            "name": PageCell(snapshot.name, href=topology_page(snapshot.name)),
+            "state": PageCell(snapshot.state, tone=STATE_TONES.get(snapshot.state, QUIET)),
+            "problem": PageCell(
                 plain(standing(snapshot, problems)) + others(problems),
                 tone=TONES[worst[0].kind] if worst else QUIET,
             ),
-            "since": Cell(worst[1], since(worst[1], now).removeprefix("since "))
+            "since": PageCell(worst[1], since(worst[1], now).removeprefix("since "))
             if worst
-            else Cell(0.0, NOTHING),
+            else PageCell(0.0, NOTHING),
             "throughput": _throughput(snapshot.stats),
             "lag": _lag(snapshot.stats),
             "instances": _instances(snapshot),
@@ -148,26 +158,28 @@ def lag_secs(stats: TopologyStats) -> float:
     return max((each.queue_secs for each in stats.components.values()), default=0.0)
 
 
-def _throughput(stats: TopologyStats | None) -> Cell:
+def _throughput(stats: TopologyStats | None) -> PageCell:
     return (
-        Cell(-1.0, NOTHING) if stats is None else Cell(throughput(stats), rate(throughput(stats)))
+        PageCell(-1.0, NOTHING)
+        if stats is None
+        else PageCell(throughput(stats), rate(throughput(stats)))
     )
 
 
-def _lag(stats: TopologyStats | None) -> Cell:
+def _lag(stats: TopologyStats | None) -> PageCell:
     if stats is None:
-        return Cell(-1.0, NOTHING)
+        return PageCell(-1.0, NOTHING)
     secs = lag_secs(stats)
-    return Cell(secs, duration(secs), tone=WARNING if secs > 1 else "")
+    return PageCell(secs, duration(secs), tone=WARNING if secs > 1 else "")
 
 
-def _instances(snapshot: TopologySnapshot) -> Cell:
+def _instances(snapshot: TopologySnapshot) -> PageCell:
     stats = snapshot.stats
     planned = len(snapshot.packing.instances)
     if stats is None:
-        return Cell(planned)
+        return PageCell(planned)
     up = sum(each.up for each in stats.components.values())
     planned = sum(each.instances for each in stats.components.values())
-    return Cell(
+    return PageCell(
         up, f"{up} of {planned}" if up < planned else str(up), tone=BAD if up < planned else ""
     )

@@ -8,7 +8,7 @@ from nicegui import ui
 from heron_core.errors import HeronError
 from heron_tracker.model.snapshot import TopologySnapshot
 from heron_tracker.pages.cards import Sentence
-from heron_tracker.pages.cells import Column
+from heron_tracker.pages.cells import PageColumn
 from heron_tracker.pages.checkpoints_view import ALIGNMENT, CLOCKS, checkpoints_page
 from heron_tracker.pages.configuration_view import CONFIG, PLAN, STREAMS, configuration_page
 from heron_tracker.pages.containers_view import CONTAINERS, PROCESSES, containers_page
@@ -19,7 +19,7 @@ from heron_tracker.pages.tables import LiveTable
 from heron_tracker.service import Service
 
 
-def _table(heading: str, columns: Sequence[Column], empty: str) -> LiveTable:
+def _table(heading: str, columns: Sequence[PageColumn], empty: str) -> LiveTable:
     ui.label(heading).classes("heading")
     return LiveTable(columns, empty, heading)
 

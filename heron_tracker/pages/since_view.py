@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from heron_core.stats import BUSY_SHARE
 from heron_tracker.model.history import Point
-from heron_tracker.model.problems import Problem, ProblemKind
+from heron_tracker.model.problems import ProblemKind, TrackerProblem
 
 KINDS = frozenset({ProblemKind.BOTTLENECK, ProblemKind.SKEWED})
 """Problems that the history shows: somebody is busy nearly all the time."""
@@ -15,7 +15,7 @@ GAP_SECS = 60
 SERIES = "__capacity"
 
 
-def busy_since(points: Sequence[Point], problem: Problem, at: float) -> float:
+def busy_since(points: Sequence[Point], problem: TrackerProblem, at: float) -> float:
     """The beginning of the points before `at` without a break in which the busiest task of the
     component was too busy; `at` for a problem of another kind, or if there are none."""
     if problem.kind not in KINDS:

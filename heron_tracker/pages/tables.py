@@ -5,7 +5,7 @@ from typing import Any
 
 from nicegui import ui
 
-from heron_tracker.pages.cells import Column, Table, as_column, as_row
+from heron_tracker.pages.cells import PageColumn, PageTable, as_column, as_row
 
 _CELL = """
 <q-td :props="props" :class="props.row[props.col.name + '.tone']">
@@ -21,8 +21,8 @@ _CELL = """
 class LiveTable:
     """A table whose rows are pushed when they change."""
 
-    def __init__(self, columns: Sequence[Column], empty: str, label: str) -> None:
-        self._shown: Table | None = None
+    def __init__(self, columns: Sequence[PageColumn], empty: str, label: str) -> None:
+        self._shown: PageTable | None = None
         self._table = (
             ui.table(columns=[as_column(each) for each in columns], rows=[], row_key="key")
             .classes("table")
@@ -30,7 +30,7 @@ class LiveTable:
         )
         self._table.add_slot("body-cell", _CELL)
 
-    def show(self, table: Table) -> None:
+    def show(self, table: PageTable) -> None:
         """The rows as they are now."""
         if table == self._shown or (self._shown is None and not table.rows):
             return

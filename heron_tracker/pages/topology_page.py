@@ -7,7 +7,7 @@ from nicegui import ui
 
 from heron_core.errors import StateStoreError
 from heron_core.operations import Operation
-from heron_engine.scheduler.operations import Requests
+from heron_engine.scheduler.operations import TopologyRequests
 from heron_tracker.envelope import NotFound
 from heron_tracker.model.history import Point
 from heron_tracker.model.snapshot import TopologySnapshot
@@ -86,7 +86,7 @@ def topology_page(
 def _operations(service: Service, name: str) -> dict[int, Operation]:
     """What was asked for; nothing while the state store cannot be reached."""
     try:
-        return Requests(service.store, name).all()
+        return TopologyRequests(service.store, name).all()
     except StateStoreError:
         return {}
 

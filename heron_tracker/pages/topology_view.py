@@ -5,12 +5,22 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from heron_core.number_text import NOTHING, duration, milliseconds, rate, share, short
-from heron_core.operations import Operation, State
+from heron_core.operations import Operation, OperationState
 from heron_core.plans import TopologyState
 from heron_core.stats import BUSY_SHARE, ComponentStats, TopologyStats
 from heron_core.topology_events import BAD_KINDS, event_text
 from heron_tracker.model.snapshot import TopologySnapshot
-from heron_tracker.pages.cells import BAD, GOOD, QUIET, TONES, WARNING, Cell, Column, Row, Table
+from heron_tracker.pages.cells import (
+    BAD,
+    GOOD,
+    QUIET,
+    TONES,
+    WARNING,
+    PageCell,
+    PageColumn,
+    PageRow,
+    PageTable,
+)
 from heron_tracker.pages.links import component_page
 from heron_tracker.pages.overview_view import Found, ProblemCard, lag_secs, problem_card, standing
 from heron_tracker.pages.overview_view import throughput as throughput_of
@@ -18,20 +28,20 @@ from heron_tracker.pages.texts import clock_time, since
 
 EVENTS_SHOWN = 60
 COMPONENTS = (
-    Column("name", "Component"),
-    Column("matter", "State"),
-    Column("instances", "Instances", is_number=True),
-    Column("executed", "Executed/s", is_number=True),
-    Column("emitted", "Emitted/s", is_number=True),
-    Column("busy", "Busy", is_number=True),
-    Column("queue", "Queue", is_number=True),
-    Column("age", "Queue age", is_number=True),
-    Column("latency", "Latency p50", is_number=True),
-    Column("p99", "p99", is_number=True),
-    Column("failed", "Failed", is_number=True),
-    Column("errors", "Errors", is_number=True),
+    PageColumn("name", "Component"),
+    PageColumn("matter", "State"),
+    PageColumn("instances", "Instances", is_number=True),
+    PageColumn("executed", "Executed/s", is_number=True),
+    PageColumn("emitted", "Emitted/s", is_number=True),
+    PageColumn("busy", "Busy", is_number=True),
+    PageColumn("queue", "Queue", is_number=True),
+    PageColumn("age", "Queue age", is_number=True),
+    PageColumn("latency", "Latency p50", is_number=True),
+    PageColumn("p99", "p99", is_number=True),
+    PageColumn("failed", "Failed", is_number=True),
+    PageColumn("errors", "Errors", is_number=True),
 )
-EVENTS = (Column("at", "Time"), Column("kind", "Kind"), Column("text", "What happened"))
+EVENTS = (PageColumn("at", "Time"), PageColumn("kind", "Kind"), PageColumn("text", "What happened"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +54,7 @@ class TopologyPage:
     """Name and value, in a line."""
     cards: tuple[ProblemCard, ...]
     """The problems besides the one in the sentence."""
-    components: Table
+    components: PageTable
 
 
 def topology_page(snapshot: TopologySnapshot, timed_problems: Found, now: float) -> TopologyPage:
@@ -93,7 +103,7 @@ def _mode(stats: TopologyStats) -> str:
     return "effectively once" if stats.checkpoints is not None else "at most once"
 
 
-def components_table(snapshot: TopologySnapshot, timed_problems: Found) -> Table:
+def components_table(snapshot: TopologySnapshot, timed_problems: Found) -> PageTable:
     """A row for each component, in the topology's order."""
     matters = {problem.component: problem for problem, _ in reversed(timed_problems)}
     rows = []
@@ -105,23 +115,25 @@ def components_table(snapshot: TopologySnapshot, timed_problems: Found) -> Table
         )
         matter = problem.kind.value if problem else "paused" if paused else "ok"
         tone = TONES[problem.kind] if problem else WARNING if paused else GOOD
-        rows.append(_component_row(snapshot.name, name, each, Cell(matter, tone=tone)))
-    return Table(COMPONENTS, tuple(rows))
+        rows.append(_component_row(snapshot.name, name, each, PageCell(matter, tone=tone)))
+    return PageTable(COMPONENTS, tuple(rows))
 
 
-def _component_row(topology: str, name: str, each: ComponentStats, matter: Cell) -> Row:
+def _component_row(topology: str, name: str, each: ComponentStats, matter: PageCell) -> PageRow:
     latency = each.latency.complete if each.type == "spout" else each.latency.execute
     up = str(each.instances) if each.up == each.instances else f"{each.up} of {each.instances}"
-    return Row(
+    return PageRow(
         name,
         {
-            "name": Cell(name, href=component_page(topology, name)),
+            "name": PageCell(name, href=component_page(topology, name)),
             "matter": matter,
-            "instances": Cell(each.instances, up, tone="" if each.up == each.instances else BAD),
-            "executed": Cell(each.executed_per_sec, rate(each.executed_per_sec)),
-            "emitted": Cell(each.emitted_per_sec, rate(each.emitted_per_sec)),
+            "instances": PageCell(
+                each.instances, up, tone="" if each.up == each.instances else BAD
+            ),
+            "executed": PageCell(each.executed_per_sec, rate(each.executed_per_sec)),
+            "emitted": PageCell(each.emitted_per_sec, rate(each.emitted_per_sec)),
             "busy": busy_cell(each.capacity, each.type == "bolt"),
-            "queue": Cell(each.queue_tuples, short(each.queue_tuples)),
+            "queue": PageCell(each.queue_tuples, short(each.queue_tuples)),
             "age": age_cell(each.queue_secs),
             "latency": latency_cell(latency.p50_ms),
             "p99": latency_cell(latency.p99_ms),
@@ -131,43 +143,43 @@ def _component_row(topology: str, name: str, each: ComponentStats, matter: Cell)
     )
 
 
-def busy_cell(capacity: float, counts: bool = True) -> Cell:
+def busy_cell(capacity: float, counts: bool = True) -> PageCell:
     """How busy somebody is; a spout always has something to do."""
     tone = WARNING if counts and capacity >= BUSY_SHARE else ""
-    return Cell(capacity, share(capacity), tone=tone, share=capacity)
+    return PageCell(capacity, share(capacity), tone=tone, share=capacity)
 
 
-def age_cell(secs: float) -> Cell:
+def age_cell(secs: float) -> PageCell:
     """How long a queue takes."""
-    return Cell(secs, duration(secs) if secs else NOTHING, tone=WARNING if secs > 1 else "")
+    return PageCell(secs, duration(secs) if secs else NOTHING, tone=WARNING if secs > 1 else "")
 
 
-def latency_cell(value: float | None) -> Cell:
+def latency_cell(value: float | None) -> PageCell:
     """A latency that may not have been measured."""
-    return Cell(-1.0 if value is None else value, milliseconds(value))
+    return PageCell(-1.0 if value is None else value, milliseconds(value))
 
 
-def count_cell(count: int) -> Cell:
+def count_cell(count: int) -> PageCell:
     """A number that should be zero."""
-    return Cell(count, short(count), tone=BAD if count else QUIET)
+    return PageCell(count, short(count), tone=BAD if count else QUIET)
 
 
-def events_table(snapshot: TopologySnapshot, operations: Mapping[int, Operation]) -> Table:
+def events_table(snapshot: TopologySnapshot, operations: Mapping[int, Operation]) -> PageTable:
     """What happened and what was asked for, the newest first."""
     rows = [
-        (event.at, Row(
+        (event.at, PageRow(
             f"event {event.at} {at}",
             {
-                "at": Cell(event.at, clock_time(event.at)),
-                "kind": Cell(event.kind, tone=BAD if event.kind in BAD_KINDS else QUIET),
-                "text": Cell(event_text(event).partition(": ")[2]),
+                "at": PageCell(event.at, clock_time(event.at)),
+                "kind": PageCell(event.kind, tone=BAD if event.kind in BAD_KINDS else QUIET),
+                "text": PageCell(event_text(event).partition(": ")[2]),
             },
         ))
         for at, event in enumerate(snapshot.stats.events if snapshot.stats is not None else ())
     ]  # fmt: skip
     rows += [(_asked_at(each), operation_row(at, each)) for at, each in operations.items()]
     newest = sorted(rows, key=lambda row: row[0], reverse=True)[:EVENTS_SHOWN]
-    return Table(EVENTS, tuple(row for _, row in newest))
+    return PageTable(EVENTS, tuple(row for _, row in newest))
 
 
 def _asked_at(operation: Operation) -> float:
@@ -177,19 +189,19 @@ def _asked_at(operation: Operation) -> float:
         return 0.0
 
 
-def operation_row(at: int, operation: Operation) -> Row:
+def operation_row(at: int, operation: Operation) -> PageRow:
     """A request: who asked, and how far it has come."""
-    tones = {State.DONE: GOOD, State.FAILED: BAD}
+    tones = {OperationState.DONE: GOOD, OperationState.FAILED: BAD}
     asked_at = _asked_at(operation)
-    return Row(
+    return PageRow(
         f"request {at}",
         {
-            "at": Cell(asked_at, clock_time(asked_at)),
-            "kind": Cell(
+            "at": PageCell(asked_at, clock_time(asked_at)),
+            "kind": PageCell(
                 f"{operation.kind.value} {operation.state.value.lower()}",
                 tone=tones.get(operation.state, WARNING),
             ),
-            "text": Cell(operation_text(operation)),
+            "text": PageCell(operation_text(operation)),
         },
     )
 

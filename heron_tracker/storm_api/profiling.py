@@ -7,7 +7,7 @@ from fastapi import APIRouter, Path, Request
 from fastapi.responses import Response
 
 from heron_tracker.envelope import encoded
-from heron_tracker.profiling import MINUTES_MAX, Worker
+from heron_tracker.profiling import MINUTES_MAX, StormWorker
 from heron_tracker.service import Service
 from heron_tracker.storm_api import graphs
 
@@ -63,7 +63,7 @@ def _answer(value: Any) -> Response:
     return Response(encoded(value), media_type="application/json")
 
 
-def _done(request: Request, worker: Worker) -> dict[str, str]:
+def _done(request: Request, worker: StormWorker) -> dict[str, str]:
     topology, host_port = quote(worker.topology, safe=""), quote(worker.id, safe=":")
     link = f"{request.base_url}api/v1/topology/{topology}/profiling/dumps/{host_port}"
     return {"status": "ok", "id": worker.id, "dumplink": link}

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Body, Path, Query, Request
 from fastapi.responses import Response
 
-from heron_core.operations import Kind
+from heron_core.operations import OperationKind
 from heron_tracker.actions import kill_arguments, update_arguments
 from heron_tracker.envelope import encoded
 from heron_tracker.model.snapshot import TopologySnapshot
@@ -105,19 +105,19 @@ def _add_actions(router: APIRouter, service: Service) -> None:
     def activate(topology_id: TopologyId) -> Response:
         """As `heronpy activate`; it is carried out when this is answered, or soon after."""
         snapshot = service.by_id(topology_id)
-        return done(snapshot, "activate", service.ask(snapshot, Kind.ACTIVATE, {}))
+        return done(snapshot, "activate", service.ask(snapshot, OperationKind.ACTIVATE, {}))
 
     @router.post("/topology/{topology_id}/deactivate", tags=["Storm"])
     def deactivate(topology_id: TopologyId) -> Response:
         """As `heronpy deactivate`."""
         snapshot = service.by_id(topology_id)
-        return done(snapshot, "deactivate", service.ask(snapshot, Kind.DEACTIVATE, {}))
+        return done(snapshot, "deactivate", service.ask(snapshot, OperationKind.DEACTIVATE, {}))
 
     @router.post("/topology/{topology_id}/kill/{wait_secs}", tags=["Storm"])
     def kill(topology_id: TopologyId, wait_secs: WaitSecs) -> Response:
         """As `heronpy kill --wait`."""
         snapshot = service.by_id(topology_id)
-        number = service.ask(snapshot, Kind.KILL, kill_arguments(wait_secs))
+        number = service.ask(snapshot, OperationKind.KILL, kill_arguments(wait_secs))
         return done(snapshot, "kill", number)
 
     @router.post("/topology/{topology_id}/rebalance/{wait_secs}", tags=["Storm"])
@@ -126,7 +126,7 @@ def _add_actions(router: APIRouter, service: Service) -> None:
     ) -> Response:
         """As `heronpy update`, which waits for as long as it has to."""
         snapshot = service.by_id(topology_id)
-        number = service.ask(snapshot, Kind.UPDATE, update_arguments(snapshot, body))
+        number = service.ask(snapshot, OperationKind.UPDATE, update_arguments(snapshot, body))
         return done(snapshot, "rebalance", number)
 
 

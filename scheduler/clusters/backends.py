@@ -5,22 +5,22 @@ from collections.abc import Callable, Mapping
 
 from heron_engine.scheduler.backends.protocol import Backend
 from heron_engine.scheduler.backends.registry import local_backend, spark_backend
-from heron_engine.scheduler.clusters.config import Cluster
+from heron_engine.scheduler.clusters.config import ClusterConfig
 
 YARN_CONF_VARIABLE = "HADOOP_CONF_DIR"
 YARN_QUEUE = "spark.yarn.queue"
 
 
-def backend_of(cluster: Cluster) -> Backend:
+def backend_of(cluster: ClusterConfig) -> Backend:
     """The back end; UsageError if what the file says about it cannot be."""
     return _BACKENDS[cluster.scheduler](cluster)
 
 
-def _local(_: Cluster) -> Backend:
+def _local(_: ClusterConfig) -> Backend:
     return local_backend()
 
 
-def _spark(cluster: Cluster) -> Backend:
+def _spark(cluster: ClusterConfig) -> Backend:
     """Spark on YARN finds YARN through an environment variable."""
     options = cluster.options
     folder, queue = options.get("conf_dir"), options.get("queue")
@@ -32,19 +32,19 @@ def _spark(cluster: Cluster) -> Backend:
     return spark_backend(master, words, options.get("python"), options.get("gang", False))
 
 
-def _yarn(cluster: Cluster) -> Backend:
+def _yarn(cluster: ClusterConfig) -> Backend:
     from heron_engine.scheduler.backends.yarn.backend import YarnBackend
 
     return YarnBackend(cluster)
 
 
-def _aurora(cluster: Cluster) -> Backend:
+def _aurora(cluster: ClusterConfig) -> Backend:
     from heron_engine.scheduler.backends.aurora.backend import AuroraBackend
 
     return AuroraBackend(cluster)
 
 
-_BACKENDS: Mapping[str, Callable[[Cluster], Backend]] = {
+_BACKENDS: Mapping[str, Callable[[ClusterConfig], Backend]] = {
     "local": _local,
     "spark": _spark,
     "yarn": _yarn,

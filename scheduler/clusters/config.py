@@ -54,7 +54,7 @@ class Archives(Struct, frozen=True):
     limit_bytes: int | None = None
 
 
-class Cluster(Struct, frozen=True):
+class ClusterConfig(Struct, frozen=True):
     """What a cluster's file says."""
 
     name: str
@@ -90,7 +90,7 @@ def names_in(folder: str) -> list[str]:
     return sorted(each.removesuffix(ENDING) for each in files if each.endswith(ENDING))
 
 
-def cluster_of(name: str, config_path: str | None = None) -> Cluster:
+def cluster_of(name: str, config_path: str | None = None) -> ClusterConfig:
     """The cluster called `name`; UsageError if there is none, or with file and line of what is
     wrong in its file."""
     folder = folder_of(config_path)
@@ -107,7 +107,7 @@ def cluster_of(name: str, config_path: str | None = None) -> Cluster:
     return parse(text, name, path)
 
 
-def parse(text: str, name: str, path: str) -> Cluster:
+def parse(text: str, name: str, path: str) -> ClusterConfig:
     """The cluster that a file's text describes; UsageError with file and line."""
     from heron_frontends.flux import documents
 
@@ -123,7 +123,7 @@ def parse(text: str, name: str, path: str) -> Cluster:
                 raise position.wrong(f"{other} says nothing here: the scheduler is {scheduler}")
     except TopologyError as error:
         raise UsageError(str(error)) from None
-    cluster = Cluster(
+    cluster = ClusterConfig(
         name,
         path,
         scheduler,
@@ -161,7 +161,7 @@ def _archives(found: Mapping[str, Any] | None) -> Archives | None:
     return Archives(folder, uri, found.get("fetch", FETCH), found.get("limit"))
 
 
-def _check_required(cluster: Cluster) -> None:
+def _check_required(cluster: ClusterConfig) -> None:
     """Aurora's section has keys without a default."""
     if cluster.scheduler != "aurora":
         return
@@ -178,7 +178,7 @@ def words_of(command: str) -> tuple[str, ...]:
     return (os.path.expanduser(program), *rest)
 
 
-def check_fits(cluster: Cluster, packing: PackingPlan) -> None:
+def check_fits(cluster: ClusterConfig, packing: PackingPlan) -> None:
     """UsageError if a container of the plan is larger than any that the cluster can give: on a
     cluster such a container would wait for ever."""
     for key, largest in cluster.resources.items():

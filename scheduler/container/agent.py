@@ -20,14 +20,14 @@ from heron_core.supervision import STATUS_PIPE_BYTES, StatusReader
 from heron_core.transition_log import TransitionLog
 from heron_engine.scheduler.container.agent_core import (
     POLL_SECS,
+    AgentChildEnded,
     AgentCore,
+    AgentHeartbeat,
+    AgentKill,
     AgentPhase,
     AgentTimer,
     ContainerEnd,
-    Ended,
     Event,
-    Heartbeat,
-    Kill,
     KillRequested,
     StopRequested,
 )
@@ -126,7 +126,7 @@ class ContainerAgent:
             self._handle(StopRequested(self._stop_reason))
         closed = status_pipe in ready and not self._read_status()
         if closed or self._was_killed:
-            self._handle(Ended(self._reap(), self._status.reason))
+            self._handle(AgentChildEnded(self._reap(), self._status.reason))
         else:
             self._handle(AgentTimer())
         return self._core.end
@@ -144,7 +144,7 @@ class ContainerAgent:
     def _handle(self, event: Event) -> None:
         assert self._process is not None
         for instruction in self._core.handle(event, time.monotonic()):
-            if isinstance(instruction, Kill):
+            if isinstance(instruction, AgentKill):
                 self._process.kill()
             else:
                 self._process.terminate()
@@ -158,7 +158,7 @@ class ContainerAgent:
     def _read_status(self) -> bool:
         """Take in what the container says; False once it has closed its status pipe."""
         data = os.read(self._status_pipe, STATUS_PIPE_BYTES)
-        self._handle(Heartbeat())
+        self._handle(AgentHeartbeat())
         try:
             self._status.feed(data)
         except ProtocolError as error:

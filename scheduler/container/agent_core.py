@@ -52,7 +52,7 @@ class ContainerEnd:
 
 
 @dataclass(frozen=True, slots=True)
-class Heartbeat:
+class AgentHeartbeat:
     """The container has said anything at all."""
 
 
@@ -71,7 +71,7 @@ class KillRequested:
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class AgentChildEnded:
     """The process has ended."""
 
     code: int
@@ -83,22 +83,22 @@ class AgentTimer:
     """Time has passed."""
 
 
-Event = Heartbeat | StopRequested | KillRequested | Ended | AgentTimer
+Event = AgentHeartbeat | StopRequested | KillRequested | AgentChildEnded | AgentTimer
 
 # Instructions
 
 
 @dataclass(frozen=True, slots=True)
-class Terminate:
+class AgentTerminate:
     """SIGTERM to the process."""
 
 
 @dataclass(frozen=True, slots=True)
-class Kill:
+class AgentKill:
     """SIGKILL to the process."""
 
 
-Instruction = Terminate | Kill
+Instruction = AgentTerminate | AgentKill
 
 
 @dataclass
@@ -128,7 +128,7 @@ class AgentCore:
         self.heard_at += missed_secs
         self._kill_at += missed_secs
         instructions = _HANDLERS[type(event)](self, event, now)
-        if instructions or not isinstance(event, Heartbeat | AgentTimer):
+        if instructions or not isinstance(event, AgentHeartbeat | AgentTimer):
             self._transition_log.record(now, repr(event), map(repr, instructions))
         return instructions
 
@@ -148,7 +148,7 @@ class AgentCore:
         self.phase = phase
         self._kill_at = NEVER
 
-    def _on_heartbeat(self, event: Heartbeat, now: float) -> list[Instruction]:
+    def _on_heartbeat(self, event: AgentHeartbeat, now: float) -> list[Instruction]:
         self.heard_at = now
         return []
 
@@ -160,14 +160,14 @@ class AgentCore:
             return []
         self._enter(AgentPhase.STOPPING)
         self._kill_at = now + CONTAINER_SHUTDOWN_SECS
-        return [Terminate()]
+        return [AgentTerminate()]
 
     def _on_kill_requested(self, event: KillRequested, now: float) -> list[Instruction]:
         if AgentPhase.KILLED not in TRANSITIONS[self.phase]:
             return []
         self._enter(AgentPhase.KILLED)
         self._kill_reason = event.reason
-        return [Kill()]
+        return [AgentKill()]
 
     def _on_timer(self, event: AgentTimer, now: float) -> list[Instruction]:
         if now - self.heard_at > self.silent_secs:
@@ -177,7 +177,7 @@ class AgentCore:
             return self._on_kill_requested(KillRequested("it did not end and was killed"), now)
         return []
 
-    def _on_ended(self, event: Ended, now: float) -> list[Instruction]:
+    def _on_ended(self, event: AgentChildEnded, now: float) -> list[Instruction]:
         self._enter(AgentPhase.ENDED)
         reason = self._kill_reason or event.reason
         self.end = ContainerEnd(event.code, reason, now - self.started_at, self._stop_reason)
@@ -185,9 +185,9 @@ class AgentCore:
 
 
 _HANDLERS: Mapping[type, Callable[..., list[Instruction]]] = {
-    Heartbeat: AgentCore._on_heartbeat,
+    AgentHeartbeat: AgentCore._on_heartbeat,
     StopRequested: AgentCore._on_stop_requested,
     KillRequested: AgentCore._on_kill_requested,
-    Ended: AgentCore._on_ended,
+    AgentChildEnded: AgentCore._on_ended,
     AgentTimer: AgentCore._on_timer,
 }

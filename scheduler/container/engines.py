@@ -24,7 +24,7 @@ OURS = "heron_core"
 """A folder of a search path that holds this holds an engine."""
 
 
-class Engine(Struct, frozen=True):
+class InstalledEngine(Struct, frozen=True):
     """An engine that is installed on this machine."""
 
     python: str
@@ -49,7 +49,7 @@ class Engine(Struct, frozen=True):
 class Choice(Struct, frozen=True):
     """What a container is to run by."""
 
-    engine: Engine | None = None
+    engine: InstalledEngine | None = None
     on_trial: bool = False
     """Whether it may fail: then it goes back to the engine before."""
 

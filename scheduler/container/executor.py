@@ -23,7 +23,7 @@ from heron_core.plans import MASTER_CONTAINER, InstancePlan, PackingPlan, packin
 from heron_core.records import replace
 from heron_core.supervision import PACKING
 from heron_core.topology import ComponentSpec, TopologySpec
-from heron_engine.scheduler.container.run_mark import Mark, begin_states
+from heron_engine.scheduler.container.run_mark import RunMark, begin_states
 from heron_engine.scheduler.container.shutdown_timeouts import (
     INSTANCE_SHUTDOWN_SECS,
     SERVICE_SHUTDOWN_SECS,
@@ -66,7 +66,7 @@ class ContainerSpec(Struct, frozen=True):
     """Whether the topology has run before: then a process that cannot start does not end it."""
     relocate: Callable[[TopologySpec], TopologySpec] = lambda each: each
     """A topology with its paths as they are on this machine; HeronError if it cannot be here."""
-    mark: Mark = Mark.THERE
+    mark: RunMark = RunMark.THERE
     """What its processes have to do about the run's mark in the checkpoint store."""
 
 
@@ -96,7 +96,7 @@ def run(spec: ContainerSpec, link: SupervisorLink) -> int:
     return outcome.code
 
 
-def _begin_states(spec: ContainerSpec) -> Mark:
+def _begin_states(spec: ContainerSpec) -> RunMark:
     was_here = bool(spec.was_up or spec.predecessor or spec.keys.run)
     url = _checkpoint_store(spec)
     return begin_states(spec.topology, spec.keys, spec.container, url, was_here)
@@ -154,7 +154,7 @@ def _master_spec(spec: ContainerSpec) -> ProcessSpec:
             spec.bind_host,
             spec.logs,
             _checkpoint_store(spec),
-            run_of(spec.keys) if spec.mark is Mark.OWED else "",
+            run_of(spec.keys) if spec.mark is RunMark.OWED else "",
         )
         return server.run(spec.topology, spec.packing, where, link)
 
@@ -218,8 +218,8 @@ def _instance_spec(
         _checkpoint_store(spec),
         run_of(spec.keys),
         spec.keys.states_key,
-        begins_run=spec.mark is Mark.OWED,
-        awaits_run=spec.mark is Mark.AWAITED,
+        begins_run=spec.mark is RunMark.OWED,
+        awaits_run=spec.mark is RunMark.AWAITED,
     )
 
     def main(link: SupervisorLink) -> int:

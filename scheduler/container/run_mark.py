@@ -19,7 +19,7 @@ from heron_io.security import Keys
 log = logging.getLogger("container")
 
 
-class Mark(Enum):
+class RunMark(Enum):
     """What the processes of a container have to do about the run's mark."""
 
     THERE = "there"
@@ -32,18 +32,18 @@ class Mark(Enum):
 
 def begin_states(
     topology: TopologySpec, pair: Keys, container: int, url: str, was_here: bool
-) -> Mark:
+) -> RunMark:
     """Before the first process of a container begins: leave the run's mark in the store at `url`,
     if that is this container's task. `was_here`: the run has begun, here or in a former life."""
     is_shared = bool(topology.config.get(keys.CHECKPOINT_STORE))
     is_masters = container == MASTER_CONTAINER
     if was_here or (is_masters and not is_shared):
-        return Mark.THERE
+        return RunMark.THERE
     if is_shared and not is_masters:
-        return Mark.AWAITED
+        return RunMark.AWAITED
     try:
         begin_run(topology, url, pair)
     except HeronError as error:  # an instance that keeps state cannot begin, and says why
         log.warning("%s", error)
-        return Mark.OWED
-    return Mark.THERE
+        return RunMark.OWED
+    return RunMark.THERE

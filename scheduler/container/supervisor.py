@@ -25,9 +25,15 @@ from heron_engine.scheduler.container import supervisor_events as events
 from heron_engine.scheduler.container.orphans import Orphans
 from heron_engine.scheduler.container.process_state import ProcessStatistics
 from heron_engine.scheduler.container.supervisor_core import MEMORY_WARNED_SHARE, SupervisorCore
-from heron_engine.scheduler.container.supervisor_events import Outcome, ProcessSpec
+from heron_engine.scheduler.container.supervisor_events import ProcessSpec, SupervisorOutcome
 from heron_io.process_usage import family_bytes
-from heron_io.processes import Child, SupervisorLink, catch_signals, fork_child, signal_process
+from heron_io.processes import (
+    ForkedChild,
+    SupervisorLink,
+    catch_signals,
+    fork_child,
+    signal_process,
+)
 from heron_io.waker import Waker
 
 log = logging.getLogger("supervisor")
@@ -41,7 +47,7 @@ PlanMessage = Mapping[str, Any]
 class _Process(Struct):
     """A child, and our end of its status pipe."""
 
-    child: Child
+    child: ForkedChild
     status_pipe: int
     selector: selectors.BaseSelector
     """Which polls the status pipe."""
@@ -86,17 +92,17 @@ class Supervisor:
         self._processes: dict[str, _Process] = {}
         self._orphans = Orphans() if kills_orphans else None
         self._measure_at = 0.0
-        self._stop: Outcome | None = None
-        self._exit: Outcome | None = None
+        self._stop: SupervisorOutcome | None = None
+        self._exit: SupervisorOutcome | None = None
         self._only_heartbeats = False
         """Since the last timer: hundreds a second come, and change nothing that is due."""
 
-    def run(self) -> Outcome:
+    def run(self) -> SupervisorOutcome:
         """Keep all processes running until SIGTERM, SIGHUP, the parent's death or a final end."""
         signal.signal(signal.SIGCHLD, lambda *_: None)
         catch_signals(
             (signal.SIGTERM, signal.SIGHUP),
-            lambda which, _: self.end(Outcome(0, signal.Signals(which).name)),
+            lambda which, _: self.end(SupervisorOutcome(0, signal.Signals(which).name)),
         )
         signal.set_wakeup_fd(self._waker.signal_fd, warn_on_full_buffer=False)
         self._handle(events.SupervisorTimer())
@@ -115,7 +121,7 @@ class Supervisor:
             self._orphans.kill_all()
         return self._exit
 
-    def end(self, outcome: Outcome) -> None:
+    def end(self, outcome: SupervisorOutcome) -> None:
         """End all in order, from a signal handler, too; the first outcome counts."""
         if self._stop is None:
             self._stop = outcome
@@ -135,23 +141,23 @@ class Supervisor:
         return self._core.transition_log()
 
     def _handle(self, event: events.Event) -> None:
-        self._only_heartbeats &= isinstance(event, events.Heartbeat)
+        self._only_heartbeats &= isinstance(event, events.ProcessHeartbeat)
         for instruction in self._core.handle(event, time.monotonic()):
             self._perform(instruction)
 
     def _perform(self, instruction: events.Instruction) -> None:
         match instruction:
-            case events.Start():
+            case events.StartProcess():
                 self._start(instruction)
-            case events.Terminate(name):
+            case events.TerminateProcess(name):
                 self._signal(name, signal.SIGTERM)
-            case events.Kill(name):
+            case events.KillProcess(name):
                 self._signal(name, signal.SIGKILL)
             case events.ReadSpecs(message):
                 self._reload(message)
             case events.SupervisorLog(text, warning):
                 log.log(logging.WARNING if warning else logging.INFO, "%s", text)
-            case events.Exit(outcome):
+            case events.SupervisorExit(outcome):
                 self._exit = outcome
 
     def _signal(self, name: str, number: int) -> None:
@@ -180,7 +186,7 @@ class Supervisor:
             stop, self._stop = self._stop, None
             self._handle(events.Stop(stop))
         elif self._link.lifeline in ready:
-            outcome = Outcome(ExitCode.ORPHANED, "the parent process is gone")
+            outcome = SupervisorOutcome(ExitCode.ORPHANED, "the parent process is gone")
             self._handle(events.Stop(outcome))
 
     def _read_status(self, name: str, process: _Process) -> None:
@@ -189,7 +195,7 @@ class Supervisor:
             data = os.read(process.status_pipe, STATUS_PIPE_BYTES)
         except BlockingIOError:
             return
-        self._handle(events.Heartbeat(name))
+        self._handle(events.ProcessHeartbeat(name))
         try:
             notices = process.status.feed(data)
         except ProtocolError as error:
@@ -199,7 +205,7 @@ class Supervisor:
             process.has_come_up = True
             self._handle(events.CameUp(name))
         for notice in notices:
-            self._handle(events.PlanChanged(notice.message))
+            self._handle(events.ProcessPlanChanged(notice.message))
 
     def _reload(self, message: PlanMessage | None) -> None:
         if self._read_specs is None:
@@ -211,7 +217,7 @@ class Supervisor:
         else:
             self._handle(events.SpecsChanged(specs))
 
-    def _start(self, start: events.Start) -> None:
+    def _start(self, start: events.StartProcess) -> None:
         spec = start.spec
         # Two hundred starts on a busy machine take longer than a silent process is left alive.
         self._link.heartbeat()
@@ -231,7 +237,7 @@ class Supervisor:
         selector = self._woken_by if spec.is_urgent else self._polled
         selector.register(ours, selectors.EVENT_READ, spec.name)
         self._processes[spec.name] = _Process(child, ours, selector)
-        self._handle(events.Started(spec.name, child.pid))
+        self._handle(events.ProcessStarted(spec.name, child.pid))
 
     def _measure_memory(self) -> None:
         """Now and then, of those that have a limit."""
@@ -270,7 +276,7 @@ class Supervisor:
         process = self._processes.pop(name)
         self._read_status(name, process)
         process.close()
-        self._handle(events.Ended(name, code, process.status.reason))
+        self._handle(events.ProcessEnded(name, code, process.status.reason))
 
 
 def _selectors(

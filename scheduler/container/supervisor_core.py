@@ -25,26 +25,26 @@ from heron_engine.scheduler.container.process_state import (
 )
 from heron_engine.scheduler.container.supervisor_events import (
     CameUp,
-    Ended,
     Event,
-    Exit,
-    Heartbeat,
     Instruction,
-    Kill,
+    KillProcess,
     MemoryMeasured,
-    Outcome,
-    PlanChanged,
+    ProcessEnded,
+    ProcessHeartbeat,
+    ProcessPlanChanged,
     ProcessSpec,
+    ProcessStarted,
     ProtocolBroken,
     ReadSpecs,
     SpecsChanged,
     SpecsUnknown,
-    Start,
-    Started,
+    StartProcess,
     Stop,
+    SupervisorExit,
     SupervisorLog,
+    SupervisorOutcome,
     SupervisorTimer,
-    Terminate,
+    TerminateProcess,
     brief,
 )
 
@@ -73,10 +73,10 @@ class SupervisorCore:
     ends the topology."""
     chance: Callable[[], float] = middle
     """A number from 0 to 1, for the jitter of pauses."""
-    outcome: Outcome | None = None
+    outcome: SupervisorOutcome | None = None
     _processes: dict[str, ProcessState] = field(default_factory=dict)
     _reload_at: float = NEVER
-    _plan_message: PlanChanged = field(default_factory=lambda: PlanChanged(None))
+    _plan_message: ProcessPlanChanged = field(default_factory=lambda: ProcessPlanChanged(None))
     """The last one that has still to be followed."""
     _ending: list[list[ProcessState]] = field(default_factory=list)
     """Who ends together, one group after the other; the first group is terminated already."""
@@ -94,7 +94,7 @@ class SupervisorCore:
         _HANDLERS[type(event)](self, event, now, out)
         if self.outcome is not None:
             self._go_on_ending(now, out)
-        if out or not isinstance(event, Heartbeat | SupervisorTimer):
+        if out or not isinstance(event, ProcessHeartbeat | SupervisorTimer):
             effects = (brief(action) for action in out if not isinstance(action, SupervisorLog))
             self._transition_log.record(now, brief(event), effects)
         return out
@@ -147,7 +147,7 @@ class SupervisorCore:
 
     # --- what processes do ----------------------------------------------------------------------
 
-    def _on_started(self, event: Started, now: float, out: Out) -> None:
+    def _on_started(self, event: ProcessStarted, now: float, out: Out) -> None:
         process = self._processes[event.name]
         process.enter(ProcessPhase.RUNNING)
         process.pid, process.kill_reason, process.memory_warned = event.pid, "", False
@@ -155,14 +155,14 @@ class SupervisorCore:
         process.starts += 1
         out.append(SupervisorLog(f"started {event.name}, pid {event.pid}"))
 
-    def _on_heartbeat(self, event: Heartbeat, now: float, out: Out) -> None:
+    def _on_heartbeat(self, event: ProcessHeartbeat, now: float, out: Out) -> None:
         self._processes[event.name].heard_at = now
 
     def _on_came_up(self, event: CameUp, now: float, out: Out) -> None:
         """From now on it is known that it can run, and only a limit ends its restarts."""
         self._processes[event.name].policy.is_up = True
 
-    def _on_plan_changed(self, event: PlanChanged, now: float, out: Out) -> None:
+    def _on_plan_changed(self, event: ProcessPlanChanged, now: float, out: Out) -> None:
         """Followed by the next timer: one that is said twice is followed once."""
         self._reload_at, self._plan_message = now, event
 
@@ -171,7 +171,7 @@ class SupervisorCore:
         process.kill_reason = f"its status pipe has {event.error}, and it was killed"
         out += [
             SupervisorLog(f"{event.name}: {process.kill_reason}", warning=True),
-            Kill(event.name),
+            KillProcess(event.name),
         ]
 
     def _on_memory_measured(self, event: MemoryMeasured, now: float, out: Out) -> None:
@@ -187,14 +187,14 @@ class SupervisorCore:
             process.kill_reason = f"it {used}, and is restarted"
             process.kill_at = now + process.spec.shutdown_secs
             text = f"{event.name} {used}: it is restarted"
-            out += [SupervisorLog(text, warning=True), Terminate(event.name)]
+            out += [SupervisorLog(text, warning=True), TerminateProcess(event.name)]
         elif event.used_bytes > limit * MEMORY_WARNED_SHARE and not process.memory_warned:
             process.memory_warned = True
             out.append(
                 SupervisorLog(f"{event.name} {used}: beyond that it is restarted", warning=True)
             )
 
-    def _on_ended(self, event: Ended, now: float, out: Out) -> None:
+    def _on_ended(self, event: ProcessEnded, now: float, out: Out) -> None:
         process = self._processes[event.name]
         was_stopping, process.pid, process.kill_at = self._is_stopping(process), None, NEVER
         process.enter(ProcessPhase.WAITING)
@@ -208,7 +208,7 @@ class SupervisorCore:
             self._add_new()  # it may be wanted again already
             self._start_due(now, out)
         elif event.code in process.spec.final_codes:
-            self._stop(Outcome(event.code, reason), now, out)
+            self._stop(SupervisorOutcome(event.code, reason), now, out)
         elif event.code == -signal.SIGABRT and not reason and process.policy.is_excused(now):
             process.start_at = now
             self._start_due(now, out)
@@ -221,7 +221,7 @@ class SupervisorCore:
             reason = reason or f"the last time it {process.last_end}"
             failures = process.policy.failures
             text = f"{process.spec.name} ended {failures} times in a row: {reason}"
-            self._stop(Outcome(ExitCode.GAVE_UP, text), now, out)
+            self._stop(SupervisorOutcome(ExitCode.GAVE_UP, text), now, out)
         else:
             process.start_at = now + pause_secs
             if pause_secs:
@@ -273,7 +273,7 @@ class SupervisorCore:
             return
         process.enter(ProcessPhase.STOPPING)
         process.kill_at = now + process.spec.shutdown_secs
-        out.append(Terminate(name))
+        out.append(TerminateProcess(name))
 
     # --- time -----------------------------------------------------------------------------------
 
@@ -302,7 +302,10 @@ class SupervisorCore:
         for name, process in self._processes.items():
             if process.alive and process.kill_at <= now:
                 process.kill_at = NEVER
-                out += [SupervisorLog(f"{name} does not end: killed", warning=True), Kill(name)]
+                out += [
+                    SupervisorLog(f"{name} does not end: killed", warning=True),
+                    KillProcess(name),
+                ]
 
     def _kill_silent(self, now: float, out: Out) -> None:
         for name, process in self._processes.items():
@@ -310,14 +313,14 @@ class SupervisorCore:
                 process.kill_reason = f"it was silent for {self.silent_secs:g} s, and was killed"
                 process.heard_at = now
                 text = f"{name} is silent for {self.silent_secs:.0f} s: killed"
-                out += [SupervisorLog(text, warning=True), Kill(name)]
+                out += [SupervisorLog(text, warning=True), KillProcess(name)]
 
     def _start_due(self, now: float, out: Out) -> None:
         for process in self._processes.values():
             if process.phase is ProcessPhase.WAITING and process.start_at <= now:
                 process.enter(ProcessPhase.STARTING)
                 policy = process.policy
-                start = Start(
+                start = StartProcess(
                     process.spec, process.last_end, policy.outlook, policy.next_pause_secs
                 )
                 out.append(start)
@@ -327,7 +330,7 @@ class SupervisorCore:
     def _on_stop(self, event: Stop, now: float, out: Out) -> None:
         self._stop(event.outcome, now, out)
 
-    def _stop(self, outcome: Outcome, now: float, out: Out) -> None:
+    def _stop(self, outcome: SupervisorOutcome, now: float, out: Out) -> None:
         """The first outcome counts."""
         if self.outcome is not None:
             return
@@ -341,7 +344,7 @@ class SupervisorCore:
         kill_at = now + max((process.spec.shutdown_secs for process in alive), default=0.0)
         for process in alive:
             process.kill_at = kill_at
-            out.append(Terminate(process.spec.name))
+            out.append(TerminateProcess(process.spec.name))
 
     def _go_on_ending(self, now: float, out: Out) -> None:
         """The next group when one is gone, and the exit when all are."""
@@ -352,19 +355,19 @@ class SupervisorCore:
                 self._terminate(self._ending[0], now, out)
         if not self._ending and not self._exited:
             self._exited = True
-            out.append(Exit(self.outcome))
+            out.append(SupervisorExit(self.outcome))
 
 
 _HANDLERS: Mapping[type, Callable[..., None]] = {
-    Started: SupervisorCore._on_started,
-    Heartbeat: SupervisorCore._on_heartbeat,
+    ProcessStarted: SupervisorCore._on_started,
+    ProcessHeartbeat: SupervisorCore._on_heartbeat,
     CameUp: SupervisorCore._on_came_up,
-    PlanChanged: SupervisorCore._on_plan_changed,
+    ProcessPlanChanged: SupervisorCore._on_plan_changed,
     ProtocolBroken: SupervisorCore._on_protocol_broken,
     MemoryMeasured: SupervisorCore._on_memory_measured,
     SpecsChanged: SupervisorCore._on_specs_changed,
     SpecsUnknown: SupervisorCore._on_specs_unknown,
-    Ended: SupervisorCore._on_ended,
+    ProcessEnded: SupervisorCore._on_ended,
     Stop: SupervisorCore._on_stop,
     SupervisorTimer: SupervisorCore._on_timer,
 }

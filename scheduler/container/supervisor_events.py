@@ -28,7 +28,7 @@ class ProcessSpec(Struct, frozen=True):
     next timer: two hundred of those would wake their supervisor fifty times a second."""
 
 
-class Outcome(Struct, frozen=True):
+class SupervisorOutcome(Struct, frozen=True):
     """How a supervisor ends: the exit code for its own process, and why."""
 
     code: int
@@ -38,14 +38,14 @@ class Outcome(Struct, frozen=True):
 # Events
 
 
-class Started(Struct, frozen=True):
+class ProcessStarted(Struct, frozen=True):
     """A process has been forked."""
 
     name: str
     pid: int
 
 
-class Heartbeat(Struct, frozen=True):
+class ProcessHeartbeat(Struct, frozen=True):
     """A process has said anything at all."""
 
     name: str
@@ -57,7 +57,7 @@ class CameUp(Struct, frozen=True):
     name: str
 
 
-class PlanChanged(Struct, frozen=True):
+class ProcessPlanChanged(Struct, frozen=True):
     """A process says that the plan has changed."""
 
     message: Mapping[str, Any] | None
@@ -90,7 +90,7 @@ class SpecsUnknown(Struct, frozen=True):
     error: str
 
 
-class Ended(Struct, frozen=True):
+class ProcessEnded(Struct, frozen=True):
     """A process has ended, with a code or minus the number of a signal."""
 
     name: str
@@ -102,7 +102,7 @@ class Ended(Struct, frozen=True):
 class Stop(Struct, frozen=True):
     """Everything is to end; the first outcome counts."""
 
-    outcome: Outcome
+    outcome: SupervisorOutcome
 
 
 class SupervisorTimer(Struct, frozen=True):
@@ -110,15 +110,15 @@ class SupervisorTimer(Struct, frozen=True):
 
 
 Event = (
-    Started | Heartbeat | CameUp | PlanChanged | ProtocolBroken | MemoryMeasured
-    | SpecsChanged | SpecsUnknown | Ended | Stop | SupervisorTimer
+    ProcessStarted | ProcessHeartbeat | CameUp | ProcessPlanChanged | ProtocolBroken
+    | MemoryMeasured | SpecsChanged | SpecsUnknown | ProcessEnded | Stop | SupervisorTimer
 )  # fmt: skip
 
 # Instructions
 
 
-class Start(Struct, frozen=True):
-    """Fork a process, and say Started."""
+class StartProcess(Struct, frozen=True):
+    """Fork a process, and say ProcessStarted."""
 
     spec: ProcessSpec
     predecessor: str = ""
@@ -129,13 +129,13 @@ class Start(Struct, frozen=True):
     """How long the next one would wait; 0 for few times."""
 
 
-class Terminate(Struct, frozen=True):
+class TerminateProcess(Struct, frozen=True):
     """SIGTERM to a process."""
 
     name: str
 
 
-class Kill(Struct, frozen=True):
+class KillProcess(Struct, frozen=True):
     """SIGKILL to a process."""
 
     name: str
@@ -154,13 +154,15 @@ class SupervisorLog(Struct, frozen=True):
     warning: bool = False
 
 
-class Exit(Struct, frozen=True):
+class SupervisorExit(Struct, frozen=True):
     """No process is left: end."""
 
-    outcome: Outcome
+    outcome: SupervisorOutcome
 
 
-Instruction = Start | Terminate | Kill | ReadSpecs | SupervisorLog | Exit
+Instruction = (
+    StartProcess | TerminateProcess | KillProcess | ReadSpecs | SupervisorLog | SupervisorExit
+)
 
 
 def brief(item: Event | Instruction) -> str:
@@ -170,7 +172,7 @@ def brief(item: Event | Instruction) -> str:
         match getattr(item, name):
             case ProcessSpec(process):
                 words.append(process)
-            case Outcome(code, reason):
+            case SupervisorOutcome(code, reason):
                 words.append(f"{code} {reason}")
             case str() | int() as word if word != "":
                 words.append(str(word))

@@ -29,7 +29,7 @@ from heron_engine.scheduler.packaging.extraction import (
     EXECUTABLE,
     FILES_MAX,
     PLAIN,
-    Malformed,
+    MalformedArchive,
     checked,
     extract,
 )
@@ -306,7 +306,7 @@ def _manifest(path: str, folder: str) -> Manifest:
 def _extract(path: str, folder: str) -> None:
     try:
         extract(path, folder)
-    except Malformed as error:
+    except MalformedArchive as error:
         raise _not_an_archive(path, error) from None
 
 

@@ -39,7 +39,7 @@ _OF_THIS_MACHINE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EAC
 """Errors that are not the archive's fault."""
 
 
-class Malformed(ValueError):
+class MalformedArchive(ValueError):
     """An archive that `heronpy package` has not made, and why it is none."""
 
 
@@ -48,37 +48,37 @@ class _CheckedInfo(tarfile.TarInfo):
 
     def _proc_member(self, tar: tarfile.TarFile) -> Self:
         if self.type in _EXTENDING and self.size > HEADER_BYTES_MAX:
-            raise Malformed(f"a header of {self.size} bytes, of at most {HEADER_BYTES_MAX}")
+            raise MalformedArchive(f"a header of {self.size} bytes, of at most {HEADER_BYTES_MAX}")
         if self.type == tarfile.GNUTYPE_SPARSE:
-            raise Malformed(f"{self.name} is a sparse file")
+            raise MalformedArchive(f"{self.name} is a sparse file")
         if self.size < 0:  # the next header would be one that was read before, for ever
-            raise Malformed(f"{self.name} has a negative size")
+            raise MalformedArchive(f"{self.name} has a negative size")
         member: Self = super()._proc_member(tar)  # type: ignore[misc]
         if member.size < 0:
-            raise Malformed(f"{member.name} has a negative size")
+            raise MalformedArchive(f"{member.name} has a negative size")
         if member.issparse():
-            raise Malformed(f"{member.name} is a sparse file")
+            raise MalformedArchive(f"{member.name} is a sparse file")
         return member
 
     def _proc_gnusparse_10(self, *_: Any) -> None:
         """Its map of holes stands before the contents, and may be of any length."""
-        raise Malformed(f"{self.name} is a sparse file")
+        raise MalformedArchive(f"{self.name} is a sparse file")
 
 
 def extract(path: str, folder: str) -> None:
-    """Unpack the archive at `path`; Malformed if it is none of ours, HeronError if the disk is
-    full or may not be written."""
+    """Unpack the archive at `path`; MalformedArchive if it is none of ours, HeronError if the disk
+    is full or may not be written."""
     try:
         with tarfile.open(path, "r:gz", tarinfo=_CheckedInfo) as tar:
             _extract_all(tar, folder)
     except OSError as error:
         if error.errno in _OF_THIS_MACHINE:
             raise HeronError(f"{path} cannot be unpacked into {folder}: {error.strerror}") from None
-        raise Malformed(str(error)) from None
+        raise MalformedArchive(str(error)) from None
     except (tarfile.TarError, EOFError, ValueError, zlib.error, OverflowError) as error:
-        raise Malformed(str(error) or type(error).__name__) from None
+        raise MalformedArchive(str(error) or type(error).__name__) from None
     except RecursionError:
-        raise Malformed("its headers go too deep") from None
+        raise MalformedArchive("its headers go too deep") from None
 
 
 def _extract_all(tar: Iterable[tarfile.TarInfo], folder: str) -> None:
@@ -87,12 +87,12 @@ def _extract_all(tar: Iterable[tarfile.TarInfo], folder: str) -> None:
     for member in tar:
         size, files = size + member.size, files + 1
         if size > BYTES_MAX or files > FILES_MAX:
-            raise Malformed("it is too large")
+            raise MalformedArchive("it is too large")
         if member.isdir():
             continue
         file = tar.extractfile(member) if member.isreg() else None
         if file is None:
-            raise Malformed(f"{member.name} is not a regular file")
+            raise MalformedArchive(f"{member.name} is not a regular file")
         _write(os.path.join(folder, checked(member.name)), file, member)
 
 
@@ -102,20 +102,20 @@ def _write(path: str, source: Any, member: tarfile.TarInfo) -> None:
         with open(path, "xb") as file:
             shutil.copyfileobj(source, file, CHUNK_BYTES)
     except FileExistsError:
-        raise Malformed(f"{member.name} is in it twice, or is a folder as well") from None
+        raise MalformedArchive(f"{member.name} is in it twice, or is a folder as well") from None
     except NotADirectoryError:
-        raise Malformed(f"{member.name} is below a file") from None
+        raise MalformedArchive(f"{member.name} is below a file") from None
     os.chmod(path, EXECUTABLE if member.mode & 0o100 else PLAIN)
 
 
 def checked(name: str) -> str:
-    """A member's path; Malformed if it leads out of the folder that it is unpacked into, or is none
-    that a file system holds."""
+    """A member's path; MalformedArchive if it leads out of the folder that it is unpacked into, or
+    is none that a file system holds."""
     parts = name.split("/")
     if os.path.isabs(name) or os.pardir in parts:
-        raise Malformed(f"{name!r:.100} leads out of it")
+        raise MalformedArchive(f"{name!r:.100} leads out of it")
     if not all(part not in ("", os.curdir) and "\0" not in part for part in parts):
-        raise Malformed(f"{name!r:.100} is not a path of a file")
+        raise MalformedArchive(f"{name!r:.100} is not a path of a file")
     if len(parts) > DEPTH_MAX or any(len(os.fsencode(x)) > NAME_BYTES_MAX for x in parts):
-        raise Malformed(f"{name!r:.100} is too long or too deep")
+        raise MalformedArchive(f"{name!r:.100} is too long or too deep")
     return name

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import psutil
 
-from heron_core.operations import Kind
+from heron_core.operations import OperationKind
 from heron_core.plans import packing_from_json
 from heron_core.state_tree import packing_path
 from heron_core.stats import TopologyStats
-from heron_engine.scheduler.operations import Requests, is_under_way
+from heron_engine.scheduler.operations import TopologyRequests, is_under_way
 from tests.chaos.new_versions import Source, Version, concerned, next_version, text_of
 from tests.process.process_support import GONE_SECS, Master, Place, Running
 
@@ -269,7 +269,7 @@ class Updates:
         """Also what the master does not know yet, whose asker may be dead."""
         store = self._place.store()
         try:
-            return is_under_way(Requests(store, self._name).all(), frozenset(Kind))
+            return is_under_way(TopologyRequests(store, self._name).all(), frozenset(OperationKind))
         finally:
             store.close()
 

@@ -30,7 +30,7 @@ from heron_spark.worker.printing import Printed
 from heron_spark.worker.task_host import TaskHost
 from heron_tester import fixtures
 from heron_tester.errors import TesterError
-from heron_tester.faults import Killed
+from heron_tester.faults import InstanceKilled
 from heron_tester.sink_faults import FaultPlan
 from heronpy_compat import Bolt, Spout
 from heronpy_compat.testing import TopologyTester
@@ -195,7 +195,7 @@ class SparkRun:
         """What attempts raised that woke up behind their copies, or whose sink one had fenced."""
         self._may_repeat = False
         self.before_level: Callable[[int], Any] = lambda level: None
-        """May raise Killed."""
+        """May raise InstanceKilled."""
         self.after_kill: Callable[[], Any] = lambda: None
         """What the end of a process does besides."""
         self.ended = Ended()
@@ -209,7 +209,7 @@ class SparkRun:
             began = self._batch
             try:
                 facts = self._attempt()
-            except Killed:
+            except InstanceKilled:
                 self.kills += 1
                 del self._host
                 self.after_kill()

@@ -24,7 +24,7 @@ from pyarrow import parquet
 from heron_connectors.files.spout import FileSpout
 from heron_connectors.kafka import schema_registry
 from heron_connectors.kafka.formats import CODECS
-from heron_connectors.kafka.registered_parts import RegisteredPart, Rows
+from heron_connectors.kafka.registered_parts import PartRows, RegisteredPart
 from heron_connectors.kafka.spout import KafkaSpout
 from heron_connectors.postgres.changes_spout import PostgresChangesSpout
 from heron_connectors.postgres.spout import PostgresSpout
@@ -198,7 +198,7 @@ def _registered(form: str, values: Values, kind: str, said: str | None) -> Mappi
     config = {schema_registry.URL: _registry().url}
     registry = schema_registry.registry_of(config, "test", form)
     topic = f"{form}-{next(_numbers)}"
-    part = RegisteredPart(CODECS[form], registry, topic, "value", Rows({"it": kind}, True))
+    part = RegisteredPart(CODECS[form], registry, topic, "value", PartRows({"it": kind}, True))
     encode = part.encoder(said)
     return {**_records([encode({"it": each}) for each in values], form), **config}
 

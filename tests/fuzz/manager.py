@@ -17,8 +17,8 @@ from heron_core.wire import message_codec, messages
 from heron_core.wire.batch import check_batch
 from heron_core.wire.frames import (
     Flag,
+    FrameKind,
     Frames,
-    Kind,
     header,
     parse_header,
     with_consumed,
@@ -179,14 +179,14 @@ class Fake:
     def _check(frames: Frames) -> None:
         """What an instance gets is well-formed, whatever others sent."""
         head = parse_header(frames[0])
-        if head.kind == Kind.DATA:
+        if head.kind == FrameKind.DATA:
             check_batch(head, frames)
-        elif head.kind == Kind.BARRIER:
+        elif head.kind == FrameKind.BARRIER:
             check_barrier(head, frames)
-        elif head.kind == Kind.WATERMARK:
+        elif head.kind == FrameKind.WATERMARK:
             check_watermark(head, frames)
         else:
-            assert head.kind in (Kind.ACKED, Kind.FAILED, Kind.EXPIRED)
+            assert head.kind in (FrameKind.ACKED, FrameKind.FAILED, FrameKind.EXPIRED)
 
     def take(self, step: Any) -> None:
         """One step."""
@@ -268,9 +268,9 @@ def _still_works(fake: Fake) -> None:
     root, edge = (world.SPOUT << 44) + 12345, 99
     ids = array("Q", (root, edge)).tobytes()
     flags = Flag.TRACKED | Flag.BEGINS
-    head = header(Kind.DATA, core.epoch, world.SPOUT, world.SPLIT, 1, 0, flags)
+    head = header(FrameKind.DATA, core.epoch, world.SPOUT, world.SPLIT, 1, 0, flags)
     _arrives(fake, world.SPLIT, world.SPOUT, incarnation, [head, b"\xdd\0\0\0\1\x92\1\2", ids])
-    ack = [header(Kind.ACK, core.epoch, world.SPLIT, world.SPOUT, 1), ids]
+    ack = [header(FrameKind.ACK, core.epoch, world.SPLIT, world.SPOUT, 1), ids]
     told = _arrives(fake, world.SPOUT, world.SPLIT, incarnation, ack)
     assert told[1] == ids[:8]
     core.validate()
@@ -288,7 +288,7 @@ def _unused_incarnation(fake: Fake) -> int:
 
 def _consume(fake: Fake, task: int, incarnation: int) -> None:
     """The instance reports what it has, until nothing waits for it."""
-    head = with_consumed(header(Kind.CONSUMED, fake.core.epoch, task, 0, 0), 65535)
+    head = with_consumed(header(FrameKind.CONSUMED, fake.core.epoch, task, 0, 0), 65535)
     queue = fake.core.state.queues[task]
     for _ in range(ROUNDS_MAX):
         fake.handle(events.FromInstance(task, incarnation, [head]))

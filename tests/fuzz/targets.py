@@ -187,7 +187,7 @@ def _run_instance(steps: Steps) -> None:
 
 def _still_processes(process: world.Process) -> None:
     before, errors = process.component.processed, process.core.metrics.errors
-    kind = frames_module.Kind.DATA
+    kind = frames_module.FrameKind.DATA
     head = frames_module.header(kind, world.EPOCH, world.SPOUT, world.SPLIT, 1)
     process.core.deliver([head, values.array_of([values.packer()(["word", 1])])])
     assert process.component.processed == before + 1
@@ -200,7 +200,7 @@ def _still_settles(process: world.Process) -> None:
     roots = list(process.core.collector.pending)
     before = len(process.component.settled)
     data = b"".join(root.to_bytes(8, "little") for root in roots)
-    kind = frames_module.Kind.ACKED
+    kind = frames_module.FrameKind.ACKED
     process.core.deliver(
         [frames_module.header(kind, world.EPOCH, 0, world.SPOUT, len(roots)), data]
     )

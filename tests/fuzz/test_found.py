@@ -10,7 +10,7 @@ import pytest
 
 from heron_core.errors import ProtocolError
 from heron_core.wire import message_codec, messages
-from heron_core.wire.frames import Kind, header
+from heron_core.wire.frames import FrameKind, header
 from heron_core.wire.values import pack_fields, packer, unpack
 
 from . import world
@@ -64,7 +64,7 @@ FOUND: dict[str, tuple[str, list[Any]]] = {
     # bolt was restarted its roots were to be failed.
     "lost batch with broken ids": ("manager", [
         HELLO_3,
-        ("instance", 2, 102, [header(Kind.DATA, 3, 2, 3, 10, 0, 5), b"", b"M", b""]),
+        ("instance", 2, 102, [header(FrameKind.DATA, 3, 2, 3, 10, 0, 5), b"", b"M", b""]),
         ("control", 3, 104, registration(3, 104, 1)),
     ]),
     "report of a task that is elsewhere": ("manager", [
@@ -75,16 +75,18 @@ FOUND: dict[str, tuple[str, list[Any]]] = {
     ]),
     # Nobody could ever have lifted it: the spout would have been paused for good.
     "cause named by a stranger": ("manager", [
-        ("instance", 3, 103, [header(Kind.CONTROL, 2, 2054, 6, 1),
+        ("instance", 3, 103, [header(FrameKind.CONTROL, 2, 2054, 6, 1),
                               message_codec.encode(messages.BackPressureCause(6, True))]),
     ]),
     "cause of a type that has no hash": ("manager", [
-        ("peer", [header(Kind.CONTROL, 3, 2, 6, 1), _packed("BackPressureCause", {}, True)]),
+        ("peer", [header(FrameKind.CONTROL, 3, 2, 6, 1), _packed("BackPressureCause", {}, True)]),
     ]),
     # It was delivered to the first of its tasks before the second one was found wrong.
     "fan-out with too few ids": ("manager", [
         HELLO_3,
-        ("instance", 2, 7, [header(Kind.FANOUT, 3, 2, 1, 3, 0, 15), b"\3\0\0\0", b"", b"", b""]),
+        ("instance", 2, 7, [
+            header(FrameKind.FANOUT, 3, 2, 1, 3, 0, 15), b"\3\0\0\0", b"", b"", b"",
+        ]),
     ]),
     "epoch beyond 32 bits": ("manager", [_plan(epoch=1 << 32)]),
     "plan without a peer": ("manager", [_plan(stream_managers={"1": "tcp://127.0.0.1:1"})]),
@@ -108,9 +110,9 @@ FOUND: dict[str, tuple[str, list[Any]]] = {
         ("control", 2, INCARNATION, registration(2, INCARNATION, 1)),
         ("control", 2, 102, registration(2, 102, 1)),
     ]),
-    "ids are missing": ("instance", [(2, [header(Kind.DATA, 2, 2, 6, 9, 0, 5), b""])]),
-    "body that is a number": ("instance", [(2, [header(Kind.DATA, 3, 1, 2, 1), b"\x07"])]),
-    "roots are missing": ("instance", [(1, [header(Kind.ACKED, 3, 1, 1, 65)])]),
+    "ids are missing": ("instance", [(2, [header(FrameKind.DATA, 2, 2, 6, 9, 0, 5), b""])]),
+    "body that is a number": ("instance", [(2, [header(FrameKind.DATA, 3, 1, 2, 1), b"\x07"])]),
+    "roots are missing": ("instance", [(1, [header(FrameKind.ACKED, 3, 1, 1, 65)])]),
     "arguments that are a number": ("master", [(b"", _packed("Command", "stats", -1))]),
     "component of a type that has no hash": ("master", [
         (b"", _packed("Command", "stats", {"component": {"emitted": {}}})),

@@ -35,7 +35,7 @@ from heron_core.topology import (
 from heron_core.wire import message_codec, messages
 from heron_core.wire.batch import encode_columns
 from heron_core.wire.columns import of_rows, schema_of, serialized
-from heron_core.wire.frames import Flag, Frames, Kind, header, parse_header
+from heron_core.wire.frames import Flag, FrameKind, Frames, header, parse_header
 from heron_core.wire.merged import merge
 from heron_core.wire.packets import encode_barrier, encode_watermark
 from heron_core.wire.values import array_of, packer
@@ -205,20 +205,20 @@ def frames_to_managers() -> tuple[Frames, ...]:
     found = [*_of_spout(SPOUT).sent, *_of_spout(SPOUT + SIBLING).sent]
     split = Process(SPLIT)
     for frames in found:
-        if parse_header(frames[0]).kind == Kind.DATA:
+        if parse_header(frames[0]).kind == FrameKind.DATA:
             split.core.deliver(frames)
             split.core.flush()
     found += split.sent
     every = Process(EVERY)
     for frames in split.sent:
-        if parse_header(frames[0]).kind == Kind.DATA:
+        if parse_header(frames[0]).kind == FrameKind.DATA:
             every.core.deliver(frames)
             every.core.flush()
     found += every.sent
     cause = message_codec.encode(messages.BackPressureCause(SPLIT + SIBLING, True))
     found.extend(map(_plain_batch, (Flag.NONE, Flag.TRACKED, Flag.TRACKED | Flag.BEGINS)))
     found += [_columns(), _columns([(SPOUT << 44) + 1, 1, 0, 0]), _columns(MANY_ROOTS, EXTRAS)]
-    found.append([header(Kind.CONSUMED, EPOCH, SPLIT, 0, 0)])
+    found.append([header(FrameKind.CONSUMED, EPOCH, SPLIT, 0, 0)])
     found += [
         encode_barrier(EPOCH, task, 0, checkpoint)
         for task in (SPOUT, SPLIT, SPLIT + SIBLING)
@@ -229,7 +229,7 @@ def frames_to_managers() -> tuple[Frames, ...]:
         for task in (SPOUT, SPLIT, SPLIT + SIBLING)
         for time_ms in (-5, 7, END_OF_TIME)
     ]
-    found.append([header(Kind.CONTROL, EPOCH, 2, SPLIT + SIBLING, 1), cause])
+    found.append([header(FrameKind.CONTROL, EPOCH, 2, SPLIT + SIBLING, 1), cause])
     found += [merge(found[:2]), merge(found)]
     return tuple(found)
 
@@ -245,7 +245,7 @@ def _columns(ids: list[int] | None = None, extras: Sequence[int] = ()) -> Frames
 
 
 def _plain_batch(flags: Flag) -> Frames:
-    head = header(Kind.DATA, EPOCH, SPOUT, SPLIT, 2, 0, flags)
+    head = header(FrameKind.DATA, EPOCH, SPOUT, SPLIT, 2, 0, flags)
     ids = array("Q", [root for at in (1, 2) for root in ((SPOUT << 44) + at, at)]).tobytes()
     return [head, array_of([packer()(["word", at]) for at in (1, 2)]), *([ids] if flags else [])]
 
@@ -253,14 +253,16 @@ def _plain_batch(flags: Flag) -> Frames:
 @cache
 def frames_to_bolts() -> tuple[Frames, ...]:
     """For a bolt: watermarks; batches that are plain, of several streams, of several roots."""
-    found = [each for each in frames_to_managers() if each[0][2] in (Kind.DATA, Kind.FANOUT)]
-    single = [each for each in frames_to_managers() if each[0][2] == Kind.WATERMARK]
+    found = [
+        each for each in frames_to_managers() if each[0][2] in (FrameKind.DATA, FrameKind.FANOUT)
+    ]
+    single = [each for each in frames_to_managers() if each[0][2] == FrameKind.WATERMARK]
     for frames in found:
         head = parse_header(frames[0])
-        if head.kind == Kind.FANOUT:
+        if head.kind == FrameKind.FANOUT:
             blocks = len(frames[1]) // 4
             ids = frames[3][: len(frames[3]) // blocks]
-            data = head._replace(kind=int(Kind.DATA), destination=EVERY)
+            data = head._replace(kind=int(FrameKind.DATA), destination=EVERY)
             single.append([_packed(data), frames[2], ids, *frames[4:]])
         else:
             single.append(frames)
@@ -277,7 +279,7 @@ def _packed(head: Any) -> bytes:
 def frames_to_spouts() -> tuple[Frames, ...]:
     """What became of roots of the spout's."""
     roots = b"".join(each[2][:8] for each in frames_to_bolts() if each[0][3] & Flag.TRACKED)
-    kinds = (Kind.ACKED, Kind.FAILED, Kind.EXPIRED)
+    kinds = (FrameKind.ACKED, FrameKind.FAILED, FrameKind.EXPIRED)
     return tuple([header(kind, EPOCH, 0, SPOUT, len(roots) // 8), roots] for kind in kinds)
 
 

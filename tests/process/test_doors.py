@@ -18,7 +18,7 @@ from zmq.utils.monitor import parse_monitor_message
 
 from heron_core.state_tree import keys_path, master_path, physical_path
 from heron_core.wire import message_codec, messages
-from heron_core.wire.frames import HEADER, MAGIC, VERSION, Kind, header
+from heron_core.wire.frames import HEADER, MAGIC, VERSION, FrameKind, header
 from heron_io.security import Keys
 from heron_io.transport import connect_dealer
 from tests.process.process_support import TOPOLOGIES, Master, Place, Running, until
@@ -186,14 +186,14 @@ def test_strangers_are_refused_counted_and_told_of_once(topology: Topology) -> N
 
 def test_garbage_of_a_peer_is_dropped_counted_and_told_of_once(topology: Topology) -> None:
     """A stream manager of another release, or with a bug: it holds the key, and talks nonsense."""
-    other = HEADER.pack(MAGIC, VERSION + 1, Kind.DATA, 0, 0, 0, 1, 1, 2, 1)
-    for_nobody = header(Kind.CONTROL, 1, 77, 1, 1)
+    other = HEADER.pack(MAGIC, VERSION + 1, FrameKind.DATA, 0, 0, 0, 1, 1, 2, 1)
+    for_nobody = header(FrameKind.CONTROL, 1, 77, 1, 1)
     nonsense = [
         [b"garbage"],
         [b""],
         [other, b"\xdd\0\0\0\0"],
-        [header(Kind.DATA, 1, 1, 2, 9, 0, 1), b"\x90"],
-        [header(Kind.FANOUT, 1, 1, CONTAINER, 1), b"\1"],
+        [header(FrameKind.DATA, 1, 1, 2, 9, 0, 1), b"\x90"],
+        [header(FrameKind.FANOUT, 1, 1, CONTAINER, 1), b"\1"],
         [for_nobody, b"\xc1"],
     ]
     before = topology.counted("malformed")
@@ -227,7 +227,7 @@ def test_an_oversized_frame_cuts_its_connection_and_nothing_else(topology: Topol
         dealer(topology.manager_address, topology.keys) as peer,
         peer.get_monitor_socket(zmq.EVENT_DISCONNECTED) as monitor,
     ):
-        peer.send_multipart([header(Kind.DATA, 1, 1, 2, 1), bytes(OVERSIZED_BYTES)])
+        peer.send_multipart([header(FrameKind.DATA, 1, 1, 2, 1), bytes(OVERSIZED_BYTES)])
         assert monitor.poll(ANSWER_MS), "the frame was taken"
         peer.disable_monitor()
     until(lambda: topology.counted("disconnected") > before, "it is counted")

@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 import psutil
 import pytest
 
-from heron_core.operations import Kind, Operation, State
+from heron_core.operations import Operation, OperationKind, OperationState
 from heron_core.plans import PhysicalPlan, TopologyState, physical_from_json
 from heron_core.state_tree import (
     execution_path,
@@ -22,7 +22,7 @@ from heron_core.state_tree import (
     physical_path,
     topology_path,
 )
-from heron_engine.scheduler.operations import Requests
+from heron_engine.scheduler.operations import TopologyRequests
 from heron_io.state_store.embedded_zookeeper import EmbeddedZooKeeper
 from heron_io.state_store.opening import open_store
 from heron_io.state_store.protocol import StateStore
@@ -46,7 +46,7 @@ class Asker:
         self.name = place.name
         self.url = url
         self.store: StateStore = open_store(url)
-        self.requests = Requests(self.store, self.name)
+        self.requests = TopologyRequests(self.store, self.name)
 
     def newest(self) -> tuple[int, Operation | None]:
         """The newest request; number 0 if there is none."""
@@ -89,7 +89,7 @@ class Asker:
             return request if request is not None and request.is_over else None
 
         request = until(is_over, "the operation ends", OPERATION_SECS)
-        assert request.state is State.DONE, request
+        assert request.state is OperationState.DONE, request
 
     def state(self) -> str:
         """RUNNING or PAUSED."""
@@ -229,7 +229,7 @@ def test_the_process_that_carries_it_out_dies_too(place: Place) -> None:
         asker.is_done(number)
         request = asker.requests.get(number)
         assert request is not None
-        assert request.kind is Kind.UPDATE
+        assert request.kind is OperationKind.UPDATE
         asker.flows()
         place.heronpy("kill", place.name).succeeded()
     place.nothing_is_left(GONE_SECS)

@@ -12,7 +12,7 @@ from heron_core.algorithms.hashing import slot, stable_hash
 from heron_core.errors import StateError
 from heron_core.state.divided_input import FormerInput, InputDivider
 from heron_core.state.parts import KeyRange
-from heron_core.state.saved_input import SavedInput, Source
+from heron_core.state.saved_input import InputSource, SavedInput
 from heron_core.topology import (
     ComponentSpec,
     GroupingKind,
@@ -23,7 +23,7 @@ from heron_core.topology import (
 )
 from heron_core.wire.batch import decode_batch, encode_batch, encode_columns
 from heron_core.wire.columns import of_rows, read, rows_of, schema_of, serialized
-from heron_core.wire.frames import Flag, Frames, Kind, header_of
+from heron_core.wire.frames import Flag, FrameKind, Frames, header_of
 from heron_core.wire.packets import encode_watermark
 from heron_core.wire.values import packer, unpacker
 
@@ -59,7 +59,7 @@ TOPOLOGY = TopologySpec(
     ),
     {},
 )
-SOURCES = {5: Source("words", 0, 1, STREAMS)}
+SOURCES = {5: InputSource("words", 0, 1, STREAMS)}
 Row = tuple[str, list[Any]]
 """A tuple and its stream."""
 
@@ -93,7 +93,7 @@ def rows_in(frames: Frames) -> list[Row]:
 def left_in(former: FormerInput) -> list[Row]:
     """What a former task has still to process."""
     rows = chain.from_iterable(
-        rows_in(each) for each in former.saved.messages if header_of(each).kind == Kind.DATA
+        rows_in(each) for each in former.saved.messages if header_of(each).kind == FrameKind.DATA
     )
     return list(rows)[former.saved.first_row :]
 

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heron_core.wire.frames import Kind, header
+from heron_core.wire.frames import FrameKind, header
 from heron_core.wire.packets import encode_barrier
 from heron_engine.stream_manager.gates import DATA, InstanceGate
 
@@ -26,7 +26,7 @@ def test_barriers_cut_the_data_of_all_sources_at_the_same_point(
         else:
             at = len(sent[source])
             sent[source].append((barriers[source], at))
-            number, frames = DATA, [header(Kind.DATA, 1, source, 9, 1), bytes([at])]
+            number, frames = DATA, [header(FrameKind.DATA, 1, source, 9, 1), bytes([at])]
         for reached, batch in gate.take(source, number, frames):
             passed.append(reached if reached != DATA else (batch[0][12], batch[1][0]))
         gate.validate()

@@ -5,19 +5,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heron_core.errors import ProtocolError
-from heron_core.wire.frames import Frames, Kind, header
+from heron_core.wire.frames import FrameKind, Frames, header
 from heron_core.wire.merged import MERGED_BYTES_MAX, MERGED_MESSAGES_MAX, merge, mergeable, split
 
 FRAME = st.binary(max_size=30)
 
 
-def message(kind: Kind, parts: list[bytes]) -> Frames:
+def message(kind: FrameKind, parts: list[bytes]) -> Frames:
     """A message of the data plane with these parts behind its header."""
     return [header(kind, 1, 2, 3, len(parts)), *parts]
 
 
 MESSAGES = st.lists(
-    st.builds(message, st.sampled_from([Kind.DATA, Kind.ACK, Kind.CONSUMED]), st.lists(FRAME)),
+    st.builds(
+        message,
+        st.sampled_from([FrameKind.DATA, FrameKind.ACK, FrameKind.CONSUMED]),
+        st.lists(FRAME),
+    ),
     min_size=1,
 )
 
@@ -28,7 +32,7 @@ def test_what_is_merged_is_split_again(messages: list[Frames]) -> None:
 
 
 def test_a_single_message_stays_as_it_is() -> None:
-    single = message(Kind.CONSUMED, [])
+    single = message(FrameKind.CONSUMED, [])
     assert merge([single]) is single
 
 

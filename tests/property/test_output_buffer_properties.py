@@ -20,7 +20,7 @@ from heron_core.topology import (
     TopologySpec,
 )
 from heron_core.wire.batch import decode_batch, encode_batch, split_fanout, targets_of
-from heron_core.wire.frames import ROOT_COUNTER_BITS, Frames, Kind, header_of
+from heron_core.wire.frames import ROOT_COUNTER_BITS, FrameKind, Frames, header_of
 from heron_core.wire.packets import decode_pairs, decode_roots
 from heron_core.wire.values import packer, unpack
 from heron_instance.runtime.environment import InstanceEnvironment
@@ -155,15 +155,15 @@ class OutputMachine(RuleBasedStateMachine):
         """What has left since the last look."""
         for frames in self.sent:
             head = header_of(frames)
-            if head.kind == Kind.FANOUT:
+            if head.kind == FrameKind.FANOUT:
                 for _, single in split_fanout(head, frames, targets_of(frames)):
                     self._take_batch(single)
-            elif head.kind == Kind.DATA:
+            elif head.kind == FrameKind.DATA:
                 self._take_batch(frames)
-            elif head.kind == Kind.ACK:
+            elif head.kind == FrameKind.ACK:
                 self._take_pairs(decode_pairs(head, frames))
             else:
-                assert head.kind == Kind.FAIL
+                assert head.kind == FrameKind.FAIL
                 self.failed.update(decode_roots(head, frames))
         self.sent.clear()
         self._check_deliveries()

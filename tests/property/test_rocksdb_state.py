@@ -15,7 +15,7 @@ from heron_core.state.codec import StateCodec
 from heron_core.state.file_snapshot import FileSnapshot, StateBytes, as_bytes
 from heron_core.state.keys import owner
 from heron_core.state.memory import MemoryBackend
-from heron_core.state.parts import KeyRange, Part, Parts, decode_parts, encode_parts, gather
+from heron_core.state.parts import KeyRange, Parts, StatePart, decode_parts, encode_parts, gather
 from heron_core.wire.messages import CheckpointStored
 from heron_instance.saving_thread import SavingThread
 from heron_instance.stored_states import CheckpointStates
@@ -225,7 +225,7 @@ def test_states_of_two_tasks_become_those_of_three_by_the_way_of_a_store(
                 former.do(key, ("put_entry", "x", number))
         store.save("words", 1, index, former.backend.snapshot())
         former.backend.close()
-        parts.append(Part(KeyRange(index, 2), store.load("words", 1, index)))
+        parts.append(StatePart(KeyRange(index, 2), store.load("words", 1, index)))
     found: dict[str, int] = {}
     for index in range(3):
         store.save("words", 2, index, encode_parts(Parts(KeyRange(index, 3), tuple(parts))))

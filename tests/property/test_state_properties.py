@@ -14,8 +14,8 @@ from heron_core.state.keys import KEY_GROUPS, groups_of, key_group, key_of, owne
 from heron_core.state.memory import MemoryBackend
 from heron_core.state.parts import (
     KeyRange,
-    Part,
     Parts,
+    StatePart,
     decode_parts,
     divided_groups,
     encode_parts,
@@ -85,7 +85,9 @@ class Run:
         sends it."""
         saved, key_range = [self.saved], KeyRange(0, 1)
         for number in (tasks, tasks + 1, 1):
-            former = [Part(KeyRange(at, key_range.tasks), each) for at, each in enumerate(saved)]
+            former = [
+                StatePart(KeyRange(at, key_range.tasks), each) for at, each in enumerate(saved)
+            ]
             saved = []
             for index in range(number):
                 key_range = KeyRange(index, number)

@@ -25,7 +25,7 @@ from heron_core.wire.batch import (
     targets_of,
 )
 from heron_core.wire.columns import of_rows, read, rows_of, schema_of, serialized
-from heron_core.wire.frames import Flag, Frames, Header, Kind, header_of
+from heron_core.wire.frames import Flag, FrameKind, Frames, Header, header_of
 from heron_core.wire.values import packer, unpack
 
 EPOCH, SOURCE, DESTINATION = 3, 5, 7
@@ -152,7 +152,7 @@ def test_a_batch_comes_back(sent: Sent) -> None:
     assert (head.epoch, head.source, head.destination) == (EPOCH, SOURCE, DESTINATION)
     assert head.items == len(sent.values)
     if not sent.targets:
-        assert head.kind == Kind.DATA
+        assert head.kind == FrameKind.DATA
         check_batch(head, frames)
         assert found(frames) == sent.expected(0)
         begun = beginnings(head, frames)
@@ -160,7 +160,7 @@ def test_a_batch_comes_back(sent: Sent) -> None:
         assert begun is None or list(begun) == (sent.ids or [[]])[0]
         return
     targets = targets_of(frames)
-    assert (head.kind, list(targets)) == (Kind.FANOUT, list(sent.targets))
+    assert (head.kind, list(targets)) == (FrameKind.FANOUT, list(sent.targets))
     check_fanout(head, frames, targets)
     for block, (task, single) in enumerate(split_fanout(head, frames, targets)):
         assert header_of(single).destination == task == sent.targets[block]
@@ -209,21 +209,21 @@ changes = st.tuples(
 def _received(frames: Frames) -> None:
     """All that a stream manager and an instance do with a message before it has any effect."""
     head = header_of(frames)
-    if head.kind == Kind.DATA:
+    if head.kind == FrameKind.DATA:
         batch = decode_batch(head, frames)
         if head.flags & Flag.COLUMNS:
             read(batch.body, schema_of(STREAM), head.items)
         beginnings(head, frames)
         roots_of(head, frames)
-    elif head.kind == Kind.FANOUT:
+    elif head.kind == FrameKind.FANOUT:
         targets = targets_of(frames)
         check_fanout(head, frames, targets)
         roots_of(head, frames)
         for _, single in split_fanout(head, frames, targets):
             decode_batch(header_of(single), single)
-    elif head.kind in (Kind.INIT, Kind.ACK):
+    elif head.kind in (FrameKind.INIT, FrameKind.ACK):
         packets.decode_pairs(head, frames)
-    elif head.kind == Kind.CONTROL:
+    elif head.kind == FrameKind.CONTROL:
         packets.decode_control(frames)
     else:
         packets.decode_roots(head, frames)
@@ -250,8 +250,8 @@ def test_packets_come_back_or_are_refused(
 ) -> None:
     # Acks and what became of roots, whole and then broken on their way.
     numbers = [number for pair in pairs for number in pair]
-    acks = packets.encode_pairs(Kind.ACK, EPOCH, SOURCE, DESTINATION, numbers)
-    roots = packets.encode_roots(Kind.FAILED, EPOCH, 0, DESTINATION, numbers)
+    acks = packets.encode_pairs(FrameKind.ACK, EPOCH, SOURCE, DESTINATION, numbers)
+    roots = packets.encode_roots(FrameKind.FAILED, EPOCH, 0, DESTINATION, numbers)
     assert list(packets.decode_pairs(header_of(acks), acks)) == numbers
     assert list(packets.decode_roots(header_of(roots), roots)) == numbers
     assert header_of(acks).items == len(pairs)
@@ -268,7 +268,7 @@ def test_packets_come_back_or_are_refused(
 @pytest.mark.parametrize("cut", [1, 2])
 def test_a_packet_is_refused_whole(cut: int) -> None:
     # Half of the acks would be applied and the rest of the trees time out.
-    acks = packets.encode_pairs(Kind.ACK, EPOCH, SOURCE, DESTINATION, [1, 2, 3, 4])
+    acks = packets.encode_pairs(FrameKind.ACK, EPOCH, SOURCE, DESTINATION, [1, 2, 3, 4])
     acks[1] = acks[1][: -8 * cut]
     with pytest.raises(ProtocolError, match="not of 2 times 16 bytes"):
         packets.decode_pairs(header_of(acks), acks)

@@ -14,7 +14,7 @@ from heron_core.errors import HeronError
 from heron_core.state.file_snapshot import as_bytes
 from heron_core.state.saved_input import input_size
 from heron_core.wire import messages
-from heron_core.wire.frames import Frames, Kind, parse_header
+from heron_core.wire.frames import FrameKind, Frames, parse_header
 from heron_core.wire.merged import merge
 from heron_instance.control_core import Identity
 from heron_instance.core import InstanceCore
@@ -198,7 +198,7 @@ class Instance:
     def _transmit(self, sent: list[Frames]) -> None:
         self._preempt()
         for message in sent:
-            if message[0][2] in (Kind.DATA, Kind.FANOUT) and not self._is_void(message):
+            if message[0][2] in (FrameKind.DATA, FrameKind.FANOUT) and not self._is_void(message):
                 self.cluster.rules.emitted(self, message)
         self.data.send((self.incarnation, merge(sent)))
 

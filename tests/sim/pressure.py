@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from heron_core.config import DROP
 from heron_core.wire.batch import targets_of
-from heron_core.wire.frames import Frames, Kind, header_of, items_of, root_owner, size_of
+from heron_core.wire.frames import FrameKind, Frames, header_of, items_of, root_owner, size_of
 from heron_core.wire.merged import split
 from heron_core.wire.messages import Pause
 from heron_engine.stream_manager.events import Instruction, ToLocalControl
@@ -190,9 +190,9 @@ def bytes_without_tuples(queue: InstanceQueue) -> int:
 
 def _targets(frames: Frames) -> list[int]:
     head = header_of(frames)
-    if head.kind == Kind.DATA:
+    if head.kind == FrameKind.DATA:
         return [head.destination]
-    return list(targets_of(frames)) if head.kind == Kind.FANOUT else []
+    return list(targets_of(frames)) if head.kind == FrameKind.FANOUT else []
 
 
 def _amount_of(frames: Frames) -> Amount:

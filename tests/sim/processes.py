@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from heron_core.plans import packing_from_json, physical_from_json
 from heron_core.records import replace
 from heron_core.wire import messages
-from heron_core.wire.frames import Frames, Kind, parse_header
+from heron_core.wire.frames import FrameKind, Frames, parse_header
 from heron_core.wire.merged import split
 from heron_core.wire.numbered_link import Packet
 from heron_engine.stream_manager import core as stream_manager
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from tests.sim.cluster import Cluster
 
 CLIENT = b"client"
-BATCHES = (Kind.DATA, Kind.FANOUT)
+BATCHES = (FrameKind.DATA, FrameKind.FANOUT)
 SEEN_SHARE = 0.1
 """Of the turns of a stream manager with a broken connection in which it sees the next master."""
 NOTICED_SHARE = 0.2
@@ -308,7 +308,7 @@ class Manager:
             wanted = packing_from_json(json.loads(cluster.stored_packing)).instances
             heads = [parse_header(message[0]) for message in split(arrived)]
             is_late |= any(
-                head.kind in (Kind.ACK, Kind.FAIL) and head.destination not in wanted
+                head.kind in (FrameKind.ACK, FrameKind.FAIL) and head.destination not in wanted
                 for head in heads
             )
         allowed = is_late and cluster.updates and cluster.habits.tracked

@@ -44,7 +44,7 @@ from heron_spark.backend.metrics import QueryMetrics  # noqa: E402
 from heron_spark.compile.plan import one_container  # noqa: E402
 from heron_spark.driver.progress import Progress  # noqa: E402
 from heron_spark.driver.tables import settings  # noqa: E402
-from heron_tester.faults import Killed  # noqa: E402
+from heron_tester.faults import InstanceKilled  # noqa: E402
 from heron_tester.sources import topology_of  # noqa: E402
 from heronpy_compat.testing import TopologyTester  # noqa: E402
 from tests.connectors.runs import SparkRun  # noqa: E402
@@ -137,7 +137,7 @@ def by_hosts(given: Drawn, folder: Path) -> Counts:
     def die(level: int) -> None:
         if made.kills < DEATHS_MAX and random.random() < DEATH_SHARE:
             made._host.close()  # its event loops, too: this process goes on
-            raise Killed
+            raise InstanceKilled
 
     made.before_level = die
     metrics = QueryMetrics(spec, one_container(spec))

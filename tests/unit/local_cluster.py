@@ -15,7 +15,7 @@ from heron_api.submissions import capture_submissions
 from heron_core.algorithms.termination import finish_order
 from heron_core.topology import TopologySpec, topology_from_json, topology_to_json
 from heron_core.wire.batch import beginnings, split_fanout, targets_of
-from heron_core.wire.frames import Frames, Kind, header_of
+from heron_core.wire.frames import FrameKind, Frames, header_of
 from heron_core.wire.packets import decode_pairs, decode_roots, encode_roots
 from heron_core.wire.values import unpack
 from heron_engine.scheduler.packing import pack
@@ -96,9 +96,9 @@ class LocalCluster:
     def _send(self, frames: Frames) -> None:
         self.queue.append(frames)
         head = header_of(frames)
-        if head.kind in (Kind.DATA, Kind.FANOUT):
+        if head.kind in (FrameKind.DATA, FrameKind.FANOUT):
             name = self.packing.instances[head.source].component
-            body = frames[2 if head.kind == Kind.FANOUT else 1]
+            body = frames[2 if head.kind == FrameKind.FANOUT else 1]
             rows = unpack(body)
             self.emitted.setdefault(name, []).extend(rows)
             self.emitted_by.setdefault(head.source, []).extend(rows)
@@ -124,7 +124,7 @@ class LocalCluster:
         """Deliver everything that is on its way, and what comes of it."""
         while self.queue:
             frames = self.queue.popleft()
-            _HANDLERS[Kind(header_of(frames).kind)](self, frames)
+            _HANDLERS[FrameKind(header_of(frames).kind)](self, frames)
 
     def run(self) -> "LocalCluster":
         """Until every source has ended and nothing is on its way."""
@@ -186,13 +186,13 @@ class LocalCluster:
         """Acks of bolts; trees that are done are told to their spout."""
         head = header_of(frames)
         done = self.trees[head.destination].apply(decode_pairs(head, frames))
-        self._tell(Kind.ACKED, head.destination, done)
+        self._tell(FrameKind.ACKED, head.destination, done)
 
     def fail(self, frames: Frames) -> None:
         """Fails of bolts."""
         head = header_of(frames)
         failed = self.trees[head.destination].fail(decode_roots(head, frames))
-        self._tell(Kind.FAILED, head.destination, failed)
+        self._tell(FrameKind.FAILED, head.destination, failed)
 
     def watermark(self, frames: Frames) -> None:
         """To all readers."""
@@ -205,7 +205,7 @@ class LocalCluster:
                 driver.deliver(frames)
                 driver.flush()
 
-    def _tell(self, kind: Kind, spout: int, roots: "array[int]") -> None:
+    def _tell(self, kind: FrameKind, spout: int, roots: "array[int]") -> None:
         self.instances[spout].driver.deliver(encode_roots(kind, EPOCH, 0, spout, roots))
 
 
@@ -219,10 +219,10 @@ class _Lines(logging.Handler):
 
 
 _HANDLERS = {
-    Kind.DATA: LocalCluster.deliver_data,
-    Kind.FANOUT: LocalCluster.fan_out,
-    Kind.INIT: LocalCluster.init,
-    Kind.ACK: LocalCluster.ack,
-    Kind.FAIL: LocalCluster.fail,
-    Kind.WATERMARK: LocalCluster.watermark,
+    FrameKind.DATA: LocalCluster.deliver_data,
+    FrameKind.FANOUT: LocalCluster.fan_out,
+    FrameKind.INIT: LocalCluster.init,
+    FrameKind.ACK: LocalCluster.ack,
+    FrameKind.FAIL: LocalCluster.fail,
+    FrameKind.WATERMARK: LocalCluster.watermark,
 }

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from heron_core.algorithms.autoscale.flow import Demand, demands
-from heron_core.algorithms.autoscale.options import Options
+from heron_core.algorithms.autoscale.options import AutoscaleOptions
 from heron_core.algorithms.autoscale.readings import Load, Readings
 from heron_core.records import replace
 from heron_core.topology import TopologySpec
@@ -44,7 +44,7 @@ class Assessment(Struct, frozen=True, kw_only=True):
 
 
 def assess(
-    topology: TopologySpec, loads: Mapping[str, Load], readings: Readings, options: Options
+    topology: TopologySpec, loads: Mapping[str, Load], readings: Readings, options: AutoscaleOptions
 ) -> tuple[Assessment, ...]:
     """All bolts that may be scaled, by their true rates."""
     wanted = demands(topology, loads, readings.hot_keys)
@@ -57,7 +57,12 @@ def assess(
 
 
 def _assessed(
-    name: str, load: Load, demand: Demand, options: Options, is_loaded: bool, is_fixed: bool
+    name: str,
+    load: Load,
+    demand: Demand,
+    options: AutoscaleOptions,
+    is_loaded: bool,
+    is_fixed: bool,
 ) -> Assessment:
     number, target = load.instances, options.target_utilization
     if load.rate is None or demand.total <= 0:
@@ -85,7 +90,7 @@ def _assessed(
     return as_it_is
 
 
-def _grown(found: Assessment, needs: int, demand: Demand, options: Options) -> Assessment:
+def _grown(found: Assessment, needs: int, demand: Demand, options: AutoscaleOptions) -> Assessment:
     """More instances, as far as they help and are allowed."""
     number, most = found.instances, options.instances_max[found.component]
     busy = f"{found.utilization:.0%} of what it can process would come"
@@ -118,13 +123,16 @@ class Threshold:
         self._reports.clear()
 
     def assess(
-        self, assessed: tuple[Assessment, ...], newest: Mapping[str, Load], options: Options
+        self,
+        assessed: tuple[Assessment, ...],
+        newest: Mapping[str, Load],
+        options: AutoscaleOptions,
     ) -> tuple[Assessment, ...]:
         """`assessed` by true rates says what stands against it; `newest`: the loads between the
         last two looks."""
         return tuple(self._one(each, newest[each.component], options) for each in assessed)
 
-    def _one(self, each: Assessment, load: Load, options: Options) -> Assessment:
+    def _one(self, each: Assessment, load: Load, options: AutoscaleOptions) -> Assessment:
         busy = sum(load.busy) / load.instances
         is_over = busy > options.threshold_utilization
         count = self._reports.get(each.component, 0) + 1 if is_over else 0

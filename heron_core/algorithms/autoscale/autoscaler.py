@@ -17,8 +17,8 @@ from enum import Enum
 from msgspec import Struct
 
 from heron_core.algorithms.autoscale.assessment import Assessment, Threshold, assess
-from heron_core.algorithms.autoscale.options import Options, Policy
-from heron_core.algorithms.autoscale.readings import Load, Readings, Window
+from heron_core.algorithms.autoscale.options import AutoscaleOptions, Policy
+from heron_core.algorithms.autoscale.readings import Load, Readings, ReadingsWindow
 from heron_core.records import replace
 from heron_core.topology import TopologySpec
 
@@ -66,7 +66,7 @@ class Diagnosis(Struct, frozen=True, kw_only=True):
     why: str
 
 
-class Outcome(Struct, frozen=True, kw_only=True):
+class AutoscaleOutcome(Struct, frozen=True, kw_only=True):
     """What one look has come to."""
 
     decision: Decision | None = None
@@ -74,7 +74,7 @@ class Outcome(Struct, frozen=True, kw_only=True):
     """Those that are new."""
 
 
-NOTHING = Outcome()
+NOTHING = AutoscaleOutcome()
 
 
 class _Grown(Struct):
@@ -87,12 +87,12 @@ class _Grown(Struct):
 class Autoscaler:
     """The decisions of one topology."""
 
-    def __init__(self, topology: TopologySpec, options: Options, now: float) -> None:
+    def __init__(self, topology: TopologySpec, options: AutoscaleOptions, now: float) -> None:
         """Nobody knows what was changed before `now`: it begins with a cool-down's first half, the
         window, in any case."""
         self._topology = topology
         self._options = options
-        self._window = Window(options.window_secs)
+        self._window = ReadingsWindow(options.window_secs)
         self._threshold = Threshold()
         self.phase = AutoscalerPhase.OBSERVING
         self._began_at = now
@@ -115,7 +115,7 @@ class Autoscaler:
         """No change begins before."""
         return self._cool_until
 
-    def observe(self, readings: Readings, now: float) -> Outcome:
+    def observe(self, readings: Readings, now: float) -> AutoscaleOutcome:
         """Look at the newest readings."""
         if self.phase is AutoscalerPhase.MOVING:
             return NOTHING
@@ -130,7 +130,9 @@ class Autoscaler:
         if not self._window.is_full or self.phase is not AutoscalerPhase.OBSERVING:
             return NOTHING
         self.assessments = assessed
-        return Outcome(decision=self._decide(now), diagnoses=self._fresh_diagnoses(assessed))
+        return AutoscaleOutcome(
+            decision=self._decide(now), diagnoses=self._fresh_diagnoses(assessed)
+        )
 
     def moved(self, reason: str, now: float) -> None:
         """The change is over; `reason`: why it failed, empty if it did not."""

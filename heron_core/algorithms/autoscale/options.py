@@ -37,7 +37,7 @@ class Policy(StrEnum):
     SIGMOD 2013)."""
 
 
-class Options(Struct, frozen=True, kw_only=True):
+class AutoscaleOptions(Struct, frozen=True, kw_only=True):
     """Settings of autoscaling."""
 
     mode: Mode
@@ -63,11 +63,11 @@ class Options(Struct, frozen=True, kw_only=True):
     """component -> its limits, for those that may be scaled."""
 
     @staticmethod
-    def of(topology: TopologySpec) -> "Options":
+    def of(topology: TopologySpec) -> "AutoscaleOptions":
         """The settings in a topology's config; TopologyError naming the key that is wrong."""
         config = keys.with_defaults(topology.config)
         chosen = _components(topology, config)
-        options = Options(
+        options = AutoscaleOptions(
             mode=Mode(keys.autoscale_mode(config)),
             policy=Policy(keys.autoscale_policy(config)),
             interval_secs=keys.seconds(config, keys.AUTOSCALE_INTERVAL_SECS),
@@ -93,10 +93,10 @@ def check(topology: TopologySpec) -> None:
     """TopologyError if a setting is wrong; whether parallelisms are numbers, others say."""
     numbers = [each.parallelism for each in topology.components]
     if all(type(each) is int and each > 0 for each in numbers):
-        Options.of(topology)
+        AutoscaleOptions.of(topology)
 
 
-def _check(options: Options) -> None:
+def _check(options: AutoscaleOptions) -> None:
     if options.window_secs < options.interval_secs:
         raise TopologyError(
             f"{keys.AUTOSCALE_WINDOW_SECS} is {options.window_secs:g}, which is less than "

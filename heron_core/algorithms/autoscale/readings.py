@@ -19,7 +19,7 @@ THROTTLED_MAX = 0.95
 """Whoever is held nearly always says only that far more is wanted."""
 
 
-class Reading(Struct, frozen=True, kw_only=True):
+class InstanceReading(Struct, frozen=True, kw_only=True):
     """One instance's counters since its start."""
 
     component: str
@@ -45,7 +45,7 @@ class HotKey(Struct, frozen=True, kw_only=True):
 class Readings(Struct, frozen=True, kw_only=True):
     """All instances at one moment."""
 
-    tasks: Mapping[int, Reading]
+    tasks: Mapping[int, InstanceReading]
     unsteady: str = ""
     """Why the numbers of this moment say nothing; empty if they do."""
     hot_keys: Mapping[str, HotKey] = field(default_factory=dict)
@@ -76,7 +76,7 @@ class Load(Struct, frozen=True, kw_only=True):
     """Share of its time that a spout was not let emit: the most of its instances."""
 
 
-class Window:
+class ReadingsWindow:
     """The readings of the last seconds."""
 
     def __init__(self, secs: float) -> None:
@@ -162,7 +162,7 @@ def _full_share(readings: list[tuple[float, Readings]], task: int) -> float:
     return sum(each for each, is_full in secs if is_full) / sum(each for each, _ in secs)
 
 
-def _load(pairs: list[tuple[Reading, Reading]], secs: float, full: float) -> Load:
+def _load(pairs: list[tuple[InstanceReading, InstanceReading]], secs: float, full: float) -> Load:
     executed = [after.executed - before.executed for before, after in pairs]
     busy = [after.busy_secs - before.busy_secs for before, after in pairs]
     paused = max(after.paused_secs - before.paused_secs for before, after in pairs)
@@ -216,10 +216,12 @@ def _unsteady(stats: TopologyStats, rows: Iterable[InstanceStats]) -> str:
     return f"{', '.join(down[:3])} is not up" if down else ""
 
 
-def _reading(each: InstanceStats, paused_secs: float, pending_max: Mapping[str, int]) -> Reading:
+def _reading(
+    each: InstanceStats, paused_secs: float, pending_max: Mapping[str, int]
+) -> InstanceReading:
     component = each.component
     most = pending_max.get(component)
-    return Reading(
+    return InstanceReading(
         component=component,
         incarnation=each.pid or 0,
         executed=each.executed,

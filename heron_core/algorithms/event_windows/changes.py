@@ -8,7 +8,7 @@ Packed = list[Any]
 """Plain data: numbers, strings and lists."""
 
 
-class Changes(NamedTuple):
+class OperatorChanges(NamedTuple):
     """What an operator is to have saved."""
 
     is_all: bool
@@ -25,12 +25,12 @@ class SavedByKey(ABC):
     _changed: set[Hashable] | None = None
     """Keys that have changed since `changes`; None: all of them."""
 
-    def changes(self) -> Changes:
+    def changes(self) -> OperatorChanges:
         """What is kept of each key that has changed since the last call, the first time of all;
         keys have to be plain data themselves."""
         changed = self._keys if self._changed is None else self._changed
         packed = {key: self._packed(key) if key in self._keys else None for key in changed}
-        made = Changes(self._changed is None, packed)
+        made = OperatorChanges(self._changed is None, packed)
         self._changed = set()
         return made
 

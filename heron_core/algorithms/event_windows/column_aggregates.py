@@ -22,7 +22,7 @@ Aggregates = Mapping[str, tuple[str, str] | str]
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class KeptColumn:
     """A column of parts."""
 
     column: str | None
@@ -30,12 +30,12 @@ class Kept:
     function: str
 
 
-def kept_columns(aggregates: Aggregates) -> list[Kept]:
+def kept_columns(aggregates: Aggregates) -> list[KeptColumn]:
     """The columns `a0`, … that these aggregates need; TopologyError for one that is none."""
-    columns: list[Kept] = []
+    columns: list[KeptColumn] = []
     for name, what in aggregates.items():
         if what == ROWS:
-            columns.append(Kept(None, "count"))
+            columns.append(KeptColumn(None, "count"))
             continue
         column, function = what if isinstance(what, tuple) and len(what) == 2 else ("", "")
         if not isinstance(column, str) or function not in _KEPT:
@@ -43,5 +43,5 @@ def kept_columns(aggregates: Aggregates) -> list[Kept]:
                 f"aggregate {name!r} is {what!r}: it is (column, function) with one of"
                 f" {', '.join(_KEPT)}, or {ROWS!r}"
             )
-        columns.extend(Kept(column, each) for each in _KEPT[function])
+        columns.extend(KeptColumn(column, each) for each in _KEPT[function])
     return columns

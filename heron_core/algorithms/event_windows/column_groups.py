@@ -15,7 +15,7 @@ from heron_core.algorithms.event_windows.column_aggregates import (
     MERGED_BY,
     ROWS,
     Aggregates,
-    Kept,
+    KeptColumn,
 )
 
 SLICE = "slice"
@@ -34,7 +34,9 @@ def results(aggregates: Aggregates, parts: pa.Table) -> dict[str, Any]:
     return found
 
 
-def parts_of(keys: Sequence[Any], kept: Sequence[tuple[Kept, Any]], starts: pa.Array) -> pa.Table:
+def parts_of(
+    keys: Sequence[Any], kept: Sequence[tuple[KeptColumn, Any]], starts: pa.Array
+) -> pa.Table:
     """Of rows, by slice and key; the slice's column comes first. `kept`: with their values."""
     columns = {SLICE: starts} | {f"k{at}": each for at, each in enumerate(keys)}
     by = list(columns)
@@ -44,7 +46,7 @@ def parts_of(keys: Sequence[Any], kept: Sequence[tuple[Kept, Any]], starts: pa.A
     return _grouped(pa.table(columns), by, functions)
 
 
-def merged(tables: Sequence[pa.Table], kept: Sequence[Kept]) -> pa.Table:
+def merged(tables: Sequence[pa.Table], kept: Sequence[KeptColumn]) -> pa.Table:
     """One row for each key, of parts that may have several."""
     if len(tables) == 1:
         return tables[0]

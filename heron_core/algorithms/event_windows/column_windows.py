@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from heron_core.algorithms.event_windows.assigners import Sliding, Tumbling, checked_ms
-from heron_core.algorithms.event_windows.changes import Changes, Packed
+from heron_core.algorithms.event_windows.changes import OperatorChanges, Packed
 from heron_core.algorithms.event_windows.column_aggregates import Aggregates, kept_columns
 from heron_core.algorithms.event_windows.column_groups import (
     SLICE,
@@ -269,7 +269,7 @@ class ColumnWindows:
         if self._touched is not None:
             self._touched.append(part)
 
-    def changes(self) -> Changes:
+    def changes(self) -> OperatorChanges:
         """What is kept of each key that has changed since the last call, the first time of all."""
         is_all = self._touched is None
         changed = {key for part in self._touched or () for key in keys_of(part)}
@@ -283,7 +283,7 @@ class ColumnWindows:
                         kept = packed[key] = [self._shown.get(key, self.watermark_ms), []]
                     kept[1].append([start, *values])
         self._touched = []
-        return Changes(is_all, packed)
+        return OperatorChanges(is_all, packed)
 
     def forget_changes(self) -> None:
         """What `changes` gave was not saved: all of it is to be saved the next time."""

@@ -8,7 +8,7 @@ from heron_api.bolt.bolt import Bolt
 from heron_core.errors import ComponentError, ProtocolError
 from heron_frontends.adapters.multilang.child import ChildExit
 from heron_frontends.adapters.multilang.child_channel import ChildChannel
-from heron_frontends.adapters.multilang.in_flight import InFlight
+from heron_frontends.adapters.multilang.in_flight import ChildInFlight
 from heron_frontends.adapters.multilang.protocol import (
     OWN_ID,
     Emit,
@@ -37,7 +37,7 @@ class ShellBolt(ChildChannel, Bolt):
 
     def __init__(self, delegate: Any) -> None:
         super().__init__(delegate)
-        self._flight = InFlight()
+        self._flight = ChildInFlight()
 
     def initialize(self, config: dict[str, Any], context: Any) -> None:
         """Start the child and wait for its pid; ComponentError with the cause if it dies."""

@@ -20,8 +20,8 @@ from typing import IO
 
 from heron_frontends.adapters.multilang.output import StderrLines
 from heron_frontends.adapters.multilang.programs import find_program, why_not
-from heron_frontends.adapters.multilang.protocol import Codec, Message
-from heron_frontends.adapters.multilang.settings import Settings
+from heron_frontends.adapters.multilang.protocol import Message, MultilangCodec
+from heron_frontends.adapters.multilang.settings import ShellSettings
 
 READ_BYTES = 65536
 """What a pipe holds."""
@@ -85,10 +85,12 @@ class _Guard:
         os.close(self._lifeline)
 
 
-class Child:
+class ShellChild:
     """One run of the program. `put` and `write` are for the main thread, `kill` for any."""
 
-    def __init__(self, settings: Settings, codec: Codec, logger: logging.Logger) -> None:
+    def __init__(
+        self, settings: ShellSettings, codec: MultilangCodec, logger: logging.Logger
+    ) -> None:
         """Starts the program; ComponentError if it cannot be started."""
         command = find_program(settings)
         self.codec = codec

@@ -8,9 +8,9 @@ answer, nobody makes those calls, so it sees to the inbox itself: neither waits 
 import select
 from typing import Any
 
-from heron_frontends.adapters.multilang.child import Child, ChildExit
+from heron_frontends.adapters.multilang.child import ChildExit, ShellChild
 from heron_frontends.adapters.multilang.component import ShellComponent
-from heron_frontends.adapters.multilang.reader import Reader
+from heron_frontends.adapters.multilang.reader import ChildReader
 from heron_io.waker import Waker
 
 WRITE_TUPLES = 32
@@ -52,10 +52,10 @@ class ChildChannel(ShellComponent):
             else:
                 self._sleep(LOOK_UP_SECS)
 
-    def start_child(self) -> Child:
+    def start_child(self) -> ShellChild:
         """Start a child, and the thread that reads it."""
         child = super().start_child()
-        self.reader = Reader(
+        self.reader = ChildReader(
             child,
             self.response_timer,
             self.logger,
@@ -176,7 +176,7 @@ class ChildChannel(ShellComponent):
             self._end(child)
         self._waker.close()
 
-    def _end(self, child: Child) -> None:
+    def _end(self, child: ShellChild) -> None:
         self.is_ending = True
         self.reader.leave()
         child.close_stdin()

@@ -12,11 +12,11 @@ from heron_api.metrics import IMetric
 from heron_core.algorithms.backoff import RestartPolicy
 from heron_core.config.names import MSGPACK
 from heron_core.errors import ComponentError
-from heron_frontends.adapters.multilang.child import Child, ChildExit
+from heron_frontends.adapters.multilang.child import ChildExit, ShellChild
 from heron_frontends.adapters.multilang.json_codec import JsonCodec, json_text
-from heron_frontends.adapters.multilang.protocol import COMMAND, PID, Codec, Message
+from heron_frontends.adapters.multilang.protocol import COMMAND, PID, Message, MultilangCodec
 from heron_frontends.adapters.multilang.response_timer import ResponseTimer
-from heron_frontends.adapters.multilang.settings import Settings
+from heron_frontends.adapters.multilang.settings import ShellSettings
 from heron_frontends.adapters.reported_metrics import NAMES_MAX, ReportedMetrics
 
 COUNTS_METRIC = "multilang"
@@ -42,7 +42,7 @@ class Counts(IMetric):
 class ShellComponent(BaseComponent):
     """One child at a time, started again when it dies. All of it is for the main thread."""
 
-    child: Child | None = None
+    child: ShellChild | None = None
     """The one that runs; None before the start, between two, and after the end."""
     has_given_up = False
     """No child is started any more."""
@@ -51,7 +51,7 @@ class ShellComponent(BaseComponent):
 
     def prepare(self, config: Mapping[str, Any], context: Any) -> None:
         """Read the settings; ComponentError or TopologyError if they are wrong."""
-        self.settings = Settings.of(config, context)
+        self.settings = ShellSettings.of(config, context)
         self.response_timer = ResponseTimer(self.settings.timeout_secs)
         self.is_ready = False
         """Whether the child has sent its pid."""
@@ -81,11 +81,11 @@ class ShellComponent(BaseComponent):
 
     # --- start, restart, end ----------------------------------------------------------------------
 
-    def start_child(self) -> Child:
+    def start_child(self) -> ShellChild:
         """Start a child and say the handshake; ComponentError if it cannot be started."""
         self.is_ready = self._pid_dir_removed = False
         try:
-            child = self.child = Child(self.settings, _codec(self.settings), self.logger)
+            child = self.child = ShellChild(self.settings, _codec(self.settings), self.logger)
         except OSError as error:  # no process, file descriptor or folder to be had
             raise ComponentError(f"{self._whose} cannot be started: {error}") from None
         child.say({**self._handshake, "pidDir": child.pid_dir})
@@ -224,7 +224,7 @@ def _update(metric: Any, params: Any) -> None:
         change(*(() if params is None else (params,)))
 
 
-def _codec(settings: Settings) -> Codec:
+def _codec(settings: ShellSettings) -> MultilangCodec:
     if settings.serializer == MSGPACK:
         from heron_frontends.adapters.multilang.msgpack_codec import MsgpackCodec
 

@@ -12,7 +12,7 @@ from typing import Any
 from heron_frontends.adapters.multilang.protocol import OWN_ID
 
 
-class InFlight:
+class ChildInFlight:
     """Tuples by the id that the child knows them by, oldest first."""
 
     def __init__(self) -> None:

@@ -7,7 +7,7 @@ import sys
 
 from heron_core.config.names import SHELL_COMMAND
 from heron_core.errors import ComponentError
-from heron_frontends.adapters.multilang.settings import Settings
+from heron_frontends.adapters.multilang.settings import ShellSettings
 
 _INTERPRETERS = {
     ".py": "python3",
@@ -24,7 +24,7 @@ _REFUSALS = {
 }
 
 
-def find_program(settings: Settings) -> list[str]:
+def find_program(settings: ShellSettings) -> list[str]:
     """The command with its program's path: in the directory, on PATH, or beside our Python.
 
     ComponentError if there is none, or if it may not be executed.
@@ -48,7 +48,7 @@ def _may_run(path: str) -> bool:
     return os.path.isfile(path) and os.access(path, os.X_OK)
 
 
-def _on_path(settings: Settings, name: str) -> str | None:
+def _on_path(settings: ShellSettings, name: str) -> str | None:
     """Beside our Python are the commands of its environment (streamparse_run), which is not on
     PATH unless it is activated."""
     ours = os.path.join(os.path.dirname(sys.executable), name)
@@ -64,7 +64,7 @@ def _not_executable(path: str, name: str) -> str:
     return f"{path} is not executable: run chmod +x {path}{cure}"
 
 
-def why_not(settings: Settings, program: str, error: OSError) -> ComponentError:
+def why_not(settings: ShellSettings, program: str, error: OSError) -> ComponentError:
     """What the system's refusal to run a program that exists means."""
     reason = _REFUSALS.get(error.errno or 0, error.strerror)
     return ComponentError(f"{settings.component}: {program} cannot be run: {reason}")

@@ -27,7 +27,7 @@ GARBAGE_BYTES_MAX = 1024 * 1024
 """What a child may write between two messages that is no message: more than any stack trace."""
 
 
-class Codec(Protocol):
+class MultilangCodec(Protocol):
     """Messages <-> bytes of one child; what it decodes is one stream from its beginning."""
 
     strays: list[str]

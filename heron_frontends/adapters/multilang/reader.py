@@ -8,7 +8,7 @@ from collections import Counter, deque
 from collections.abc import Callable
 
 from heron_core.errors import ProtocolError
-from heron_frontends.adapters.multilang.child import Child, ChildExit
+from heron_frontends.adapters.multilang.child import ChildExit, ShellChild
 from heron_frontends.adapters.multilang.output import StrayLog
 from heron_frontends.adapters.multilang.protocol import Message
 from heron_frontends.adapters.multilang.response_timer import ResponseTimer
@@ -21,13 +21,13 @@ INBOX_READS_MAX = 16
 full nothing is read, so the child waits in its write: that is back-pressure."""
 
 
-class Reader(threading.Thread):
+class ChildReader(threading.Thread):
     """Reads one child until its end; `notify` is called when there is something for the main
     thread, `heartbeat` each second."""
 
     def __init__(
         self,
-        child: Child,
+        child: ShellChild,
         response_timer: ResponseTimer,
         logger: logging.Logger,
         counts: Counter[str],

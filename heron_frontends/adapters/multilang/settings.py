@@ -14,7 +14,7 @@ WORKER_TIMEOUT_SECS = "supervisor.worker.timeout.secs"
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class ShellSettings:
     """The settings of one instance."""
 
     component: str
@@ -32,7 +32,7 @@ class Settings:
     tick_secs: float | None
 
     @staticmethod
-    def of(config: Mapping[str, Any], context: Any) -> "Settings":
+    def of(config: Mapping[str, Any], context: Any) -> "ShellSettings":
         """The settings in `config`; ComponentError or TopologyError naming the key if bad."""
         merged = keys.with_fallbacks(keys.with_defaults(config))
         component = context.get_component_id()
@@ -40,7 +40,7 @@ class Settings:
             config.get(keys.SHELL_TIMEOUT_SECS) is None
             and config.get(WORKER_TIMEOUT_SECS) is not None
         )
-        return Settings(
+        return ShellSettings(
             component,
             _value(component, merged, keys.SHELL_COMMAND),
             folder_of_programs(context.get_topology_pex_path()),

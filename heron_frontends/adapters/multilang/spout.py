@@ -13,7 +13,7 @@ from typing import Any
 
 from heron_api.spout.spout import Spout
 from heron_core.errors import ProtocolError
-from heron_frontends.adapters.multilang.child import Child
+from heron_frontends.adapters.multilang.child import ShellChild
 from heron_frontends.adapters.multilang.component import ShellComponent
 from heron_frontends.adapters.multilang.output import StrayLog
 from heron_frontends.adapters.multilang.protocol import (
@@ -37,7 +37,7 @@ CLOSE_SECS = 1.0
 class TupleId:
     """A tuple id of the child, and which child gave it: a successor knows nothing of it."""
 
-    child: Child
+    child: ShellChild
     value: Any
 
 
@@ -67,7 +67,7 @@ class ShellSpout(ShellComponent, Spout):
         }
         self._open(self.start_child())
 
-    def start_child(self) -> Child:
+    def start_child(self) -> ShellChild:
         """Start a child; one that takes another's place is activated as that was."""
         child = super().start_child()
         self._strays = StrayLog(self.logger, child.label, self.counts.total)
@@ -77,7 +77,7 @@ class ShellSpout(ShellComponent, Spout):
             self._begin("activate", "")
         return child
 
-    def _open(self, child: Child) -> None:
+    def _open(self, child: ShellChild) -> None:
         """Read until the pid; what is emitted before the topology runs waits."""
         while not self.is_ready:
             if self._messages:
@@ -170,7 +170,7 @@ class ShellSpout(ShellComponent, Spout):
         for tup_id in refused:
             self._send_outcome("fail", tup_id)
 
-    def _read(self, child: Child) -> bool:
+    def _read(self, child: ShellChild) -> bool:
         """Write what there is to write, then wait for messages; False at the child's end."""
         self.response_timer.ask(time.monotonic())
         child.write()
@@ -181,7 +181,7 @@ class ShellSpout(ShellComponent, Spout):
         # Its own children may hold its stdout open for ever.
         return not child.has_exited
 
-    def _take(self, child: Child) -> bool:
+    def _take(self, child: ShellChild) -> bool:
         try:
             messages = child.read()
         except ProtocolError as error:
@@ -194,7 +194,7 @@ class ShellSpout(ShellComponent, Spout):
             self._messages += messages
         return messages is not None
 
-    def _end_of_child(self, child: Child) -> None:
+    def _end_of_child(self, child: ShellChild) -> None:
         self._messages.clear()
         self._refused.clear()
         self._owed = 0
@@ -237,7 +237,7 @@ class ShellSpout(ShellComponent, Spout):
         return tasks or []
 
 
-def _readable(child: Child, secs: float) -> bool:
+def _readable(child: ShellChild, secs: float) -> bool:
     """Wait until it has said something, or until what is unwritten can be written."""
     poll = select.poll()
     poll.register(child.stdout, select.POLLIN)

@@ -17,7 +17,7 @@ from heron_core.typed_json import to_json
 from heron_engine.scheduler.backends.aurora import render
 from heron_engine.scheduler.backends.aurora.client import AuroraClient, NothingThere, TimedOut
 from heron_engine.scheduler.backends.protocol import describe_containers
-from heron_engine.scheduler.clusters.config import Archives, Cluster, words_of
+from heron_engine.scheduler.clusters.config import Archives, ClusterConfig, words_of
 from heron_engine.scheduler.container_sizes import CONTAINER_SIZE
 from heron_engine.scheduler.packaging.archive import this_python
 from heron_engine.scheduler.packaging.bundle import bundled, topmost
@@ -45,7 +45,7 @@ class AuroraBackend:
     kind = "aurora"
     ready_secs = READY_SECS
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: ClusterConfig) -> None:
         self._cluster = cluster
         self._size: dict[str, float] = {}
         options = cluster.options
@@ -296,8 +296,8 @@ class AuroraBackend:
         )
         return render.job_file(self.key(submission.topology.name), self._options, spec)
 
-    def _fetched(self, path: str, folder: str) -> render.Fetched:
-        return render.Fetched(os.path.basename(path), f"{self._archives.uri}/{path}", folder)
+    def _fetched(self, path: str, folder: str) -> render.FetchedArchive:
+        return render.FetchedArchive(os.path.basename(path), f"{self._archives.uri}/{path}", folder)
 
 
 def _listed(numbers: Iterable[int]) -> str:

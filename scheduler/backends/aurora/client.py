@@ -86,7 +86,7 @@ _COMPLAINTS = (
 )
 
 
-class Instance(Struct, frozen=True):
+class ActiveInstance(Struct, frozen=True):
     """One instance that Aurora knows as active."""
 
     number: int
@@ -145,7 +145,7 @@ class AuroraClient(Struct, frozen=True):
         spec = f"{self.job}/{','.join(map(str, numbers))}"
         self._call(("kill", spec, *_batch()))
 
-    def status(self) -> list[Instance]:
+    def status(self) -> list[ActiveInstance]:
         """The active instances; none if Aurora has no such job."""
         text = self._call(("status", "--write-json", str(self.job))).stdout
         return parsed_status(text)
@@ -199,7 +199,7 @@ def complaint(job: JobKey, verb: str, text: str, code: int) -> HeronError:
     return HeronError(f"`aurora job {verb}` of {job} fails: {said}")
 
 
-def parsed_status(text: str) -> list[Instance]:
+def parsed_status(text: str) -> list[ActiveInstance]:
     """The active instances in what `aurora job status --write-json` prints, sorted."""
     try:
         jobs: Any = json.loads(text)
@@ -207,7 +207,7 @@ def parsed_status(text: str) -> list[Instance]:
             return []
         tasks = [task for job in jobs for task in job["active"]]
         read = [
-            Instance(
+            ActiveInstance(
                 int(task["assignedTask"]["instanceId"]),
                 str(task["status"]),
                 str(task["assignedTask"].get("slaveHost", "")),

@@ -42,7 +42,7 @@ class JobKey(Struct, frozen=True):
         return f"{self.cluster}/{self.role}/{self.environment}/{self.name}"
 
 
-class Fetched(Struct, frozen=True):
+class FetchedArchive(Struct, frozen=True):
     """An archive that every container needs."""
 
     file: str
@@ -71,8 +71,8 @@ class JobSpec(Struct, frozen=True):
     silent_secs: float
     python: str
     """Which Python the runtime's compiled parts are for."""
-    runtime: Fetched
-    code: tuple[tuple[str, Fetched], ...]
+    runtime: FetchedArchive
+    code: tuple[tuple[str, FetchedArchive], ...]
     """(folder where the topology was submitted, its archive)"""
     environment: tuple[tuple[str, str], ...] = ()
     """Variables of the submitting shell that change what components do."""
@@ -203,11 +203,11 @@ def _more(options: AuroraOptions) -> str:
     return "".join(f"    {line},\n" for line in lines)
 
 
-def _variable(archive: Fetched) -> str:
+def _variable(archive: FetchedArchive) -> str:
     return f"fetch_{archive.folder}"
 
 
-def _fetching(archive: Fetched, fetch: str) -> str:
+def _fetching(archive: FetchedArchive, fetch: str) -> str:
     """The process that fetches and unpacks one archive."""
     file, folder = shlex.quote(archive.file), shlex.quote(archive.folder)
     got = fetch.replace("{uri}", shlex.quote(archive.uri)).replace("{file}", file)

@@ -19,7 +19,7 @@ from heron_engine.scheduler.backends.spark.driver import (
     driver_address,
     settings_of,
 )
-from heron_engine.scheduler.backends.spark.masters import Kind, Master, parse_master
+from heron_engine.scheduler.backends.spark.masters import MasterKind, SparkMaster, parse_master
 from heron_engine.scheduler.backends.spark.slots import check_slots
 from heron_engine.scheduler.container.supervisor_events import ProcessSpec
 from heron_io.java import find_java
@@ -106,7 +106,7 @@ class SparkBackend:
         return f"spark-submit {shlex.join(words)}"
 
 
-def _check_store(master: Master, store_url: str) -> None:
+def _check_store(master: SparkMaster, store_url: str) -> None:
     if not master.is_one_machine and store_url.startswith("file:"):
         raise UsageError(
             f"--master {master.text} runs containers on other machines, which do not see the state "
@@ -114,9 +114,9 @@ def _check_store(master: Master, store_url: str) -> None:
         )
 
 
-def _check_reachable(master: Master) -> None:
+def _check_reachable(master: SparkMaster) -> None:
     """HeronError if no one listens at the address of a standalone master, or of all of them."""
-    if master.kind is Kind.YARN:
+    if master.kind is MasterKind.YARN:
         if not (os.environ.get("HADOOP_CONF_DIR") or os.environ.get("YARN_CONF_DIR")):
             raise UsageError("--master yarn needs HADOOP_CONF_DIR, the folder of yarn-site.xml")
         return

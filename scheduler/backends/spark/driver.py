@@ -30,8 +30,8 @@ from heron_engine.scheduler.addresses import LOOPBACK, own_address
 from heron_engine.scheduler.backends.spark import container_task, render
 from heron_engine.scheduler.backends.spark.class_archive import ClassArchive
 from heron_engine.scheduler.backends.spark.control_channel import ChannelServer, TaskMessage
-from heron_engine.scheduler.backends.spark.jobs import Job, Jobs
-from heron_engine.scheduler.backends.spark.masters import STARTED_BY_US, Kind, Master
+from heron_engine.scheduler.backends.spark.jobs import Jobs, ThreadJob
+from heron_engine.scheduler.backends.spark.masters import STARTED_BY_US, MasterKind, SparkMaster
 from heron_engine.scheduler.backends.spark.plans import difference
 from heron_engine.scheduler.backends.spark.session import (
     environment_of,
@@ -76,7 +76,7 @@ class DriverSpec(Struct, frozen=True):
     """What a driver runs."""
 
     submission: "Submission"
-    master: Master
+    master: SparkMaster
     options: render.DriverOptions
     sockets: str
     address: str
@@ -194,7 +194,7 @@ class Driver:
 
     def _wait_for_slots(self, context: "SparkContext") -> None:
         master, need = self.spec.master, len(self.spec.submission.packing.containers)
-        if master.kind is Kind.LOCAL:
+        if master.kind is MasterKind.LOCAL:
             return  # there are as many as its name says, which was checked
         asked = render.executor_words(master, settings_of(self.spec))
         wait = RegistrationWait(master, need, time.monotonic(), each=asked)
@@ -261,7 +261,7 @@ class Driver:
     def _planned(self) -> list[int]:
         return [each.id for each in self.spec.submission.packing.containers]
 
-    def _job_lost(self, job: Job) -> None:
+    def _job_lost(self, job: ThreadJob) -> None:
         """A barrier stage starts again as a whole; otherwise the application is lost."""
         pause = self._policy.pause_secs(job.ran_secs) if self.spec.options.is_barrier else None
         log.warning("the job ended after %.1f s: %s", job.ran_secs, job.problem)
@@ -337,7 +337,7 @@ class Driver:
         if not self._channels.send(number, RESTART):
             log.info("container %d is just coming back", number)
 
-    def _check_start(self, job: Job, context: "SparkContext") -> None:
+    def _check_start(self, job: ThreadJob, context: "SparkContext") -> None:
         """Whether tasks fail, or executors do not come, before all its containers have been there
         once: for the first job the topology ends, added containers are given up."""
         problem = job.start_problem()
@@ -378,7 +378,7 @@ def settings_of(spec: DriverSpec) -> dict[str, str]:
     return render.settings(spec.submission.packing, spec.master, spec.options, spec.address)
 
 
-def driver_address(master: Master, store_url: str) -> str:
+def driver_address(master: SparkMaster, store_url: str) -> str:
     """This machine's address as the workers see it: that from which it reaches the Spark master,
     or, where that has no address of its own, ZooKeeper."""
     if master.is_one_machine or master.kind in STARTED_BY_US:

@@ -35,7 +35,7 @@ START_FAILURES = 4
 it is the place that is wrong. Spark itself gives up after as many."""
 
 
-class Job:
+class ThreadJob:
     """One job in its thread."""
 
     def __init__(
@@ -116,7 +116,7 @@ class Jobs(Struct):
     is_barrier: bool
     name: str
     waker: Waker
-    _jobs: list[Job] = field(default_factory=list)
+    _jobs: list[ThreadJob] = field(default_factory=list)
     _started: int = 0
 
     def start(self, containers: Iterable[int], registering: RegistrationWait | None = None) -> None:
@@ -126,7 +126,7 @@ class Jobs(Struct):
         task_spec = self.task_spec
         if registering is not None:
             task_spec = replace(task_spec, first=False)
-        job = Job(
+        job = ThreadJob(
             self.context, containers, task_spec, self.is_barrier, group, self.waker, registering
         )
         self._jobs.append(job)
@@ -137,12 +137,12 @@ class Jobs(Struct):
         return frozenset(number for each in self._jobs for number in each.containers)
 
     @property
-    def alive(self) -> list[Job]:
+    def alive(self) -> list[ThreadJob]:
         """Jobs that run."""
         return [each for each in self._jobs if each.alive]
 
     @property
-    def starting(self) -> list[Job]:
+    def starting(self) -> list[ThreadJob]:
         """Jobs some of whose containers have never been there."""
         return [each for each in self._jobs if each.unseen]
 
@@ -157,14 +157,14 @@ class Jobs(Struct):
             each.containers.discard(container)
             each.unseen.discard(container)
 
-    def lost(self) -> Job | None:
+    def lost(self) -> ThreadJob | None:
         """A job that Spark has given up; it is forgotten, and so are those that have ended because
         all their containers did."""
         ended = [each for each in self._jobs if not each.alive]
         self._jobs = [each for each in self._jobs if each not in ended]
         return next((each for each in ended if each.problem is not None), None)
 
-    def drop(self, job: Job) -> None:
+    def drop(self, job: ThreadJob) -> None:
         """Cancel a job and forget it."""
         job.cancel()
         self._jobs.remove(job)

@@ -15,7 +15,7 @@ _LOCAL_CLUSTER = re.compile(r"local-cluster\[ *(\d+) *, *(\d+) *, *(\d+) *\]")
 _STANDALONE = re.compile(r"spark://([^\s:,/]+|\[[0-9A-Fa-f:]+\]):(\d+)((?:,[^\s,/]+:\d+)*)")
 
 
-class Kind(Enum):
+class MasterKind(Enum):
     """What runs Spark's executors."""
 
     LOCAL = "local"
@@ -27,13 +27,13 @@ class Kind(Enum):
     KUBERNETES = "k8s"
 
 
-STARTED_BY_US = frozenset({Kind.LOCAL, Kind.LOCAL_CLUSTER})
+STARTED_BY_US = frozenset({MasterKind.LOCAL, MasterKind.LOCAL_CLUSTER})
 
 
-class Master(Struct, frozen=True):
+class SparkMaster(Struct, frozen=True):
     """A master, parsed."""
 
-    kind: Kind
+    kind: MasterKind
     text: str
     """As it was given."""
     workers: int = 0
@@ -46,7 +46,7 @@ class Master(Struct, frozen=True):
     @property
     def url(self) -> str:
         """For Spark; in local mode only the URL can say how often a task may fail."""
-        if self.kind is Kind.LOCAL:
+        if self.kind is MasterKind.LOCAL:
             return f"local[{self.cores},{TASK_FAILURES_MAX}]"
         return self.text
 
@@ -54,7 +54,7 @@ class Master(Struct, frozen=True):
     def is_one_machine(self) -> bool:
         """Whether all containers run on this machine, so that files are shared. A standalone
         master on a loopback address can only have workers here."""
-        if self.kind is Kind.STANDALONE:
+        if self.kind is MasterKind.STANDALONE:
             return all(LOOPBACK.fullmatch(host) for host, _ in self.addresses)
         return self.kind in STARTED_BY_US
 
@@ -65,35 +65,37 @@ class Master(Struct, frozen=True):
 
     def with_slots(self, slots: int) -> str:
         """The same master with so many slots, as advice; empty if it is not ours to change."""
-        if self.kind is Kind.LOCAL:
+        if self.kind is MasterKind.LOCAL:
             return f"local[{slots}]"
-        if self.kind is Kind.LOCAL_CLUSTER:
+        if self.kind is MasterKind.LOCAL_CLUSTER:
             memory = self.text.rpartition(",")[2].strip(" ]")
             return f"local-cluster[{slots},1,{memory}]"
         return ""
 
 
-def parse_master(text: str, cpus: int) -> Master:
+def parse_master(text: str, cpus: int) -> SparkMaster:
     """What `text` means on a machine with so many CPUs; UsageError if it is no master."""
     if match := _LOCAL.fullmatch(text):
         cores = match[1] or "1"
-        return _counted(Kind.LOCAL, text, 1, cpus if cores == "*" else int(cores))
+        return _counted(MasterKind.LOCAL, text, 1, cpus if cores == "*" else int(cores))
     if match := _LOCAL_CLUSTER.fullmatch(text):
-        return _counted(Kind.LOCAL_CLUSTER, text, int(match[1]), int(match[2]))
+        return _counted(MasterKind.LOCAL_CLUSTER, text, int(match[1]), int(match[2]))
     if _STANDALONE.fullmatch(text):
         words = (address.rpartition(":") for address in text.removeprefix("spark://").split(","))
-        return Master(Kind.STANDALONE, text, addresses=tuple((a, int(b)) for a, _, b in words))
+        return SparkMaster(
+            MasterKind.STANDALONE, text, addresses=tuple((a, int(b)) for a, _, b in words)
+        )
     if text == "yarn":
-        return Master(Kind.YARN, text)
+        return SparkMaster(MasterKind.YARN, text)
     if re.fullmatch(r"k8s://\S+", text):
-        return Master(Kind.KUBERNETES, text)
+        return SparkMaster(MasterKind.KUBERNETES, text)
     raise UsageError(
         f"--master {text!r} is not a Spark master: local[2], local-cluster[2,1,600], "
         "spark://HOST:7077, yarn or k8s://https://HOST:6443"
     )
 
 
-def _counted(kind: Kind, text: str, workers: int, cores: int) -> Master:
+def _counted(kind: MasterKind, text: str, workers: int, cores: int) -> SparkMaster:
     if not workers or not cores:
         raise UsageError(f"--master {text!r} has no core: there must be one for each container")
-    return Master(kind, text, workers, cores)
+    return SparkMaster(kind, text, workers, cores)

@@ -16,8 +16,8 @@ from heron_core.plans import MIB, PackingPlan
 from heron_engine.scheduler.backends.spark.masters import (
     STARTED_BY_US,
     TASK_FAILURES_MAX,
-    Kind,
-    Master,
+    MasterKind,
+    SparkMaster,
 )
 
 CORES_MAX = 2**30
@@ -82,10 +82,10 @@ def parsed_settings(words: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
     return tuple(found)
 
 
-def check_image(master: Master, options: DriverOptions) -> None:
+def check_image(master: SparkMaster, options: DriverOptions) -> None:
     """UsageError if nobody said which image Kubernetes is to start."""
     settings = dict(options.config)
-    if master.kind is not Kind.KUBERNETES or any(key in settings for key in IMAGES):
+    if master.kind is not MasterKind.KUBERNETES or any(key in settings for key in IMAGES):
         return
     raise UsageError(
         f"--master {master.text} needs an image with Java 17 and this Python: give it by "
@@ -103,7 +103,7 @@ def check_speculation(options: DriverOptions) -> None:
 
 
 def settings(
-    packing: PackingPlan, master: Master, options: DriverOptions, host: str | None
+    packing: PackingPlan, master: SparkMaster, options: DriverOptions, host: str | None
 ) -> dict[str, str]:
     """Spark's settings; `host` is the driver's address, None lets Spark find it."""
     jvm = f"{JVM_OPTIONS} -D{NAME_PROPERTY}={packing.topology}"
@@ -123,7 +123,7 @@ def with_jvm_options(chosen: Mapping[str, str], options: str) -> dict[str, str]:
     return {**chosen, **longer}
 
 
-def _sizes(packing: PackingPlan, master: Master, is_barrier: bool) -> dict[str, str]:
+def _sizes(packing: PackingPlan, master: SparkMaster, is_barrier: bool) -> dict[str, str]:
     """How large, and how many, executors are."""
     fixed = {DYNAMIC: "false"}
     if master.kind in STARTED_BY_US:
@@ -132,13 +132,13 @@ def _sizes(packing: PackingPlan, master: Master, is_barrier: bool) -> dict[str, 
     cores = max(1, math.ceil(max(container.resource.cpu for container in packing.containers)))
     ram = max(container.resource.ram_bytes for container in packing.containers)
     sizes = {TASK_CPUS: str(cores), EXECUTOR_CORES: str(cores)}
-    if master.kind is Kind.STANDALONE:
+    if master.kind is MasterKind.STANDALONE:
         sizes["spark.cores.max"] = str(number * cores if is_barrier else CORES_MAX)
     else:
         sizes[OVERHEAD] = f"{math.ceil(ram / MIB)}m"
     if not is_barrier:
         return {**sizes, **_as_many_as_tasks(number)}
-    instances = {} if master.kind is Kind.STANDALONE else {INSTANCES: str(number)}
+    instances = {} if master.kind is MasterKind.STANDALONE else {INSTANCES: str(number)}
     return {**sizes, **fixed, **instances}
 
 
@@ -155,7 +155,7 @@ def _as_many_as_tasks(number: int) -> dict[str, str]:
     }
 
 
-def container_size(master: Master, chosen: Mapping[str, str]) -> dict[str, float]:
+def container_size(master: SparkMaster, chosen: Mapping[str, str]) -> dict[str, float]:
     """How large all containers are, as far as the cluster's manager enforces it: added ones are
     like those that are there."""
     if master.kind in STARTED_BY_US:
@@ -167,24 +167,26 @@ def container_size(master: Master, chosen: Mapping[str, str]) -> dict[str, float
     return found
 
 
-def slots_each(master: Master, chosen: Mapping[str, str]) -> int:
+def slots_each(master: SparkMaster, chosen: Mapping[str, str]) -> int:
     """Containers that one executor has room for."""
     cores = int(chosen.get(EXECUTOR_CORES) or master.cores or 1)
     return cores // int(chosen[TASK_CPUS])
 
 
-def executor_words(master: Master, chosen: Mapping[str, str]) -> str:
+def executor_words(master: SparkMaster, chosen: Mapping[str, str]) -> str:
     """How large an executor is asked for, to be compared with what the master's page says that its
     workers have free; empty where its size does not matter."""
     if master.kind in STARTED_BY_US:
         return ""
     overhead = chosen.get(OVERHEAD)
     memory = chosen["spark.executor.memory"] + (f" and {overhead} besides" if overhead else "")
-    where = ", see the master's page for what its workers have" * (master.kind is Kind.STANDALONE)
+    where = ", see the master's page for what its workers have" * (
+        master.kind is MasterKind.STANDALONE
+    )
     return f"each asks for {chosen[EXECUTOR_CORES]} cores and {memory} of memory{where}"
 
 
-def submit_words(name: str, master: Master, chosen: Mapping[str, str]) -> tuple[str, ...]:
+def submit_words(name: str, master: SparkMaster, chosen: Mapping[str, str]) -> tuple[str, ...]:
     """The words after `spark-submit` that start the driver's JVM with these settings."""
     pairs = [("--conf", f"{key}={value}") for key, value in sorted(chosen.items())]
     settings_words = [word for pair in pairs for word in pair]

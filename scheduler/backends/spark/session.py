@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from heron_core.errors import HeronError
-from heron_engine.scheduler.backends.spark.masters import Kind, Master
+from heron_engine.scheduler.backends.spark.masters import MasterKind, SparkMaster
 from heron_engine.scheduler.backends.spark.spark_home import linked_home
 from heron_io.java import java_home_for_spark
 from heron_io.processes import signal_process
@@ -76,7 +76,7 @@ def kill_children() -> None:
 
 
 def environment_of(
-    folder: str, master: Master, python: str | None, address: str | None
+    folder: str, master: SparkMaster, python: str | None, address: str | None
 ) -> dict[str, str]:
     """Environment variables for the driver's JVM: nothing it writes lies outside of `folder`."""
     environment = {
@@ -85,7 +85,7 @@ def environment_of(
         "SPARK_LOCAL_DIRS": os.path.join(folder, "local"),
         **java_home_for_spark(folder),
     }
-    if master.kind is Kind.LOCAL_CLUSTER:
+    if master.kind is MasterKind.LOCAL_CLUSTER:
         environment["SPARK_HOME"] = linked_home(folder)
     if address is not None:
         environment["SPARK_LOCAL_IP"] = address

@@ -3,19 +3,23 @@
 from dataclasses import dataclass, field
 
 from heron_core.errors import HeronError
-from heron_engine.scheduler.backends.spark.masters import Kind, Master
+from heron_engine.scheduler.backends.spark.masters import MasterKind, SparkMaster
 
-REGISTER_SECS_MAX = {Kind.STANDALONE: 120.0, Kind.YARN: 180.0, Kind.KUBERNETES: 180.0}
+REGISTER_SECS_MAX = {
+    MasterKind.STANDALONE: 120.0,
+    MasterKind.YARN: 180.0,
+    MasterKind.KUBERNETES: 180.0,
+}
 """How long executors may take to register in all: Kubernetes may have to pull an image."""
 REGISTER_SECS = 120.0
-NO_NEWS_SECS = {Kind.STANDALONE: 60.0}
+NO_NEWS_SECS = {MasterKind.STANDALONE: 60.0}
 """A standalone master that has room starts executors at once: without a new one for so long, there
 will be none (on a machine with a load of 25 their JVMs took 20 s). Others have queues, so nothing
 follows from their silence."""
 
 
 def check_slots(
-    master: Master, have: int, need: int, *, runs: bool = False, each: str = ""
+    master: SparkMaster, have: int, need: int, *, runs: bool = False, each: str = ""
 ) -> None:
     """HeronError saying how many slots there are and how many are needed, if they are too few;
     `runs`: for a topology that is there already; `each`: how large they are asked for."""
@@ -35,7 +39,7 @@ def check_slots(
 class RegistrationWait:
     """Watches executors register until there are enough, or no more are to be expected."""
 
-    master: Master
+    master: SparkMaster
     need: int
     since: float
     """Seconds of any clock that the caller goes on using."""

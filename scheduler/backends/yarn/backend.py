@@ -23,7 +23,7 @@ from heron_engine.scheduler.backends.yarn.diagnostics import Room, no_room
 from heron_engine.scheduler.backends.yarn.events import Ask
 from heron_engine.scheduler.backends.yarn.jvm import own_jars, own_py4j
 from heron_engine.scheduler.backends.yarn.staging import Staging, check_size
-from heron_engine.scheduler.clusters.config import Cluster
+from heron_engine.scheduler.clusters.config import ClusterConfig
 from heron_engine.scheduler.packaging.archive import this_python
 from heron_engine.scheduler.packaging.bundle import bundled, topmost
 from heron_io.master_client import MasterClient
@@ -55,7 +55,7 @@ class YarnBackend:
 
     kind = "yarn"
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: ClusterConfig) -> None:
         self._cluster = cluster
         options = cluster.options
         self.ready_secs: float = options.get("ready_secs", READY_SECS)
@@ -164,14 +164,14 @@ class YarnBackend:
                    for number, _ in enumerate(code))]  # fmt: skip
         staging = self._cluster.options.get("staging", "~/.heronpy")
         resources = tuple(
-            render.Resource(link, f"{staging}/{path}", kind, shared=path.startswith("lib"))
+            render.LocalResource(link, f"{staging}/{path}", kind, shared=path.startswith("lib"))
             for link, kind, path in names
         )
         spec = self._spec(submission, staging, resources)
         return render.preview(submission.topology.name, self._options, spec, submission.packing)
 
     def _spec(
-        self, submission: "Submission", folder: str, resources: tuple[render.Resource, ...]
+        self, submission: "Submission", folder: str, resources: tuple[render.LocalResource, ...]
     ) -> render.ApplicationSpec:
         config = keys.with_defaults(submission.topology.config)
         sent = {name: os.environ[name] for name in SENT_VARIABLES if name in os.environ}
@@ -221,7 +221,7 @@ class YarnBackend:
 
     def _put_files(
         self, client: Client, staging: Staging, submission: "Submission", folder: str
-    ) -> list[render.Resource]:
+    ) -> list[render.LocalResource]:
         """For the application master: what every container gets, and what only it needs."""
         limit, file = self._cluster.options.get("archive_limit"), self._cluster.file
         with tempfile.TemporaryDirectory(prefix="heronpy-yarn-") as local:

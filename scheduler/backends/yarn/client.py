@@ -14,8 +14,8 @@ from heron_engine.scheduler.backends.yarn import render
 from heron_engine.scheduler.backends.yarn.configuration import from_folder, patient
 from heron_engine.scheduler.backends.yarn.diagnostics import Room, last_words
 from heron_engine.scheduler.backends.yarn.events import Ask
-from heron_engine.scheduler.backends.yarn.jvm import HadoopError, Jvm, hadoop, own_jars
-from heron_engine.scheduler.backends.yarn.records import Records
+from heron_engine.scheduler.backends.yarn.jvm import HadoopError, YarnJvm, hadoop, own_jars
+from heron_engine.scheduler.backends.yarn.records import YarnRecords
 from heron_engine.scheduler.backends.yarn.staging import Staging
 
 ENDED = frozenset({"FINISHED", "FAILED", "KILLED"})
@@ -46,7 +46,7 @@ class Report(Struct, frozen=True):
         return self.state in ENDED
 
 
-class Node(Struct, frozen=True):
+class YarnNode(Struct, frozen=True):
     """What a node manager has."""
 
     total: Room
@@ -58,11 +58,11 @@ class Client:
 
     def __init__(self, conf_folder: str, staging: str | None) -> None:
         self._conf_folder = conf_folder
-        self._jvm = Jvm(own_jars(), own_group=True)
+        self._jvm = YarnJvm(own_jars(), own_group=True)
         try:
             with hadoop(f"the configuration in {conf_folder} cannot be used"):
                 self.configuration = from_folder(self._jvm, conf_folder)
-                self.records = Records(self._jvm)
+                self.records = YarnRecords(self._jvm)
                 bounded = patient(self._jvm, self.configuration)
                 self.address = str(bounded.get("yarn.resourcemanager.address") or "")
                 package = self._jvm.classes.org.apache.hadoop.yarn.client.api
@@ -129,7 +129,7 @@ class Client:
     def _where(self) -> str:
         return f" at {self.address}" if self.address else ""
 
-    def nodes(self) -> list[Node]:
+    def nodes(self) -> list[YarnNode]:
         """The node managers that run."""
         states = [self.records.api.NodeState.RUNNING]
         with self._asking():
@@ -194,7 +194,7 @@ class Client:
         self,
         name: str,
         options: render.YarnOptions,
-        resources: Sequence[render.Resource],
+        resources: Sequence[render.LocalResource],
         command: str,
         staging: Staging,
     ) -> None:
@@ -258,7 +258,7 @@ class Client:
                     yield str(each.getApplicationId().toString())
 
 
-def queue_room(guaranteed: Room, taken: Room, share: float, nodes: Sequence[Node]) -> Room:
+def queue_room(guaranteed: Room, taken: Room, share: float, nodes: Sequence[YarnNode]) -> Room:
     """What a queue may still give: of its guaranteed share, or more, up to its maximum share of the
     cluster and what the nodes have free. Pure. A `share` that is not known is 0 or less."""
     total, free = (
@@ -279,12 +279,12 @@ def _containers(report: Any) -> int:
     return 0 if usage is None else max(0, int(usage.getNumUsedContainers()))
 
 
-def _node(report: Any) -> Node:
+def _node(report: Any) -> YarnNode:
     total, used = report.getCapability(), report.getUsed()
     memory, vcores = int(total.getMemorySize()), int(total.getVirtualCores())
     taken = (0, 0) if used is None else (int(used.getMemorySize()), int(used.getVirtualCores()))
     free = Room(memory - taken[0], vcores - taken[1])
-    return Node(Room(memory, vcores), free)
+    return YarnNode(Room(memory, vcores), free)
 
 
 def plain(said: str) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 from heron_core.errors import UsageError
-from heron_engine.scheduler.backends.yarn.jvm import Jvm
+from heron_engine.scheduler.backends.yarn.jvm import YarnJvm
 
 FOLDER_VARIABLES = ("HADOOP_CONF_DIR", "YARN_CONF_DIR")
 SITE = "yarn-site.xml"
@@ -52,13 +52,13 @@ def _check_xml(path: str) -> None:
         raise UsageError(f"{path} begins with <{root.tag}>, not with <configuration>")
 
 
-def from_folder(jvm: Jvm, folder: str) -> Any:
+def from_folder(jvm: YarnJvm, folder: str) -> Any:
     """A YarnConfiguration of the folder's files."""
     paths = [os.path.join(folder, each) for each in FILES]
     return from_files(jvm, [each for each in paths if os.path.exists(each)])
 
 
-def from_files(jvm: Jvm, files: list[str]) -> Any:
+def from_files(jvm: YarnJvm, files: list[str]) -> Any:
     """A YarnConfiguration of files."""
     configuration = jvm.classes.org.apache.hadoop.yarn.conf.YarnConfiguration()
     for each in files:
@@ -68,7 +68,7 @@ def from_files(jvm: Jvm, files: list[str]) -> Any:
     return configuration
 
 
-def patient(jvm: Jvm, configuration: Any) -> Any:
+def patient(jvm: YarnJvm, configuration: Any) -> Any:
     """A copy that gives up in time for somebody who waits."""
     copy = jvm.classes.org.apache.hadoop.yarn.conf.YarnConfiguration(configuration)
     for key, value in PATIENCE.items():

@@ -24,7 +24,8 @@ from heron_engine.scheduler.backends.yarn.events import (
     Allocated,
     Ask,
     AskFor,
-    Completed,
+    ContainerCompleted,
+    ContainerStarted,
     EndMaster,
     EndRequested,
     Event,
@@ -33,7 +34,6 @@ from heron_engine.scheduler.backends.yarn.events import (
     MasterEnded,
     NotResized,
     NotStarted,
-    PlanChanged,
     Publish,
     Recovered,
     Registered,
@@ -42,14 +42,14 @@ from heron_engine.scheduler.backends.yarn.events import (
     Resized,
     RestartRequested,
     RoomWanted,
-    Start,
-    Started,
+    StartContainer,
     StartMaster,
     Status,
     TakeBack,
     Tick,
     Unregister,
     YarnLog,
+    YarnPlanChanged,
 )
 from heron_engine.scheduler.backends.yarn.slots import Slot, SlotPhase
 from heron_engine.scheduler.backends.yarn.warm import is_warm, with_warm
@@ -157,9 +157,9 @@ class Core:
             return [Release(grant.id)]
         slot.held = slot.request
         slot.phase, slot.grant, slot.since = SlotPhase.STARTING, grant, now
-        return [TakeBack(slot.number), Publish(), Start(grant)]
+        return [TakeBack(slot.number), Publish(), StartContainer(grant)]
 
-    def _on_started(self, event: Started, now: float) -> list[Instruction]:
+    def _on_started(self, event: ContainerStarted, now: float) -> list[Instruction]:
         slot = self._of(event.id)
         if slot is None or slot.phase is not SlotPhase.STARTING:
             return []
@@ -184,7 +184,7 @@ class Core:
             return [Release(event.id), *self._vacated(slot)]
         return [Release(event.id), *self._failed(slot, f"it does not start: {event.why}", now)]
 
-    def _on_completed(self, event: Completed, now: float) -> list[Instruction]:
+    def _on_completed(self, event: ContainerCompleted, now: float) -> list[Instruction]:
         slot = self._of(event.id)
         if slot is None:  # a surplus one, or of an attempt before this
             return []
@@ -254,7 +254,7 @@ class Core:
         words = f"as large as it was ({asked.ask.memory_mb} MB), its plan has {slot.ask.memory_mb}"
         return [YarnLog(f"container {slot.number} is asked for {words}"), asked]
 
-    def _on_plan(self, event: PlanChanged, now: float) -> list[Instruction]:
+    def _on_plan(self, event: YarnPlanChanged, now: float) -> list[Instruction]:
         if self._end is not None:
             return []
         done: list[Instruction] = []
@@ -420,10 +420,10 @@ _HANDLERS: Mapping[type, Callable[..., list[Instruction]]] = {
     Registered: Core._on_registered,
     Recovered: Core._on_recovered,
     Allocated: Core._on_allocated,
-    Started: Core._on_started,
+    ContainerStarted: Core._on_started,
     NotStarted: Core._on_not_started,
-    Completed: Core._on_completed,
-    PlanChanged: Core._on_plan,
+    ContainerCompleted: Core._on_completed,
+    YarnPlanChanged: Core._on_plan,
     RoomWanted: Core._on_room,
     Resized: Core._on_resized,
     NotResized: Core._on_not_resized,

@@ -71,7 +71,7 @@ class Allocated(Struct, frozen=True):
     grant: Grant
 
 
-class Started(Struct, frozen=True):
+class ContainerStarted(Struct, frozen=True):
     """A node manager took the order to start a container."""
 
     id: str
@@ -84,7 +84,7 @@ class NotStarted(Struct, frozen=True):
     why: str
 
 
-class Completed(Struct, frozen=True):
+class ContainerCompleted(Struct, frozen=True):
     """A container has ended; `status` is its exit code, or YARN's reason below zero."""
 
     id: str
@@ -93,7 +93,7 @@ class Completed(Struct, frozen=True):
     """What is worth saying of YARN's diagnostics, in one line."""
 
 
-class PlanChanged(Struct, frozen=True):
+class YarnPlanChanged(Struct, frozen=True):
     """The containers that have to run from now on."""
 
     asks: Mapping[int, Ask]
@@ -145,8 +145,9 @@ class Tick(Struct, frozen=True):
 
 
 Event = (
-    Registered | Recovered | Allocated | Started | NotStarted | Completed | PlanChanged
-    | RoomWanted | Resized | NotResized | MasterEnded | RestartRequested | EndRequested | Tick
+    Registered | Recovered | Allocated | ContainerStarted | NotStarted | ContainerCompleted
+    | YarnPlanChanged | RoomWanted | Resized | NotResized | MasterEnded | RestartRequested
+    | EndRequested | Tick
 )  # fmt: skip
 
 # Instructions
@@ -165,7 +166,7 @@ class TakeBack(Struct, frozen=True):
     number: int
 
 
-class Start(Struct, frozen=True):
+class StartContainer(Struct, frozen=True):
     """Have a container's node manager start our process in it."""
 
     grant: Grant
@@ -213,7 +214,7 @@ class Unregister(Struct, frozen=True):
 Instruction = (
     AskFor
     | TakeBack
-    | Start
+    | StartContainer
     | Release
     | Resize
     | Publish

@@ -72,7 +72,7 @@ def _one(folder: Path, pattern: str) -> str:
     return found[-1]
 
 
-class Jvm:
+class YarnJvm:
     """A JVM of our own. `classes` is the root of Java's packages."""
 
     def __init__(

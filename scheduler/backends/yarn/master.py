@@ -34,7 +34,7 @@ from heron_engine.scheduler.backends.yarn.container_agent import (
 )
 from heron_engine.scheduler.backends.yarn.core import Core
 from heron_engine.scheduler.backends.yarn.diagnostics import completed_words
-from heron_engine.scheduler.backends.yarn.jvm import GONE, HadoopError, Jvm
+from heron_engine.scheduler.backends.yarn.jvm import GONE, HadoopError, YarnJvm
 from heron_engine.scheduler.backends.yarn.render import ApplicationSpec
 from heron_engine.scheduler.backends.yarn.requests import (
     FOLDER,
@@ -47,7 +47,7 @@ from heron_engine.scheduler.backends.yarn.requests import (
     take_request,
     waiting_words,
 )
-from heron_engine.scheduler.backends.yarn.rm import ResourceManager, Superseded
+from heron_engine.scheduler.backends.yarn.rm import MasterSuperseded, ResourceManager
 from heron_engine.scheduler.backends.yarn.slots import SlotPhase
 from heron_engine.scheduler.backends.yarn.warm import is_warm
 from heron_engine.scheduler.cluster_nodes import ClusterNodes, Found
@@ -70,7 +70,7 @@ STATES = {
 }
 
 
-class Master:
+class YarnMaster:
     """The loop."""
 
     def __init__(self, spec: ApplicationSpec, store: StateStore, rm: ResourceManager) -> None:
@@ -107,7 +107,7 @@ class Master:
                 self._guarded(self._look)
                 self._handle(events.Tick())
                 self._publish()
-        except Superseded as error:
+        except MasterSuperseded as error:
             log.warning("this attempt is replaced: %s", error)
             self._code = 1
         finally:
@@ -150,13 +150,13 @@ class Master:
         """A container's end, with the reason in one line; one that still runs, as what it is."""
         if isinstance(event, events.Recovered):
             return events.Recovered(self._placed(event.grant))
-        if not isinstance(event, events.Completed):
+        if not isinstance(event, events.ContainerCompleted):
             return event
         if event.status:
             log.info("%s ended with %d: %s", event.id, event.status, event.reason)
         plan = self._plan_of(event.id)
         reason = completed_words(event.status, event.reason, plan, os.sysconf("SC_PAGE_SIZE"))
-        return events.Completed(event.id, event.status, reason)
+        return events.ContainerCompleted(event.id, event.status, reason)
 
     def _placed(self, grant: events.Grant) -> events.Grant:
         """A container of an earlier attempt; a warm one may be another since it was asked for."""
@@ -199,7 +199,7 @@ class Master:
             return
         self._packings = found
         asks = render.asks_while_scaled(found.current, found.wanted)
-        self._handle(events.PlanChanged(asks, found.current == found.wanted))
+        self._handle(events.YarnPlanChanged(asks, found.current == found.wanted))
 
     def _handle(self, event: events.Event) -> None:
         for each in self._core.handle(event, time.monotonic()):
@@ -215,7 +215,7 @@ class Master:
     def _take_back(self, instruction: events.TakeBack) -> None:
         self._rm.take_back(instruction.number)
 
-    def _start(self, instruction: events.Start) -> None:
+    def _start(self, instruction: events.StartContainer) -> None:
         """Not before it is published: it would take itself for a stranger."""
         self._to_start.append(instruction.grant)
 
@@ -267,7 +267,7 @@ class Master:
         except HadoopError as error:
             self._handle(events.NotStarted(grant.id, str(error)))
         else:
-            self._handle(events.Started(grant.id))
+            self._handle(events.ContainerStarted(grant.id))
 
     def _start_master(self, _: events.StartMaster) -> None:
         arguments = [
@@ -307,17 +307,17 @@ class Master:
             self._store.put(path, {**state, **ended})
 
 
-_DOERS: Mapping[type, Callable[[Master, Any], None]] = {
-    events.YarnLog: Master._log,
-    events.AskFor: Master._ask,
-    events.TakeBack: Master._take_back,
-    events.Start: Master._start,
-    events.Resize: Master._resize,
-    events.Release: Master._release,
-    events.Publish: Master._is_to_be_published,
-    events.StartMaster: Master._start_master,
-    events.EndMaster: Master._end_master,
-    events.Unregister: Master._unregister,
+_DOERS: Mapping[type, Callable[[YarnMaster, Any], None]] = {
+    events.YarnLog: YarnMaster._log,
+    events.AskFor: YarnMaster._ask,
+    events.TakeBack: YarnMaster._take_back,
+    events.StartContainer: YarnMaster._start,
+    events.Resize: YarnMaster._resize,
+    events.Release: YarnMaster._release,
+    events.Publish: YarnMaster._is_to_be_published,
+    events.StartMaster: YarnMaster._start_master,
+    events.EndMaster: YarnMaster._end_master,
+    events.Unregister: YarnMaster._unregister,
 }
 
 
@@ -349,9 +349,9 @@ def _run(spec: ApplicationSpec, hadoop_log: str) -> int:
     }
     store = open_store(spec.store_url)
     try:
-        jvm = Jvm(sorted(glob("*.jar")), hadoop_log)
+        jvm = YarnJvm(sorted(glob("*.jar")), hadoop_log)
         try:
-            master = Master(spec, store, ResourceManager(jvm, spec, environment))
+            master = YarnMaster(spec, store, ResourceManager(jvm, spec, environment))
             signal.signal(signal.SIGTERM, lambda *_: master.stop())
             code = master.run()
         finally:

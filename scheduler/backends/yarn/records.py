@@ -4,24 +4,24 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from heron_engine.scheduler.backends.yarn.events import Ask
-from heron_engine.scheduler.backends.yarn.jvm import Jvm
-from heron_engine.scheduler.backends.yarn.render import Resource, in_double_quotes, in_script
+from heron_engine.scheduler.backends.yarn.jvm import YarnJvm
+from heron_engine.scheduler.backends.yarn.render import LocalResource, in_double_quotes, in_script
 
 
-class Records:
+class YarnRecords:
     """Makes records in a JVM."""
 
-    def __init__(self, jvm: Jvm) -> None:
+    def __init__(self, jvm: YarnJvm) -> None:
         self._jvm = jvm
         self.api = jvm.classes.org.apache.hadoop.yarn.api.records
 
     def resource(self, ask: Ask) -> Any:
-        """A Resource."""
+        """A LocalResource."""
         return self.api.Resource.newInstance(ask.memory_mb, ask.vcores)
 
     def launch(
         self,
-        resources: Sequence[Resource],
+        resources: Sequence[LocalResource],
         environment: Mapping[str, str],
         command: str,
         tokens: Any | None,
@@ -33,7 +33,7 @@ class Records:
             local, variables, [in_script(command)], None, tokens, None
         )
 
-    def _local(self, resource: Resource) -> Any:
+    def _local(self, resource: LocalResource) -> Any:
         url = self.api.URL.fromPath(self._jvm.classes.org.apache.hadoop.fs.Path(resource.uri))
         visibilities = self.api.LocalResourceVisibility
         return self.api.LocalResource.newInstance(

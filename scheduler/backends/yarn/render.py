@@ -41,7 +41,7 @@ class YarnOptions(Struct, frozen=True):
     environment: tuple[tuple[str, str], ...] = ()
 
 
-class Resource(Struct, frozen=True):
+class LocalResource(Struct, frozen=True):
     """Something that YARN puts into a container's folder."""
 
     link: str
@@ -67,7 +67,7 @@ class ApplicationSpec(Struct, frozen=True):
     """URI of the topology's own files, which go with it."""
     code: tuple[str, ...]
     """Folders where the topology was submitted; the n-th lies in code_n here."""
-    resources: tuple[Resource, ...]
+    resources: tuple[LocalResource, ...]
     """For every container."""
     environment: Mapping[str, str] = field(default_factory=dict)
     warm: int = 0

@@ -9,7 +9,7 @@ from heron_engine.scheduler.backends.yarn.configuration import from_files, patie
 from heron_engine.scheduler.backends.yarn.events import (
     Allocated,
     Ask,
-    Completed,
+    ContainerCompleted,
     Event,
     Grant,
     NotResized,
@@ -17,8 +17,8 @@ from heron_engine.scheduler.backends.yarn.events import (
     Resized,
     Status,
 )
-from heron_engine.scheduler.backends.yarn.jvm import HadoopError, Jvm, hadoop
-from heron_engine.scheduler.backends.yarn.records import Records
+from heron_engine.scheduler.backends.yarn.jvm import HadoopError, YarnJvm, hadoop
+from heron_engine.scheduler.backends.yarn.records import YarnRecords
 
 NO_PORT = -1
 UNTRACKED = ""
@@ -27,17 +27,19 @@ LOST_ATTEMPT = ("ApplicationAttemptNotFoundException", "InvalidApplicationMaster
 """What the resource manager throws at an application master that it has replaced."""
 
 
-class Superseded(Exception):
+class MasterSuperseded(Exception):
     """The resource manager has another application master for the application, or none."""
 
 
 class ResourceManager:
     """Synchronous: every call returns when YARN has answered, or raises HadoopError in seconds."""
 
-    def __init__(self, jvm: Jvm, spec: render.ApplicationSpec, environment: dict[str, str]) -> None:
+    def __init__(
+        self, jvm: YarnJvm, spec: render.ApplicationSpec, environment: dict[str, str]
+    ) -> None:
         self._spec = spec
         self._environment = environment
-        self._records = Records(jvm)
+        self._records = YarnRecords(jvm)
         self._asked: dict[int, Any] = {}
         self._containers: dict[str, Any] = {}
         """YARN's records of the containers that it gave us."""
@@ -63,14 +65,14 @@ class ResourceManager:
     def heartbeat(self) -> Iterator[Event]:
         """Say that we live and what we want; yields what the resource manager has for us.
 
-        Superseded if it wants nothing of us any more, HadoopError if it does not answer.
+        MasterSuperseded if it wants nothing of us any more, HadoopError if it does not answer.
         """
         try:
             with hadoop("the resource manager does not answer"):
                 answer = self._rm.allocate(0.5)
         except HadoopError as error:
             if error.kind.rpartition(".")[2] in LOST_ATTEMPT:
-                raise Superseded(error.said) from None
+                raise MasterSuperseded(error.said) from None
             raise
         for each in answer.getContainersFromPreviousAttempts():
             yield Recovered(self._known(each))
@@ -103,11 +105,11 @@ class ResourceManager:
                 return NotResized(grant.id, str(error))
         return Resized(grant.id, size)
 
-    def _completed(self, status: Any) -> Completed:
+    def _completed(self, status: Any) -> ContainerCompleted:
         container = str(status.getContainerId().toString())
         self._containers.pop(container, None)
         text = str(status.getDiagnostics() or "")
-        return Completed(container, int(status.getExitStatus()), text)
+        return ContainerCompleted(container, int(status.getExitStatus()), text)
 
     def ask(self, number: int, ask: Ask) -> None:
         """From the next heartbeat on."""

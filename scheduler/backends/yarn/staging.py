@@ -9,8 +9,8 @@ from typing import Any
 
 from heron_core.errors import HeronError, UsageError
 from heron_core.plans import MIB
-from heron_engine.scheduler.backends.yarn.jvm import Jvm, hadoop
-from heron_engine.scheduler.backends.yarn.render import Resource
+from heron_engine.scheduler.backends.yarn.jvm import YarnJvm, hadoop
+from heron_engine.scheduler.backends.yarn.render import LocalResource
 
 log = logging.getLogger("yarn")
 
@@ -25,7 +25,7 @@ CHUNK_BYTES = 1024 * 1024
 class Staging:
     """The folder of heronpy on the cluster's file system."""
 
-    def __init__(self, jvm: Jvm, configuration: Any, folder: str | None) -> None:
+    def __init__(self, jvm: YarnJvm, configuration: Any, folder: str | None) -> None:
         self._jvm = jvm
         self._fs_package = jvm.classes.org.apache.hadoop.fs
         with hadoop("the file system cannot be reached"):
@@ -64,7 +64,7 @@ class Staging:
         )
         self._fs.mkdirs(self._path(uri), permission)
 
-    def put_shared(self, path: str, link: str, kind: str, ending: str = "") -> Resource:
+    def put_shared(self, path: str, link: str, kind: str, ending: str = "") -> LocalResource:
         """A file that is there once, whatever the number of topologies, named by its contents."""
         name = f"{_digest(path)}-{os.path.basename(path)}{ending}"
         uri = f"{self.root}/{LIBRARY}/{name}"
@@ -78,7 +78,7 @@ class Staging:
                     self._fs.delete(self._path(partial), False)
         return self._resource(uri, link, kind, shared=True)
 
-    def put(self, path: str, folder: str, name: str, link: str, kind: str) -> Resource:
+    def put(self, path: str, folder: str, name: str, link: str, kind: str) -> LocalResource:
         """A file of one topology, in its folder."""
         uri = f"{folder}/{name}"
         with hadoop(f"{uri} cannot be written"):
@@ -92,12 +92,12 @@ class Staging:
         path = self._path(uri)
         return bool(self._fs.exists(path)) and int(self._fs.getFileStatus(path).getLen()) == size
 
-    def _resource(self, uri: str, link: str, kind: str, *, shared: bool) -> Resource:
+    def _resource(self, uri: str, link: str, kind: str, *, shared: bool) -> LocalResource:
         with hadoop(f"{uri} cannot be looked at"):
             status = self._fs.getFileStatus(self._path(uri))
             size, timestamp = int(status.getLen()), int(status.getModificationTime())
             qualified = str(status.getPath().toString())
-        return Resource(link, qualified, kind, shared, size, timestamp)
+        return LocalResource(link, qualified, kind, shared, size, timestamp)
 
     def remove(self, folder: str, name: str) -> None:
         """A topology's folder, if it is there. What the state store says is removed only if it is

@@ -16,7 +16,7 @@ from heron_api.windows.windowed_bolt import WindowedBolt
 from heron_core.algorithms.event_windows.assigners import Session, Sliding, Tumbling
 from heron_core.errors import StateError
 from heron_core.state.description import contents_of
-from heron_core.state.parts import KeyRange, Part, Parts, encode_parts
+from heron_core.state.parts import KeyRange, Parts, StatePart, encode_parts
 from heronpy_compat import Bolt, Grouping, Spout, Topology
 from heronpy_compat.streamlet.builder import Builder
 from heronpy_compat.testing import TopologyTester
@@ -138,7 +138,9 @@ def take_over(states: Sequence[bytes], bolts: Sequence[Any]) -> None:
     assert all(contents_of(each, "a savepoint").may_be_divided for each in states)
     for index, each in enumerate(bolts):
         now = KeyRange(index, len(bolts))
-        parts = [Part(*pair) for pair in zip(ranges, states, strict=True) if pair[0].overlaps(now)]
+        parts = [
+            StatePart(*pair) for pair in zip(ranges, states, strict=True) if pair[0].overlaps(now)
+        ]
         each.saved_state.restore(encode_parts(Parts(now, tuple(parts))))
         each.restore_windows()
 
@@ -328,7 +330,9 @@ def test_windows_that_no_key_divides_go_on_with_as_many_instances(
         rows = tester.values("windows")
         assert rows
     with pytest.raises(StateError, match="had 1 instances and has 2 now"):
-        one.saved_state.restore(encode_parts(Parts(KeyRange(0, 2), (Part(KeyRange(0, 1), state),))))
+        one.saved_state.restore(
+            encode_parts(Parts(KeyRange(0, 2), (StatePart(KeyRange(0, 1), state),)))
+        )
 
 
 def test_windows_by_key_are_not_forgotten_when_the_grouping_changes() -> None:

@@ -4,7 +4,7 @@ from typing import Any
 
 from heron_cli.commands.advise import advice_table, summary
 from heron_cli.commands.bench import (
-    Settings,
+    BenchSettings,
     is_measured,
     recovery_topology,
     sol_rows,
@@ -22,7 +22,7 @@ from heron_core.stats import (
     TopologyStats,
 )
 
-SETTINGS = Settings(
+SETTINGS = BenchSettings(
     producers=2, processors=3, size_bytes=100, stages=2, seconds=1.0, acked=True, rounds=1
 )
 NO_LATENCY = LatencyStats(mean_ms=None, p50_ms=None, p99_ms=None)

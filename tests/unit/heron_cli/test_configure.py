@@ -8,9 +8,9 @@ import pytest
 
 import heron_core
 from heron_cli.configure import config_layer, configured, packing_plan, reconfigured
-from heron_cli.environment import Environment
+from heron_cli.environment import NamedEnvironment
 from heron_cli.options.topology import TopologyOptions
-from heron_cli.resolve_source import Source
+from heron_cli.resolve_source import TopologySource
 from heron_core import config as keys
 from heron_core.config.effects import component_config
 from heron_core.config.spelling import is_known
@@ -42,8 +42,11 @@ def settled(
 ) -> TopologySpec:
     """A topology called Lines with these layers, as it would run."""
     topology = TopologySpec("Lines", (SPOUT,), own or {}, defaults=api or {})
-    source = Source(
-        LoadRequest("lines.py"), file_name, None, Environment("prod", options=environment or {})
+    source = TopologySource(
+        LoadRequest("lines.py"),
+        file_name,
+        None,
+        NamedEnvironment("prod", options=environment or {}),
     )
     return configured(topology, source, options)
 
@@ -225,7 +228,7 @@ def test_an_option_beats_a_components_own_config_and_a_note_says_so(
     """A test that redirects a sink by -o must not write into the real folder."""
     own = {"table.path": "/real", keys.TICK_TUPLE_FREQ_SECS: 10}
     topology = TopologySpec("Lines", (SPOUT, replace(COUNT, config=own)))
-    source = Source(LoadRequest("lines.py"), None, None, Environment())
+    source = TopologySource(LoadRequest("lines.py"), None, None, NamedEnvironment())
     words = ("table.path=/tmp/test", "topology.tick.tuple.freq.ms=100")
     found = configured(topology, source, TopologyOptions(options=words))
     merged = component_config(found.config, found.by_name["count"].config)

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from heron_cli.environment import NIMBUS_VARIABLE, Environment, environment_of
+from heron_cli.environment import NIMBUS_VARIABLE, NamedEnvironment, environment_of
 from heron_cli.project import Project
 from heron_core.errors import UsageError
 
@@ -20,7 +20,7 @@ def project(envs: Any, **more: Any) -> Project:
     return Project("/p", "/p/config.json", {"envs": envs, **more})
 
 
-def only(**config: Any) -> Environment:
+def only(**config: Any) -> NamedEnvironment:
     """The environment of a project that has just this one."""
     return environment_of(project({"prod": config}), None)
 
@@ -38,7 +38,7 @@ def test_one_environment_is_taken_and_several_are_not() -> None:
 
 def test_a_project_may_have_no_environment() -> None:
     """A project of heronpy needs none, unless one is asked for."""
-    assert environment_of(project({}), None) == Environment()
+    assert environment_of(project({}), None) == NamedEnvironment()
     with pytest.raises(UsageError, match="no environment 'prod'; environments: none"):
         environment_of(project({}), "prod")
 

@@ -17,7 +17,7 @@ from heron_cli.main import heronpy
 from heron_cli.operations import self_running
 from heron_cli.running_topology import RunningTopology
 from heron_core.errors import HeronError
-from heron_core.operations import Kind, State
+from heron_core.operations import OperationKind, OperationState
 from heron_core.plans import (
     ContainerPlan,
     InstancePlan,
@@ -38,7 +38,7 @@ from heron_core.state_tree import (
 from heron_core.stats import TopologyStats
 from heron_core.topology import ComponentSpec, TopologySpec, topology_to_json
 from heron_engine.scheduler.backends.protocol import SelfRunning
-from heron_engine.scheduler.operations import Requests
+from heron_engine.scheduler.operations import TopologyRequests
 from heron_io.master_client import MasterClient
 from heron_io.state_store.file_store import FileStore
 
@@ -212,8 +212,8 @@ def test_an_update_whose_command_has_died_leaves_no_container_behind(
     client.try_stats()
     take_up_update(topology, cluster)
     assert calls(tmp_path) == ["job kill west/www/test/words/2"]
-    (request,) = Requests(store, NAME).all().values()
-    assert request.state is State.FAILED
+    (request,) = TopologyRequests(store, NAME).all().values()
+    assert request.state is OperationState.FAILED
     take_up_update(topology, cluster)
     assert len(calls(tmp_path)) == 1, "once is enough"
 
@@ -223,8 +223,8 @@ def test_an_update_on_a_cluster_is_a_request_that_is_done(store: FileStore, tmp_
     topology, cluster = aurora_of(store, tmp_path, FakeClient(store, under_way=False))
     update_on_cluster(topology, cluster, BEFORE, rest=lambda _: None)
     assert calls(tmp_path) == ["job kill west/www/test/words/2"]
-    (request,) = Requests(store, NAME).all().values()
-    assert (request.kind, request.state) == (Kind.UPDATE, State.DONE)
+    (request,) = TopologyRequests(store, NAME).all().values()
+    assert (request.kind, request.state) == (OperationKind.UPDATE, OperationState.DONE)
     assert not list(_waiting(topology))
 
 
@@ -247,8 +247,8 @@ def test_a_kill_that_is_interrupted_is_seen_and_the_next_one_takes_it_up(
     assert (
         "the kill of words is not finished: `heronpy kill words` goes on" in capsys.readouterr().err
     )
-    (left,) = Requests(store, NAME).all().values()
-    assert (left.kind, left.state) == (Kind.KILL, State.RUNNING)
+    (left,) = TopologyRequests(store, NAME).all().values()
+    assert (left.kind, left.state) == (OperationKind.KILL, OperationState.RUNNING)
     (shown,) = _waiting(topology)
     assert shown.startswith("kill asked by ")
     assert shown.endswith("; if its command has ended, the next `heronpy kill words` takes it up")
@@ -256,9 +256,9 @@ def test_a_kill_that_is_interrupted_is_seen_and_the_next_one_takes_it_up(
     end_on_cluster(topology, cast(SelfRunning, cluster), 0.0)
     assert "was not finished: this one takes it up" in capsys.readouterr().err
     assert cluster.ended == [NAME]
-    first, second = Requests(store, NAME).all().values()
-    assert (first.state, first.reason) == (State.FAILED, "the next kill has taken it up")
-    assert second.state is State.DONE
+    first, second = TopologyRequests(store, NAME).all().values()
+    assert (first.state, first.reason) == (OperationState.FAILED, "the next kill has taken it up")
+    assert second.state is OperationState.DONE
     # Interrupted here, before the nodes go, it is shown as what it is.
     assert (store.get(execution_path(NAME)) or {})["state"] == "KILLED"
 
@@ -270,8 +270,8 @@ def test_a_kill_that_the_cluster_refuses_has_failed_and_the_topology_stands(
     cluster = FakeCluster(refuses=HeronError("no permission"))
     with pytest.raises(HeronError, match="no permission"):
         end_on_cluster(topology, cast(SelfRunning, cluster), 0.0)
-    (request,) = Requests(store, NAME).all().values()
-    assert (request.state, request.reason) == (State.FAILED, "no permission")
+    (request,) = TopologyRequests(store, NAME).all().values()
+    assert (request.state, request.reason) == (OperationState.FAILED, "no permission")
     assert (store.get(execution_path(NAME)) or {})["state"] == "RUNNING"
     assert store.get(topology_path(NAME)) is not None
 
@@ -283,8 +283,8 @@ def test_a_savepoint_that_cannot_be_taken_leaves_the_topology(
     with pytest.raises(HeronError, match="words takes no checkpoints"):
         end_on_cluster(topology, cast(SelfRunning, cluster), 5.0, f"file://{tmp_path}/savepoint")
     assert cluster.ended == []
-    (request,) = Requests(store, NAME).all().values()
-    assert (request.state, request.reason) == (State.FAILED, "words takes no checkpoints")
+    (request,) = TopologyRequests(store, NAME).all().values()
+    assert (request.state, request.reason) == (OperationState.FAILED, "words takes no checkpoints")
 
 
 def test_kill_ends_the_job_and_leaves_no_node(store: FileStore, tmp_path: Path) -> None:
@@ -294,4 +294,4 @@ def test_kill_ends_the_job_and_leaves_no_node(store: FileStore, tmp_path: Path) 
     assert done.stdout == f"{NAME} is killed\n", done.stderr
     assert calls(tmp_path) == [f"job killall west/www/test/{NAME}"]
     assert store.get(topology_path(NAME)) is None
-    assert Requests(store, NAME).all() == {}
+    assert TopologyRequests(store, NAME).all() == {}

@@ -7,7 +7,7 @@ import pytest
 from heron_cli.commands.run import ending_code
 from heron_cli.letters_line import letters_line
 from heron_cli.run_result import (
-    Ending,
+    RunEnding,
     failure_line,
     kept_line,
     shortfall_line,
@@ -36,13 +36,13 @@ GOOD = replace(
 
 def test_all_went_well() -> None:
     assert shortfall_line(GOOD) == ""
-    *_, last = Ending(GOOD, 2.0, is_done=True, logs="/logs").lines(80)
+    *_, last = RunEnding(GOOD, 2.0, is_done=True, logs="/logs").lines(80)
     assert last == "words ended after 2.0 s: 5 tuples processed, 2.5/s. Logs: /logs"
 
 
 def test_late_tuples_that_were_dropped_are_in_the_last_lines() -> None:
     bolt = replace(component("bolt", executed=5), user_totals={"numLateRecordsDropped": 1200.0})
-    lines = Ending(replace(GOOD, components={"out": bolt}), 2.0, True, "/logs").lines(80)
+    lines = RunEnding(replace(GOOD, components={"out": bolt}), 2.0, True, "/logs").lines(80)
     assert lines[-2] == (
         "out: 1,200 tuples came too late for a window and were dropped (numLateRecordsDropped); a"
         " late stream or more lag keeps them"

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from heron_connectors.tables import csv_facts
-from heron_connectors.tables.table_files import Table
+from heron_connectors.tables.table_files import FileTable
 from heron_connectors.tables.text_tables import BLOCK_BYTES, BadRow, CsvOptions, Row
 from heron_core.errors import ComponentError
 
@@ -19,7 +19,7 @@ OPEN = "a quote is not closed, and takes all behind it"
 
 def rows(path: Path, data: bytes, options: CsvOptions | None = None) -> list[Row]:
     path.write_bytes(data)
-    table = Table(str(path), csv=options or CsvOptions())
+    table = FileTable(str(path), csv=options or CsvOptions())
     (piece,) = table.pieces([str(path)])
     return [each for some in table.rows(piece, table.columns(str(path)), 0) for each in some]
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from heron_connectors.database.columns import Column
+from heron_connectors.database.columns import DatabaseColumn
 from heron_connectors.database.sink import DatabaseSink
 from heron_connectors.database.sqlite_columns import Sqlite
 from heron_core.errors import ComponentError
@@ -112,7 +112,7 @@ def test_a_default_and_a_rowid_take_no_value(path: str) -> None:
     make(path, "CREATE TABLE rows (id INTEGER PRIMARY KEY, value TEXT)")
     assert write(path, [[1, None]]) == []
     (first, second) = Sqlite().columns(sqlite3.connect(path).cursor(), "rows")
-    assert (first.is_required, second) == (False, Column("value", "text"))
+    assert (first.is_required, second) == (False, DatabaseColumn("value", "text"))
 
 
 def test_a_column_that_is_missing_is_refused_or_added(path: str) -> None:

@@ -11,21 +11,21 @@ from heron_connectors.postgres.changes import (
     Change,
     ChangeReader,
     Done,
-    Position,
+    SlotPosition,
     lsn_of,
     lsn_text,
 )
 from heron_connectors.postgres.pgoutput import (
     UNCHANGED,
     Begin,
-    Column,
     Commit,
     DecodingError,
     Delete,
     Insert,
     Message,
-    Origin,
     Relation,
+    RelationColumn,
+    ReplicationOrigin,
     Truncate,
     TypeName,
     Update,
@@ -48,7 +48,7 @@ T = 16384
 
 
 def test_each_message_says_what_the_server_has_sent() -> None:
-    columns = (Column("id", True, 23, -1), Column("v", False, 25, -1))
+    columns = (RelationColumn("id", True, 23, -1), RelationColumn("v", False, 25, -1))
     found = [decoded(each) for each in (BEGIN, RELATION, INSERT, COMMIT, UPDATE, DELETE, TRUNCATE)]
     moment = datetime(2026, 11, 26, 9, 45, 35, 995_709, tzinfo=UTC)
     assert found[0] == Begin(0x15058E0, moment, 726)
@@ -61,7 +61,7 @@ def test_each_message_says_what_the_server_has_sent() -> None:
         Truncate((T, T + 7), True, False),
     ]
     assert decoded(b"Y\x00\x00@\x01\x00mood\x00") == TypeName(T + 1, "pg_catalog", "mood")
-    assert decoded(b"O" + bytes(8) + b"east\x00") == Origin("east")
+    assert decoded(b"O" + bytes(8) + b"east\x00") == ReplicationOrigin("east")
 
 
 @pytest.mark.parametrize(
@@ -120,7 +120,8 @@ def changes(*messages: Message) -> list[Change | Done]:
 
 def relation(*names: str, keys: int = 1) -> Relation:
     columns = [
-        Column(name, at < keys, 23 if at < keys else 25, -1) for at, name in enumerate(names)
+        RelationColumn(name, at < keys, 23 if at < keys else 25, -1)
+        for at, name in enumerate(names)
     ]
     return Relation(T, "public", "t", "d", tuple(columns))
 
@@ -140,7 +141,7 @@ def test_changes_have_their_columns_and_are_counted_in_their_transaction() -> No
         Truncate((T,), False, False),
         Commit(100, 110),
     )
-    assert found.pop() == Done(Position(110))
+    assert found.pop() == Done(SlotPosition(110))
     rows = [each for each in found if isinstance(each, Change)]
     assert [(each.operation, each.before, each.after, each.unchanged) for each in rows] == [
         ("insert", None, {"id": 1, "v": "a"}, []),
@@ -191,7 +192,7 @@ def test_messages_that_do_not_follow_on_each_other_are_told(messages: tuple[Mess
 
 
 def test_what_is_done_is_known_by_the_place_in_the_log() -> None:
-    position = Position(100, 150, 2)
+    position = SlotPosition(100, 150, 2)
     assert position.has(90, 5)
     assert position.has(120, 0)
     assert position.has(150, 1)

@@ -10,7 +10,7 @@ import pytest
 from heron_connectors.postgres import fetching
 from heron_connectors.postgres.client import Away, Busy
 from heron_connectors.postgres.fetching import FetchSize
-from heron_connectors.postgres.patience import BUSY_SECS, Patience
+from heron_connectors.postgres.patience import BUSY_SECS, SpoutPatience
 from heron_core.errors import ComponentError
 
 
@@ -36,7 +36,9 @@ class Session:
 
     def __init__(self) -> None:
         self.delegate, self.ended = Delegate(), 0
-        self.patience = Patience("rows", self.delegate, logging.getLogger("test"), self._let_go)
+        self.patience = SpoutPatience(
+            "rows", self.delegate, logging.getLogger("test"), self._let_go
+        )
 
     def _let_go(self) -> None:
         self.ended += 1

@@ -9,15 +9,15 @@ from typing import Any
 import pytest
 
 from heron_connectors.postgres.changes import Change, ChangeReader
-from heron_connectors.postgres.keyset import KeyColumn, Selection, Share, is_up_to, rows_from
+from heron_connectors.postgres.keyset import KeyColumn, KeysetShare, Selection, is_up_to, rows_from
 from heron_connectors.postgres.pgoutput import (
     Begin,
-    Column,
     DecodingError,
     Delete,
     Insert,
     Message,
     Relation,
+    RelationColumn,
     Truncate,
     Update,
 )
@@ -26,7 +26,11 @@ from heron_connectors.postgres.snapshot import Remainder, SnapshotState, TablePa
 OID = 7
 KEY = (KeyColumn("id", "bigint"),)
 RELATION = Relation(
-    OID, "public", "t", "d", (Column("id", True, 20, -1), Column("value", False, 23, -1))
+    OID,
+    "public",
+    "t",
+    "d",
+    (RelationColumn("id", True, 20, -1), RelationColumn("value", False, 23, -1)),
 )
 TRANSACTIONS, KEYS = 25, 12
 FIRST_XID = (3 << 32) - 8
@@ -210,7 +214,7 @@ def test_a_snapshot_has_what_was_not_under_way() -> None:
 def test_statements_name_what_they_read_as_sql_writes_it() -> None:
     keys = (KeyColumn("a%", "bigint"), KeyColumn('b"', "text", '"C"'))
     selection = Selection("t", ("v",), keys, condition="v % 2 = 0")
-    text, values = rows_from(selection, ("1", "x"), Share(1, 3))
+    text, values = rows_from(selection, ("1", "x"), KeysetShare(1, 3))
     assert text.startswith('SELECT "v", "a%%", "b""" FROM t AS heronpy_rows WHERE (v %% 2 = 0)')
     assert '(("a%%", "b""") >= (%s::bigint, %s::text))' in text
     assert text.endswith('ORDER BY "a%%", "b"""')

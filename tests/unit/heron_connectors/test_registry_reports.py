@@ -16,7 +16,7 @@ from google.protobuf.descriptor_pool import DescriptorPool
 from google.protobuf.message_factory import GetMessageClass
 
 from heron_connectors.kafka.protobuf_records import PROTOBUF_CODEC
-from heron_connectors.kafka.registered_parts import RegisteredPart, Rows
+from heron_connectors.kafka.registered_parts import PartRows, RegisteredPart
 from heron_connectors.kafka.schema_registry import URL, registry_of
 from heron_core.errors import ComponentError
 from tests.connectors.fake_registry import FakeRegistry
@@ -258,7 +258,7 @@ def a_message_inside_of_another_is_found_from_the_outside_in(
     two = GetMessageClass(pool.FindMessageTypeByName("reports.Outer.Two"))
     sys.modules["reports_outer"] = cast(ModuleType, SimpleNamespace(Two=two))
     known = registry_of({URL: registry.url}, "test", "protobuf")
-    part = RegisteredPart(PROTOBUF_CODEC, known, "rows", "value", Rows({"text": ""}, True))
+    part = RegisteredPart(PROTOBUF_CODEC, known, "rows", "value", PartRows({"text": ""}, True))
     data = part.encoder("reports_outer.Two")({"text": "x"})
     assert data is not None
     assert data[5:8] == b"\4\2\2", "two indexes: 1, then 1"

@@ -126,7 +126,7 @@ def test_all_columns_are_the_fields_unless_some_are_named(folder: Path) -> None:
 
 
 def test_instances_share_row_groups(folder: Path) -> None:
-    table_ = table_files.Table(str(folder))
+    table_ = table_files.FileTable(str(folder))
     pieces = list(table_.pieces(table_.files()))
     assert [(each.group, each.first_row) for each in pieces] == [(0, 0), (1, 4), (2, 8), (0, 0)]
     for divide in (table_files.share, table_files.lasting_share):
@@ -136,7 +136,7 @@ def test_instances_share_row_groups(folder: Path) -> None:
 
 
 def test_a_file_has_its_instance_whatever_comes_before_it(folder: Path) -> None:
-    table_ = table_files.Table(str(folder))
+    table_ = table_files.FileTable(str(folder))
     before = table_files.lasting_share(table_.pieces(table_.files()), 0, 2)
     parquet.write_table(table(20, 1), folder / "0.parquet")
     after = table_files.lasting_share(table_.pieces(table_.files()), 0, 2)

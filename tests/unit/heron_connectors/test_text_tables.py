@@ -17,7 +17,7 @@ from pyarrow import parquet
 from heron_connectors.emitted_rows import RowLeftOut
 from heron_connectors.tables.source import TableSpout
 from heron_connectors.tables.split_watermarks import SplitWatermarks, event_ms
-from heron_connectors.tables.table_files import Table
+from heron_connectors.tables.table_files import FileTable
 from heron_core.errors import ComponentError
 from heronpy_compat import Grouping, Topology
 from heronpy_compat.testing import TopologyTester
@@ -57,7 +57,7 @@ def test_numbers_with_zeros_in_front_stay_texts(tmp_path: Path) -> None:
 def test_a_text_after_two_hundred_thousand_integers_makes_texts_of_them(tmp_path: Path) -> None:
     path = tmp_path / "x.csv"
     path.write_text("n\n" + "".join(f"{number}\n" for number in range(200_000)) + "text\n")
-    table = Table(str(path))
+    table = FileTable(str(path))
     (piece,) = table.pieces([str(path)])
     found = [row for rows in table.rows(piece, ["n"], 199_998) for row in rows]
     assert found == [["199998"], ["199999"], ["text"]]

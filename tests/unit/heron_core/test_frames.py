@@ -11,8 +11,8 @@ from heron_core.wire.frames import (
     ROOT_COUNTER_BITS,
     TASK_ID_MAX,
     Flag,
+    FrameKind,
     Header,
-    Kind,
     header,
     parse_header,
     root_owner,
@@ -24,10 +24,10 @@ from heron_core.wire.frames import (
 
 def test_header_comes_back() -> None:
     # Every field at its largest: nothing is cut or mixed up between two machines.
-    made = header(Kind.FANOUT, 2**32 - 1, TASK_ID_MAX, 2**32 - 2, 2**32 - 3, 65535, Flag.MIXED)
+    made = header(FrameKind.FANOUT, 2**32 - 1, TASK_ID_MAX, 2**32 - 2, 2**32 - 3, 65535, Flag.MIXED)
     found = parse_header(made)
     assert found == Header(
-        kind=Kind.FANOUT,
+        kind=FrameKind.FANOUT,
         flags=Flag.MIXED,
         stream=65535,
         consumed=0,
@@ -40,14 +40,14 @@ def test_header_comes_back() -> None:
 
 def test_a_report_changes_nothing_else() -> None:
     # An instance tells on any message how many it has processed; the batch stays what it was.
-    made = header(Kind.ACK, 3, 5, 7, 9, 2, Flag.TRACKED)
+    made = header(FrameKind.ACK, 3, 5, 7, 9, 2, Flag.TRACKED)
     assert parse_header(with_consumed(made, 65535)) == parse_header(made)._replace(consumed=65535)
 
 
 def test_header_layout_is_pinned() -> None:
     # A stream manager of the last release talks to this one during a rolling upgrade.
     assert HEADER.size == 24
-    assert header(Kind.DATA, 3, 5, 7, 9, 2, Flag.TRACKED | Flag.MIXED).hex() == (
+    assert header(FrameKind.DATA, 3, 5, 7, 9, 2, Flag.TRACKED | Flag.MIXED).hex() == (
         "480701030200000003000000050000000700000009000000"
     )
 
@@ -55,7 +55,7 @@ def test_header_layout_is_pinned() -> None:
 def test_values_that_do_not_fit_are_refused() -> None:
     # Better no frame than one that leads to another task.
     with pytest.raises(struct.error):
-        header(Kind.DATA, -1, 0, 0, 0)
+        header(FrameKind.DATA, -1, 0, 0, 0)
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,9 @@ from heron_core.errors import ProtocolError
 from heron_core.wire import numbered_link
 from heron_core.wire.numbered_link import (
     ASK_AGAIN_SECS,
-    LinkHeader,
     NumberedLink,
     Packet,
+    PacketHeader,
     decode_header,
 )
 
@@ -80,6 +80,6 @@ def test_bytes_that_are_no_header_are_refused(data: bytes) -> None:
 
 
 def test_a_header_survives_the_wire() -> None:
-    header = LinkHeader(1 << 62, 3, 4, 5, is_numbered=True, resend=True)
+    header = PacketHeader(1 << 62, 3, 4, 5, is_numbered=True, resend=True)
     assert decode_header(header.encode()) == header
     assert Packet(header).message is None

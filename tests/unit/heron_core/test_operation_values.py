@@ -7,23 +7,27 @@ import pytest
 
 from heron_core.errors import ProtocolError
 from heron_core.operations import (
-    Kind,
     Operation,
+    OperationKind,
+    OperationState,
     Requester,
-    State,
 )
 from heron_core.typed_json import from_json, to_json
 
 REQUEST = Operation(
-    Kind.KILL, {"wait_secs": 5.0}, Requester("mia", "west", 7), "2026-11-22T08:00:00+0000"
+    OperationKind.KILL, {"wait_secs": 5.0}, Requester("mia", "west", 7), "2026-11-22T08:00:00+0000"
 )
 
 
 def test_a_request_is_asked_runs_and_is_done() -> None:
     running = REQUEST.running("waiting").running(note="slow", result={"step": 1})
-    assert (running.state, running.progress, running.notes) == (State.RUNNING, "", ("slow",))
+    assert (running.state, running.progress, running.notes) == (
+        OperationState.RUNNING,
+        "",
+        ("slow",),
+    )
     done = running.done({"changed": True})
-    assert (done.state, done.result) == (State.DONE, {"step": 1, "changed": True})
+    assert (done.state, done.result) == (OperationState.DONE, {"step": 1, "changed": True})
     assert done.is_over
     assert not running.is_over
 

@@ -8,8 +8,8 @@ from heron_core.state.description import contents_of, opens_pickles
 from heron_core.state.file_snapshot import FileSnapshot
 from heron_core.state.saved_input import (
     NO_INPUT,
+    InputSource,
     SavedInput,
-    Source,
     addressed,
     decode_input,
     encode_input,
@@ -17,7 +17,7 @@ from heron_core.state.saved_input import (
 )
 from heron_core.state.snapshot import Snapshot, encode
 from heron_core.topology import ComponentSpec, StreamSpec, TopologySpec
-from heron_core.wire.frames import Frames, Kind, header, header_of
+from heron_core.wire.frames import FrameKind, Frames, header, header_of
 from heron_core.wire.packets import encode_watermark
 
 STATE = encode(Snapshot("memory", (), ()))
@@ -25,7 +25,7 @@ NOTHING = Resource(0.0, 0, 0)
 
 
 def message(source: int, items: int, stream: int = 0) -> Frames:
-    return [header(Kind.DATA, 1, source, 9, items, stream), b"body"]
+    return [header(FrameKind.DATA, 1, source, 9, items, stream), b"body"]
 
 
 def packing(words: int) -> PackingPlan:
@@ -38,8 +38,8 @@ def topology(*streams: str) -> TopologySpec:
     return TopologySpec("t", (ComponentSpec("words", True, "a.B", 1, outputs, ()),), {})
 
 
-def source(index: int = 0, tasks: int = 1) -> Source:
-    return Source("words", index, tasks, ("default", "errors"))
+def source(index: int = 0, tasks: int = 1) -> InputSource:
+    return InputSource("words", index, tasks, ("default", "errors"))
 
 
 def test_what_is_saved_comes_back_and_so_do_the_files_of_its_state() -> None:
@@ -81,7 +81,7 @@ def test_input_of_what_is_no_more_is_refused_by_name() -> None:
     saved = SavedInput((message(2, 10),), 0, {2: source()})
     with pytest.raises(StateError, match="the stream errors of words"):
         addressed(8, 40, packing(1), topology("default"), saved)
-    gone = SavedInput((message(2, 10),), 0, {2: Source("lines", 0, 1, ("default",))})
+    gone = SavedInput((message(2, 10),), 0, {2: InputSource("lines", 0, 1, ("default",))})
     with pytest.raises(StateError, match="input of lines, which was removed"):
         addressed(8, 40, packing(1), topology("default"), gone)
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from heron_core.errors import ProtocolError
-from heron_core.operations import Kind, Operation, Requester
+from heron_core.operations import Operation, OperationKind, Requester
 from heron_core.plans import (
     ContainerPlan,
     InstancePlan,
@@ -93,7 +93,7 @@ MOVING = PhysicalPlan(
     MovedStates(2, (1, 2), {"count": (2, 3)}),
 )
 REQUEST = Operation(
-    Kind.UPDATE,
+    OperationKind.UPDATE,
     {"packing": {"a": [None]}},
     Requester("ada", "host", 12),
     "2026-11-26T12:00:00+00:00",

@@ -16,7 +16,7 @@ from heron_core.topology import (
 )
 from heron_graph.dot import to_dot
 from heron_graph.drawing import BoxShape, Drawing, Rectangle, sampled
-from heron_graph.graph import Edge, Graph, Node, graph_of
+from heron_graph.graph import ComponentNode, Edge, Graph, graph_of
 from heron_graph.layers import layers_of
 from heron_graph.layout import layout
 from heron_graph.png import SCALE, to_png
@@ -30,8 +30,8 @@ def graph(spouts: str, bolts: str, *arrows: str) -> Graph:
     return Graph(
         "letters",
         (
-            *(Node(each, "Class", 1, True) for each in spouts),
-            *(Node(each, "Class", 2, False) for each in bolts),
+            *(ComponentNode(each, "Class", 1, True) for each in spouts),
+            *(ComponentNode(each, "Class", 2, False) for each in bolts),
         ),
         tuple(Edge(each[0], each[1], ("default: x", "shuffle")) for each in arrows),
     )

@@ -12,7 +12,7 @@ from heron_api.state.stateful_component import (
 from heron_core.algorithms.event_windows.values import END_OF_TIME
 from heron_core.dead_letters import FIELDS
 from heron_core.wire import messages
-from heron_core.wire.frames import Frames, Kind, parse_header
+from heron_core.wire.frames import FrameKind, Frames, parse_header
 from heron_core.wire.packets import encode_barrier
 from heron_instance.events import InputEmpty, InstanceReceived, SendControl, Turn
 from heronpy_compat import Bolt
@@ -140,7 +140,7 @@ class Cluster(Process):
     def _take(self, out: list[Any]) -> None:
         self.said += [each.message for each in out if isinstance(each, SendControl)]
         for head, *rest in self.sent:
-            if parse_header(head).kind == Kind.DATA:
+            if parse_header(head).kind == FrameKind.DATA:
                 rows, epoch = msgpack.unpackb(rest[0]), parse_header(head).epoch
                 values = [each[0] for each in rows if len(each) == 2]
                 self.emitted.setdefault(epoch, []).extend(values)

@@ -14,7 +14,7 @@ from heron_core.plans import PhysicalPlan, Restore, TopologyState, physical_to_j
 from heron_core.state.file_snapshot import as_bytes
 from heron_core.topology import StreamSpec
 from heron_core.wire import messages
-from heron_core.wire.frames import Frames, Kind, parse_header
+from heron_core.wire.frames import FrameKind, Frames, parse_header
 from heron_core.wire.merged import merge
 from heron_instance.control_core import Identity
 from heron_instance.core import InstanceCore
@@ -155,8 +155,8 @@ class Process:
         self.handle(Turn())
         self.handle(InputEmpty())
 
-    def take_sent(self) -> list[tuple[Kind, int]]:
+    def take_sent(self) -> list[tuple[FrameKind, int]]:
         """(kind, epoch) of each message sent since the last time, reports left out."""
         heads = [parse_header(each[0]) for each in self.sent]
         self.sent.clear()
-        return [(Kind(x.kind), x.epoch) for x in heads if x.kind != Kind.CONSUMED]
+        return [(FrameKind(x.kind), x.epoch) for x in heads if x.kind != FrameKind.CONSUMED]

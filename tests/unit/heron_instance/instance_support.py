@@ -21,7 +21,7 @@ from heron_core.topology import (
     StreamSpec,
     TopologySpec,
 )
-from heron_core.wire.frames import Flag, Frames, Header, Kind, header, parse_header, u64_array
+from heron_core.wire.frames import Flag, FrameKind, Frames, Header, header, parse_header, u64_array
 from heron_core.wire.values import unpack
 from heron_frontends.adapters.construct import construct
 from heron_instance.runtime.environment import CallSoon, Construct, InstanceEnvironment
@@ -117,14 +117,16 @@ class Made:
 
     def batches(self) -> list["Batch"]:
         """The DATA and FANOUT messages sent."""
-        return [Batch(each) for each in self.sent if each[0][2] in (Kind.DATA, Kind.FANOUT)]
+        return [
+            Batch(each) for each in self.sent if each[0][2] in (FrameKind.DATA, FrameKind.FANOUT)
+        ]
 
     def emitted(self) -> list[tuple[int, list[Any]]]:
         """(destination task, values) of each delivery, in order of sending."""
         self.core.flush()
         return [(task, values) for each in self.batches() for task, values in each.deliveries()]
 
-    def words_of(self, kind: Kind) -> list[int]:
+    def words_of(self, kind: FrameKind) -> list[int]:
         """The words of all messages of a kind."""
         return [
             each for frames in self.sent if frames[0][2] == kind for each in u64_array(frames[1])
@@ -143,14 +145,14 @@ class Batch:
 
     @property
     def targets(self) -> list[int]:
-        if self.head.kind == Kind.FANOUT:
+        if self.head.kind == FrameKind.FANOUT:
             return list(array("I", self.frames[1]))
         return [self.head.destination]
 
     @property
     def parts(self) -> Frames:
         """Body and what follows it."""
-        return self.frames[2:] if self.head.kind == Kind.FANOUT else self.frames[1:]
+        return self.frames[2:] if self.head.kind == FrameKind.FANOUT else self.frames[1:]
 
     @property
     def values(self) -> list[list[Any]]:
@@ -288,5 +290,5 @@ def batch(
     data = msgpack.packb(values) if body is None else body
     ids = array("Q", [number for each in roots for number in (each or (0, 0))])
     flags = Flag.TRACKED if roots else Flag.NONE
-    head = header(Kind.DATA, epoch, source, SOURCE, len(values), 0, flags)
+    head = header(FrameKind.DATA, epoch, source, SOURCE, len(values), 0, flags)
     return [head, data, *([ids.tobytes()] if roots else [])]

@@ -10,7 +10,7 @@ from heron_api.task_hook import ITaskHook
 from heron_core.component import BoltBindings
 from heron_core.errors import ComponentError, ProtocolError
 from heron_core.topology import ComponentSpec
-from heron_core.wire.frames import Flag, Kind, header
+from heron_core.wire.frames import Flag, FrameKind, header
 from heron_frontends.adapters.heronpy_component import HeronpyBolt
 from heron_frontends.adapters.tuple_layout import TupleLayout
 from heron_instance.emit.collector import BoltCollector
@@ -108,7 +108,7 @@ def test_tuples_of_several_streams_and_roots_are_so_too() -> None:
     made = bolt()
     flags = Flag.TRACKED | Flag.MIXED | Flag.MULTI_ROOT
     frames = [
-        header(Kind.DATA, EPOCH, OTHER, SOURCE, 2, 0, flags),
+        header(FrameKind.DATA, EPOCH, OTHER, SOURCE, 2, 0, flags),
         msgpack.packb([["x"], ["y"]]),
         array("Q", [ROOT, 7, 0, 0]).tobytes(),
         array("H", [1, 0]).tobytes(),
@@ -127,7 +127,7 @@ def test_tuples_of_several_streams_and_roots_are_so_too() -> None:
 @pytest.mark.parametrize("flag", [Flag.NONE, Flag.MIXED])
 def test_a_row_that_is_no_list_is_a_malformed_batch(flag: Flag) -> None:
     made = bolt()
-    frames = [header(Kind.DATA, EPOCH, OTHER, SOURCE, 1, 0, flag), msgpack.packb([5])]
+    frames = [header(FrameKind.DATA, EPOCH, OTHER, SOURCE, 1, 0, flag), msgpack.packb([5])]
     if flag:
         frames.append(array("H", [0]).tobytes())
     with pytest.raises(ProtocolError):
@@ -144,7 +144,7 @@ def test_the_adapter_decides_what_an_exception_comes_to() -> None:
     made.component.script = script
     made.core.deliver(batch(["x"], roots=[(ROOT, 7)]))
     assert _adapter(made).handled == [error]
-    assert made.words_of(Kind.FAIL) == []
+    assert made.words_of(FrameKind.FAIL) == []
     made.core.begin(True, made.now)
     made.core.tick(made.core.next_tick)
     assert str(_adapter(made).handled[1]) == "tick"
@@ -163,7 +163,7 @@ def test_who_leaves_tells_first_what_was_acked() -> None:
     made.component.script = script
     with pytest.raises(ComponentError, match="enough"):
         made.core.deliver(batch(["x"], ["bad"], roots=[(ROOT, 7), (ROOT + 1, 8)]))
-    assert made.words_of(Kind.ACK) == [ROOT, 7]
+    assert made.words_of(FrameKind.ACK) == [ROOT, 7]
 
 
 def test_bytes_are_no_exception_of_user_code() -> None:
@@ -186,5 +186,5 @@ def test_emits_anchored_to_a_tuple_that_nobody_tracks_take_the_fast_way(
     assert [row for each in made.batches() for row in each.values] == [["a", 1]] * 2
     assert [word for each in made.batches() for word in each.ids] == [0] * 4
     assert general == []
-    assert made.words_of(Kind.ACK) == []
+    assert made.words_of(FrameKind.ACK) == []
     assert made.core.statistics().acked == 2

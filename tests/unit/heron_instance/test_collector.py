@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from heron_core.errors import ComponentError, ValueNotSerialisable
 from heron_core.topology import GroupingKind, StreamSpec
-from heron_core.wire.frames import Flag, Kind, parse_header
+from heron_core.wire.frames import Flag, FrameKind, parse_header
 from tests.unit.heron_instance.instance_support import (
     OTHER,
     SHUFFLE,
@@ -177,7 +177,7 @@ def test_a_tracked_emit_that_nobody_reads_is_acked_at_once() -> None:
 def acks_of(made: Made) -> dict[int, int]:
     """root -> xor of what was acked."""
     made.core.flush()
-    numbers = made.words_of(Kind.ACK)
+    numbers = made.words_of(FrameKind.ACK)
     found: dict[int, int] = {}
     for root, value in zip(numbers[::2], numbers[1::2], strict=True):
         found[root] = found.get(root, 0) ^ value
@@ -291,7 +291,7 @@ def test_the_first_of_ack_and_fail_counts() -> None:
     made.component.ack(twice)
     made.component.ack(twice)
     assert acks_of(made) == {ROOT: 1000, ROOT + 2: 1002}
-    assert made.words_of(Kind.FAIL) == [ROOT + 1]
+    assert made.words_of(FrameKind.FAIL) == [ROOT + 1]
     numbers = made.core.statistics()
     assert (numbers.acked, numbers.failed, numbers.late) == (2, 1, 3)
 
@@ -307,7 +307,7 @@ def test_a_failed_tuple_fails_all_of_its_roots() -> None:
     reader.core.deliver([bytes(head), *sent.frames[1:]])
     reader.component.fail(reader.component.received[0])
     reader.core.flush()
-    assert sorted(reader.words_of(Kind.FAIL)) == [ROOT, ROOT + 1]
+    assert sorted(reader.words_of(FrameKind.FAIL)) == [ROOT, ROOT + 1]
 
 
 def test_acks_of_one_root_travel_as_one() -> None:
@@ -315,7 +315,7 @@ def test_acks_of_one_root_travel_as_one() -> None:
     for tup in tups:
         made.component.ack(tup)
     made.core.flush()
-    assert made.words_of(Kind.ACK) == [ROOT, 1000 ^ 1001 ^ 1002 ^ 1003]
+    assert made.words_of(FrameKind.ACK) == [ROOT, 1000 ^ 1001 ^ 1002 ^ 1003]
 
 
 def test_acks_go_to_the_spout_that_owns_the_root() -> None:
@@ -323,7 +323,7 @@ def test_acks_go_to_the_spout_that_owns_the_root() -> None:
     for tup in tups:
         made.component.ack(tup)
     made.core.flush()
-    acks = [parse_header(each[0]) for each in made.sent if each[0][2] == Kind.ACK]
+    acks = [parse_header(each[0]) for each in made.sent if each[0][2] == FrameKind.ACK]
     assert sorted(each.destination for each in acks) == [OTHER, 77]
 
 
@@ -342,9 +342,13 @@ def test_a_trees_beginning_leaves_before_its_tuples() -> None:
     made = make(Source, reads(grouped(GroupingKind.ALL)))
     made.component.emit([1, 2], tup_id="x")
     made.core.flush()
-    assert [frames[0][2] for frames in made.sent] == [Kind.INIT, Kind.FANOUT, Kind.FANOUT]
+    assert [frames[0][2] for frames in made.sent] == [
+        FrameKind.INIT,
+        FrameKind.FANOUT,
+        FrameKind.FANOUT,
+    ]
     (root,) = made.core.collector.pending
-    assert made.words_of(Kind.INIT) == [root, edges_of(made, root)]
+    assert made.words_of(FrameKind.INIT) == [root, edges_of(made, root)]
 
 
 def test_a_batch_with_one_delivery_each_begins_its_trees_itself() -> None:
@@ -353,10 +357,10 @@ def test_a_batch_with_one_delivery_each_begins_its_trees_itself() -> None:
     made.component.emit([1, 2])
     made.core.flush()
     assert all(each.head.flags & Flag.BEGINS for each in made.batches())
-    assert made.words_of(Kind.INIT) == []
+    assert made.words_of(FrameKind.INIT) == []
     made.component.emit([3, 4], tup_id="y", direct_task=2)
     root = next(reversed(made.core.collector.pending))
-    assert made.words_of(Kind.INIT) == [root, edges_of(made, root)]
+    assert made.words_of(FrameKind.INIT) == [root, edges_of(made, root)]
 
 
 def test_streams_that_share_tasks_are_told_apart() -> None:

@@ -19,7 +19,7 @@ from heron_core.errors import ComponentError, ProtocolError, TopologyError
 from heron_core.topology import GroupingKind, GroupingSpec, StreamSpec
 from heron_core.wire.batch import decode_batch, encode_columns
 from heron_core.wire.columns import of_rows, read, rows_of, schema_of, serialized
-from heron_core.wire.frames import Flag, Frames, Kind, parse_header
+from heron_core.wire.frames import Flag, FrameKind, Frames, parse_header
 from heron_core.wire.packets import encode_roots
 from heron_frontends.loading.component_checks import check_components
 from heronpy_compat import BatchBolt
@@ -94,7 +94,7 @@ def acks(made: Made) -> dict[int, int]:
     """root -> the xor of all that was acked of it."""
     made.core.flush()
     found: dict[int, int] = {}
-    words = iter(made.words_of(Kind.ACK))
+    words = iter(made.words_of(FrameKind.ACK))
     for root, value in zip(words, words, strict=True):
         found[root] = found.get(root, 0) ^ value
     return found
@@ -240,10 +240,10 @@ def test_a_spout_is_told_once_of_all_rows() -> None:
     edges = [each.ids for each in made.batches()]
     assert len(edges) > 1
     (root,) = {ids[0] for ids in edges}
-    assert made.words_of(Kind.INIT) == [root, reduce(xor, (ids[1] for ids in edges))]
+    assert made.words_of(FrameKind.INIT) == [root, reduce(xor, (ids[1] for ids in edges))]
     assert made.core.collector.done_at_once == ["empty"]
     made.core.set_active(True)
-    made.core.deliver(encode_roots(Kind.ACKED, EPOCH, 0, SOURCE, [root]))
+    made.core.deliver(encode_roots(FrameKind.ACKED, EPOCH, 0, SOURCE, [root]))
     assert made.component.acked == ["batch"]
     made.core.validate()
 
@@ -275,7 +275,7 @@ def test_a_batch_fails_as_a_whole_and_is_acked_when_the_user_says_so() -> None:
     made.component.emits = boom
     made.core.deliver(columns_message(range(3), [(ROOT + 1, 10, 2), (ROOT + 2, 20, 1)]))
     made.core.flush()
-    assert made.words_of(Kind.FAIL) == [ROOT + 1, ROOT + 2]
+    assert made.words_of(FrameKind.FAIL) == [ROOT + 1, ROOT + 2]
     assert (made.core.statistics().failed, made.core.statistics().acked) == (3, 0)
     assert "boom" in made.errors[0]
 
@@ -331,7 +331,7 @@ def test_a_value_that_is_not_of_the_declared_type_fails_its_message() -> None:
     made = make(Columns, reads(SHUFFLE), types=("bigint",))
     made.core.deliver(batch([1], ["two"], roots=[(ROOT, 1), (ROOT, 2)]))
     made.core.flush()
-    assert made.words_of(Kind.FAIL) == [ROOT]
+    assert made.words_of(FrameKind.FAIL) == [ROOT]
     assert "other.default: the values of field 'value' are not a column (int64)" in made.errors[0]
 
 

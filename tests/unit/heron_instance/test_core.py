@@ -12,7 +12,7 @@ from heron_core.plans import PhysicalPlan, TopologyState, physical_to_json
 from heron_core.topology import StreamSpec
 from heron_core.transition_log import STEPS_MAX
 from heron_core.wire import messages
-from heron_core.wire.frames import Frames, Kind, parse_header
+from heron_core.wire.frames import FrameKind, Frames, parse_header
 from heron_core.wire.merged import merge
 from heron_core.wire.packets import encode_roots
 from heron_instance.control_core import Identity, is_replaced
@@ -98,9 +98,9 @@ class Process:
         roots = [(ROOT + at, 9) for at in range(len(values))]
         return self.handle(InstanceReceived(batch(*values, roots=roots, epoch=self.shared.epoch)))
 
-    def kinds(self) -> list[Kind]:
+    def kinds(self) -> list[FrameKind]:
         """Of all messages sent."""
-        return [Kind(parse_header(frames[0]).kind) for frames in self.sent]
+        return [FrameKind(parse_header(frames[0]).kind) for frames in self.sent]
 
     def consumed(self) -> int:
         """Messages reported as processed."""
@@ -133,7 +133,7 @@ def test_a_paused_bolt_leaves_its_input_and_sends_acks() -> None:
     process.receive(["x"])
     process.hear(messages.Pause(True))
     assert process.handle(Turn()) == [Wait(101.0, for_input=False)]
-    assert process.kinds() == [Kind.CONSUMED, Kind.ACK]
+    assert process.kinds() == [FrameKind.CONSUMED, FrameKind.ACK]
     assert process.hear(messages.Pause(False)) == [Wake()]
     assert process.handle(Turn()) == [Receive()]
 
@@ -172,7 +172,7 @@ def test_what_was_processed_is_reported_with_the_next_message() -> None:
     process.component.script = process.component.ack
     process.receive(["x"])
     assert process.handle(InputEmpty()) == [Wait(160.0, for_input=True)]
-    assert process.kinds() == [Kind.CONSUMED, Kind.ACK]
+    assert process.kinds() == [FrameKind.CONSUMED, FrameKind.ACK]
     assert process.consumed() == 1
 
 
@@ -180,7 +180,7 @@ def test_what_was_processed_is_reported_without_a_message_to_ride_on() -> None:
     process = running(Middle)
     process.receive(["x"])
     process.handle(InputEmpty())
-    assert process.kinds() == [Kind.CONSUMED]
+    assert process.kinds() == [FrameKind.CONSUMED]
     assert process.consumed() == 1
     process.handle(InputEmpty())
     assert len(process.sent) == 1
@@ -217,17 +217,19 @@ def test_a_spout_reports_the_results_that_it_has_taken() -> None:
     # Its stream manager keeps further results back until then, and merges them.
     process = running(Source)
     process.component.script = lambda: None
-    results = [encode_roots(kind, 1, 0, SOURCE, [ROOT]) for kind in (Kind.ACKED, Kind.FAILED)]
+    results = [
+        encode_roots(kind, 1, 0, SOURCE, [ROOT]) for kind in (FrameKind.ACKED, FrameKind.FAILED)
+    ]
     assert process.handle(InstanceReceived(merge(results))) == [Receive()]
     process.handle(InputEmpty())
-    assert process.kinds() == [Kind.CONSUMED]
+    assert process.kinds() == [FrameKind.CONSUMED]
     assert process.consumed() == 2
 
 
 def test_a_paused_spout_reports_the_results_that_it_has_taken() -> None:
     process = running(Source)
     process.hear(messages.Pause(True))
-    process.handle(InstanceReceived(encode_roots(Kind.ACKED, 1, 0, SOURCE, [ROOT])))
+    process.handle(InstanceReceived(encode_roots(FrameKind.ACKED, 1, 0, SOURCE, [ROOT])))
     process.handle(InputEmpty())
     assert process.consumed() == 1
 

@@ -13,7 +13,7 @@ from heron_core import config as keys
 from heron_core.errors import ComponentError
 from heron_core.state.saved_input import decode_input
 from heron_core.wire import messages
-from heron_core.wire.frames import Kind
+from heron_core.wire.frames import FrameKind
 from heron_core.wire.packets import encode_watermark
 from heron_instance.events import Turn
 from heron_instance.runtime.factory import ReadyInstance
@@ -151,12 +151,12 @@ def test_a_tuple_is_acked_when_its_coroutine_ends_and_anchors_what_it_emitted() 
     made.core.deliver(batch([7], roots=[(17, 5)]))
     work(made.core)
     made.core.flush()
-    assert made.words_of(Kind.ACK) == []
+    assert made.words_of(FrameKind.ACK) == []
     answer(made.component, 7)
     work(made.core)
     assert [values for _, values in made.emitted()] == [["answer", 7]]
     (sent,) = made.batches()
-    assert made.words_of(Kind.ACK) == [17, 5 ^ sent.ids[1]]
+    assert made.words_of(FrameKind.ACK) == [17, 5 ^ sent.ids[1]]
     assert sent.ids[0] == 17
 
 
@@ -168,7 +168,7 @@ def test_a_tuple_fails_when_its_coroutine_raises() -> None:
     answer(made.component, 8)
     work(made.core)
     made.core.flush()
-    assert made.words_of(Kind.FAIL) == [17]
+    assert made.words_of(FrameKind.FAIL) == [17]
     assert any("ConnectionError: away" in each for each in made.errors)
     assert answers(made) == [8]
 
@@ -180,7 +180,7 @@ def test_a_call_that_takes_too_long_is_cancelled_and_the_key_is_named() -> None:
         made.core.work_on(100.0)
         made.instance.adapter.coroutines.wait(1.0, {})
     made.core.flush()
-    assert made.words_of(Kind.FAIL) == [17]
+    assert made.words_of(FrameKind.FAIL) == [17]
     assert any("topology.async.timeout.ms" in each for each in made.errors)
 
 
@@ -225,7 +225,7 @@ def test_tasks_and_threads_of_a_coroutine_emit_for_its_tuple() -> None:
         assert set(sent.ids[::2]) == {17}
         for edge in sent.ids[1::2]:
             edges ^= edge
-    assert made.words_of(Kind.ACK) == [17, 5 ^ edges]
+    assert made.words_of(FrameKind.ACK) == [17, 5 ^ edges]
 
 
 class Yielding(Bolt):
@@ -245,7 +245,9 @@ def test_the_yields_of_an_async_generator_are_emits() -> None:
 
 def sent_by(process: Process) -> list[Any]:
     process.core.driver.flush()
-    found = [Batch(each) for each in process.sent if each[0][2] in (Kind.DATA, Kind.FANOUT)]
+    found = [
+        Batch(each) for each in process.sent if each[0][2] in (FrameKind.DATA, FrameKind.FANOUT)
+    ]
     process.sent.clear()
     return [values[1] for each in found for values in each.values]
 
@@ -354,12 +356,12 @@ def test_a_watermark_waits_for_the_calls_before_it() -> None:
     work(made.core)
     made.core.deliver(encode_watermark(3, 6, 1, 5000))
     made.core.flush()
-    assert not [each for each in made.sent if each[0][2] == Kind.WATERMARK]
+    assert not [each for each in made.sent if each[0][2] == FrameKind.WATERMARK]
     answer(made.component, 1)
     work(made.core)
     made.core.flush()
-    kinds = [Kind(each[0][2]) for each in made.sent]
-    assert kinds[-2:] == [Kind.DATA, Kind.WATERMARK]
+    kinds = [FrameKind(each[0][2]) for each in made.sent]
+    assert kinds[-2:] == [FrameKind.DATA, FrameKind.WATERMARK]
 
 
 class Returning(Bolt):
@@ -372,7 +374,7 @@ def test_what_a_coroutine_returns_is_an_error_that_names_its_line() -> None:
     made.core.deliver(batch([1], roots=[(17, 5)]))
     work(made.core)
     made.core.flush()
-    assert made.words_of(Kind.FAIL) == [17]
+    assert made.words_of(FrameKind.FAIL) == [17]
     (error,) = made.errors
     assert "test_coroutine_bolts.py" in error
     assert "process returns list [1]" in error
@@ -394,7 +396,9 @@ def test_a_barrier_overtakes_input_but_no_call_of_a_bolt_that_keeps_state() -> N
         process.handle(Turn())
     assert decode_input(process.states[7])[1].tuples == 2
     *before, last = [kind for kind, _ in process.take_sent()]
-    assert (set(before), last) == ({Kind.DATA}, Kind.BARRIER), "the answers are part of it"
+    assert (set(before), last) == ({FrameKind.DATA}, FrameKind.BARRIER), (
+        "the answers are part of it"
+    )
     process.begin(epoch=2, checkpoint=7)
     open_ones.append(process.core.instance)
     process.hear(messages.Pause(on=False))

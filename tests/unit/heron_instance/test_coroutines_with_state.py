@@ -11,7 +11,7 @@ from heron_api.state.stateful_component import StatefulComponent
 from heron_core.algorithms.retries import RetryPolicy
 from heron_core.errors import ComponentError, TopologyStopped
 from heron_core.wire import messages
-from heron_core.wire.frames import Kind
+from heron_core.wire.frames import FrameKind
 from heron_instance.call_failures import CallFailures
 from heron_instance.emit.dead_letters import LetterFault
 from heron_instance.events import Turn
@@ -75,7 +75,9 @@ class Running(Process):
 
     def sent_values(self) -> list[Any]:
         self.core.driver.flush()
-        found = [Batch(each) for each in self.sent if each[0][2] in (Kind.DATA, Kind.FANOUT)]
+        found = [
+            Batch(each) for each in self.sent if each[0][2] in (FrameKind.DATA, FrameKind.FANOUT)
+        ]
         self.sent.clear()
         return [values[1] for each in found for values in each.values]
 

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 import pytest
 
 from heron_core.topology import GroupingKind, StreamSpec
-from heron_core.wire.frames import Kind
+from heron_core.wire.frames import FrameKind
 from heronpy_compat import BatchBolt
 from tests.unit.heron_instance.attempts_support import Cluster, Remembering
 from tests.unit.heron_instance.instance_support import (
@@ -92,7 +92,7 @@ def test_one_bad_row_among_tuples_fails_alone_and_all_others_are_acked() -> None
     made.core.deliver(tuples())
     told = acks(made)
     assert made.component.taken == GOOD
-    assert sorted(set(made.words_of(Kind.FAIL))) == [ROOT + 7, ROOT + 11, ROOT + 12]
+    assert sorted(set(made.words_of(FrameKind.FAIL))) == [ROOT + 7, ROOT + 11, ROOT + 12]
     out = {root: edge for each in made.batches() for root, edge in pairs_of(each)}
     assert set(told) == {ROOT + at for at in GOOD}
     assert [row[1] for _, row in sent(made)] == GOOD
@@ -118,7 +118,7 @@ def test_of_a_batch_with_one_root_the_root_fails_once_and_the_other_rows_are_pro
     made.core.deliver(columns_of_few_runs())
     told = acks(made)
     assert made.component.taken == GOOD
-    assert sorted(made.words_of(Kind.FAIL)) == [ROOT + 1, ROOT + 11, ROOT + 12]
+    assert sorted(made.words_of(FrameKind.FAIL)) == [ROOT + 1, ROOT + 11, ROOT + 12]
     assert set(told) == {ROOT + 10 + at for at in range(10) if at not in (1, 2)}
     assert numbers(made) == (20, 17, 3)
 
@@ -128,7 +128,7 @@ def test_after_a_bad_row_the_other_rows_of_its_root_are_divided_down_to_the_next
     made.core.deliver(columns_message(range(6, 14), [(ROOT + 1, 10, 8)]))
     assert acks(made) == {}
     assert made.component.taken == [6, 8, 9, 10, 13]
-    assert sorted(set(made.words_of(Kind.FAIL))) == [ROOT + 1]
+    assert sorted(set(made.words_of(FrameKind.FAIL))) == [ROOT + 1]
     assert numbers(made) == (8, 5, 3)
 
 
@@ -155,7 +155,7 @@ def test_what_a_call_emitted_before_it_raised_is_acked_with_its_roots(
     incoming = message()
     made.core.deliver(incoming)
     told = acks(made)
-    failed = set(made.words_of(Kind.FAIL))
+    failed = set(made.words_of(FrameKind.FAIL))
     assert made.component.taken == GOOD
     expected: dict[int, int] = {}
     words = memoryview(incoming[2]).cast("Q").tolist()
@@ -187,7 +187,7 @@ def test_values_of_several_types_that_no_stream_declares_arrive_as_batches_of_on
         "1", "2", "x", "3", "None", "{'a': 1}", "4.5",
     ]  # fmt: skip
     acks(made)
-    assert made.words_of(Kind.FAIL) == [ROOT + 6]
+    assert made.words_of(FrameKind.FAIL) == [ROOT + 6]
     assert "the values of field 'value' are not a column" in made.errors[0]
     assert numbers(made) == (8, 7, 1)
 
@@ -206,7 +206,7 @@ def test_a_bolt_that_acks_batches_itself_may_hold_the_one_that_was_divided() -> 
     for each in made.component.holding:
         made.component.ack(each)
     acks(made)
-    assert made.words_of(Kind.FAIL) == [ROOT + 2]
+    assert made.words_of(FrameKind.FAIL) == [ROOT + 2]
     assert made.component.taken == list(range(7))
     assert set(acks(made)) <= {ROOT + 1, ROOT + 2}
 

@@ -9,7 +9,7 @@ import pytest
 from heron_api.task_hook import ITaskHook, SpoutAckInfo, SpoutFailInfo
 from heron_core.algorithms.histogram import bucket_of
 from heron_core.errors import ComponentError, ProtocolError
-from heron_core.wire.frames import Flag, Kind, header
+from heron_core.wire.frames import Flag, FrameKind, header
 from heron_core.wire.values import TUPLE
 from tests.unit.heron_instance.instance_support import (
     EPOCH,
@@ -57,7 +57,7 @@ def emits(made: Made, count: int) -> list[int]:
     return list(made.core.collector.pending)
 
 
-def told(kind: Kind, *roots: int) -> list[bytes]:
+def told(kind: FrameKind, *roots: int) -> list[bytes]:
     """A message to the spout about its roots."""
     return [header(kind, EPOCH, 0, SOURCE, len(roots)), array("Q", roots).tobytes()]
 
@@ -91,8 +91,8 @@ def test_a_poison_tuple_fails_alone() -> None:
     made.core.deliver(batch(*rows, roots=[(ROOT + at, 9) for at in range(3)]))
     made.core.flush()
     assert got == ["a", "b"]
-    assert made.words_of(Kind.FAIL) == [ROOT + 1]
-    assert made.words_of(Kind.ACK)[::2] == [ROOT, ROOT + 2]
+    assert made.words_of(FrameKind.FAIL) == [ROOT + 1]
+    assert made.words_of(FrameKind.ACK)[::2] == [ROOT, ROOT + 2]
     assert made.core.metrics.errors == 1
     assert "ValueError: poisoned" in made.errors[0]
     assert "other.default" in made.errors[0]
@@ -103,7 +103,7 @@ def test_herons_way_ends_the_process_at_the_first_exception() -> None:
     made.component.script = lambda tup: 1 / 0
     with pytest.raises(ComponentError, match="ZeroDivisionError"):
         made.core.deliver(batch(["x"], roots=[(ROOT, 7)]))
-    assert made.words_of(Kind.FAIL) == [ROOT]
+    assert made.words_of(FrameKind.FAIL) == [ROOT]
 
 
 def test_leftovers_of_an_older_plan_fail_at_once() -> None:
@@ -112,7 +112,7 @@ def test_leftovers_of_an_older_plan_fail_at_once() -> None:
     made.core.deliver(batch(["x"], ["y"], roots=[(ROOT, 7), None], epoch=EPOCH - 1))
     made.core.flush()
     assert made.component.received == []
-    assert made.words_of(Kind.FAIL) == [ROOT]
+    assert made.words_of(FrameKind.FAIL) == [ROOT]
     assert made.core.statistics().fenced == 1
 
 
@@ -124,7 +124,7 @@ def test_values_that_cannot_be_unpacked_fail_and_the_process_lives() -> None:
     made.core.deliver(batch(["x"], ["y"], roots=[(ROOT, 7), (ROOT + 1, 8)], body=body))
     made.core.deliver(batch(["fine"], roots=[(ROOT + 2, 9)]))
     made.core.flush()
-    assert sorted(made.words_of(Kind.FAIL)) == [ROOT, ROOT + 1]
+    assert sorted(made.words_of(FrameKind.FAIL)) == [ROOT, ROOT + 1]
     assert [tup.values for tup in made.component.received] == [["fine"]]
     assert made.core.counts()[1] == 3
     assert "no_such_module" in made.errors[0]
@@ -133,13 +133,17 @@ def test_values_that_cannot_be_unpacked_fail_and_the_process_lives() -> None:
 @pytest.mark.parametrize(
     "frames",
     [
-        [header(Kind.ACK, EPOCH, OTHER, SOURCE, 0), b"\x90"],
-        [header(Kind.DATA, EPOCH, 99, SOURCE, 0), b"\x90"],
-        [header(Kind.DATA, EPOCH, OTHER, SOURCE, 0, stream=7), b"\x90"],
-        [header(Kind.DATA, EPOCH, OTHER, SOURCE, 3), b"\x91\x90"],
-        [header(Kind.DATA, EPOCH, OTHER, SOURCE, 1, 0, Flag.TRACKED), b"\x91\x90", b"12345678"],
-        [header(Kind.DATA, EPOCH, OTHER, SOURCE, 1, 0, Flag.TRACKED), b"\x91\x90"],
-        [header(Kind.DATA, EPOCH, OTHER, SOURCE, 1, 0, Flag.MIXED), b"\x91\x90"],
+        [header(FrameKind.ACK, EPOCH, OTHER, SOURCE, 0), b"\x90"],
+        [header(FrameKind.DATA, EPOCH, 99, SOURCE, 0), b"\x90"],
+        [header(FrameKind.DATA, EPOCH, OTHER, SOURCE, 0, stream=7), b"\x90"],
+        [header(FrameKind.DATA, EPOCH, OTHER, SOURCE, 3), b"\x91\x90"],
+        [
+            header(FrameKind.DATA, EPOCH, OTHER, SOURCE, 1, 0, Flag.TRACKED),
+            b"\x91\x90",
+            b"12345678",
+        ],
+        [header(FrameKind.DATA, EPOCH, OTHER, SOURCE, 1, 0, Flag.TRACKED), b"\x91\x90"],
+        [header(FrameKind.DATA, EPOCH, OTHER, SOURCE, 1, 0, Flag.MIXED), b"\x91\x90"],
         [b"short"],
     ],
     ids=str,
@@ -252,7 +256,7 @@ def test_a_slow_bolts_acks_leave_during_the_batch() -> None:
     acked_before = []
 
     def script(tup: Any) -> None:
-        acked_before.append(len(made.words_of(Kind.ACK)) // 2)
+        acked_before.append(len(made.words_of(FrameKind.ACK)) // 2)
         made.now += 0.01
         made.component.ack(tup)
 
@@ -365,8 +369,8 @@ def test_hooks_hear_how_long_each_tuple_took() -> None:
     made.core.set_active(True)
     roots = emits(made, 40)
     made.now += 2.0
-    made.core.deliver(told(Kind.ACKED, *roots[:20]))
-    made.core.deliver(told(Kind.FAILED, *roots[20:]))
+    made.core.deliver(told(FrameKind.ACKED, *roots[:20]))
+    made.core.deliver(told(FrameKind.FAILED, *roots[20:]))
     assert made.component.hook.took == pytest.approx([2000.0] * 20 + [-2000.0] * 20)
 
 
@@ -377,21 +381,21 @@ def test_a_spout_pauses_at_its_pending_limit() -> None:
     made.core.turn(made.now + 1)
     assert len(made.core.collector.pending) == 3
     assert not made.core.may_emit
-    made.core.deliver(told(Kind.ACKED, next(iter(made.core.collector.pending))))
+    made.core.deliver(told(FrameKind.ACKED, next(iter(made.core.collector.pending))))
     assert made.core.may_emit
     assert made.component.acked == [0]
 
 
-@pytest.mark.parametrize("again", [Kind.ACKED, Kind.FAILED, Kind.EXPIRED])
-@pytest.mark.parametrize("first", [Kind.ACKED, Kind.FAILED, Kind.EXPIRED])
-def test_each_tuple_id_is_heard_of_once(first: Kind, again: Kind) -> None:
+@pytest.mark.parametrize("again", [FrameKind.ACKED, FrameKind.FAILED, FrameKind.EXPIRED])
+@pytest.mark.parametrize("first", [FrameKind.ACKED, FrameKind.FAILED, FrameKind.EXPIRED])
+def test_each_tuple_id_is_heard_of_once(first: FrameKind, again: FrameKind) -> None:
     made = spout()
     (root,) = emits(made, 1)
     made.core.deliver(told(first, root))
     made.core.deliver(told(again, root))
     made.core.fail_all()
     assert len(made.component.acked) + len(made.component.failed) == 1
-    assert (made.component.acked == [0]) == (first is Kind.ACKED)
+    assert (made.component.acked == [0]) == (first is FrameKind.ACKED)
 
 
 def test_of_two_pending_tuples_with_one_id_a_failed_one_counts_until_it_is_replayed() -> None:
@@ -404,11 +408,11 @@ def test_of_two_pending_tuples_with_one_id_a_failed_one_counts_until_it_is_repla
         return root
 
     first, second, third = emit(), emit(), emit()
-    made.core.deliver(told(Kind.FAILED, first, second))
+    made.core.deliver(told(FrameKind.FAILED, first, second))
     assert made.core.statistics().failed_for_good == 2
-    made.core.deliver(told(Kind.ACKED, third))
+    made.core.deliver(told(FrameKind.ACKED, third))
     assert made.core.statistics().failed_for_good == 2
-    made.core.deliver(told(Kind.ACKED, emit(), emit()))
+    made.core.deliver(told(FrameKind.ACKED, emit(), emit()))
     assert made.core.statistics().failed_for_good == 0
     assert (len(made.component.acked), len(made.component.failed)) == (3, 2)
 
@@ -416,15 +420,15 @@ def test_of_two_pending_tuples_with_one_id_a_failed_one_counts_until_it_is_repla
 def test_unknown_roots_are_not_the_spouts() -> None:
     # Its predecessor's, for example.
     made = spout()
-    made.core.deliver(told(Kind.ACKED, SPOUT_ROOTS | 77))
-    made.core.deliver(told(Kind.FAILED, SPOUT_ROOTS | 78))
+    made.core.deliver(told(FrameKind.ACKED, SPOUT_ROOTS | 77))
+    made.core.deliver(told(FrameKind.FAILED, SPOUT_ROOTS | 78))
     assert made.component.acked == made.component.failed == []
 
 
 def test_lost_trees_fail_what_is_pending_in_order() -> None:
     made = spout()
     roots = emits(made, 3)
-    made.core.deliver(told(Kind.ACKED, roots[1]))
+    made.core.deliver(told(FrameKind.ACKED, roots[1]))
     made.core.fail_all()
     assert made.component.failed == [0, 2]
     assert not made.core.finished
@@ -435,14 +439,14 @@ def test_a_fail_opens_a_finished_spout_again() -> None:
     (root,) = emits(made, 1)
     assert made.core.finished
     assert made.core.counts()[2] is False
-    made.core.deliver(told(Kind.FAILED, root))
+    made.core.deliver(told(FrameKind.FAILED, root))
     assert made.core.may_emit
 
 
 def test_a_spout_is_idle_when_its_last_tuple_is_settled() -> None:
     made = spout()
     (root,) = emits(made, 1)
-    made.core.deliver(told(Kind.ACKED, root))
+    made.core.deliver(told(FrameKind.ACKED, root))
     assert made.core.counts() == (1, 0, True)
 
 
@@ -458,8 +462,8 @@ def test_errors_in_callbacks_do_not_lose_the_other_results() -> None:
     made = spout()
     roots = emits(made, 3)
     made.component.failed = None  # what fail() of this spout appends to
-    made.core.deliver(told(Kind.FAILED, roots[0], roots[1]))
-    made.core.deliver(told(Kind.ACKED, roots[2]))
+    made.core.deliver(told(FrameKind.FAILED, roots[0], roots[1]))
+    made.core.deliver(told(FrameKind.ACKED, roots[2]))
     assert made.component.acked == [2]
     assert made.core.metrics.errors == 2
     assert made.core.collector.pending == {}

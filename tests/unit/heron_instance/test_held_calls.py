@@ -14,7 +14,7 @@ import pytest
 from heron_api.state.stateful_component import StatefulComponent
 from heron_core import config as keys
 from heron_core.wire import messages
-from heron_core.wire.frames import Flag, Frames, Kind, header, parse_header, u64_array
+from heron_core.wire.frames import Flag, FrameKind, Frames, header, parse_header, u64_array
 from heron_instance.events import ControlReceived, InstanceReceived, Turn
 from heronpy_compat import Bolt
 from tests.unit.heron_instance.instance_support import OTHER, SOURCE, batch
@@ -74,7 +74,7 @@ def emitted(process: Process) -> Counter[int]:
     heads = [parse_header(each[0]) for each in process.sent]
     found: Counter[int] = Counter()
     for each in heads:
-        found[each.epoch] += each.items if each.kind == Kind.DATA else 0
+        found[each.epoch] += each.items if each.kind == FrameKind.DATA else 0
     return found
 
 
@@ -131,7 +131,7 @@ def test_what_is_on_its_way_to_keys_that_move_fails_and_is_counted(
     numbers = sink.core.driver.statistics()
     assert (numbers.failed, numbers.executed) == (MANY - before, MANY)
     assert numbers.failed_for_good == (0 if tracked else MANY - before)
-    failed = [each for each in sink.sent if parse_header(each[0]).kind == Kind.FAIL]
+    failed = [each for each in sink.sent if parse_header(each[0]).kind == FrameKind.FAIL]
     assert bool(failed) == tracked
     # What comes by the new plan is processed; of a process that comes later the same holds.
     sink.handle(InstanceReceived(batch([min(mine(0)), "x"], epoch=2)))
@@ -148,7 +148,7 @@ def test_what_is_on_its_way_to_keys_that_move_fails_and_is_counted(
 def run_of(size: int) -> Frames:
     """A message whose tuples are one run: they share a root and an edge."""
     _, body = batch(*([each, "x"] for each in range(size)))
-    head = header(Kind.DATA, 1, OTHER, SOURCE, size, 0, Flag.TRACKED | Flag.RUNS)
+    head = header(FrameKind.DATA, 1, OTHER, SOURCE, size, 0, Flag.TRACKED | Flag.RUNS)
     ids = array("Q", [5 << 44 | 1, EDGE]).tobytes()
     return [head, body, ids, array("I", [size]).tobytes()]
 
@@ -172,7 +172,7 @@ def test_a_message_that_is_cut_is_acked_as_a_whole(is_run: bool, tmp_path: Path)
     assert SlowCount.calls == MANY
     value = 0
     for each in sink.sent:
-        if parse_header(each[0]).kind == Kind.ACK:
+        if parse_header(each[0]).kind == FrameKind.ACK:
             pairs = u64_array(each[1])
             assert set(pairs[::2]) == {root}
             value ^= reduce(xor, pairs[1::2])
@@ -209,6 +209,6 @@ def test_coroutines_under_way_whose_state_moves_fail_and_are_counted(
     numbers = bolt.core.driver.statistics()
     assert numbers.failed == 3
     assert numbers.failed_for_good == (0 if tracked else 3)
-    failed = [each for each in bolt.sent if parse_header(each[0]).kind == Kind.FAIL]
+    failed = [each for each in bolt.sent if parse_header(each[0]).kind == FrameKind.FAIL]
     assert bool(failed) == tracked
     bolt.core.close_component()

@@ -9,7 +9,7 @@ import pytest
 
 from heron_api.state.stateful_component import StatefulComponent
 from heron_core.errors import ComponentError, TopologyStopped
-from heron_core.wire.frames import Kind
+from heron_core.wire.frames import FrameKind
 from heron_instance.events import Turn
 from heronpy_compat import Bolt, Spout
 from tests.unit.heron_instance.checkpointed_support import Process
@@ -55,7 +55,9 @@ def values_of(process: Process) -> list[Any]:
     from tests.unit.heron_instance.instance_support import Batch
 
     process.core.driver.flush()
-    found = [Batch(each) for each in process.sent if each[0][2] in (Kind.DATA, Kind.FANOUT)]
+    found = [
+        Batch(each) for each in process.sent if each[0][2] in (FrameKind.DATA, FrameKind.FANOUT)
+    ]
     process.sent.clear()
     return [value for each in found for value in each.values]
 
@@ -126,9 +128,9 @@ def test_what_is_emitted_for_a_settled_tuple_is_sent_as_soon_as_it_is_as_large_a
     (taken,) = process.component.got
     for _ in range(2):
         process.component.emit(["x" * 5_000_000, 1], anchors=[taken])
-    assert not any(each[0][2] == Kind.DATA for each in process.sent)
+    assert not any(each[0][2] == FrameKind.DATA for each in process.sent)
     process.component.ack(taken)
-    assert any(each[0][2] == Kind.DATA for each in process.sent)
+    assert any(each[0][2] == FrameKind.DATA for each in process.sent)
 
 
 def test_a_batch_is_processed_as_a_whole_or_again_as_a_whole() -> None:
@@ -198,7 +200,7 @@ def test_acks_of_a_thread_come_behind_its_emits_at_least_once() -> None:
     assert collector.threads_are_idle
     assert [values for _, values in made.emitted()] == [["late", 1]]
     (ids,) = [each.ids for each in made.batches()]
-    root, value = made.words_of(Kind.ACK)
+    root, value = made.words_of(FrameKind.ACK)
     assert (root, value) == (17, 5 ^ ids[1])
 
 
@@ -207,10 +209,10 @@ def test_a_thread_fails_a_tuple() -> None:
     made = make(Careless, reads(SHUFFLE), call_soon=soon.append)
     made.core.deliver(batch([1], roots=[(17, 5)]))
     assert in_thread(lambda: made.component.fail(made.component.got[0])) is None
-    assert made.words_of(Kind.FAIL) == []
+    assert made.words_of(FrameKind.FAIL) == []
     soon[0]()
     made.core.flush()
-    assert made.words_of(Kind.FAIL) == [17]
+    assert made.words_of(FrameKind.FAIL) == [17]
 
 
 def test_values_are_checked_in_the_thread_that_emits_them() -> None:

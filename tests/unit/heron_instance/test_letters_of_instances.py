@@ -8,7 +8,7 @@ import pytest
 
 from heron_core.dead_letters import ERRORS, FIELDS, STREAM
 from heron_core.topology import StreamSpec
-from heron_core.wire.frames import Flag, Kind, header
+from heron_core.wire.frames import Flag, FrameKind, header
 from heron_instance.emit.dead_letters import TRACEBACK_CHARACTERS
 from heronpy_compat import BatchBolt
 from tests.unit.heron_instance.instance_support import (
@@ -76,15 +76,15 @@ def test_at_least_once_a_tuple_comes_again_before_it_is_a_letter_and_acked() -> 
     for root in (1, 2):
         bolt.core.deliver(batch(["bad"], roots=[(root, 5)]))
     assert letters_of(bolt) == []
-    assert bolt.words_of(Kind.FAIL) == [1, 2]
+    assert bolt.words_of(FrameKind.FAIL) == [1, 2]
     bolt.core.deliver(batch(["bad"], roots=[(3, 5)]))
     (letter,) = letters_of(bolt)
     assert letter["attempt"] == 3
     bolt.core.outbox.flush_acks()
-    acks = bolt.words_of(Kind.ACK)
+    acks = bolt.words_of(FrameKind.ACK)
     assert acks[0] == 3
     assert acks[1] != 5  # the letter is anchored: it has an edge of the same root
-    assert bolt.words_of(Kind.FAIL) == [1, 2]
+    assert bolt.words_of(FrameKind.FAIL) == [1, 2]
 
 
 def test_who_gives_nothing_up_makes_no_letter_of_what_comes_again() -> None:
@@ -188,7 +188,7 @@ def test_a_row_that_is_not_a_column_is_a_letter() -> None:
 
 def test_a_tuple_that_is_acked_is_no_letter_though_neighbours_of_its_root_are_open() -> None:
     bolt = made(Middle, tracked=True, topology_bolt_retries=0)
-    head = header(Kind.DATA, EPOCH, OTHER, SOURCE, 2, 0, Flag.TRACKED | Flag.RUNS)
+    head = header(FrameKind.DATA, EPOCH, OTHER, SOURCE, 2, 0, Flag.TRACKED | Flag.RUNS)
     run = array("Q", [1, 5]).tobytes(), array("I", [2]).tobytes()
     bolt.core.deliver([head, msgpack.packb([["a"], ["b"]]), *run])
     first, second = bolt.component.received

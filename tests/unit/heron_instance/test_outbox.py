@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heron_core.topology import GroupingKind, GroupingSpec, StreamSpec
-from heron_core.wire.frames import Kind
+from heron_core.wire.frames import FrameKind
 from tests.unit.heron_instance.instance_support import (
     SHUFFLE,
     Made,
@@ -87,7 +87,7 @@ def test_back_pressure_does_not_hold_acks() -> None:
     made.component.ack(made.component.received[0])
     made.may_send = False
     made.core.outbox.flush_acks()
-    assert made.words_of(Kind.ACK) == [ROOT, 7]
+    assert made.words_of(FrameKind.ACK) == [ROOT, 7]
     assert made.batches() == []
     with pytest.raises(AssertionError, match="sent while it must not"):
         made.core.flush()
@@ -101,7 +101,7 @@ def test_acks_leave_before_tuples() -> None:
     made.component.fail(first)
     made.component.ack(second)
     made.core.flush()
-    assert [frames[0][2] for frames in made.sent] == [Kind.ACK, Kind.FAIL, Kind.DATA]
+    assert [frames[0][2] for frames in made.sent] == [FrameKind.ACK, FrameKind.FAIL, FrameKind.DATA]
 
 
 def test_frames_carry_the_newest_epoch() -> None:

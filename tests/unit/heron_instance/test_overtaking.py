@@ -7,7 +7,7 @@ import pytest
 from heron_core import config as keys
 from heron_core.state.saved_input import SavedInput, decode_input, input_size
 from heron_core.wire import messages
-from heron_core.wire.frames import Kind
+from heron_core.wire.frames import FrameKind
 from heron_core.wire.packets import encode_barrier, encode_watermark
 from heron_instance import checkpointing
 from heron_instance.events import ControlReceived
@@ -64,7 +64,7 @@ def test_a_barrier_finds_a_bolt_amid_a_message_and_each_tuple_counts_once(bolt: 
     assert 12 < saved.first_row < MANY - 8, "it has not stopped between two tuples"
     assert saved.tuples == MANY - saved.first_row
     kinds = [kind for kind, _ in bolt.take_sent()]
-    assert kinds.index(Kind.BARRIER) < len(kinds) - 1, "the rest comes behind the barrier"
+    assert kinds.index(FrameKind.BARRIER) < len(kinds) - 1, "the rest comes behind the barrier"
     Count.at = None
     before = bolt.component
     bolt.plan(2, 7)
@@ -98,7 +98,7 @@ def test_a_bolt_that_back_pressure_holds_sends_the_barrier_and_nothing_else(bolt
     bolt.receive(rows(range(3)), encode_barrier(1, 0, ME, 7))
     assert bolt.take_sent() == []
     bolt.hear(OVERTAKE)
-    assert [kind for kind, _ in bolt.take_sent()] == [Kind.BARRIER]
+    assert [kind for kind, _ in bolt.take_sent()] == [FrameKind.BARRIER]
     assert bolt.component.seen == []
     assert input_size(bolt.states[7])[0] == 1
     assert not bolt.shared.may_send

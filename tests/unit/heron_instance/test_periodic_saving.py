@@ -18,7 +18,7 @@ from heron_core.errors import StateError
 from heron_core.plans import PhysicalPlan, TopologyState, physical_to_json
 from heron_core.topology import StreamSpec
 from heron_core.wire import messages
-from heron_core.wire.frames import ROOT_COUNTER_BITS, Kind, header_of
+from heron_core.wire.frames import ROOT_COUNTER_BITS, FrameKind, header_of
 from heron_core.wire.packets import decode_pairs, encode_roots
 from heron_instance.control_core import Identity
 from heron_instance.core import InstanceCore
@@ -138,7 +138,7 @@ class Process:
     def emit(self) -> None:
         self.handle(InputEmpty())
 
-    def settle(self, kind: Kind) -> None:
+    def settle(self, kind: FrameKind) -> None:
         """All that is pending is acked, or has failed."""
         roots = list(self.core.driver.collector.pending)  # type: ignore[attr-defined]
         self.handle(InstanceReceived(encode_roots(kind, 1, 0, SOURCE, roots)))
@@ -152,7 +152,7 @@ class Process:
 def test_a_new_process_of_a_spout_goes_on_behind_what_is_acked(tmp_path: Path) -> None:
     spout = Process(Numbers, tmp_path)
     spout.emit()
-    spout.settle(Kind.ACKED)
+    spout.settle(FrameKind.ACKED)
     spout.wait()
     assert spout.component.saved == ["1"]
     successor = Process(Numbers, tmp_path)
@@ -167,7 +167,7 @@ def test_a_spouts_state_counts_when_all_that_it_covers_is_acked(tmp_path: Path) 
     spout.emit()
     spout.wait()
     assert Process(Numbers, tmp_path).component.at == 0
-    spout.settle(Kind.ACKED)
+    spout.settle(FrameKind.ACKED)
     spout.component.at = 20  # it goes on meanwhile
     spout.emit()
     spout.wait(0.5)
@@ -179,7 +179,7 @@ def test_a_spouts_state_that_covers_what_has_failed_never_counts(tmp_path: Path)
     spout = Process(Numbers, tmp_path)
     spout.emit()
     spout.wait()
-    spout.settle(Kind.FAILED)
+    spout.settle(FrameKind.FAILED)
     spout.wait(0.5)
     assert spout.component.saved == []
     spout.wait()
@@ -191,7 +191,7 @@ def test_at_an_end_in_good_order_the_last_moment_is_saved(tmp_path: Path) -> Non
     spout.emit()
     assert spout.core.saving is not None
     assert spout.core.saving.last() is None  # nobody would emit again what is not acked
-    spout.settle(Kind.ACKED)
+    spout.settle(FrameKind.ACKED)
     last = spout.core.saving.last()
     assert last is not None
     spout.newest.write(*last)
@@ -238,7 +238,7 @@ def test_a_process_that_dies_while_its_disk_is_not_mounted_does_not_begin_anew(
     """The folder is as empty as that of a first run; nothing is saved there meanwhile."""
     spout = Process(Numbers, tmp_path)
     spout.emit()
-    spout.settle(Kind.ACKED)
+    spout.settle(FrameKind.ACKED)
     spout.wait()
     (tmp_path / "t").rename(tmp_path / "unmounted")
     reported: list[str] = []
@@ -300,7 +300,7 @@ def test_a_slow_bolt_that_stops_amid_a_message_saves_and_acks_what_it_has_proces
     bolt.newest.write(*saved)
     bolt.core.driver.flush()
     heads = ((header_of(each), each) for each in bolt.sent)
-    acks = [decode_pairs(head, each) for head, each in heads if head.kind == Kind.ACK]
+    acks = [decode_pairs(head, each) for head, each in heads if head.kind == FrameKind.ACK]
     acked = {root for pairs in acks for root in pairs[::2]}
     assert acked == {root for root, _ in roots[: last + 1]}, "the others come again"
     assert Process(SlowSink, tmp_path).component.state.get("at") == last

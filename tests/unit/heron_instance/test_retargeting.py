@@ -7,7 +7,7 @@ import pytest
 from heron_core.plans import ContainerPlan, InstancePlan, PackingPlan
 from heron_core.records import replace
 from heron_core.topology import GroupingKind, StreamSpec
-from heron_core.wire.frames import Kind
+from heron_core.wire.frames import FrameKind
 from tests.unit.heron_instance.instance_support import (
     EPOCH,
     NOTHING,
@@ -86,7 +86,11 @@ def test_all_goes_once_to_each_container_as_it_is_now() -> None:
     made.instance.repack(more())
     spread(made, 1)
     assert [each.targets for each in made.batches()] == [[2, 3], [4, 5], [NEW]]
-    assert [each.head.kind for each in made.batches()] == [Kind.FANOUT, Kind.FANOUT, Kind.DATA]
+    assert [each.head.kind for each in made.batches()] == [
+        FrameKind.FANOUT,
+        FrameKind.FANOUT,
+        FrameKind.DATA,
+    ]
 
 
 def test_local_or_shuffle_follows_who_is_here() -> None:

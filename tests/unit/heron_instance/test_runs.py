@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from heron_core.errors import ProtocolError
 from heron_core.topology import GroupingKind
 from heron_core.wire.batch import check_batch
-from heron_core.wire.frames import Flag, Frames, Kind, header, parse_header
+from heron_core.wire.frames import Flag, FrameKind, Frames, header, parse_header
 from tests.unit.heron_instance.instance_support import (
     EPOCH,
     OTHER,
@@ -31,7 +31,9 @@ EDGE = 1000
 RUNS = Flag.TRACKED | Flag.RUNS
 
 
-def run_batch(*runs: tuple[int, int, int], flags: int = RUNS, kind: Kind = Kind.DATA) -> Frames:
+def run_batch(
+    *runs: tuple[int, int, int], flags: int = RUNS, kind: FrameKind = FrameKind.DATA
+) -> Frames:
     """A DATA message to the tested bolt with these runs (root, edge, size); values count up."""
     total = sum(size for *_, size in runs)
     return [
@@ -52,7 +54,7 @@ def held(*runs: tuple[int, int, int]) -> tuple[Made, list[Any]]:
 def acked(made: Made) -> list[int]:
     """The words of all acks so far."""
     made.core.flush()
-    return made.words_of(Kind.ACK)
+    return made.words_of(FrameKind.ACK)
 
 
 # --- what leaves a bolt ---------------------------------------------------------------------------
@@ -149,7 +151,7 @@ def test_a_batch_acked_as_it_comes_is_one_ack_for_each_run() -> None:
     made.component.emit([1, 2], anchors=[late])
     assert len(acked(made)) == 4
     assert made.core.statistics().late == 3  # ack, fail, emit
-    assert made.words_of(Kind.FAIL) == []
+    assert made.words_of(FrameKind.FAIL) == []
     assert made.batches()[0].ids == [0, 0]
 
 
@@ -210,7 +212,7 @@ def test_a_second_ack_is_not_taken_for_a_neighbours() -> None:
     assert made.core.statistics().late == 1
     made.component.fail(tups[1])
     made.core.flush()
-    assert made.words_of(Kind.FAIL) == [ROOT]
+    assert made.words_of(FrameKind.FAIL) == [ROOT]
 
 
 def test_a_poison_tuple_fails_the_root_of_its_run_once() -> None:
@@ -223,7 +225,7 @@ def test_a_poison_tuple_fails_the_root_of_its_run_once() -> None:
     made.component.script = script
     made.core.deliver(run_batch((ROOT, EDGE, 4), (ROOT + 1, 5, 2)))
     assert acked(made) == [ROOT + 1, 5]
-    assert made.words_of(Kind.FAIL) == [ROOT]
+    assert made.words_of(FrameKind.FAIL) == [ROOT]
     found = made.core.statistics()
     assert (found.acked, found.failed, found.late) == (4, 2, 0)
 
@@ -235,7 +237,7 @@ def test_what_is_emitted_beside_a_failed_row_of_a_batch_is_no_failure_of_its_own
     made.component.ack(tups[1])
     made.component.fail(tups[2])
     assert acked(made) == []
-    assert made.words_of(Kind.FAIL) == [ROOT]
+    assert made.words_of(FrameKind.FAIL) == [ROOT]
     (sent,) = made.batches()
     assert sent.ids[0] == ROOT
     reader, (tup,) = held((ROOT, sent.ids[1], 1))
@@ -256,7 +258,7 @@ def test_failed_first_and_acked_then_is_failed() -> None:
     made.component.script = script
     made.core.deliver(run_batch((ROOT, EDGE, 2)))
     assert acked(made) == []
-    assert made.words_of(Kind.FAIL) == [ROOT]
+    assert made.words_of(FrameKind.FAIL) == [ROOT]
     assert made.core.statistics().late == 1
 
 
@@ -290,7 +292,7 @@ def test_a_root_is_told_as_its_tuples_were_settled(
     assert sorted(zip(told[::2], told[1::2], strict=True)) == [
         (ROOT + at, EDGE + at) for at, found in enumerate(of_run) if all(found)
     ]
-    assert sorted(made.words_of(Kind.FAIL)) == [
+    assert sorted(made.words_of(FrameKind.FAIL)) == [
         ROOT + at for at, found in enumerate(of_run) if False in found
     ]
     found = made.core.statistics()
@@ -314,14 +316,14 @@ def test_runs_that_are_not_of_all_tuples_are_malformed(sizes: tuple[int, int]) -
 @pytest.mark.parametrize(
     ("flags", "kind"),
     [
-        (Flag.RUNS, Kind.DATA),
-        (RUNS | Flag.MIXED, Kind.DATA),
-        (RUNS | Flag.MULTI_ROOT, Kind.DATA),
-        (RUNS | Flag.BEGINS, Kind.DATA),
-        (RUNS, Kind.FANOUT),
+        (Flag.RUNS, FrameKind.DATA),
+        (RUNS | Flag.MIXED, FrameKind.DATA),
+        (RUNS | Flag.MULTI_ROOT, FrameKind.DATA),
+        (RUNS | Flag.BEGINS, FrameKind.DATA),
+        (RUNS, FrameKind.FANOUT),
     ],
 )
-def test_runs_go_with_nothing_else(flags: int, kind: Kind) -> None:
+def test_runs_go_with_nothing_else(flags: int, kind: FrameKind) -> None:
     frames = run_batch((ROOT, 1, 1), (ROOT + 1, 2, 2), flags=flags, kind=kind)
     with pytest.raises(ProtocolError):
         check_batch(parse_header(frames[0]), frames)

@@ -8,7 +8,7 @@ from heron_api.state.stateful_component import StatefulComponent
 from heron_core.plans import PhysicalPlan, Restore, TopologyState, physical_to_json
 from heron_core.state.snapshot import Snapshot, encode
 from heron_core.wire import messages
-from heron_core.wire.frames import Frames, Kind
+from heron_core.wire.frames import FrameKind, Frames
 from heron_core.wire.packets import checkpoint_of, encode_barrier
 from heron_instance.events import (
     ControlReceived,
@@ -87,8 +87,8 @@ def test_a_spout_saves_its_state_and_sends_a_barrier_behind_its_data() -> None:
     spout.turn()
     spout.trigger(7)
     kinds = [kind for kind, _ in spout.take_sent()]
-    assert kinds[-1] == Kind.BARRIER
-    assert kinds.count(Kind.BARRIER) == 1
+    assert kinds[-1] == FrameKind.BARRIER
+    assert kinds.count(FrameKind.BARRIER) == 1
     spout.trigger(7)  # said again
     assert spout.take_sent() == []
     assert list(spout.states) == [7]
@@ -189,7 +189,10 @@ def test_a_bolt_saves_between_two_tuples_and_passes_the_barrier_on() -> None:
     bolt = Process(Count)
     bolt.begin(1)
     bolt.receive(words(1, "a", "b"), barrier(5), words(1, "a"))
-    assert [kind for kind, _ in bolt.take_sent()] == [Kind.DATA] * 2 + [Kind.BARRIER, Kind.DATA]
+    assert [kind for kind, _ in bolt.take_sent()] == [FrameKind.DATA] * 2 + [
+        FrameKind.BARRIER,
+        FrameKind.DATA,
+    ]
     bolt.begin(2, 5)
     assert (bolt.component.state.get("a"), bolt.component.state.get("b")) == (1, 1)
 
@@ -198,7 +201,7 @@ def test_a_barrier_carries_its_number_on() -> None:
     bolt = Process(Count)
     bolt.begin(1)
     bolt.receive(barrier(5))
-    (sent,) = [each for each in bolt.sent if each[0][2] == Kind.BARRIER]
+    (sent,) = [each for each in bolt.sent if each[0][2] == FrameKind.BARRIER]
     assert checkpoint_of(sent) == 5
 
 
@@ -244,7 +247,7 @@ def test_a_state_that_cannot_be_saved_names_its_key_and_the_barrier_goes_on() ->
     (failed,) = bolt.receive(barrier(5))
     assert (failed.task, failed.checkpoint) == (ME, 5)
     assert "socket" in failed.reason
-    assert [kind for kind, _ in bolt.take_sent()] == [Kind.BARRIER]
+    assert [kind for kind, _ in bolt.take_sent()] == [FrameKind.BARRIER]
     assert bolt.states == {}
 
 
@@ -268,7 +271,7 @@ def test_what_is_sent_between_a_new_plan_and_going_back_carries_the_epoch_before
     assert spout.shared.may_send
     spout.component.emit([1, "x"])
     spout.core.driver.flush()
-    assert spout.take_sent() == [(Kind.DATA, 1)]
+    assert spout.take_sent() == [(FrameKind.DATA, 1)]
     spout.turn()
     assert not spout.shared.may_send
 

@@ -16,7 +16,7 @@ from heron_core.plans import (
 from heron_core.records import replace
 from heron_core.state.keys import owner
 from heron_core.wire import messages
-from heron_core.wire.frames import Kind
+from heron_core.wire.frames import FrameKind
 from heron_core.wire.packets import encode_barrier
 from heronpy_compat import Bolt, Spout
 from tests.unit.heron_instance.checkpointed_support import INCARNATION, ME, Process
@@ -237,6 +237,8 @@ def test_what_is_emitted_and_not_acked_goes_to_the_tasks_of_the_new_plan() -> No
     for each in list(bolt.component.got):
         bolt.component.ack(each)
     bolt.core.driver.flush()
-    arrived = [Batch(each) for each in bolt.sent if each[0][2] in (Kind.DATA, Kind.FANOUT)]
+    arrived = [
+        Batch(each) for each in bolt.sent if each[0][2] in (FrameKind.DATA, FrameKind.FANOUT)
+    ]
     assert not {5} & {task for each in arrived for task in each.targets}
     assert sorted(values[0] for each in arrived for values in each.values) == KEYS

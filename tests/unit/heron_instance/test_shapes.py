@@ -5,7 +5,7 @@ import inspect
 from typing import Any
 
 from heron_api.emission import Emission
-from heron_core.wire.frames import Kind
+from heron_core.wire.frames import FrameKind
 from heron_instance.input.spout import SpoutDriver
 from heronpy_compat import Bolt, Spout
 from tests.unit.heron_instance.instance_support import SHUFFLE, Made, batch, make, reads
@@ -35,14 +35,14 @@ def test_the_yields_of_a_generator_are_emits_of_its_tuple_which_is_acked_at_the_
     made.core.deliver(batch([2], roots=[(17, 5)]))
     assert sorted(values_of(made)) == [["item", 0], ["item", 1]]
     edges = [edge for sent in made.batches() for edge in sent.ids[1::2]]
-    assert made.words_of(Kind.ACK) == [17, 5 ^ edges[0] ^ edges[1]]
+    assert made.words_of(FrameKind.ACK) == [17, 5 ^ edges[0] ^ edges[1]]
 
 
 def test_a_generator_that_has_failed_its_tuple_does_not_ack_it() -> None:
     made = make(Splits, reads(SHUFFLE))
     made.core.deliver(batch([3], roots=[(17, 5)]))
     made.core.flush()
-    assert (made.words_of(Kind.FAIL), made.words_of(Kind.ACK)) == ([17], [])
+    assert (made.words_of(FrameKind.FAIL), made.words_of(FrameKind.ACK)) == ([17], [])
     assert made.core.outbox.late == 0
 
 
@@ -51,7 +51,7 @@ def test_what_process_returns_is_an_error_that_names_its_line_and_a_bool_is_none
     made.core.deliver(batch([1], [2], [3], roots=[(16, 1), (17, 5), (18, 6)]))
     made.core.flush()
     assert values_of(made) == [["one", 1]]
-    assert made.words_of(Kind.FAIL) == [18]
+    assert made.words_of(FrameKind.FAIL) == [18]
     (error,) = made.errors
     line = inspect.getsourcelines(Returns.process)[1] + 3
     assert f"test_shapes.py:{line}: process returns str 'value 3', of which nothing is" in error

@@ -15,7 +15,7 @@ from heron_core.records import replace
 from heron_core.state.keys import owner
 from heron_core.topology import GroupingKind, GroupingSpec, StreamSpec
 from heron_core.wire import messages
-from heron_core.wire.frames import Kind
+from heron_core.wire.frames import FrameKind
 from heron_core.wire.packets import encode_roots
 from heron_instance.control_core import Identity
 from heron_instance.core import InstanceCore
@@ -324,7 +324,7 @@ def test_a_spout_saves_when_all_that_it_has_emitted_is_acked(tmp_path: Path) -> 
     spout.plan(1)
     assert spout.save() == []  # the master asks again
     roots = list(spout.core.driver.collector.pending)  # type: ignore[attr-defined]
-    spout.handle(InstanceReceived(encode_roots(Kind.ACKED, 1, OTHER, SOURCE, roots)))
+    spout.handle(InstanceReceived(encode_roots(FrameKind.ACKED, 1, OTHER, SOURCE, roots)))
     (stored,) = spout.save()
     assert stored.update == 5
 
@@ -388,8 +388,8 @@ def test_a_spout_that_defers_fail_is_told_of_it_when_the_update_is_over(tmp_path
     assert len(pending) == 3
     told = spout.hear(messages.DeferFails(5, 1, (SOURCE,)))
     assert told == [messages.FailsDeferred(SOURCE, 5)]
-    spout.handle(InstanceReceived(encode_roots(Kind.FAILED, 1, SOURCE, SOURCE, pending[:2])))
-    spout.handle(InstanceReceived(encode_roots(Kind.EXPIRED, 1, SOURCE, SOURCE, pending[2:])))
+    spout.handle(InstanceReceived(encode_roots(FrameKind.FAILED, 1, SOURCE, SOURCE, pending[:2])))
+    spout.handle(InstanceReceived(encode_roots(FrameKind.EXPIRED, 1, SOURCE, SOURCE, pending[2:])))
     assert not driver.counts()[2], "they are to come again"
     assert driver.metrics.failed == 0
     spout.plan(2)
@@ -405,10 +405,10 @@ def test_a_spout_is_told_of_what_failed_before_its_state_is_saved(tmp_path: Path
     assert isinstance(driver, SpoutDriver)
     first, *others = list(driver.collector.pending)
     spout.hear(messages.DeferFails(1, 1, (SOURCE,)))
-    spout.handle(InstanceReceived(encode_roots(Kind.EXPIRED, 1, SOURCE, SOURCE, [first])))
+    spout.handle(InstanceReceived(encode_roots(FrameKind.EXPIRED, 1, SOURCE, SOURCE, [first])))
     assert not spout.save(), "the others are in flight"
     assert driver.metrics.failed == 0
-    spout.handle(InstanceReceived(encode_roots(Kind.ACKED, 1, SOURCE, SOURCE, others)))
+    spout.handle(InstanceReceived(encode_roots(FrameKind.ACKED, 1, SOURCE, SOURCE, others)))
     (stored,) = spout.save()
     assert isinstance(stored, messages.SavedForUpdate)
     assert driver.metrics.failed == 1

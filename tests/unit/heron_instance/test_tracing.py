@@ -5,7 +5,7 @@ from typing import Any
 from heron_core import config as keys
 from heron_core.traces import ACKED, EXECUTED, FAILED, NO_TASK, RAISED, dated, executions_of
 from heron_core.wire import messages
-from heron_core.wire.frames import Kind
+from heron_core.wire.frames import FrameKind
 from heron_core.wire.packets import encode_roots
 from heron_instance.events import (
     InputEmpty,
@@ -52,7 +52,7 @@ def test_a_bolt_reports_what_it_has_executed_of_traced_trees() -> None:
     assert (first.root, first.source, first.tuples, first.outcome) == (ROOT, OTHER, 1, EXECUTED)
     assert second.root == ROOT + 1
     assert executions(process) == [], "each is told once"
-    assert Kind.ACK in process.kinds(), "and they are acked as ever"
+    assert FrameKind.ACK in process.kinds(), "and they are acked as ever"
 
 
 def test_a_tuple_that_raises_fails_alone_and_its_span_says_so() -> None:
@@ -82,7 +82,7 @@ def test_a_spout_reports_the_tree_when_it_hears_of_its_end() -> None:
     assert len(roots) == 3
     assert executions(process) == []
     process.now += 5.0
-    process.handle(InstanceReceived(encode_roots(Kind.ACKED, 1, 0, SOURCE, roots[:1])))
+    process.handle(InstanceReceived(encode_roots(FrameKind.ACKED, 1, 0, SOURCE, roots[:1])))
     process.hear(messages.Resync())
     process.handle(Turn())
     acked, *failed = executions(process)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from heron_io import console
-from heron_io.console import ConsoleReader, ConsoleWriter, Stream, open_pipe
+from heron_io.console import ConsoleReader, ConsoleStream, ConsoleWriter, open_pipe
 
 PRINTING = """
 import logging, os, sys
@@ -33,10 +33,10 @@ os.waitpid(fork_child("printing", main, killed_with_parent=False).pid, 0)
 """
 
 
-def read_all(reading: int) -> list[tuple[Stream, str]]:
+def read_all(reading: int) -> list[tuple[ConsoleStream, str]]:
     """Until all writers are gone."""
     reader = ConsoleReader()
-    lines: list[tuple[Stream, str]] = []
+    lines: list[tuple[ConsoleStream, str]] = []
     os.set_blocking(reading, True)
     while data := os.read(reading, 65536):
         lines += reader.feed(data)
@@ -59,11 +59,11 @@ def test_what_several_processes_print_arrives_whole_and_in_order(tmp_path: Path)
     assert [child.wait() for child in children] == [0, 0, 0]
     printed = [f"{number} {'x' * (number * 997 % 20_000)}" for number in range(200)]
     expected = [
-        *((Stream.OUT, line) for line in printed),
-        (Stream.ERR, "to stderr"),
-        (Stream.OUT, "not text: \\xff"),
-        (Stream.ERR, "WARNING shown"),
-        (Stream.OUT, "without an end"),
+        *((ConsoleStream.OUT, line) for line in printed),
+        (ConsoleStream.ERR, "to stderr"),
+        (ConsoleStream.OUT, "not text: \\xff"),
+        (ConsoleStream.ERR, "WARNING shown"),
+        (ConsoleStream.OUT, "without an end"),
     ]
     for name in ("a", "b", "c"):
         own = [(stream, text[4:]) for stream, text in lines if text.startswith(f"{name} | ")]
@@ -82,21 +82,21 @@ def test_a_console_that_is_not_read_holds_nobody_up_for_long_and_tells_what_is_m
     fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, 4096)
     writer = ConsoleWriter(writing, "chatty")
     for number in range(1000):
-        writer.line(Stream.OUT, f"line {number}")
+        writer.line(ConsoleStream.OUT, f"line {number}")
     reader = ConsoleReader()
     shown = [line for _, line in reader.feed(os.read(reading, 65536))]
     assert shown == [f"chatty | line {number}" for number in range(len(shown))]
     assert 0 < len(shown) < 1000
-    writer.line(Stream.OUT, "later")
+    writer.line(ConsoleStream.OUT, "later")
     missing = (
         f"({1000 - len(shown)} lines are not shown: nothing read them in time; the log has them)"
     )
     assert list(reader.feed(os.read(reading, 65536))) == [
-        (Stream.ERR, f"chatty | {missing}"),
-        (Stream.OUT, "chatty | later"),
+        (ConsoleStream.ERR, f"chatty | {missing}"),
+        (ConsoleStream.OUT, "chatty | later"),
     ]
     os.close(reading)
-    writer.line(Stream.OUT, "the run is over")
+    writer.line(ConsoleStream.OUT, "the run is over")
     os.close(writing)
 
 
@@ -104,19 +104,19 @@ def test_a_slow_reader_gets_every_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(console, "WAIT_SECS", 30.0)
     reading, writing = open_pipe()
     fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, 4096)
-    lines: list[tuple[Stream, str]] = []
+    lines: list[tuple[ConsoleStream, str]] = []
     thread = threading.Thread(target=lambda: lines.extend(read_all(reading)))
     thread.start()
     writer = ConsoleWriter(writing, "chatty")
     sent = ["", "\u00e9" * 10_000, *(f"line {number}" for number in range(2000))]
     for line in sent:
-        writer.line(Stream.OUT, line)
+        writer.line(ConsoleStream.OUT, line)
     os.close(writing)
     thread.join()
-    assert lines == [(Stream.OUT, f"chatty | {line}") for line in sent]
+    assert lines == [(ConsoleStream.OUT, f"chatty | {line}") for line in sent]
 
 
 def test_a_line_whose_process_was_killed_in_the_middle_is_not_glued_to_another() -> None:
-    first = next(iter(console._chunks(7, Stream.OUT, b"x" * 10_000)))
-    again = b"".join(console._chunks(7, Stream.OUT, b"whole"))
-    assert list(ConsoleReader().feed(first + again)) == [(Stream.OUT, "whole")]
+    first = next(iter(console._chunks(7, ConsoleStream.OUT, b"x" * 10_000)))
+    again = b"".join(console._chunks(7, ConsoleStream.OUT, b"whole"))
+    assert list(ConsoleReader().feed(first + again)) == [(ConsoleStream.OUT, "whole")]

@@ -7,7 +7,7 @@ import pytest
 
 from heron_core.topology_events import TopologyEvent
 from heron_io import run_records
-from heron_io.run_records import EVENTS_FILE, STATISTICS_FILE, Records
+from heron_io.run_records import EVENTS_FILE, STATISTICS_FILE, RunRecords
 
 EVENT = TopologyEvent(at=0.0, kind="crash", what="was killed\nby somebody", container=1)
 
@@ -17,7 +17,7 @@ def test_an_event_is_one_line_and_the_file_is_bounded(
 ) -> None:
     """A bolt that crashes for weeks must not fill the disk."""
     monkeypatch.setattr(run_records, "EVENTS_BYTES_MAX", 1000)
-    records = Records(str(tmp_path))
+    records = RunRecords(str(tmp_path))
     for _ in range(100):
         records.write_event(EVENT)
     newest, before = (tmp_path / name for name in (EVENTS_FILE, f"{EVENTS_FILE}.1"))
@@ -27,16 +27,16 @@ def test_an_event_is_one_line_and_the_file_is_bounded(
 
 
 def test_what_is_kept_is_found_by_the_next_master(tmp_path: Path) -> None:
-    Records(str(tmp_path)).keep({"events": []})
-    assert Records(str(tmp_path)).kept() == {"events": []}
+    RunRecords(str(tmp_path)).keep({"events": []})
+    assert RunRecords(str(tmp_path)).kept() == {"events": []}
     (tmp_path / STATISTICS_FILE).write_text("[half a fi")
-    assert Records(str(tmp_path)).kept() == {}
-    assert Records(None).kept() == {}
+    assert RunRecords(str(tmp_path)).kept() == {}
+    assert RunRecords(None).kept() == {}
     assert os.listdir(tmp_path) == [STATISTICS_FILE]
 
 
 def test_a_folder_that_is_gone_is_no_reason_to_end(tmp_path: Path) -> None:
-    records = Records(str(tmp_path / "gone"))
+    records = RunRecords(str(tmp_path / "gone"))
     records.write_event(EVENT)
     records.keep({})
     assert records.kept() == {}

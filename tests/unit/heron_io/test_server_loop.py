@@ -10,7 +10,7 @@ import zmq
 from heron_core.exit_codes import ExitCode
 from heron_io.processes import SupervisorLink
 from heron_io.security import Keys
-from heron_io.server_loop import End, ServerLoop
+from heron_io.server_loop import ServerEnd, ServerLoop
 from heron_io.transport import connect_dealer
 
 KEYS = Keys.new()
@@ -62,7 +62,7 @@ def test_it_ends_with_its_parent() -> None:
     os.close(ours)
     loop.poll(WAIT_SECS)
     loop.stop("SIGTERM", 0)
-    assert loop.close(linger_ms=0) == End("the parent process is gone", ExitCode.ORPHANED)
+    assert loop.close(linger_ms=0) == ServerEnd("the parent process is gone", ExitCode.ORPHANED)
     os.close(theirs)
 
 

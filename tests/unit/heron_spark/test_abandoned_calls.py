@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from heron_spark.worker.abandoned_calls import ABANDONED_SECS, Attendance, Patience
+from heron_spark.worker.abandoned_calls import ABANDONED_SECS, Attendance, CallPatience
 
 
 @pytest.fixture
@@ -54,7 +54,7 @@ def test_a_call_whose_worker_is_gone_goes_on_as_long_as_no_other_one_waits(
 
 
 def test_a_call_has_some_seconds_and_the_next_one_has_them_again() -> None:
-    patience = Patience(ABANDONED_SECS)
+    patience = CallPatience(ABANDONED_SECS)
     assert not patience.is_over(True, 10.0)
     assert not patience.is_over(True, 10.0 + ABANDONED_SECS - 0.1)
     assert not patience.is_over(False, 10.0 + ABANDONED_SECS)

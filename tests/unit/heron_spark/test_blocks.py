@@ -1,6 +1,6 @@
 """Messages as blocks for the partitions they go to."""
 
-from heron_core.wire.frames import Frames, Kind, destination_of, header
+from heron_core.wire.frames import FrameKind, Frames, destination_of, header
 from heron_spark.batch_log import blocks
 from heron_spark.batch_log.blocks import OutgoingBlocks, messages
 
@@ -8,7 +8,7 @@ PLACES = {1: (0, 0), 2: (1, 0), 3: (1, 1), 4: (1, 0)}
 
 
 def message(task: int, body: bytes = b"body") -> Frames:
-    return [header(Kind.DATA, 0, 1, task, 1), body]
+    return [header(FrameKind.DATA, 0, 1, task, 1), body]
 
 
 def test_messages_go_to_their_partition_in_order() -> None:

@@ -11,12 +11,12 @@ import pytest
 from heron_core.errors import HeronError, UsageError
 from heron_core.topology import ComponentSpec, TopologySpec
 from heron_spark.batch_log import checkpoint_dir
-from heron_spark.batch_log.checkpoint_dir import CheckpointDir, Outcome
+from heron_spark.batch_log.checkpoint_dir import CheckpointDir, TaskOutcome
 
 
-def outcome(state: bytes = b"state", finished: bool = False) -> Outcome:
+def outcome(state: bytes = b"state", finished: bool = False) -> TaskOutcome:
     blocks = [(1, 0, b"first"), (1, 1, b""), (2, 0, b"third")]
-    return Outcome({"finished": finished}, blocks, state)
+    return TaskOutcome({"finished": finished}, blocks, state)
 
 
 def topology(name: str = "t", **parallelism: int) -> TopologySpec:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from heron_spark.batch_log.batch_times import batch_begun_at
-from heron_spark.worker.python_worker import BEGIN, Begun, Failed, LevelRows, rows_of_blocks
+from heron_spark.worker.python_worker import BEGIN, Begun, HostFailed, LevelRows, rows_of_blocks
 
 LEVEL = 1
 
@@ -47,7 +47,7 @@ def test_rows_for_later_levels_pass() -> None:
 
 def test_rows_of_a_batch_that_did_not_begin_are_an_error() -> None:
     assert worked() == {}
-    with pytest.raises(Failed, match=r"a batch that did not begin, for \[1\]"):
+    with pytest.raises(HostFailed, match=r"a batch that did not begin, for \[1\]"):
         worked((BEGIN, 0, b"x"), (LEVEL, 1, b"lost"))
 
 

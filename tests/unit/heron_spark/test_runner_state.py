@@ -9,13 +9,13 @@ from heron_api.spout.spout import Spout
 from heron_api.state.keyed_state import value_state
 from heron_api.stream import Grouping
 from heron_api.topology import Topology
-from heron_core.wire.frames import Kind, header
+from heron_core.wire.frames import FrameKind, header
 from heron_core.wire.values import array_of, packer
 from heron_spark.batch_log.blocks import Block, messages
-from heron_spark.batch_log.checkpoint_dir import Outcome
+from heron_spark.batch_log.checkpoint_dir import TaskOutcome
 from heron_spark.compile.plan import QueryPlan, compile_topology
 from heron_spark.worker.printing import Printed
-from heron_spark.worker.runner import Runner
+from heron_spark.worker.runner import TaskRunner
 from heron_tester.sources import topology_of
 from heronpy_compat.windows import BatchWindowBolt, KeyedProcessBolt, Timer, Tumbling
 
@@ -147,19 +147,19 @@ class Batches(Topology):
 def test_a_new_process_counts_with_the_metrics_that_are_read() -> None:
     plan = compile_topology(topology_of(MeasuredBatches, None, None, {}))
     (task,) = plan.packing.tasks_of["count"]
-    runner = Runner(plan, task, {}, Printed(io.StringIO(), False))
+    runner = TaskRunner(plan, task, {}, Printed(io.StringIO(), False))
     runner.begin(0)
     outcome = runner.end(0, False)
     assert outcome.facts["statistics"]["user_totals"] == {"batches": 1}
     runner.close()
-    successor = Runner(plan, task, {}, Printed(io.StringIO(), False))
+    successor = TaskRunner(plan, task, {}, Printed(io.StringIO(), False))
     successor.restore(0, outcome.state)
     successor.begin(1)
     assert successor.end(1, False).facts["statistics"]["user_totals"] == {"batches": 1}
     successor.close()
     config = {"test.registers": False}
     other = compile_topology(topology_of(MeasuredBatches, None, None, config))
-    without = Runner(other, task, {}, Printed(io.StringIO(), False))
+    without = TaskRunner(other, task, {}, Printed(io.StringIO(), False))
     without.restore(0, outcome.state)
     without.begin(1)
     without.close()
@@ -169,12 +169,12 @@ def test_a_new_process_goes_on_with_the_states_of_the_batch_before() -> None:
     plan = compile_topology(topology_of(Batches, None, None, {}))
     (task,) = plan.packing.tasks_of["count"]
     seen.clear()
-    runner = Runner(plan, task, {}, Printed(io.StringIO(), False))
+    runner = TaskRunner(plan, task, {}, Printed(io.StringIO(), False))
     for batch in (0, 1):
         runner.begin(batch)
         outcome = runner.end(batch, False)
     runner.close()
-    successor = Runner(plan, task, {}, Printed(io.StringIO(), False))
+    successor = TaskRunner(plan, task, {}, Printed(io.StringIO(), False))
     successor.restore(1, outcome.state)
     successor.begin(2)
     successor.close()
@@ -185,16 +185,16 @@ def test_timers_of_a_batch_are_due_in_the_process_that_goes_on() -> None:
     plan = compile_topology(topology_of(Timed, None, None, {}))
     (task,) = plan.packing.tasks_of["alarms"]
     seen.clear()
-    runner = Runner(plan, task, {}, Printed(io.StringIO(), False))
+    runner = TaskRunner(plan, task, {}, Printed(io.StringIO(), False))
     runner.begin(0)
     body = array_of([packer()([word, time_ms]) for word, time_ms in (("a", 5000), ("b", 5500))])
-    runner.deliver([header(Kind.DATA, 0, 1, task, 2), body])
+    runner.deliver([header(FrameKind.DATA, 0, 1, task, 2), body])
     outcome = runner.end(0, False)
     runner.close()
-    successor = Runner(plan, task, {}, Printed(io.StringIO(), False))
+    successor = TaskRunner(plan, task, {}, Printed(io.StringIO(), False))
     successor.restore(0, outcome.state)
     successor.begin(1)
-    successor.deliver([header(Kind.DATA, 0, 1, task, 1), array_of([packer()(["c", 6001])])])
+    successor.deliver([header(FrameKind.DATA, 0, 1, task, 1), array_of([packer()(["c", 6001])])])
     successor.end(1, False)  # with a tick only if the machine is slow
     component = successor.driver.component.users_object
     component.time_runner.tick()
@@ -210,12 +210,12 @@ def test_windows_of_batches_are_complete_in_the_process_that_goes_on() -> None:
     seen.clear()
     state: Any = None
     for batch, rows in enumerate(([("a", 5), ("b", 900), ("a", 800)], [("a", 700), ("c", 1000)])):
-        runner = Runner(plan, task, plan.partition_of(1), Printed(io.StringIO(), False))
+        runner = TaskRunner(plan, task, plan.partition_of(1), Printed(io.StringIO(), False))
         if state is not None:
             runner.restore(batch - 1, state)
         runner.begin(batch)
         body = array_of([packer()(list(each)) for each in rows])
-        runner.deliver([header(Kind.DATA, 0, 1, task, len(rows)), body])
+        runner.deliver([header(FrameKind.DATA, 0, 1, task, len(rows)), body])
         state = runner.end(batch, False).state
         runner.driver.component.users_object.time_runner.tick()
         runner.close()
@@ -226,12 +226,12 @@ def test_a_watermark_of_a_spout_comes_at_the_end_of_each_batch() -> None:
     plan = compile_topology(topology_of(ByGiven, None, None, {}))
     (words,), (alarms,) = plan.packing.tasks_of["words"], plan.packing.tasks_of["alarms"]
     seen.clear()
-    spout = Runner(plan, words, plan.partition_of(1), Printed(io.StringIO(), False))
+    spout = TaskRunner(plan, words, plan.partition_of(1), Printed(io.StringIO(), False))
     spout.begin(0)
     spout.turn(0.0)
     outcome = spout.end(0, False)
     spout.close()
-    bolt = Runner(plan, alarms, plan.partition_of(1), Printed(io.StringIO(), False))
+    bolt = TaskRunner(plan, alarms, plan.partition_of(1), Printed(io.StringIO(), False))
     for number, blocks in enumerate((outcome.blocks, _blocks_of_successor(plan, words, outcome))):
         bolt.begin(number)
         for _, _, block in blocks:
@@ -248,14 +248,14 @@ def test_timers_until_the_last_watermark_are_due_although_the_spout_ends_in_the_
     plan = compile_topology(topology_of(ByGivenOfOneBatch, None, None, {}))
     (words,), (alarms,) = plan.packing.tasks_of["words"], plan.packing.tasks_of["alarms"]
     seen.clear()
-    spout = Runner(plan, words, plan.partition_of(1), Printed(io.StringIO(), False))
+    spout = TaskRunner(plan, words, plan.partition_of(1), Printed(io.StringIO(), False))
     spout.begin(0)
     spout.turn(0.0)
     outcome = spout.end(0, False)
     again = _blocks_of_successor(plan, words, outcome)
     assert outcome.blocks[0][2].endswith(again[0][2])
     spout.close()
-    bolt = Runner(plan, alarms, plan.partition_of(1), Printed(io.StringIO(), False))
+    bolt = TaskRunner(plan, alarms, plan.partition_of(1), Printed(io.StringIO(), False))
     bolt.begin(0)
     for _, _, block in outcome.blocks:
         for each in messages(block):
@@ -266,9 +266,9 @@ def test_timers_until_the_last_watermark_are_due_although_the_spout_ends_in_the_
     bolt.close()
 
 
-def _blocks_of_successor(plan: QueryPlan, task: int, outcome: Outcome) -> list[Block]:
+def _blocks_of_successor(plan: QueryPlan, task: int, outcome: TaskOutcome) -> list[Block]:
     """What another process says in the next batch, in which nothing happens."""
-    successor = Runner(plan, task, plan.partition_of(1), Printed(io.StringIO(), False))
+    successor = TaskRunner(plan, task, plan.partition_of(1), Printed(io.StringIO(), False))
     successor.restore(0, outcome.state)
     successor.begin(1)
     blocks = successor.end(1, False).blocks

@@ -9,7 +9,7 @@ from heron_core.errors import HeronError, UsageError
 from heron_spark.driver.session import check_master, first_line, is_one_machine, master_url
 from heron_spark.options import SparkOptions
 from heron_spark.worker.callback_queue import CallbackQueue
-from heron_spark.worker.printing import KEPT_CHARACTERS, Lines, Printed
+from heron_spark.worker.printing import KEPT_CHARACTERS, Printed, PrintedLines
 
 
 @pytest.mark.parametrize(
@@ -31,7 +31,7 @@ def test_wrong_options_are_named(options: SparkOptions, told: str) -> None:
 
 def test_printed_lines_belong_to_who_printed_them() -> None:
     log = io.StringIO()
-    printed, one, other = Printed(log, echo=True), Lines(), Lines()
+    printed, one, other = Printed(log, echo=True), PrintedLines(), PrintedLines()
     printed.lines = one
     print("a", "b", file=printed)
     printed.write("half ")
@@ -46,7 +46,7 @@ def test_printed_lines_belong_to_who_printed_them() -> None:
 
 
 def test_a_flood_of_lines_is_cut_and_counted() -> None:
-    lines = Lines()
+    lines = PrintedLines()
     lines.add("x" * (KEPT_CHARACTERS - 10) + "\n" + "y" * 20 + "\n" + "z\n")
     kept = lines.take()
     assert len(kept) == 2

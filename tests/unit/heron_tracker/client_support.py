@@ -10,10 +10,10 @@ import httpx
 
 from heron_io.state_store.protocol import StateStore
 from heron_tracker.application import application
-from heron_tracker.model.collector import Collector
+from heron_tracker.model.collector import TrackerCollector
 from heron_tracker.model.history_store import HistoryStore
 from heron_tracker.model.snapshot import TopologySnapshot
-from heron_tracker.options import Options
+from heron_tracker.options import TrackerOptions
 from heron_tracker.service import Service
 from tests.unit.heron_tracker.tracker_support import NOW, snapshot, stats
 
@@ -52,9 +52,9 @@ class Asked:
         self,
         look: Callable[[str], TopologySnapshot] = lambda name: snapshot(stats()),
         store: StateStore | None = None,
-        options: Options | None = None,
+        options: TrackerOptions | None = None,
     ) -> None:
-        options = options or Options(first_look_secs=60.0)
+        options = options or TrackerOptions(first_look_secs=60.0)
         self.history = HistoryStore(":memory:")
         self.looks = 0
 
@@ -62,7 +62,7 @@ class Asked:
             self.looks += 1
             return look(name)
 
-        self._collector = Collector(
+        self._collector = TrackerCollector(
             options, lambda: ["words"], counted, _ignored, _ignored, calendar=lambda: NOW
         )
         self.service = Service(self._collector, self.history, store, lambda: NOW)  # type: ignore[arg-type]

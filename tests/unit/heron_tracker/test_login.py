@@ -24,7 +24,7 @@ from joserfc.jwk import ECKey, OctKey
 from heron_core.errors import HeronError, UsageError
 from heron_tracker.auth.access import WEBSOCKET, Role, check_options, refusal, role_of_token
 from heron_tracker.auth.open_id import OpenIdIssuer
-from heron_tracker.options import OpenIdOptions, Options
+from heron_tracker.options import OpenIdOptions, TrackerOptions
 from heron_tracker.server import check_certificate, listen, uvicorn_config
 from tests.unit.heron_tracker.client_support import Asked
 from tests.unit.heron_tracker.issuer_support import Issuer
@@ -71,20 +71,20 @@ def test_a_host_that_others_reach_needs_tls_and_a_login(certificate: tuple[Path,
         ({"certificate": pem}, "--certificate and --key go together"),
     ):
         with pytest.raises(UsageError, match=line):
-            check_options(Options(**given))
-    check_options(Options(**secure, token=OPERATOR))
-    check_options(Options(**secure, read_token=READER))
-    check_certificate(Options(**secure))
+            check_options(TrackerOptions(**given))
+    check_options(TrackerOptions(**secure, token=OPERATOR))
+    check_options(TrackerOptions(**secure, read_token=READER))
+    check_certificate(TrackerOptions(**secure))
     with pytest.raises(UsageError, match=r"are not a certificate in PEM and its key: No such file"):
-        check_certificate(Options(certificate="none.pem", key=key))
+        check_certificate(TrackerOptions(certificate="none.pem", key=key))
     with pytest.raises(UsageError, match=r"are not a certificate in PEM and its key"):
-        check_certificate(Options(certificate=key, key=key))
+        check_certificate(TrackerOptions(certificate=key, key=key))
 
 
 def test_over_tls_with_a_self_made_certificate(certificate: tuple[Path, Path]) -> None:
     """A client that knows the certificate gets answers, one that speaks plain HTTP gets none."""
     pem, key = map(str, certificate)
-    options = Options(token=OPERATOR, certificate=pem, key=key, port=0, first_look_secs=60.0)
+    options = TrackerOptions(token=OPERATOR, certificate=pem, key=key, port=0, first_look_secs=60.0)
     asked = Asked(options=options)
     with listen(options) as listener:
         server = uvicorn.Server(uvicorn_config(asked.application, options))
@@ -106,7 +106,7 @@ def test_over_tls_with_a_self_made_certificate(certificate: tuple[Path, Path]) -
 
 
 def test_a_reader_changes_nothing() -> None:
-    options = Options(token=OPERATOR, read_token=READER, first_look_secs=60.0)
+    options = TrackerOptions(token=OPERATOR, read_token=READER, first_look_secs=60.0)
     asked = Asked(options=options)
     for token, reads, acts in ((OPERATOR, 200, 404), (READER, 200, 403), ("wrong", 401, 401)):
         assert asked.get("/topologies", **bearer(token)).status == reads
@@ -117,7 +117,7 @@ def test_a_reader_changes_nothing() -> None:
 
 def test_a_page_of_a_reader_has_its_websocket() -> None:
     """What it carries is checked by itself; nobody else's page may open one."""
-    options = Options(token=OPERATOR, read_token=READER)
+    options = TrackerOptions(token=OPERATOR, read_token=READER)
 
     def identify(credential: str) -> Role | None:
         return role_of_token(credential, options)
@@ -133,7 +133,7 @@ def test_a_page_of_a_reader_has_its_websocket() -> None:
 
 def test_a_browser_logs_in_with_a_form() -> None:
     """The cookie is for this site alone and no script sees it."""
-    asked = Asked(options=Options(token=OPERATOR, first_look_secs=60.0))
+    asked = Asked(options=TrackerOptions(token=OPERATOR, first_look_secs=60.0))
     refused = asked.get("/topologies", accept="text/html")
     assert (refused.status, refused.headers["location"]) == (303, "/login")
     assert "type=password" in asked.get("/login").text
@@ -193,7 +193,7 @@ def test_tokens_of_an_issuer(issuer: Issuer) -> None:
 
 def test_the_service_takes_them_beside_its_own_tokens(issuer: Issuer) -> None:
     open_id = OpenIdOptions(issuer=issuer.url, audience="heronpy", operator=("groups", "ops"))
-    asked = Asked(options=Options(read_token=READER, open_id=open_id, first_look_secs=60.0))
+    asked = Asked(options=TrackerOptions(read_token=READER, open_id=open_id, first_look_secs=60.0))
     reader, nobody = issuer.token(), issuer.token(aud="other")
     assert [
         asked.get("/topologies", **bearer(each)).status for each in (reader, READER, nobody)

@@ -2,18 +2,18 @@
 
 import pytest
 
-from heron_core.operations import Kind, Operation, Requester, State
+from heron_core.operations import Operation, OperationKind, OperationState, Requester
 from heron_core.records import replace
 from heron_core.stats import CheckpointStats, ComponentLatencies, LatencyStats
 from heron_core.topology import ComponentSpec, TopologySpec
 from heron_core.topology_events import TopologyEvent
 from heron_tracker.envelope import BadRequest
 from heron_tracker.model.history import Point
-from heron_tracker.model.problems import Problem, ProblemKind, problems
+from heron_tracker.model.problems import ProblemKind, TrackerProblem, problems
 from heron_tracker.model.snapshot import TopologySnapshot
 from heron_tracker.pages import texts
 from heron_tracker.pages.actions_view import Action, arguments_of, available, progress
-from heron_tracker.pages.cells import BAD, GOOD, WARNING, Table, as_row
+from heron_tracker.pages.cells import BAD, GOOD, WARNING, PageTable, as_row
 from heron_tracker.pages.checkpoints_view import checkpoints_page
 from heron_tracker.pages.component_view import component_page, fine, heat_map, rate_lines
 from heron_tracker.pages.configuration_view import configuration_page
@@ -60,13 +60,13 @@ def slow() -> TopologySnapshot:
     return snapshot(stats(**SLOW))  # type: ignore[arg-type]
 
 
-def found(of: TopologySnapshot) -> list[tuple[Problem, float]]:
+def found(of: TopologySnapshot) -> list[tuple[TrackerProblem, float]]:
     """Its problems, since 42 s."""
     assert of.stats is not None
     return [(each, NOW - 42) for each in problems(of.stats)]
 
 
-def cells(table: Table, key: str) -> dict[str, str]:
+def cells(table: PageTable, key: str) -> dict[str, str]:
     """column -> what a row shows."""
     (row,) = (each for each in table.rows if each.key == key)
     return {name: cell.text or str(cell.value) for name, cell in row.cells.items()}
@@ -156,7 +156,12 @@ def test_a_topology_s_page_has_the_sentence_the_components_and_what_happened() -
     assert cells(view.components, "split")["matter"] == "paused"
     who = Requester("ada", "here", 7)
     asked = Operation(
-        Kind.DEACTIVATE, {}, who, "2026-11-23T13:00:00+0000", State.FAILED, reason="no"
+        OperationKind.DEACTIVATE,
+        {},
+        who,
+        "2026-11-23T13:00:00+0000",
+        OperationState.FAILED,
+        reason="no",
     )
     table = events_table(at, {1: asked})
     assert [each.key for each in table.rows] == ["request 1", f"event {NOW - 5} 0"]

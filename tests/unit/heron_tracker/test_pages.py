@@ -15,7 +15,7 @@ from fastapi import Request
 from heron_io.state_store.file_store import FileStore
 from heron_tracker.application import as_from_a_page
 from heron_tracker.auth.access import COOKIE, LOGOUT, LOGS_IN, Refusal, Role, refusal, role_of_token
-from heron_tracker.options import Options
+from heron_tracker.options import TrackerOptions
 from heron_tracker.pages import mounting
 from heron_tracker.pages.notes import NOT_INSTALLED
 from tests.unit.heron_tracker.client_support import Asked
@@ -181,7 +181,7 @@ def test_another_site_s_page_cannot_open_the_websocket(
 
 def test_a_page_may_do_what_its_reader_may_do() -> None:
     """A link on another site may lead to the page; the token is asked for all the same."""
-    options = Options(token="0123456789abcdef")
+    options = TrackerOptions(token="0123456789abcdef")
     headers = {"authorization": "Bearer 0123456789abcdef", "sec-fetch-site": "cross-site"}
 
     def role_of_here(credential: str) -> Role | None:

@@ -13,7 +13,7 @@ import pytest
 from heron_core.stats import RegisteredStats
 from heron_tracker import profiling
 from heron_tracker.model.snapshot import TopologySnapshot
-from heron_tracker.options import Options
+from heron_tracker.options import TrackerOptions
 from tests.unit.heron_tracker.client_support import Asked
 from tests.unit.heron_tracker.tracker_support import snapshot, stats
 
@@ -99,6 +99,6 @@ def test_another_site_s_picture_starts_no_profiler(asked: Asked) -> None:
     """It is a GET, as in Storm, and yet something that only operators do."""
     path = f"{PREFIX}/start/{socket.gethostname()}-2/5"
     assert asked.get(path, sec_fetch_site="cross-site").status == 403
-    by_reader = Asked(found, options=Options(token="o" * 20, read_token="r" * 20))
+    by_reader = Asked(found, options=TrackerOptions(token="o" * 20, read_token="r" * 20))
     assert by_reader.get(path, authorization=f"Bearer {'r' * 20}").status == 403
     by_reader.close()

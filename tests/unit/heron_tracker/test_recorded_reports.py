@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from heron_core.algorithms.rollup import Queue, RollUp
+from heron_core.algorithms.rollup import QueueNumbers, RollUp
 from heron_core.instance_report import report_of_json
 from heron_core.records import replace
 from heron_core.stats import EVERY_COMPONENT
@@ -25,7 +25,8 @@ from tests.unit.heron_tracker.tracker_support import NOW, PACKING, SPEC, snapsho
 GOLDEN = Path(__file__).parent / "golden"
 ACCEPT = "application/openmetrics-text; version=1.0.0"
 QUEUES = {
-    task: Queue(1000 * task, 10 * task, 0.25 * task, 2000 * task, 3000 * task) for task in (1, 2, 4)
+    task: QueueNumbers(1000 * task, 10 * task, 0.25 * task, 2000 * task, 3000 * task)
+    for task in (1, 2, 4)
 }
 LIVE = {1, 2, 4, 5}
 """Task 3 is silent."""

@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
-from heron_core.operations import Kind
+from heron_core.operations import OperationKind
 from heron_core.plans import packing_from_json
 from heron_core.records import replace
 from heron_core.state_tree import topology_path
 from heron_core.topology import GroupingKind, GroupingSpec, InputSpec, StreamSpec
-from heron_engine.scheduler.operations import Requests
+from heron_engine.scheduler.operations import TopologyRequests
 from heron_io.state_store.file_store import FileStore
 from heron_tracker.model.snapshot import TopologySnapshot
-from heron_tracker.options import Options
+from heron_tracker.options import TrackerOptions
 from tests.unit.heron_tracker.client_support import Asked
 from tests.unit.heron_tracker.tracker_support import SPEC, snapshot, stats
 
@@ -50,7 +50,7 @@ def asked(store: FileStore) -> Iterator[Asked]:
 def no_requests(store: FileStore) -> Iterator[None]:
     """Each test finds the state store without requests."""
     yield
-    Requests(store, "words").remove_all()
+    TopologyRequests(store, "words").remove_all()
 
 
 @pytest.fixture
@@ -213,9 +213,9 @@ def test_actions_are_requests_in_the_state_store(asked: Asked, store: FileStore)
         assert answer.status == 200, answer.text
         assert answer.json["status"] == "success"
         assert answer.json["topologyOperation"] == path.partition("/")[0]
-    requests = list(Requests(store, "words").all().values())
+    requests = list(TopologyRequests(store, "words").all().values())
     assert [each.kind for each in requests] == [
-        Kind.ACTIVATE, Kind.DEACTIVATE, Kind.UPDATE, Kind.KILL
+        OperationKind.ACTIVATE, OperationKind.DEACTIVATE, OperationKind.UPDATE, OperationKind.KILL
     ]  # fmt: skip
     assert requests[3].arguments == {"wait_secs": 7.0}
     plan = packing_from_json(requests[2].arguments["packing"])
@@ -236,7 +236,7 @@ def test_actions_that_make_no_sense_change_nothing(asked: Asked, store: FileStor
         assert answer.status == status, answer.text
         assert answer.json["errorMessage"]
     assert asked.get(f"{prefix}/activate").status == 405
-    assert Requests(store, "words").all() == {}
+    assert TopologyRequests(store, "words").all() == {}
 
 
 def test_a_cluster_that_runs_containers_by_itself_is_left_to_the_command_line() -> None:
@@ -256,7 +256,7 @@ def test_another_sites_page_can_neither_act_nor_read(asked: Asked, store: FileSt
     assert asked.post(kill, host="evil.example:8889").status == 421
     assert asked.get("/topologies", host="evil.example:8889").status == 421
     assert asked.get("/topologies", host="[::1]:8889").status == 200
-    assert Requests(store, "words").all() == {}
+    assert TopologyRequests(store, "words").all() == {}
     assert asked.post(kill, origin="http://127.0.0.1:8889").status == 200
 
 
@@ -268,7 +268,8 @@ def test_a_body_has_a_limit(asked: Asked) -> None:
 def test_with_a_token_nobody_else_may_ask() -> None:
     """Under any name of the machine, which is reached from elsewhere."""
     asked = Asked(
-        found, options=Options(host="0.0.0.0", token="a-token-of-16-chars", first_look_secs=60.0)
+        found,
+        options=TrackerOptions(host="0.0.0.0", token="a-token-of-16-chars", first_look_secs=60.0),
     )
     host = "stream-7.example:8889"
     for given in (

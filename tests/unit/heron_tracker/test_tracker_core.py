@@ -3,10 +3,10 @@
 from heron_core.records import replace
 from heron_tracker.model.core import Tracker
 from heron_tracker.model.snapshot import TopologySnapshot
-from heron_tracker.options import Options
+from heron_tracker.options import TrackerOptions
 from tests.unit.heron_tracker.tracker_support import SUBMITTED_SECS, snapshot, stats
 
-OPTIONS = Options()
+OPTIONS = TrackerOptions()
 AT = SUBMITTED_SECS + 60.0
 
 

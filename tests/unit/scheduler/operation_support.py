@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from heron_core.errors import HeronError
-from heron_core.operations import Kind, Operation
+from heron_core.operations import Operation, OperationKind
 from heron_core.plans import (
     MASTER_CONTAINER,
     PackingPlan,
@@ -21,9 +21,9 @@ from heron_core.state_tree import (
 from heron_core.stats import TopologyStats
 from heron_engine.scheduler.container.engines import Choice
 from heron_engine.scheduler.operation_kinds import OperationKinds
-from heron_engine.scheduler.operation_runner import Killed, OperationRunner
+from heron_engine.scheduler.operation_runner import OperationRunner, TopologyKilled
 from heron_engine.scheduler.operation_steps import OperationSteps, Service
-from heron_engine.scheduler.operations import Requests
+from heron_engine.scheduler.operations import TopologyRequests
 from heron_io.master_client import NoAnswer
 from heron_io.state_store.file_store import FileStore
 
@@ -197,7 +197,7 @@ class FakeContainers:
         pass
 
     def end(self, reason: str) -> None:
-        raise Killed(reason)
+        raise TopologyKilled(reason)
 
 
 def run_by(store: FileStore, packing: PackingPlan) -> None:
@@ -212,7 +212,7 @@ class World:
     store: FileStore
     master: FakeMaster
     containers: FakeContainers
-    requests: Requests
+    requests: TopologyRequests
     now: float = 0.0
 
     def __post_init__(self) -> None:
@@ -230,7 +230,7 @@ class World:
         kinds = OperationKinds(steps, self.requests, lambda: self.now)
         self.runner = OperationRunner(self.requests, kinds)
 
-    def ask(self, kind: Kind, **arguments: Any) -> Callable[[], Operation]:
+    def ask(self, kind: OperationKind, **arguments: Any) -> Callable[[], Operation]:
         number = self.requests.ask(kind, arguments)
 
         def now() -> Operation:

@@ -94,4 +94,4 @@ def test_the_agent_s_own_business_goes_on_meanwhile(runs: Maker) -> None:
     os.close(readable)
     os.close(writable)
     assert (end.code, end.reason) == (-9, "the driver is gone")
-    assert [step.effects for step in agent.transition_log().steps] == [("Kill()",), ()]
+    assert [step.effects for step in agent.transition_log().steps] == [("AgentKill()",), ()]

@@ -11,8 +11,8 @@ import pytest
 
 from heron_core.errors import HeronError
 from heron_engine.scheduler.backends.aurora.client import (
+    ActiveInstance,
     AuroraClient,
-    Instance,
     NothingThere,
     Refused,
     TimedOut,
@@ -189,7 +189,10 @@ def test_status() -> None:
         for number, status in ((2, "PENDING"), (0, "RUNNING"))
     ]
     text = json.dumps([{"job": str(KEY), "active": tasks, "inactive": [{"status": "LOST"}]}])
-    assert parsed_status(text) == [Instance(0, "RUNNING", "h1"), Instance(2, "PENDING", "h1")]
+    assert parsed_status(text) == [
+        ActiveInstance(0, "RUNNING", "h1"),
+        ActiveInstance(2, "PENDING", "h1"),
+    ]
 
 
 def test_status_of_no_job() -> None:

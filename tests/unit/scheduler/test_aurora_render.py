@@ -23,8 +23,10 @@ PLAN = PackingPlan(
     ),
 )
 PLAIN = render.AuroraOptions(fetch="curl -fsSL -o {file} {uri}")
-RUNTIME = render.Fetched("heronpy-runtime-12ab.packed", "https://files/hp/r.packed", "runtime")
-CODE = render.Fetched("code-0-34cd.packed", "https://files/hp/west/c.packed", "code_0")
+RUNTIME = render.FetchedArchive(
+    "heronpy-runtime-12ab.packed", "https://files/hp/r.packed", "runtime"
+)
+CODE = render.FetchedArchive("code-0-34cd.packed", "https://files/hp/west/c.packed", "code_0")
 
 
 def spec(root: str = "/home/ada/word count") -> render.JobSpec:

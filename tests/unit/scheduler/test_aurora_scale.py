@@ -8,7 +8,7 @@ import pytest
 from heron_core.errors import HeronError
 from heron_engine.scheduler.backends.aurora.backend import AuroraBackend
 from heron_engine.scheduler.backends.aurora.client import NothingThere
-from heron_engine.scheduler.clusters.config import Archives, Cluster
+from heron_engine.scheduler.clusters.config import Archives, ClusterConfig
 
 JOB = "west/www/prod/wordcount"
 
@@ -24,7 +24,7 @@ def backend(tmp_path: Path) -> AuroraBackend:
     archives = Archives(str(tmp_path), f"file://{tmp_path}")
     store_url = f"file://{tmp_path}/state"
     return AuroraBackend(
-        Cluster("west", "west.yaml", "aurora", store_url, archives=archives, options=options)
+        ClusterConfig("west", "west.yaml", "aurora", store_url, archives=archives, options=options)
     )
 
 

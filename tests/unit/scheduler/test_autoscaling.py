@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from heron_core.algorithms.autoscale.options import Mode, Options
+from heron_core.algorithms.autoscale.options import AutoscaleOptions, Mode
 from heron_core.algorithms.autoscale.readings import readings_of
 from heron_core.errors import HeronError
-from heron_core.operations import Kind, Operation
+from heron_core.operations import Operation, OperationKind
 from heron_core.plans import PackingPlan, packing_from_json, packing_to_json
 from heron_core.records import replace
 from heron_core.state_tree import packing_path, topology_path
@@ -25,7 +25,7 @@ from heron_core.topology import (
     topology_to_json,
 )
 from heron_engine.scheduler.autoscaling import Autoscaling, pending_limits
-from heron_engine.scheduler.operations import Requests
+from heron_engine.scheduler.operations import TopologyRequests
 from heron_engine.scheduler.packing import pack
 from heron_io.master_client import NoAnswer
 from heron_io.state_store.file_store import FileStore
@@ -104,7 +104,7 @@ class World:
     store: FileStore
     master: FakeMaster
     scaling: Autoscaling
-    requests: Requests
+    requests: TopologyRequests
 
     def run(self, secs: int) -> None:
         for _ in range(secs):
@@ -121,8 +121,8 @@ class World:
 def world_of(store: FileStore, mode: Mode = Mode.ON) -> World:
     store.put(topology_path("t"), topology_to_json(SPEC))
     store.put(packing_path("t"), packing_to_json(pack(SPEC)))
-    master, requests = FakeMaster(), Requests(store, "t")
-    options = replace(Options.of(SPEC), mode=mode)
+    master, requests = FakeMaster(), TopologyRequests(store, "t")
+    options = replace(AutoscaleOptions.of(SPEC), mode=mode)
     scaling = Autoscaling(SPEC, options, store, master, requests, True, lambda: None)  # type: ignore[arg-type]
     return World(store, master, scaling, requests)
 
@@ -140,7 +140,7 @@ def wanted(operation: Operation) -> PackingPlan:
 def test_a_bolt_that_cannot_keep_up_is_given_instances_by_a_durable_request(world: World) -> None:
     world.run(8)
     ((number, request),) = world.requests.all().items()
-    assert request.kind is Kind.UPDATE
+    assert request.kind is OperationKind.UPDATE
     # A hundred a second in a third of the time are three hundred: four are 75 % busy.
     assert len(wanted(request).tasks_of["count"]) == 4
     ((what, why),) = world.master.said
@@ -165,7 +165,7 @@ def test_an_update_that_is_refused_is_said_and_tried_again_much_later(world: Wor
 
 
 def test_somebody_elses_update_is_not_disturbed(world: World) -> None:
-    world.requests.ask(Kind.UPDATE, {"packing": packing_to_json(pack(SPEC))})
+    world.requests.ask(OperationKind.UPDATE, {"packing": packing_to_json(pack(SPEC))})
     world.run(8)
     assert len(world.requests.all()) == 1
     assert "an update of t is under way" in world.master.said[-1][1]
@@ -228,10 +228,10 @@ def test_a_wrong_setting_is_one_line_that_names_it() -> None:
     }
     for key, (value, words) in wrong.items():
         with pytest.raises(HeronError, match=words):
-            Options.of(SPEC.with_config({key: value}))
-    assert Options.of(SPEC.with_config({"topology.autoscale.instances.max": 7})).instances_max == {
-        "count": 7
-    }
+            AutoscaleOptions.of(SPEC.with_config({key: value}))
+    assert AutoscaleOptions.of(
+        SPEC.with_config({"topology.autoscale.instances.max": 7})
+    ).instances_max == {"count": 7}
 
 
 def test_time_in_which_back_pressure_held_a_bolt_is_no_work() -> None:

@@ -20,7 +20,7 @@ from heron_core.state.keys import owner
 from heron_core.state.memory import MemoryBackend
 from heron_core.state.named_states import NamedStates
 from heron_core.state.restore_plan import share_of
-from heron_core.state.saved_input import SavedInput, Source, encode_input
+from heron_core.state.saved_input import InputSource, SavedInput, encode_input
 from heron_core.topology import (
     ComponentSpec,
     GroupingKind,
@@ -85,7 +85,7 @@ class Left:
                 counted.value_state("counts").for_key(each).put(1)
             packed = [msgpack.packb([each]) for each in ["processed", *words]]
             message = encode_batch(1, line, task, packed, 0)
-            saved = SavedInput((message,), 1, {line: Source("lines", 0, 1, ("default",))})
+            saved = SavedInput((message,), 1, {line: InputSource("lines", 0, 1, ("default",))})
             self.save(task, encode_input(as_bytes(counted.deferred_snapshot()), saved))
         described = to_json(description_of(before, packing, 7, 1e9))
         self.files.checkpoint("words", 7).describe(described)

@@ -3,26 +3,40 @@
 import pytest
 
 from heron_core.errors import HeronError, UsageError
-from heron_engine.scheduler.backends.spark.masters import Kind, Master, parse_master
+from heron_engine.scheduler.backends.spark.masters import MasterKind, SparkMaster, parse_master
 from heron_engine.scheduler.backends.spark.slots import RegistrationWait, check_slots
 
 
 @pytest.mark.parametrize(
     ("text", "kind", "slots", "one_machine", "url"),
     [
-        ("local", Kind.LOCAL, 1, True, "local[1,1000]"),
-        ("local[3]", Kind.LOCAL, 3, True, "local[3,1000]"),
-        ("local[3, 2]", Kind.LOCAL, 3, True, "local[3,1000]"),
-        ("local[*]", Kind.LOCAL, 8, True, "local[8,1000]"),
-        ("local-cluster[2, 3, 600]", Kind.LOCAL_CLUSTER, 6, True, "local-cluster[2, 3, 600]"),
-        ("spark://127.0.0.1:7077", Kind.STANDALONE, None, True, "spark://127.0.0.1:7077"),
-        ("spark://localhost:1,[::1]:2", Kind.STANDALONE, None, True, "spark://localhost:1,[::1]:2"),
-        ("spark://127.0.0.1:1,far:2", Kind.STANDALONE, None, False, "spark://127.0.0.1:1,far:2"),
-        ("yarn", Kind.YARN, None, False, "yarn"),
-        ("k8s://https://far:6443", Kind.KUBERNETES, None, False, "k8s://https://far:6443"),
+        ("local", MasterKind.LOCAL, 1, True, "local[1,1000]"),
+        ("local[3]", MasterKind.LOCAL, 3, True, "local[3,1000]"),
+        ("local[3, 2]", MasterKind.LOCAL, 3, True, "local[3,1000]"),
+        ("local[*]", MasterKind.LOCAL, 8, True, "local[8,1000]"),
+        ("local-cluster[2, 3, 600]", MasterKind.LOCAL_CLUSTER, 6, True, "local-cluster[2, 3, 600]"),
+        ("spark://127.0.0.1:7077", MasterKind.STANDALONE, None, True, "spark://127.0.0.1:7077"),
+        (
+            "spark://localhost:1,[::1]:2",
+            MasterKind.STANDALONE,
+            None,
+            True,
+            "spark://localhost:1,[::1]:2",
+        ),
+        (
+            "spark://127.0.0.1:1,far:2",
+            MasterKind.STANDALONE,
+            None,
+            False,
+            "spark://127.0.0.1:1,far:2",
+        ),
+        ("yarn", MasterKind.YARN, None, False, "yarn"),
+        ("k8s://https://far:6443", MasterKind.KUBERNETES, None, False, "k8s://https://far:6443"),
     ],
 )
-def test_masters(text: str, kind: Kind, slots: int | None, one_machine: bool, url: str) -> None:
+def test_masters(
+    text: str, kind: MasterKind, slots: int | None, one_machine: bool, url: str
+) -> None:
     master = parse_master(text, 8)
     assert (master.kind, master.slots, master.is_one_machine) == (kind, slots, one_machine)
     assert master.url == url
@@ -99,7 +113,7 @@ def test_yarn_has_a_queue_and_gets_more_time() -> None:
 
 
 def test_only_its_own_masters_can_be_enlarged() -> None:
-    assert Master(Kind.YARN, "yarn").with_slots(3) == ""
+    assert SparkMaster(MasterKind.YARN, "yarn").with_slots(3) == ""
 
 
 def test_too_few_slots_say_how_large_each_was_to_be() -> None:

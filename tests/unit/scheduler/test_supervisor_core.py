@@ -18,33 +18,33 @@ from heron_engine.scheduler.container.supervisor_core import (
 )
 from heron_engine.scheduler.container.supervisor_events import (
     CameUp,
-    Ended,
     Event,
-    Exit,
-    Heartbeat,
     Instruction,
-    Kill,
+    KillProcess,
     MemoryMeasured,
-    Outcome,
-    PlanChanged,
+    ProcessEnded,
+    ProcessHeartbeat,
+    ProcessPlanChanged,
     ProcessSpec,
+    ProcessStarted,
     ProtocolBroken,
     ReadSpecs,
     SpecsChanged,
     SpecsUnknown,
-    Start,
-    Started,
+    StartProcess,
     Stop,
+    SupervisorExit,
     SupervisorLog,
+    SupervisorOutcome,
     SupervisorTimer,
-    Terminate,
+    TerminateProcess,
 )
 from heron_io.processes import SupervisorLink
 
 SILENT_SECS = 15.0
 SHUTDOWN_SECS = 3.0
 RESTARTS = 2
-TERMINATED = Outcome(0, "SIGTERM")
+TERMINATED = SupervisorOutcome(0, "SIGTERM")
 
 
 def _never_run(link: SupervisorLink) -> int:
@@ -83,9 +83,9 @@ class Machine:
                 self.logged.append(instruction.text)
                 continue
             self.done.append(instruction)
-            if isinstance(instruction, Start):
+            if isinstance(instruction, StartProcess):
                 self._pids += 1
-                self._handle(Started(instruction.spec.name, self._pids))
+                self._handle(ProcessStarted(instruction.spec.name, self._pids))
         self.core.validate()
 
     def passes(self, secs: float, *alive: str) -> list[Instruction]:
@@ -94,7 +94,7 @@ class Machine:
         until = self.now + secs
         while self.now < until:
             for name in alive:
-                done += self.does(Heartbeat(name))
+                done += self.does(ProcessHeartbeat(name))
             done += self.does(SupervisorTimer(), min(TIMER_SECS, until - self.now))
         return done
 
@@ -107,13 +107,13 @@ class Machine:
 def running(*specs: ProcessSpec) -> Machine:
     """A supervisor whose processes all run."""
     machine = Machine(SupervisorCore(specs, RESTARTS, SILENT_SECS))
-    assert machine.does(SupervisorTimer()) == [Start(each) for each in specs]
+    assert machine.does(SupervisorTimer()) == [StartProcess(each) for each in specs]
     return machine
 
 
 def starts(instructions: Sequence[Instruction]) -> list[str]:
     """The names of what was started."""
-    return [each.spec.name for each in instructions if isinstance(each, Start)]
+    return [each.spec.name for each in instructions if isinstance(each, StartProcess)]
 
 
 # --- restarts -----------------------------------------------------------------------------------
@@ -122,14 +122,14 @@ def starts(instructions: Sequence[Instruction]) -> list[str]:
 def test_a_process_that_crashes_once_is_back_at_once() -> None:
     # A bolt hits a bad record in the night: it should cost as little as possible.
     machine = running(spec("manager"), spec("bolt"))
-    assert starts(machine.does(Ended("bolt", 1, "KeyError"))) == ["bolt"]
+    assert starts(machine.does(ProcessEnded("bolt", 1, "KeyError"))) == ["bolt"]
     assert "bolt ended with exit code 1: KeyError" in machine.logged
 
 
 def test_the_second_time_it_waits() -> None:
     machine = running(spec("manager"), spec("bolt"))
-    machine.does(Ended("bolt", 1))
-    assert machine.does(Ended("bolt", 1)) == []
+    machine.does(ProcessEnded("bolt", 1))
+    assert machine.does(ProcessEnded("bolt", 1)) == []
     assert 0.0 < machine.core.timeout_secs(machine.now) < TIMER_SECS
     assert starts(machine.does(SupervisorTimer(), machine.core.timeout_secs(machine.now))) == [
         "bolt"
@@ -139,22 +139,24 @@ def test_the_second_time_it_waits() -> None:
 def test_one_that_keeps_ending_ends_the_supervisor() -> None:
     # A bolt that cannot connect to its database: what it says is the reason of the whole end.
     machine = running(spec("manager"), spec("bolt"))
-    machine.does(Ended("bolt", 1, "no database"))
-    machine.does(Ended("bolt", 1, "no database"))
+    machine.does(ProcessEnded("bolt", 1, "no database"))
+    machine.does(ProcessEnded("bolt", 1, "no database"))
     machine.does(SupervisorTimer(), 1.0)
-    assert machine.does(Ended("bolt", 1, "no database")) == [Terminate("manager")]
+    assert machine.does(ProcessEnded("bolt", 1, "no database")) == [TerminateProcess("manager")]
     reason = "bolt ended 3 times in a row: no database"
-    assert machine.does(Ended("manager", 0)) == [Exit(Outcome(ExitCode.GAVE_UP, reason))]
+    assert machine.does(ProcessEnded("manager", 0)) == [
+        SupervisorExit(SupervisorOutcome(ExitCode.GAVE_UP, reason))
+    ]
 
 
 def test_one_that_says_nothing_is_described_by_its_signal() -> None:
     machine = running(spec("only"))
     for _ in range(RESTARTS):
-        machine.does(Ended("only", -11))
+        machine.does(ProcessEnded("only", -11))
         machine.does(SupervisorTimer(), 1.0)
-    (end,) = machine.does(Ended("only", -11))
-    assert end == Exit(
-        Outcome(
+    (end,) = machine.does(ProcessEnded("only", -11))
+    assert end == SupervisorExit(
+        SupervisorOutcome(
             ExitCode.GAVE_UP,
             "only ended 3 times in a row: the last time it was killed by signal 11 (SIGSEGV)",
         )
@@ -165,13 +167,13 @@ def test_a_stream_manager_that_was_frozen_and_aborts_once_is_no_failure() -> Non
     """libzmq does it now and then. It counts if it happens all the time."""
     machine = Machine(SupervisorCore((spec("manager"),), 0, SILENT_SECS))
     machine.does(SupervisorTimer())
-    assert starts(machine.does(Ended("manager", -6))) == ["manager"]
+    assert starts(machine.does(ProcessEnded("manager", -6))) == ["manager"]
     assert machine.core.outcome is None
     machine.passes(EXCUSED_EVERY_SECS, "manager")
-    assert starts(machine.does(Ended("manager", -6))) == ["manager"]
+    assert starts(machine.does(ProcessEnded("manager", -6))) == ["manager"]
     machine.passes(1.0, "manager")
-    (end,) = machine.does(Ended("manager", -6))
-    assert isinstance(end, Exit)
+    (end,) = machine.does(ProcessEnded("manager", -6))
+    assert isinstance(end, SupervisorExit)
     assert end.outcome.code == ExitCode.GAVE_UP
 
 
@@ -187,9 +189,9 @@ def ends(machine: Machine, name: str, times: int) -> list[Instruction]:
     done: list[Instruction] = []
     for _ in range(times):
         while machine.phases[name] is not ProcessPhase.RUNNING:
-            machine.does(Heartbeat("manager"))
+            machine.does(ProcessHeartbeat("manager"))
             machine.does(SupervisorTimer(), machine.core.timeout_secs(machine.now))
-        done = machine.does(Ended(name, 7, "no database"))
+        done = machine.does(ProcessEnded(name, 7, "no database"))
     return done
 
 
@@ -211,7 +213,7 @@ def test_a_restart_says_how_often_and_when_the_next_try_is() -> None:
     ends(machine, "bolt", 4)
     assert starts(machine.does(SupervisorTimer(), 0.1)) == []
     (start,) = machine.does(SupervisorTimer(), 0.8)
-    assert isinstance(start, Start)
+    assert isinstance(start, StartProcess)
     assert start.predecessor == "ended with exit code 7: no database"
     assert start.outlook == "restarted 4 times in a row, next try in 1.6 s"
     assert start.next_try_secs == 1.6
@@ -222,9 +224,9 @@ def test_one_that_has_never_been_up_is_told_of_at_once() -> None:
     machine = unlimited(spec("manager"), spec("bolt"))
     machine.does(CameUp("manager"))
     began = machine.now
-    assert ends(machine, "bolt", START_LIMIT + 1) == [Terminate("manager")]
+    assert ends(machine, "bolt", START_LIMIT + 1) == [TerminateProcess("manager")]
     assert machine.now - began < 5.0
-    assert machine.core.outcome == Outcome(
+    assert machine.core.outcome == SupervisorOutcome(
         ExitCode.GAVE_UP, "bolt ended 6 times in a row: no database"
     )
 
@@ -248,15 +250,17 @@ def test_a_stable_run_wipes_the_slate() -> None:
     machine = running(spec("only"))
     for _ in range(2 * RESTARTS):
         machine.passes(60.0, "only")
-        assert starts(machine.does(Ended("only", 1))) == ["only"]
+        assert starts(machine.does(ProcessEnded("only", 1))) == ["only"]
 
 
 def test_a_final_code_ends_the_supervisor_with_it() -> None:
     # The topology master says that the work is done: nothing is started again.
     machine = running(spec("master", ExitCode.ENDED), spec("other"))
-    assert machine.does(Ended("master", ExitCode.ENDED, "all done")) == [Terminate("other")]
-    end = Exit(Outcome(ExitCode.ENDED, "all done"))
-    assert machine.does(Ended("other", 0)) == [end]
+    assert machine.does(ProcessEnded("master", ExitCode.ENDED, "all done")) == [
+        TerminateProcess("other")
+    ]
+    end = SupervisorExit(SupervisorOutcome(ExitCode.ENDED, "all done"))
+    assert machine.does(ProcessEnded("other", 0)) == [end]
 
 
 # --- silence ------------------------------------------------------------------------------------
@@ -265,8 +269,8 @@ def test_a_final_code_ends_the_supervisor_with_it() -> None:
 def test_a_silent_process_is_killed_and_replaced() -> None:
     # SIGSTOP, a swapped-out machine, a native call that never returns.
     machine = running(spec("manager"), spec("bolt"))
-    assert machine.passes(SILENT_SECS + 1.0, "manager") == [Kill("bolt")]
-    assert starts(machine.does(Ended("bolt", -9))) == ["bolt"]
+    assert machine.passes(SILENT_SECS + 1.0, "manager") == [KillProcess("bolt")]
+    assert starts(machine.does(ProcessEnded("bolt", -9))) == ["bolt"]
     told = "bolt was killed by signal 9 (SIGKILL): it was silent for 15 s, and was killed"
     assert told in machine.logged
 
@@ -283,26 +287,26 @@ def test_whoever_was_stopped_itself_kills_nobody() -> None:
     assert machine.does(SupervisorTimer(), 18.0) == []
     assert "this process stood still for 17 s (stopped, or no CPU)" in machine.logged[-1]
     assert machine.passes(4.0, "manager", "bolt") == []
-    assert machine.passes(2.0, "manager", "bolt") == [Kill("mute")]
+    assert machine.passes(2.0, "manager", "bolt") == [KillProcess("mute")]
 
 
 def test_whoever_was_stopped_itself_gives_those_that_end_their_time() -> None:
     machine = running(spec("manager"), spec("one"))
     machine.does(Stop(TERMINATED))
     assert machine.does(SupervisorTimer(), 60.0) == []
-    assert machine.passes(SHUTDOWN_SECS) == [Kill("one")]
+    assert machine.passes(SHUTDOWN_SECS) == [KillProcess("one")]
 
 
 def test_one_that_cannot_be_killed_is_killed_again_later() -> None:
     # In an uninterruptible system call, such as a read from a network disk that is away.
     machine = running(spec("only"))
-    assert machine.passes(2 * SILENT_SECS + 3.0) == [Kill("only"), Kill("only")]
+    assert machine.passes(2 * SILENT_SECS + 3.0) == [KillProcess("only"), KillProcess("only")]
 
 
 def test_one_that_breaks_the_protocol_is_killed() -> None:
     machine = running(spec("manager"), spec("bolt"))
-    assert machine.does(ProtocolBroken("bolt", "nonsense")) == [Kill("bolt")]
-    machine.does(Ended("bolt", -9))
+    assert machine.does(ProtocolBroken("bolt", "nonsense")) == [KillProcess("bolt")]
+    machine.does(ProcessEnded("bolt", -9))
     assert (
         "bolt was killed by signal 9 (SIGKILL): its status pipe has nonsense, and it was killed"
         in (machine.logged)
@@ -323,16 +327,16 @@ def test_a_bolt_that_leaks_is_warned_of_and_then_restarted() -> None:
     assert machine.does(MemoryMeasured("bolt", 96 * MIB)) == []
     (warned,) = [each for each in machine.logged if each.endswith("beyond that it is restarted")]
     assert "bolt uses 95 MB of the 100 MB that topology.component.rammap has" in warned
-    assert machine.does(MemoryMeasured("bolt", 101 * MIB)) == [Terminate("bolt")]
+    assert machine.does(MemoryMeasured("bolt", 101 * MIB)) == [TerminateProcess("bolt")]
     assert machine.does(MemoryMeasured("bolt", 102 * MIB)) == []
-    assert starts(machine.does(Ended("bolt", 0))) == ["bolt"]
+    assert starts(machine.does(ProcessEnded("bolt", 0))) == ["bolt"]
     assert "and is restarted" in machine.logged[-2]
 
 
 def test_one_beyond_its_memory_that_does_not_end_is_killed() -> None:
     machine = running(spec("manager"), limited("bolt"))
     machine.does(MemoryMeasured("bolt", 200 * MIB))
-    assert machine.passes(SHUTDOWN_SECS + 0.1, "bolt") == [Kill("bolt")]
+    assert machine.passes(SHUTDOWN_SECS + 0.1, "bolt") == [KillProcess("bolt")]
 
 
 def test_without_a_limit_a_process_may_use_what_there_is() -> None:
@@ -345,8 +349,8 @@ def test_without_a_limit_a_process_may_use_what_there_is() -> None:
 
 def test_a_change_of_plan_is_read_once_however_often_it_is_said() -> None:
     machine = running(spec("manager"))
-    machine.does(PlanChanged({"packing": 1}))
-    machine.does(PlanChanged({"packing": 2}))
+    machine.does(ProcessPlanChanged({"packing": 1}))
+    machine.does(ProcessPlanChanged({"packing": 2}))
     assert machine.does(SupervisorTimer()) == [ReadSpecs({"packing": 2})]
     assert machine.does(SupervisorTimer()) == []
 
@@ -354,8 +358,8 @@ def test_a_change_of_plan_is_read_once_however_often_it_is_said() -> None:
 def test_new_ones_start_others_end_and_who_stays_is_not_touched() -> None:
     machine = running(spec("manager"), spec("one"), spec("two"))
     wanted = SpecsChanged([spec("manager"), spec("one"), spec("three")])
-    assert machine.does(wanted) == [Terminate("two"), Start(spec("three"))]
-    assert machine.does(Ended("two", 0)) == []
+    assert machine.does(wanted) == [TerminateProcess("two"), StartProcess(spec("three"))]
+    assert machine.does(ProcessEnded("two", 0)) == []
     assert machine.phases.keys() == {"manager", "one", "three"}
     assert machine.does(wanted) == []
 
@@ -363,23 +367,25 @@ def test_new_ones_start_others_end_and_who_stays_is_not_touched() -> None:
 def test_one_that_stays_is_started_again_by_its_new_spec() -> None:
     machine = running(spec("manager"), spec("one"))
     machine.does(SpecsChanged([spec("manager"), spec("one", 7)]))
-    assert machine.does(Ended("one", 1)) == [Start(spec("one", 7), "ended with exit code 1")]
+    assert machine.does(ProcessEnded("one", 1)) == [
+        StartProcess(spec("one", 7), "ended with exit code 1")
+    ]
 
 
 def test_one_that_does_not_leave_is_killed_and_may_come_back_only_then() -> None:
     machine = running(spec("manager"), spec("one"))
-    assert machine.does(SpecsChanged([spec("manager")])) == [Terminate("one")]
+    assert machine.does(SpecsChanged([spec("manager")])) == [TerminateProcess("one")]
     assert machine.does(SpecsChanged([spec("manager"), spec("one")])) == []
     assert machine.phases["one"] is ProcessPhase.STOPPING
-    assert machine.passes(SHUTDOWN_SECS) == [Kill("one")]
+    assert machine.passes(SHUTDOWN_SECS) == [KillProcess("one")]
     assert machine.passes(SHUTDOWN_SECS) == []
-    assert starts(machine.does(Ended("one", -9))) == ["one"]
+    assert starts(machine.does(ProcessEnded("one", -9))) == ["one"]
 
 
 def test_one_that_waits_for_its_restart_is_forgotten_if_nobody_wants_it() -> None:
     machine = running(spec("manager"), spec("one"))
-    machine.does(Ended("one", 1))
-    machine.does(Ended("one", 1))
+    machine.does(ProcessEnded("one", 1))
+    machine.does(ProcessEnded("one", 1))
     assert machine.does(SpecsChanged([spec("manager")])) == []
     assert machine.passes(30.0, "manager") == []
 
@@ -388,14 +394,14 @@ def test_a_leaver_s_end_counts_for_nothing() -> None:
     # Whatever its exit code says: it was told to end.
     machine = running(spec("manager"), spec("one", 5))
     machine.does(SpecsChanged([spec("manager")]))
-    assert machine.does(Ended("one", 5)) == []
+    assert machine.does(ProcessEnded("one", 5)) == []
     assert machine.core.outcome is None
 
 
 def test_a_plan_that_cannot_be_read_is_read_again_a_moment_later() -> None:
     # The state store is away just now: nobody ends because of that.
     machine = running(spec("manager"))
-    machine.does(PlanChanged(None))
+    machine.does(ProcessPlanChanged(None))
     assert machine.does(SupervisorTimer()) == [ReadSpecs(None)]
     assert machine.does(SpecsUnknown("no store")) == []
     assert machine.does(SupervisorTimer(), RELOAD_RETRY_SECS / 2) == []
@@ -408,10 +414,10 @@ def test_a_plan_that_cannot_be_read_is_read_again_a_moment_later() -> None:
 def test_all_end_in_order_the_first_last() -> None:
     # Instances end before their stream manager: what they still say has to go somewhere.
     machine = running(spec("manager"), spec("one"), spec("two"))
-    assert machine.does(Stop(TERMINATED)) == [Terminate("one"), Terminate("two")]
-    assert machine.does(Ended("one", 0)) == []
-    assert machine.does(Ended("two", 0)) == [Terminate("manager")]
-    assert machine.does(Ended("manager", 0)) == [Exit(TERMINATED)]
+    assert machine.does(Stop(TERMINATED)) == [TerminateProcess("one"), TerminateProcess("two")]
+    assert machine.does(ProcessEnded("one", 0)) == []
+    assert machine.does(ProcessEnded("two", 0)) == [TerminateProcess("manager")]
+    assert machine.does(ProcessEnded("manager", 0)) == [SupervisorExit(TERMINATED)]
 
 
 def test_whoever_does_not_end_in_time_is_killed() -> None:
@@ -419,40 +425,40 @@ def test_whoever_does_not_end_in_time_is_killed() -> None:
     machine.does(Stop(TERMINATED))
     assert machine.passes(SHUTDOWN_SECS - 0.1) == []
     assert machine.core.timeout_secs(machine.now) == pytest.approx(0.1)
-    assert machine.does(SupervisorTimer(), 0.1) == [Kill("one")]
-    assert machine.does(Ended("one", -9)) == [Terminate("manager")]
-    assert machine.passes(SHUTDOWN_SECS) == [Kill("manager")]
-    assert machine.does(Ended("manager", -9)) == [Exit(TERMINATED)]
+    assert machine.does(SupervisorTimer(), 0.1) == [KillProcess("one")]
+    assert machine.does(ProcessEnded("one", -9)) == [TerminateProcess("manager")]
+    assert machine.passes(SHUTDOWN_SECS) == [KillProcess("manager")]
+    assert machine.does(ProcessEnded("manager", -9)) == [SupervisorExit(TERMINATED)]
 
 
 def test_the_first_outcome_counts() -> None:
     machine = running(spec("manager"))
     machine.does(Stop(TERMINATED))
-    machine.does(Stop(Outcome(ExitCode.ORPHANED, "the parent process is gone")))
-    assert machine.does(Ended("manager", 0)) == [Exit(TERMINATED)]
+    machine.does(Stop(SupervisorOutcome(ExitCode.ORPHANED, "the parent process is gone")))
+    assert machine.does(ProcessEnded("manager", 0)) == [SupervisorExit(TERMINATED)]
 
 
 def test_nothing_is_started_or_read_once_all_are_to_end() -> None:
     machine = running(spec("manager"), spec("one"))
-    machine.does(PlanChanged(None))
+    machine.does(ProcessPlanChanged(None))
     machine.does(Stop(TERMINATED))
-    assert machine.does(Ended("one", 1)) == [Terminate("manager")]
+    assert machine.does(ProcessEnded("one", 1)) == [TerminateProcess("manager")]
     assert machine.does(SpecsChanged([spec("manager"), spec("new")])) == []
     assert machine.does(SupervisorTimer(), 1.0) == []
 
 
 def test_without_processes_the_end_is_at_once() -> None:
     machine = Machine(SupervisorCore([], RESTARTS, SILENT_SECS))
-    assert machine.does(Stop(TERMINATED)) == [Exit(TERMINATED)]
+    assert machine.does(Stop(TERMINATED)) == [SupervisorExit(TERMINATED)]
     assert machine.does(SupervisorTimer()) == []
 
 
 def test_one_that_is_leaving_already_has_to_end_as_the_others() -> None:
     machine = running(spec("manager"), spec("one"), spec("two"))
     machine.does(SpecsChanged([spec("manager"), spec("one")]))
-    assert machine.does(Stop(TERMINATED)) == [Terminate("one"), Terminate("two")]
-    machine.does(Ended("two", 0))
-    assert machine.does(Ended("one", 0)) == [Terminate("manager")]
+    assert machine.does(Stop(TERMINATED)) == [TerminateProcess("one"), TerminateProcess("two")]
+    machine.does(ProcessEnded("two", 0))
+    assert machine.does(ProcessEnded("one", 0)) == [TerminateProcess("manager")]
 
 
 # --- what it tells of itself --------------------------------------------------------------------
@@ -460,7 +466,7 @@ def test_one_that_is_leaving_already_has_to_end_as_the_others() -> None:
 
 def test_statistics_name_pid_starts_and_failures() -> None:
     machine = running(spec("manager"), spec("bolt"))
-    machine.does(Ended("bolt", 1))
+    machine.does(ProcessEnded("bolt", 1))
     (_, bolt) = machine.core.statistics()
     assert (bolt.name, bolt.phase, bolt.pid) == ("bolt", ProcessPhase.RUNNING, 3)
     assert (bolt.starts, bolt.failures) == (2, 1)
@@ -468,11 +474,13 @@ def test_statistics_name_pid_starts_and_failures() -> None:
 
 def test_the_story_has_cause_and_consequence_and_a_bound() -> None:
     machine = running(spec("manager"), spec("bolt"))
-    machine.does(Ended("bolt", 1, "KeyError"))
+    machine.does(ProcessEnded("bolt", 1, "KeyError"))
     steps = {step.cause: step.effects for step in machine.core.transition_log().steps}
-    assert steps["Ended bolt 1 KeyError"] == ("Start bolt ended with exit code 1: KeyError",)
+    assert steps["ProcessEnded bolt 1 KeyError"] == (
+        "StartProcess bolt ended with exit code 1: KeyError",
+    )
     machine.passes(60.0, "manager", "bolt")
     assert len(machine.core.transition_log().steps) < 10, "heartbeats are no steps"
     for _ in range(2 * STEPS_MAX):
-        machine.does(PlanChanged(None))
+        machine.does(ProcessPlanChanged(None))
     assert len(machine.core.transition_log().steps) == STEPS_MAX

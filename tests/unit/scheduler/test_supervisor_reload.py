@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from heron_core.errors import StateStoreError
 from heron_engine.scheduler.container.supervisor import PlanMessage, Supervisor
-from heron_engine.scheduler.container.supervisor_events import Outcome, ProcessSpec
+from heron_engine.scheduler.container.supervisor_events import ProcessSpec, SupervisorOutcome
 from heron_io.processes import SupervisorLink, fork_child
 
 END_SECS = 60.0
@@ -54,7 +54,7 @@ class Script:
         statistics = self.supervisor.statistics()
         self.seen.append({each.name: each.pid for each in statistics if each.pid is not None})
         if not self.answers:
-            self.supervisor.end(Outcome(0, "the script is over"))
+            self.supervisor.end(SupervisorOutcome(0, "the script is over"))
             return list(self.supervisor.specs)
         answer = self.answers.pop(0)
         if isinstance(answer, Exception):

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from heron_core.operations import Kind, State
+from heron_core.operations import OperationKind, OperationState
 from heron_core.plans import packing_to_json
 from heron_core.state_tree import (
     execution_path,
@@ -13,7 +13,7 @@ from heron_core.state_tree import (
     topology_path,
 )
 from heron_engine.scheduler.operation_steps import ROOM_SECS
-from heron_engine.scheduler.operations import Requests
+from heron_engine.scheduler.operations import TopologyRequests
 from heron_io.state_store.file_store import FileStore
 from tests.unit.scheduler.operation_support import (
     NAME,
@@ -33,13 +33,13 @@ def world(tmp_path: Path) -> Iterator[World]:
         store.put(execution_path(NAME), {"state": "RUNNING"})
         run_by(store, OLD)
         master = FakeMaster(store)
-        yield World(store, master, FakeContainers(master), Requests(store, NAME))
+        yield World(store, master, FakeContainers(master), TopologyRequests(store, NAME))
 
 
 def test_containers_are_large_enough_before_an_update_begins(world: World) -> None:
     """Else what is moved into them would be killed for its memory."""
     world.containers.small = "container 1 (640 MB, 1 vcores) to have 900 MB, 1 vcores"
-    request = world.ask(Kind.UPDATE, packing=packing_to_json(NEW))
+    request = world.ask(OperationKind.UPDATE, packing=packing_to_json(NEW))
     world.poll(3)
     assert world.containers.room == [NEW]
     assert request().progress == f"waiting for room: {world.containers.small}"
@@ -62,7 +62,7 @@ def test_whoever_carries_an_update_out_may_die_at_any_moment(
         lambda: world.master.update.update(step="instances"),
         lambda: world.master.end_update(NEW),
     )
-    request = world.ask(Kind.UPDATE, packing=packing_to_json(NEW))
+    request = world.ask(OperationKind.UPDATE, packing=packing_to_json(NEW))
     for number, moment in enumerate(moments):
         if number == killed_after:
             world.start()
@@ -71,13 +71,13 @@ def test_whoever_carries_an_update_out_may_die_at_any_moment(
     if killed_after == len(moments):
         world.start()
     world.poll()
-    assert request().state is State.DONE
+    assert request().state is OperationState.DONE
     assert world.master.commands.count("update") == 1
 
 
 def test_containers_that_the_cluster_does_not_enlarge_leave_the_old_plan(world: World) -> None:
     world.containers.small = "container 1 (640 MB, 1 vcores) to have 9000 MB, 1 vcores"
-    request = world.ask(Kind.UPDATE, packing=packing_to_json(NEW))
+    request = world.ask(OperationKind.UPDATE, packing=packing_to_json(NEW))
     world.poll()
     world.now += ROOM_SECS + 1
     world.poll()
@@ -89,7 +89,7 @@ def test_containers_that_the_cluster_does_not_enlarge_leave_the_old_plan(world: 
 
 def test_an_update_without_its_containers_says_what_the_cluster_says(world: World) -> None:
     """By then the cluster is asked for them no more."""
-    request = world.ask(Kind.UPDATE, packing=packing_to_json(NEW))
+    request = world.ask(OperationKind.UPDATE, packing=packing_to_json(NEW))
     world.poll()
     world.master.update |= {"step": "containers"}
     world.containers.waits = "YARN has not given container 4 (640 MB, 1 vcores) yet"
@@ -98,7 +98,7 @@ def test_an_update_without_its_containers_says_what_the_cluster_says(world: Worl
     world.poll()
     world.master.end_update(OLD, "container 4 did not come up within 30 s")
     world.poll()
-    assert request().state is State.FAILED
+    assert request().state is OperationState.FAILED
     assert request().reason == (
         "t is not updated: container 4 did not come up within 30 s "
         "(YARN has not given container 4 (640 MB, 1 vcores) yet)"

@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 
 from heron_core.errors import HeronError
-from heron_core.operations import AT, Kind, State
+from heron_core.operations import AT, OperationKind, OperationState
 from heron_core.plans import ContainerPlan, PackingPlan, Resource, packing_to_json
 from heron_core.records import replace
 from heron_core.state_tree import execution_path, master_path, topology_path
 from heron_core.typed_json import to_json
-from heron_engine.scheduler.container.engines import OTHERS, Choice, Engine, Engines
-from heron_engine.scheduler.operations import Requests
+from heron_engine.scheduler.container.engines import OTHERS, Choice, Engines, InstalledEngine
+from heron_engine.scheduler.operations import TopologyRequests
 from heron_engine.scheduler.upgrade_steps import FLOW_SECS
 from heron_io.state_store.file_store import FileStore
 from tests.unit.scheduler.operation_support import (
@@ -24,7 +24,7 @@ from tests.unit.scheduler.operation_support import (
     run_by,
 )
 
-ENGINE = Engine("/opt/2/bin/python", "", "2")
+ENGINE = InstalledEngine("/opt/2/bin/python", "", "2")
 PLAN = PackingPlan(NAME, tuple(ContainerPlan(each, (), Resource(1, 1, 1)) for each in (1, 2)))
 
 
@@ -38,7 +38,7 @@ def world(tmp_path: Path) -> Iterator[World]:
         master = FakeMaster(store)
         for each in (1, 2):
             master.restarted(each, "1", up=True)
-        yield World(store, master, FakeContainers(master), Requests(store, NAME))
+        yield World(store, master, FakeContainers(master), TopologyRequests(store, NAME))
 
 
 def take_checkpoint(world: World) -> None:
@@ -59,14 +59,14 @@ def test_containers_are_replaced_one_by_one_and_the_master_last(
     world: World, killed_after: int | None
 ) -> None:
     """Whoever carries it out may die at any moment, and no container is replaced twice."""
-    upgrade = world.ask(Kind.UPGRADE, engine=to_json(ENGINE))
+    upgrade = world.ask(OperationKind.UPGRADE, engine=to_json(ENGINE))
     for number in range(100):
         if upgrade().is_over:
             break
         if number == killed_after:
             world.start()
         polled(world, 1)
-    assert upgrade().state is State.DONE, upgrade().reason
+    assert upgrade().state is OperationState.DONE, upgrade().reason
     assert world.containers.restarted == [1, 2, 0]
     assert world.containers.engines == dict.fromkeys((1, 2, 0, OTHERS), Choice(ENGINE))
     assert "container 1 runs heronpy 2 (1 of 3)" in upgrade().notes
@@ -75,7 +75,7 @@ def test_containers_are_replaced_one_by_one_and_the_master_last(
 
 def test_the_next_container_waits_for_a_checkpoint(world: World) -> None:
     """Registered is not enough: it has to be shown that the new one can save its state."""
-    world.ask(Kind.UPGRADE, engine=to_json(ENGINE))
+    world.ask(OperationKind.UPGRADE, engine=to_json(ENGINE))
     while not world.containers.restarted:
         polled(world, 1)
     world.master.checkpoints["waiting_for"] = ["count[0]"]
@@ -89,10 +89,10 @@ def test_a_container_that_does_not_come_back_ends_the_upgrade(world: World) -> N
     """It runs by what it ran before; the others are not touched."""
     world.containers.broken = ENGINE.version
     world.master.errors = {4: "ModuleNotFoundError: no module called pandas"}
-    upgrade = world.ask(Kind.UPGRADE, engine=to_json(ENGINE))
+    upgrade = world.ask(OperationKind.UPGRADE, engine=to_json(ENGINE))
     for _ in range(60):
         polled(world, 1)
-    assert upgrade().state is State.FAILED
+    assert upgrade().state is OperationState.FAILED
     assert "container 1 of t does not work with heronpy 2 (/opt/2/bin/python)" in upgrade().reason
     assert "no module called pandas. It was rolled back to its previous version" in upgrade().reason
     assert world.containers.restarted == [1, 1]
@@ -102,7 +102,7 @@ def test_a_container_that_does_not_come_back_ends_the_upgrade(world: World) -> N
 
 def test_an_engine_that_cannot_be_started_is_noticed(world: World) -> None:
     """The container comes back by another version than was asked for."""
-    upgrade = world.ask(Kind.UPGRADE, engine=to_json(replace(ENGINE, version="3")))
+    upgrade = world.ask(OperationKind.UPGRADE, engine=to_json(replace(ENGINE, version="3")))
     world.containers.starts = "1"
     for _ in range(60):
         polled(world, 1)
@@ -110,36 +110,36 @@ def test_an_engine_that_cannot_be_started_is_noticed(world: World) -> None:
 
 
 def test_an_update_and_an_upgrade_are_not_mixed(world: World) -> None:
-    world.ask(Kind.UPGRADE, engine=to_json(ENGINE))
+    world.ask(OperationKind.UPGRADE, engine=to_json(ENGINE))
     with pytest.raises(HeronError, match="an update of t is under way"):
-        world.ask(Kind.UPDATE, packing=packing_to_json(NEW))
+        world.ask(OperationKind.UPDATE, packing=packing_to_json(NEW))
 
 
 def test_an_update_waits_for_its_time_and_others_go_on_meanwhile(world: World) -> None:
     """A maintenance window at night; somebody scales by day, and whoever waits may be killed."""
-    later = world.ask(Kind.UPGRADE, engine=to_json(ENGINE), **{AT: 1000.0})
+    later = world.ask(OperationKind.UPGRADE, engine=to_json(ENGINE), **{AT: 1000.0})
     world.poll(3)
     assert "waits until 1970-01-01" in later().progress
-    now = world.ask(Kind.UPDATE, packing=packing_to_json(PLAN))
+    now = world.ask(OperationKind.UPDATE, packing=packing_to_json(PLAN))
     polled(world, 10)
-    assert (now().state, later().state) == (State.DONE, State.RUNNING)
+    assert (now().state, later().state) == (OperationState.DONE, OperationState.RUNNING)
     world.start()
     polled(world, 3)
     assert not world.containers.restarted
     world.now = 1000.0
     polled(world, 60)
-    assert later().state is State.DONE
+    assert later().state is OperationState.DONE
     assert world.containers.restarted == [1, 2, 0]
 
 
 def test_what_waits_for_its_time_is_cancelled(world: World) -> None:
-    later = world.ask(Kind.UPGRADE, engine=to_json(ENGINE), **{AT: 1000.0})
+    later = world.ask(OperationKind.UPGRADE, engine=to_json(ENGINE), **{AT: 1000.0})
     world.poll(2)
-    cancel = world.ask(Kind.CANCEL)
+    cancel = world.ask(OperationKind.CANCEL)
     world.poll(2)
-    assert cancel().state is State.DONE
+    assert cancel().state is OperationState.DONE
     assert later().reason.startswith("cancelled by ")
-    again = world.ask(Kind.CANCEL)
+    again = world.ask(OperationKind.CANCEL)
     world.now = 2000.0
     world.poll(3)
     assert again().reason == "no update of t is under way, and none waits for its time"

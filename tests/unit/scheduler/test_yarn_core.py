@@ -12,7 +12,8 @@ from heron_engine.scheduler.backends.yarn.events import (
     Allocated,
     Ask,
     AskFor,
-    Completed,
+    ContainerCompleted,
+    ContainerStarted,
     EndMaster,
     EndRequested,
     Event,
@@ -21,7 +22,6 @@ from heron_engine.scheduler.backends.yarn.events import (
     MasterEnded,
     NotResized,
     NotStarted,
-    PlanChanged,
     Publish,
     Recovered,
     Registered,
@@ -29,14 +29,14 @@ from heron_engine.scheduler.backends.yarn.events import (
     Resized,
     RestartRequested,
     RoomWanted,
-    Start,
-    Started,
+    StartContainer,
     StartMaster,
     Status,
     TakeBack,
     Tick,
     Unregister,
     YarnLog,
+    YarnPlanChanged,
 )
 from heron_engine.scheduler.backends.yarn.slots import SlotPhase
 from heron_engine.scheduler.backends.yarn.warm import WARM_FIRST
@@ -57,7 +57,7 @@ class Running:
     def __init__(self, *numbers: int) -> None:
         self.core = Core(LIMIT)
         self.now = 100.0
-        self.does(PlanChanged(dict.fromkeys(numbers, ASK)))
+        self.does(YarnPlanChanged(dict.fromkeys(numbers, ASK)))
 
     def does(self, event: Event) -> list[Instruction]:
         done = self.core.handle(event, self.now)
@@ -78,7 +78,7 @@ class Running:
         self.does(Registered())
         for number in self.core.slots:
             self.does(Allocated(grant(number)))
-            self.does(Started(grant(number).id))
+            self.does(ContainerStarted(grant(number).id))
         assert self.is_complete
         return self
 
@@ -95,8 +95,8 @@ def test_a_container_belongs_to_the_slot_of_its_priority() -> None:
     """Whatever the order in which they come; it is published before it is started."""
     running = Running(1, 2)
     running.does(Registered())
-    assert running.does(Allocated(grant(2))) == [TakeBack(2), Publish(), Start(grant(2))]
-    assert running.does(Started(grant(2).id)) == [Publish()]
+    assert running.does(Allocated(grant(2))) == [TakeBack(2), Publish(), StartContainer(grant(2))]
+    assert running.does(ContainerStarted(grant(2).id)) == [Publish()]
     assert running.core.slots[2].phase is SlotPhase.RUNNING
     assert running.core.slots[1].phase is SlotPhase.ASKED
 
@@ -106,7 +106,7 @@ def test_surplus_containers_are_given_back(surplus: Grant) -> None:
     """A second one for a slot, or one that nobody asked for; their end is nobody's loss."""
     running = Running(1).up()
     assert running.does(Allocated(surplus)) == [Release(surplus.id)]
-    assert running.does(Completed(surplus.id, -100, "")) == []
+    assert running.does(ContainerCompleted(surplus.id, -100, "")) == []
 
 
 def test_what_runs_from_an_earlier_attempt_is_kept() -> None:
@@ -138,26 +138,28 @@ def test_what_the_cluster_takes_is_asked_for_at_once_and_for_ever(status: int, w
     """It is not the container's fault, however often it happens; the others are left alone."""
     running = Running(1, 2).up()
     for _ in range(LIMIT + 2):
-        line = running.logs(Completed(grant(1).id, status, "said"))
+        line = running.logs(ContainerCompleted(grant(1).id, status, "said"))
         assert "container 1 is lost" in line
         assert why in line
         assert running.core.slots[1].phase is SlotPhase.ASKED
         running.does(Allocated(grant(1)))
-        running.does(Started(grant(1).id))
+        running.does(ContainerStarted(grant(1).id))
     assert running.core.slots[2].grant == grant(2)
 
 
 def test_what_ends_by_itself_is_replaced_and_given_up_in_the_end() -> None:
     """At once the first time, then after ever longer pauses; then the application has failed."""
     running = Running(1).up()
-    assert AskFor(1, ASK) in running.does(Completed(grant(1).id, KILLED, "killed"))
+    assert AskFor(1, ASK) in running.does(ContainerCompleted(grant(1).id, KILLED, "killed"))
     for _ in range(LIMIT - 1):
         running.does(Allocated(grant(1)))
-        assert AskFor(1, ASK) not in running.does(Completed(grant(1).id, KILLED, "killed"))
+        assert AskFor(1, ASK) not in running.does(ContainerCompleted(grant(1).id, KILLED, "killed"))
         running.now += PAUSE_SECS_MAX
         assert running.does(Tick()) == [AskFor(1, ASK), Publish()]
     running.does(Allocated(grant(1)))
-    assert EndMaster() in running.does(Completed(grant(1).id, KILLED, "killed by somebody"))
+    assert EndMaster() in running.does(
+        ContainerCompleted(grant(1).id, KILLED, "killed by somebody")
+    )
     (end,) = running.does(MasterEnded(0, ""))
     assert isinstance(end, Unregister)
     assert end.status is Status.FAILED
@@ -169,9 +171,9 @@ def test_a_stable_run_makes_good() -> None:
     running = Running(1).up()
     for _ in range(LIMIT * 3):
         running.now += STABLE_SECS
-        assert AskFor(1, ASK) in running.does(Completed(grant(1).id, -104, "memory"))
+        assert AskFor(1, ASK) in running.does(ContainerCompleted(grant(1).id, -104, "memory"))
         running.does(Allocated(grant(1)))
-        running.does(Started(grant(1).id))
+        running.does(ContainerStarted(grant(1).id))
 
 
 def test_one_that_does_not_start_counts_and_is_given_back() -> None:
@@ -189,31 +191,31 @@ def test_one_that_ends_before_its_start_is_known() -> None:
     running = Running(1)
     running.does(Registered())
     running.does(Allocated(grant(1)))
-    assert AskFor(1, ASK) in running.does(Completed(grant(1).id, 1, "no python"))
-    assert running.does(Started(grant(1).id)) == []
+    assert AskFor(1, ASK) in running.does(ContainerCompleted(grant(1).id, 1, "no python"))
+    assert running.does(ContainerStarted(grant(1).id)) == []
 
 
 def test_the_plan_grows_and_shrinks() -> None:
     """Those that stay are not touched; a removed one gets its time, then YARN kills it."""
     running = Running(1, 2).up()
-    assert running.does(PlanChanged({1: ASK, 2: ASK, 3: ASK})) == [AskFor(3, ASK)]
+    assert running.does(YarnPlanChanged({1: ASK, 2: ASK, 3: ASK})) == [AskFor(3, ASK)]
     running.does(Allocated(grant(3)))
-    running.does(Started(grant(3).id))
-    assert running.does(PlanChanged({1: ASK, 3: ASK})) == [Publish()]
+    running.does(ContainerStarted(grant(3).id))
+    assert running.does(YarnPlanChanged({1: ASK, 3: ASK})) == [Publish()]
     assert running.core.slots[2].phase is SlotPhase.ENDING
-    assert running.does(PlanChanged({1: ASK, 3: ASK})) == []
+    assert running.does(YarnPlanChanged({1: ASK, 3: ASK})) == []
     running.now += SHUTDOWN_SECS
     assert running.does(Tick()) == [Release(grant(2).id)]
     assert running.does(Tick()) == []
-    assert running.does(Completed(grant(2).id, 0, "")) == [Publish()]
+    assert running.does(ContainerCompleted(grant(2).id, 0, "")) == [Publish()]
     assert list(running.core.slots) == [1, 3]
 
 
 def test_one_that_was_only_asked_for_is_asked_for_no_more() -> None:
     """An update that is taken back."""
     running = Running(1).up()
-    running.does(PlanChanged({1: ASK, 2: ASK}))
-    assert running.does(PlanChanged({1: ASK})) == [TakeBack(2)]
+    running.does(YarnPlanChanged({1: ASK, 2: ASK}))
+    assert running.does(YarnPlanChanged({1: ASK})) == [TakeBack(2)]
     assert running.does(Allocated(grant(2))) == [Release(grant(2).id)]
 
 
@@ -223,8 +225,8 @@ def test_a_larger_container_is_asked_for_anew_if_there_is_none_yet() -> None:
     running.does(Registered())
     running.does(Allocated(grant(1)))
     larger = Ask(1024, 2)
-    assert running.does(PlanChanged({1: larger, 2: larger})) == [TakeBack(2), AskFor(2, larger)]
-    assert AskFor(1, ASK) in running.does(Completed(grant(1).id, -100, ""))
+    assert running.does(YarnPlanChanged({1: larger, 2: larger})) == [TakeBack(2), AskFor(2, larger)]
+    assert AskFor(1, ASK) in running.does(ContainerCompleted(grant(1).id, -100, ""))
 
 
 @pytest.mark.parametrize(("status", "again"), [(-100, ASK), (KILLED, ASK), (-104, Ask(1024, 1))])
@@ -232,18 +234,18 @@ def test_a_lost_container_that_an_update_made_larger_comes_back(status: int, aga
     """The cluster has room for what it was. Only if that was too little, YARN has killed it for its
     memory, it is asked for as the plan has it."""
     running = Running(1, 2).up()
-    assert running.does(PlanChanged({1: Ask(1024, 1), 2: ASK})) == []
+    assert running.does(YarnPlanChanged({1: Ask(1024, 1), 2: ASK})) == []
     running.now += STABLE_SECS
-    done = running.does(Completed(grant(1).id, status, ""))
+    done = running.does(ContainerCompleted(grant(1).id, status, ""))
     assert [each for each in done if isinstance(each, AskFor)] == [AskFor(1, again)]
 
 
 def test_an_update_back_takes_the_larger_request_back() -> None:
     """Container 1 waits for more memory than there is: the smaller plan is asked for at once."""
     running = Running(1)
-    running.does(PlanChanged({1: Ask(4096, 1)}))
+    running.does(YarnPlanChanged({1: Ask(4096, 1)}))
     running.does(Registered())
-    assert running.does(PlanChanged({1: ASK})) == [TakeBack(1), AskFor(1, ASK)]
+    assert running.does(YarnPlanChanged({1: ASK})) == [TakeBack(1), AskFor(1, ASK)]
 
 
 def test_restart_ends_in_order_and_asks_again() -> None:
@@ -251,7 +253,7 @@ def test_restart_ends_in_order_and_asks_again() -> None:
     running = Running(1, 2).up()
     assert running.does(RestartRequested((1,))) == [Publish()]
     assert running.core.slots[1].phase is SlotPhase.ENDING
-    assert running.does(Completed(grant(1).id, 0, "")) == [AskFor(1, ASK), Publish()]
+    assert running.does(ContainerCompleted(grant(1).id, 0, "")) == [AskFor(1, ASK), Publish()]
     assert running.core.slots[1].policy.failures == 0
     assert running.does(RestartRequested((1, 5))) == []
 
@@ -272,7 +274,7 @@ def test_the_topology_master_is_started_again_until_it_is_hopeless() -> None:
         running.now += PAUSE_SECS_MAX - 1
         assert running.does(Tick()) == [StartMaster()]
     assert Publish() in running.does(MasterEnded(1, "no"))
-    (end,) = running.does(Completed(grant(1).id, 0, ""))[-1:]
+    (end,) = running.does(ContainerCompleted(grant(1).id, 0, ""))[-1:]
     assert end == Unregister(Status.FAILED, f"the topology master ended {LIMIT + 1} times: no")
 
 
@@ -283,20 +285,22 @@ def test_the_end_of_a_topology(code: int, status: Status) -> None:
     """Containers end in order, the application after the last of them."""
     running = Running(1, 2).up()
     assert running.does(MasterEnded(code, "why")) == [Publish(), EndMaster()]
-    assert running.does(Completed(grant(1).id, 0, "")) == [Publish()]
-    assert running.does(Completed(grant(2).id, 0, ""))[-1] == Unregister(status, "why")
+    assert running.does(ContainerCompleted(grant(1).id, 0, "")) == [Publish()]
+    assert running.does(ContainerCompleted(grant(2).id, 0, ""))[-1] == Unregister(status, "why")
     assert running.does(Tick()) == []
 
 
 def test_a_component_that_kept_failing_ends_the_topology() -> None:
     """Its container gave up; another one would give up as well."""
     running = Running(1, 2).up()
-    assert running.does(Completed(grant(1).id, ExitCode.GAVE_UP, "component 'a' failed")) == [
+    assert running.does(
+        ContainerCompleted(grant(1).id, ExitCode.GAVE_UP, "component 'a' failed")
+    ) == [
         Publish(),
         EndMaster(),
     ]
     running.does(MasterEnded(0, "SIGTERM"))
-    (end,) = running.does(Completed(grant(2).id, 0, ""))[-1:]
+    (end,) = running.does(ContainerCompleted(grant(2).id, 0, ""))[-1:]
     assert end == Unregister(Status.FAILED, "component 'a' failed")
 
 
@@ -308,8 +312,8 @@ def test_kill_takes_back_and_ends_everything() -> None:
     assert running.does(EndRequested("`heronpy kill`")) == [TakeBack(2), Publish(), EndMaster()]
     assert running.does(EndRequested("again")) == []
     assert running.does(MasterEnded(0, "")) == []
-    assert running.does(PlanChanged({1: ASK, 2: ASK, 3: ASK})) == []
-    done = running.does(Completed(grant(1).id, 0, ""))
+    assert running.does(YarnPlanChanged({1: ASK, 2: ASK, 3: ASK})) == []
+    done = running.does(ContainerCompleted(grant(1).id, 0, ""))
     assert done == [Publish(), Unregister(Status.KILLED, "`heronpy kill`")]
 
 
@@ -335,7 +339,7 @@ def test_one_that_is_not_needed_any_more_and_does_not_start_is_forgotten() -> No
     running = Running(1, 2)
     running.does(Registered())
     running.does(Allocated(grant(2)))
-    running.does(PlanChanged({1: ASK}))
+    running.does(YarnPlanChanged({1: ASK}))
     assert running.does(NotStarted(grant(2).id, "no disk")) == [Release(grant(2).id), Publish()]
     running.now += 10 * PAUSE_SECS_MAX
     assert running.does(Tick()) == []
@@ -355,9 +359,9 @@ def test_whatever_happens_the_slots_make_sense(seed: int) -> None:
         given = grant(chance.choice((0, 1, 2, 3, 4, *WARM)), chance.choice(names))
         numbers = chance.sample(range(1, 5), chance.randint(1, 4))
         running.does(chance.choice((
-            Allocated(given), Started(given.id), NotStarted(given.id, "why"), Recovered(given),
-            Completed(given.id, chance.choice((-100, 0, 1)), "why"),
-            PlanChanged(dict.fromkeys(numbers, Ask(512, chance.randint(1, 2)))),
+            Allocated(given), ContainerStarted(given.id), NotStarted(given.id, "why"),
+            Recovered(given), ContainerCompleted(given.id, chance.choice((-100, 0, 1)), "why"),
+            YarnPlanChanged(dict.fromkeys(numbers, Ask(512, chance.randint(1, 2)))),
             RestartRequested(tuple(numbers)), MasterEnded(1, "why"), Tick(),
             RoomWanted({numbers[0]: Ask(chance.choice((512, 900)), 1)}),
             Resized(given.id, Ask(900, 1)), NotResized(given.id, "why"),
@@ -367,7 +371,7 @@ def test_whatever_happens_the_slots_make_sense(seed: int) -> None:
 
 def test_the_story_has_cause_and_consequence() -> None:
     running = Running(1).up()
-    running.does(Completed(grant(1).id, -100, ""))
+    running.does(ContainerCompleted(grant(1).id, -100, ""))
     step = running.core.transition_log().steps[-1]
-    assert "Completed" in step.cause
+    assert "ContainerCompleted" in step.cause
     assert any("AskFor" in effect for effect in step.effects)

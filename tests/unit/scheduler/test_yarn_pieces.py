@@ -9,7 +9,7 @@ import pytest
 from heron_core.algorithms.backoff import RestartPolicy
 from heron_core.errors import UsageError
 from heron_engine.scheduler.backends.yarn import requests
-from heron_engine.scheduler.backends.yarn.client import Node, plain, queue_room
+from heron_engine.scheduler.backends.yarn.client import YarnNode, plain, queue_room
 from heron_engine.scheduler.backends.yarn.configuration import conf_folder
 from heron_engine.scheduler.backends.yarn.diagnostics import Room
 from heron_engine.scheduler.backends.yarn.events import Ask, Grant
@@ -136,5 +136,5 @@ def test_what_a_topology_waits_for_stands_in_its_scheduler_s_node() -> None:
 )
 def test_a_queue_may_give_more_than_its_guaranteed_share(share: float, expected: Room) -> None:
     """Up to its maximum, as far as nodes have it; without a maximum that we know, its share."""
-    nodes = [Node(Room(4096, 4), Room(3072, 3)), Node(Room(4096, 4), Room(3072, 3))]
+    nodes = [YarnNode(Room(4096, 4), Room(3072, 3)), YarnNode(Room(4096, 4), Room(3072, 3))]
     assert queue_room(Room(1024, 1), Room(1024, 1), share, nodes) == expected

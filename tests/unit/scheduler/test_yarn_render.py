@@ -22,8 +22,8 @@ PLAN = PackingPlan(
 )
 STAGING = "hdfs://nn/user/ada/.heronpy"
 RESOURCES = (
-    render.Resource("runtime", f"{STAGING}/lib/r.tar.gz", "ARCHIVE", True, 9, 8),
-    render.Resource("code_0", f"{STAGING}/topologies/w/c.tar.gz", "ARCHIVE", False),
+    render.LocalResource("runtime", f"{STAGING}/lib/r.tar.gz", "ARCHIVE", True, 9, 8),
+    render.LocalResource("code_0", f"{STAGING}/topologies/w/c.tar.gz", "ARCHIVE", False),
 )
 SPEC = render.ApplicationSpec(
     "words",

@@ -12,19 +12,19 @@ from heron_engine.scheduler.backends.yarn.events import (
     Allocated,
     Ask,
     AskFor,
-    Completed,
+    ContainerCompleted,
+    ContainerStarted,
     Event,
     Grant,
     NotResized,
-    PlanChanged,
     Recovered,
     Registered,
     Resize,
     Resized,
     RoomWanted,
-    Started,
     Tick,
     YarnLog,
+    YarnPlanChanged,
 )
 from heron_engine.scheduler.backends.yarn.render import asks
 from heron_engine.scheduler.backends.yarn.sizes import ROOM_SECS, SHRINK_SECS
@@ -39,7 +39,7 @@ class Running:
     def __init__(self) -> None:
         self.core, self.now = Core(3), 100.0
         for event in (
-            PlanChanged({1: SMALL}), Registered(), Allocated(GRANT), Started(GRANT.id)
+            YarnPlanChanged({1: SMALL}), Registered(), Allocated(GRANT), ContainerStarted(GRANT.id)
         ):  # fmt: skip
             self.does(event)
 
@@ -64,9 +64,9 @@ def grown() -> Running:
     assert running.does(RoomWanted({1: LARGE})) == [Resize(GRANT.id, LARGE, grows=True)]
     assert running.later(1.0) == []  # it was asked for
     running.does(Resized(GRANT.id, LARGE))
-    assert running.does(PlanChanged({1: SMALL}, is_settled=False)) == []
+    assert running.does(YarnPlanChanged({1: SMALL}, is_settled=False)) == []
     assert running.later(ROOM_SECS) == []  # an update may take its time
-    assert running.does(PlanChanged({1: LARGE})) == []
+    assert running.does(YarnPlanChanged({1: LARGE})) == []
     assert running.later(ROOM_SECS) == []
     return running
 
@@ -74,9 +74,9 @@ def grown() -> Running:
 def test_it_grows_before_the_update_and_shrinks_after_the_one_back() -> None:
     running = grown()
     assert running.held == LARGE
-    running.does(PlanChanged({1: SMALL}, is_settled=False))
+    running.does(YarnPlanChanged({1: SMALL}, is_settled=False))
     assert running.later(2 * SHRINK_SECS) == []
-    running.does(PlanChanged({1: SMALL}))
+    running.does(YarnPlanChanged({1: SMALL}))
     # Processes that end may still have their memory: YARN would kill the whole container.
     assert running.later(SHRINK_SECS / 2) == []
     assert running.later(SHRINK_SECS) == [Resize(GRANT.id, SMALL, grows=False)]
@@ -88,7 +88,7 @@ def test_it_may_be_rounded_up_by_yarn() -> None:
     running = Running()
     running.does(RoomWanted({1: LARGE}))
     running.does(Resized(GRANT.id, Ask(1024, 2)))
-    running.does(PlanChanged({1: LARGE}))
+    running.does(YarnPlanChanged({1: LARGE}))
     assert running.later(2 * SHRINK_SECS) == []
 
 
@@ -118,12 +118,12 @@ def test_what_yarn_refuses_is_not_asked_for_again() -> None:
 
 def test_the_next_container_is_asked_for_as_large_as_the_last_one_was() -> None:
     running = grown()
-    assert running.does(Completed(GRANT.id, -100, "")) == [AskFor(1, LARGE)]
+    assert running.does(ContainerCompleted(GRANT.id, -100, "")) == [AskFor(1, LARGE)]
 
 
 def test_the_next_application_master_sees_how_large_a_container_is() -> None:
     core = Core(3)
-    for event in (PlanChanged({1: LARGE}), Registered(), Recovered(GRANT)):
+    for event in (YarnPlanChanged({1: LARGE}), Registered(), Recovered(GRANT)):
         core.handle(event, 0.0)
     done = [each for each in core.handle(Tick(), 1.0) if not isinstance(each, YarnLog)]
     assert done == [Resize(GRANT.id, LARGE, grows=True)]

@@ -13,17 +13,17 @@ from heron_engine.scheduler.backends.yarn.events import (
     Allocated,
     Ask,
     AskFor,
-    Completed,
+    ContainerCompleted,
+    ContainerStarted,
     Event,
     Grant,
-    PlanChanged,
     Publish,
     Registered,
-    Start,
-    Started,
+    StartContainer,
     TakeBack,
     Tick,
     YarnLog,
+    YarnPlanChanged,
 )
 from heron_engine.scheduler.backends.yarn.slots import SlotPhase
 from heron_engine.scheduler.backends.yarn.warm import WARM_FIRST, is_warm
@@ -38,7 +38,7 @@ class Running:
 
     def __init__(self) -> None:
         self.core, self.now, self.given = Core(LIMIT, warm=1), 100.0, 0
-        self.does(PlanChanged({1: SMALL, 2: LARGE}))
+        self.does(YarnPlanChanged({1: SMALL, 2: LARGE}))
         self.does(Registered())
         for number in list(self.core.slots):
             self.gives(number)
@@ -48,8 +48,8 @@ class Running:
         self.given += 1
         slot = self.core.slots[number]
         grant = Grant(f"container_{self.given}", number, "n:1", "n:2", slot.request)
-        assert self.does(Allocated(grant)) == [TakeBack(number), Publish(), Start(grant)]
-        self.does(Started(grant.id))
+        assert self.does(Allocated(grant)) == [TakeBack(number), Publish(), StartContainer(grant)]
+        self.does(ContainerStarted(grant.id))
         return grant.id
 
     def does(self, event: Event) -> list[Any]:
@@ -59,7 +59,7 @@ class Running:
 
     def fails(self, number: int) -> None:
         """It ends at once, and comes back; a warm one waits again."""
-        self.does(Completed(self.id_of(number), 1, "no module"))
+        self.does(ContainerCompleted(self.id_of(number), 1, "no module"))
         if self.core.slots[number].phase is SlotPhase.RESTING:
             self.now += PAUSE_SECS_MAX
             self.does(Tick())
@@ -74,12 +74,14 @@ class Running:
 def test_an_added_container_is_the_warm_one_and_another_is_asked_for() -> None:
     running = Running()
     waited = running.id_of(WARM)
-    done = running.does(PlanChanged({1: SMALL, 2: LARGE, 3: SMALL}, is_settled=False))
+    done = running.does(YarnPlanChanged({1: SMALL, 2: LARGE, 3: SMALL}, is_settled=False))
     assert done == [Publish(), AskFor(WARM, LARGE)]  # as large as the largest of the plan
     assert running.core.slots[3].phase is SlotPhase.RUNNING
     assert running.id_of(3) == waited
     # The pool has one only: the next one comes from YARN, unless that gives the warm one first.
-    assert running.does(PlanChanged({1: SMALL, 2: LARGE, 3: SMALL, 4: SMALL})) == [AskFor(4, SMALL)]
+    assert running.does(YarnPlanChanged({1: SMALL, 2: LARGE, 3: SMALL, 4: SMALL})) == [
+        AskFor(4, SMALL)
+    ]
     given = running.gives(WARM)
     assert running.id_of(4) == given
     assert running.core.slots[WARM].phase is SlotPhase.ASKED
@@ -88,7 +90,7 @@ def test_an_added_container_is_the_warm_one_and_another_is_asked_for() -> None:
 def test_a_lost_container_is_the_warm_one_and_counts_its_failures() -> None:
     running = Running()
     waited = running.id_of(WARM)
-    done = running.does(Completed(running.id_of(2), -100, ""))
+    done = running.does(ContainerCompleted(running.id_of(2), -100, ""))
     assert AskFor(WARM, LARGE) in done
     assert not any(isinstance(each, AskFor) and each.number == 2 for each in done)
     assert running.id_of(2) == waited
@@ -100,7 +102,7 @@ def test_a_lost_container_is_the_warm_one_and_counts_its_failures() -> None:
 
 def test_one_that_is_too_small_stays_where_it_is() -> None:
     running = Running()
-    done = running.does(PlanChanged({1: SMALL, 2: LARGE, 3: Ask(4096, 1)}))
+    done = running.does(YarnPlanChanged({1: SMALL, 2: LARGE, 3: Ask(4096, 1)}))
     assert AskFor(3, Ask(4096, 1)) in done
     assert running.core.slots[WARM].phase is SlotPhase.RUNNING
 
@@ -109,7 +111,7 @@ def test_warm_ones_that_do_not_run_leave_the_topology_as_it_is() -> None:
     running = Running()
     for _ in range(LIMIT):
         running.fails(WARM)
-    running.does(Completed(running.id_of(WARM), 1, "no python"))
+    running.does(ContainerCompleted(running.id_of(WARM), 1, "no python"))
     assert WARM not in running.core.slots
     assert running.core.slots[1].phase is SlotPhase.RUNNING
 
@@ -120,7 +122,7 @@ def test_the_next_application_master_knows_who_was_warm() -> None:
     number = requests.number_of(node, "container_3")
     assert number == 3
     core = Core(LIMIT, warm=1)
-    core.handle(PlanChanged({3: SMALL}), 0.0)
+    core.handle(YarnPlanChanged({3: SMALL}), 0.0)
     grant = Grant("container_3", WARM, "n:1", "n:2", LARGE)
     core.handle(Registered((replace(grant, number=number),)), 0.0)
     assert core.slots[3].phase is SlotPhase.RUNNING

@@ -27,8 +27,8 @@ from heron_core.wire import message_codec, messages
 from heron_core.wire.frames import (
     ROOT_COUNTER_BITS,
     Flag,
+    FrameKind,
     Frames,
-    Kind,
     header,
     parse_header,
     u64_array,
@@ -180,7 +180,7 @@ class Manager:
 
     def cause(self, announcer: int, task: int, on: bool) -> list[events.Instruction]:
         """A peer names or lifts a cause."""
-        head = header(Kind.CONTROL, self.core.epoch, announcer, task, 1)
+        head = header(FrameKind.CONTROL, self.core.epoch, announcer, task, 1)
         return self.peer([head, message_codec.encode(messages.BackPressureCause(task, on))])
 
 
@@ -210,7 +210,7 @@ def batch(
     ids = array("Q", [number for at, root in enumerate(roots) for number in (root, 100 + at)])
     flags = Flag.TRACKED if roots else Flag.NONE
     count = max(1, len(roots))
-    head = header(Kind.DATA, epoch, source, destination, count, 0, flags)
+    head = header(FrameKind.DATA, epoch, source, destination, count, 0, flags)
     return [head, b"x" * size, *([ids.tobytes()] if roots else [])]
 
 
@@ -228,20 +228,20 @@ def fanout(
         ],
     )
     flags = Flag.TRACKED if roots else Flag.NONE
-    head = header(Kind.FANOUT, 1, 1, container, max(1, len(roots)), 0, flags)
+    head = header(FrameKind.FANOUT, 1, 1, container, max(1, len(roots)), 0, flags)
     frames = [head, array("I", targets).tobytes(), b"x" * size]
     return [*frames, ids.tobytes()] if roots else frames
 
 
 def init(task: int, *pairs: int, epoch: int = 1) -> Frames:
     """An INIT message of root, value, root, value, …"""
-    head = header(Kind.INIT, epoch, task, task, len(pairs) // 2)
+    head = header(FrameKind.INIT, epoch, task, task, len(pairs) // 2)
     return [head, array("Q", pairs).tobytes()]
 
 
 def ack(owner: int, *pairs: int) -> Frames:
     """An ACK message of root, value, root, value, …"""
-    return [header(Kind.ACK, 1, 9, owner, len(pairs) // 2), array("Q", pairs).tobytes()]
+    return [header(FrameKind.ACK, 1, 9, owner, len(pairs) // 2), array("Q", pairs).tobytes()]
 
 
 def of_type(kind: type, instructions: Sequence[events.Instruction]) -> list[Any]:
@@ -268,7 +268,7 @@ def causes_told(instructions: Sequence[events.Instruction]) -> list[tuple[int, i
     found = []
     for each in of_type(events.ToPeer, instructions):
         for _, frames in each.waiting:
-            if frames[0][2] == Kind.CONTROL:
+            if frames[0][2] == FrameKind.CONTROL:
                 cause = message_codec.decode(frames[1])
                 found.append((each.container, cause.task, cause.on))
     return found
@@ -289,10 +289,10 @@ def manager(planned: bool = True, introduced: bool = True) -> Manager:
     return made
 
 
-def results(instructions: Sequence[events.Instruction]) -> list[tuple[Kind, list[int]]]:
+def results(instructions: Sequence[events.Instruction]) -> list[tuple[FrameKind, list[int]]]:
     """What spouts are told: (kind, roots)."""
     return [
-        (Kind(parse_header(each.frames[0]).kind), list(u64_array(each.frames[1])))
+        (FrameKind(parse_header(each.frames[0]).kind), list(u64_array(each.frames[1])))
         for each in of_type(events.ToLocal, instructions)
         if each.task == SPOUT
     ]

@@ -3,7 +3,7 @@
 from heron_core.plans import PackingPlan
 from heron_core.records import replace
 from heron_core.wire import messages
-from heron_core.wire.frames import ROOT_COUNTER_BITS, Kind, parse_header, u64_array
+from heron_core.wire.frames import ROOT_COUNTER_BITS, FrameKind, parse_header, u64_array
 from heron_engine.stream_manager import events
 from tests.unit.stream_manager.manager_support import (
     HIGH_BYTES,
@@ -48,7 +48,7 @@ def failed(instructions: list[events.Instruction]) -> list[int]:
     return [
         root
         for each in of_type(events.ToLocal, instructions)
-        if parse_header(each.frames[0]).kind == Kind.FAILED
+        if parse_header(each.frames[0]).kind == FrameKind.FAILED
         for root in u64_array(each.frames[1])
     ]
 
@@ -63,7 +63,7 @@ def test_trees_of_who_stays_go_on_and_batches_of_the_plan_before_arrive() -> Non
     assert [each.task for each in of_type(events.ToLocal, made.data(batch(NEAR)))] == [NEAR]
     out = made.peer(ack(SPOUT, ROOT, 7))
     assert [parse_header(each.frames[0]).kind for each in of_type(events.ToLocal, out)] == [
-        Kind.ACKED
+        FrameKind.ACKED
     ]
     assert made.core.state.counters["fenced"] == 0
 
@@ -127,7 +127,7 @@ def test_a_removed_instance_may_say_its_last_words() -> None:
     scale(made, ELSEWHERE)
     out = made.data(ack(SPOUT, ROOT, 7), task=NEAR)
     assert [parse_header(each.frames[0]).kind for each in of_type(events.ToLocal, out)] == [
-        Kind.ACKED
+        FrameKind.ACKED
     ]
     assert made.control(NEAR, messages.InstanceHeartbeat(NEAR, {})) == []
     assert made.consumed(NEAR, 1) == []

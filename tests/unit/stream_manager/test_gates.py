@@ -8,7 +8,7 @@ from heron_core import config as keys
 from heron_core.plans import PhysicalPlan, Restore, TopologyState, physical_to_json
 from heron_core.records import replace
 from heron_core.wire import messages
-from heron_core.wire.frames import Frames, Kind, header, header_of
+from heron_core.wire.frames import FrameKind, Frames, header, header_of
 from heron_core.wire.merged import split
 from heron_core.wire.packets import check_barrier, checkpoint_of, encode_barrier, encode_consumed
 from heron_engine.stream_manager import events
@@ -23,7 +23,7 @@ A, B, C = 1, 2, 3
 
 
 def batch(source: int, name: str) -> Frames:
-    return [header(Kind.DATA, 1, source, 9, 1), name.encode()]
+    return [header(FrameKind.DATA, 1, source, 9, 1), name.encode()]
 
 
 class Passing:
@@ -173,9 +173,9 @@ def to_peer(out: list[events.Instruction]) -> list[Frames]:
 def test_a_barrier_goes_once_to_each_container_behind_the_data(manager: Manager) -> None:
     local = [data(1, 3), data(1, 4), encode_barrier(1, 1, 0, 7)]
     out = manager.handle(*(events.FromInstance(1, 71, each) for each in local))
-    assert [header_of(each).kind for each in to_peer(out)] == [Kind.DATA, Kind.BARRIER]
+    assert [header_of(each).kind for each in to_peer(out)] == [FrameKind.DATA, FrameKind.BARRIER]
     assert checkpoint_of(to_peer(out)[1]) == 7
-    assert [header_of(each).kind for each in delivered(out)] == [Kind.DATA]
+    assert [header_of(each).kind for each in delivered(out)] == [FrameKind.DATA]
     out = manager.peer(encode_barrier(1, 2, 1, 7))
     (barrier,) = delivered(out)
     check_barrier(header_of(barrier), barrier)
@@ -350,7 +350,11 @@ def test_a_barrier_that_has_waited_too_long_is_handed_over_with_all_in_front_of_
     assert told(manager.handle(events.StreamManagerTimer())) == []
     manager.now += 0.2
     out = manager.handle(events.StreamManagerTimer())
-    assert [header_of(each).kind for each in delivered(out)] == [Kind.DATA, Kind.DATA, Kind.BARRIER]
+    assert [header_of(each).kind for each in delivered(out)] == [
+        FrameKind.DATA,
+        FrameKind.DATA,
+        FrameKind.BARRIER,
+    ]
     assert told(out) == [messages.OvertakeInput(7, 1)]
     queue = manager.core.state.queues[3]
     assert not queue.waiting

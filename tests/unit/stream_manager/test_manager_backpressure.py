@@ -4,7 +4,7 @@ Many of these were found by tests/sim; the seeds named here fail again without t
 """
 
 from heron_core import config as keys
-from heron_core.wire.frames import Kind
+from heron_core.wire.frames import FrameKind
 from heron_engine.stream_manager import events
 from tests.unit.stream_manager.manager_support import (
     FAR,
@@ -132,4 +132,4 @@ def test_mode_drop_loses_what_finds_the_queue_full_and_pauses_nobody() -> None:
     made.hello(NEAR)
     assert pauses(fill(made, NEAR)) == []
     made.data(init(SPOUT, ROOT, 7))
-    assert results(made.data(batch(NEAR, 10, roots=[ROOT]))) == [(Kind.FAILED, [ROOT])]
+    assert results(made.data(batch(NEAR, 10, roots=[ROOT]))) == [(FrameKind.FAILED, [ROOT])]

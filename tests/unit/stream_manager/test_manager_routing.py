@@ -1,7 +1,7 @@
 """The stream manager routes each batch to its task, and drops what an older plan routed."""
 
 from heron_core.wire import messages
-from heron_core.wire.frames import Kind, header, parse_header, u64_array
+from heron_core.wire.frames import FrameKind, header, parse_header, u64_array
 from heron_engine.stream_manager import events
 from tests.unit.stream_manager.manager_support import (
     FAR,
@@ -44,10 +44,10 @@ def test_garbage_is_counted_and_survived() -> None:
         [b""],
         [b"x" * 24],
         [header(77, 1, 1, 1, 1)],
-        [header(Kind.INIT, 1, 1, 1, 1)],
+        [header(FrameKind.INIT, 1, 1, 1, 1)],
     ):
         made.peer(frames)
-    made.peer([header(Kind.ACK, 1, 9, 99, 1), b"1234567812345678"])
+    made.peer([header(FrameKind.ACK, 1, 9, 99, 1), b"1234567812345678"])
     assert made.core.state.counters["malformed"] == 6
     assert made.core.state.counters["unroutable"] == 1
     assert made.data(batch(NEAR))
@@ -64,7 +64,7 @@ def test_fan_out_gives_each_target_its_own_edges() -> None:
     assert [each.task for each in sent] == [FAR, FAR_TOO]
     for each in sent:
         head = parse_header(each.frames[0])
-        assert (head.kind, head.destination, head.items) == (Kind.DATA, each.task, 2)
+        assert (head.kind, head.destination, head.items) == (FrameKind.DATA, each.task, 2)
         assert list(u64_array(each.frames[2])) == [ROOT, 10 * each.task, 0, 10 * each.task + 1]
 
 
@@ -87,7 +87,7 @@ def test_leftovers_of_an_older_plan_are_dropped_and_their_roots_fail() -> None:
     made.plan(2, c2="tcp://new")
     made.data(init(SPOUT, ROOT, 1, epoch=2))
     out = made.data(batch(NEAR, roots=[ROOT], epoch=1))
-    assert results(out) == [(Kind.FAILED, [ROOT])]
+    assert results(out) == [(FrameKind.FAILED, [ROOT])]
     assert not [each for each in of_type(events.ToLocal, out) if each.task == NEAR]
     assert made.core.state.counters["fenced"] == 1
 

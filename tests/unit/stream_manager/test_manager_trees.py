@@ -5,7 +5,7 @@ Many of these were found by tests/sim.
 
 from array import array
 
-from heron_core.wire.frames import ROOT_COUNTER_BITS, Kind, header, with_consumed
+from heron_core.wire.frames import ROOT_COUNTER_BITS, FrameKind, header, with_consumed
 from heron_engine.stream_manager import events
 from tests.unit.stream_manager.manager_support import (
     FAR,
@@ -28,7 +28,7 @@ from tests.unit.stream_manager.manager_support import (
 def test_a_tree_ends_once() -> None:
     made = manager()
     made.data(init(SPOUT, ROOT, 7))
-    assert results(made.peer(ack(SPOUT, ROOT, 7))) == [(Kind.ACKED, [ROOT])]
+    assert results(made.peer(ack(SPOUT, ROOT, 7))) == [(FrameKind.ACKED, [ROOT])]
     assert results(made.peer(ack(SPOUT, ROOT, 7))) == []
     assert made.core.statistics()["unknown_roots"] == 1
 
@@ -50,7 +50,7 @@ def test_trees_expire_between_t_and_a_fifth_more() -> None:
     for tenth in range(6, 80):
         made.now = tenth / 10
         expired_at += [made.now for kind, _ in results(made.handle(events.StreamManagerTimer()))
-                       if kind is Kind.EXPIRED]  # fmt: skip
+                       if kind is FrameKind.EXPIRED]  # fmt: skip
     assert len(expired_at) == 1
     assert 5.5 <= expired_at[0] <= 6.5 + 0.1
 
@@ -59,7 +59,7 @@ def test_what_a_dead_instance_took_along_fails_at_once() -> None:
     made = manager()
     made.data(init(SPOUT, ROOT, 7))
     made.data(batch(NEAR, roots=[ROOT]))
-    assert results(made.hello(NEAR, incarnation=2)) == [(Kind.FAILED, [ROOT])]
+    assert results(made.hello(NEAR, incarnation=2)) == [(FrameKind.FAILED, [ROOT])]
 
 
 def test_what_was_processed_before_the_death_does_not_fail() -> None:
@@ -83,7 +83,7 @@ def test_trees_that_begin_before_the_first_hello_stay() -> None:
     made = manager(introduced=False)
     made.data(init(SPOUT, ROOT, 7))
     made.hello(SPOUT)
-    assert results(made.peer(ack(SPOUT, ROOT, 7))) == [(Kind.ACKED, [ROOT])]
+    assert results(made.peer(ack(SPOUT, ROOT, 7))) == [(FrameKind.ACKED, [ROOT])]
 
 
 def test_results_from_before_the_first_hello_are_told_with_it() -> None:
@@ -91,7 +91,7 @@ def test_results_from_before_the_first_hello_are_told_with_it() -> None:
     made = manager(introduced=False)
     made.data(init(SPOUT, ROOT, 7))
     assert results(made.peer(ack(SPOUT, ROOT, 7))) == []
-    assert results(made.hello(SPOUT)) == [(Kind.ACKED, [ROOT])]
+    assert results(made.hello(SPOUT)) == [(FrameKind.ACKED, [ROOT])]
     assert results(made.hello(SPOUT, incarnation=2)) == []
 
 
@@ -99,7 +99,7 @@ def test_a_lost_stream_manager_fails_all_trees() -> None:
     # It held tuples and acks that nobody can name: replay now, not after the message timeout.
     made = manager()
     made.data(init(SPOUT, ROOT, 7))
-    assert results(made.plan(2, c2="tcp://new")) == [(Kind.FAILED, [ROOT])]
+    assert results(made.plan(2, c2="tcp://new")) == [(FrameKind.FAILED, [ROOT])]
     made.data(init(SPOUT, ROOT + 1, 7, epoch=2))
     assert results(made.plan(2, c2="tcp://new")) == []
 
@@ -109,9 +109,9 @@ def test_only_the_registered_process_reports_what_it_processed() -> None:
     made = manager()
     made.data(init(SPOUT, ROOT, 7))
     made.data(batch(NEAR, roots=[ROOT]))
-    report = with_consumed(header(Kind.CONSUMED, 1, NEAR, 0, 0), 1)
+    report = with_consumed(header(FrameKind.CONSUMED, 1, NEAR, 0, 0), 1)
     made.data([report], NEAR, incarnation=9)
-    assert results(made.hello(NEAR, incarnation=2)) == [(Kind.FAILED, [ROOT])]
+    assert results(made.hello(NEAR, incarnation=2)) == [(FrameKind.FAILED, [ROOT])]
 
 
 def test_further_roots_of_a_lost_batch_fail_too() -> None:
@@ -119,11 +119,11 @@ def test_further_roots_of_a_lost_batch_fail_too() -> None:
     other = ROOT + 1
     made = manager()
     made.data(init(SPOUT, ROOT, 7, other, 7))
-    head = header(Kind.DATA, 1, SPOUT, NEAR, 1, 0, 1 | 4)
+    head = header(FrameKind.DATA, 1, SPOUT, NEAR, 1, 0, 1 | 4)
     ids, extras = array("Q", [ROOT, 9]).tobytes(), array("Q", [0, other]).tobytes()
     made.data([head, b"body", ids, extras])
     ((kind, roots),) = results(made.hello(NEAR, incarnation=2))
-    assert kind is Kind.FAILED
+    assert kind is FrameKind.FAILED
     assert sorted(roots) == [ROOT, other]
 
 
@@ -131,7 +131,10 @@ def test_lost_packets_with_nonsense_flags_fail_nothing() -> None:
     # A container goes while an ACK waits for it whose flags say that it were a tracked batch: its
     # roots were looked for in a frame that it does not have.
     made = Manager(TOPOLOGY, packing_of({SPOUT: "spout", NEAR: "near"}, {FAR: "far", 9: "spout"}))
-    odd = [header(Kind.ACK, 1, 2, 9, 1, 0, 5), array("Q", [9 << ROOT_COUNTER_BITS, 7]).tobytes()]
+    odd = [
+        header(FrameKind.ACK, 1, 2, 9, 1, 0, 5),
+        array("Q", [9 << ROOT_COUNTER_BITS, 7]).tobytes(),
+    ]
     made.handle(events.PeerBlocked(2, 0))
     assert made.data(odd, NEAR) == []
     made.handle(
@@ -150,6 +153,6 @@ def test_a_spout_that_has_much_to_hear_of_its_roots_is_no_cause_of_back_pressure
         made.peer(ack(SPOUT, *(each for root in roots[first:end] for each in (root, 7))))
     made.now = 20.0
     assert results(made.handle(events.StreamManagerTimer())) == []
-    assert results(made.consumed(SPOUT, 1)) == [(Kind.ACKED, roots[60:100])]
+    assert results(made.consumed(SPOUT, 1)) == [(FrameKind.ACKED, roots[60:100])]
     assert made.core.statistics()["causes"] == []
-    assert results(made.consumed(SPOUT, 1)) == [(Kind.EXPIRED, roots[100:])]
+    assert results(made.consumed(SPOUT, 1)) == [(FrameKind.EXPIRED, roots[100:])]

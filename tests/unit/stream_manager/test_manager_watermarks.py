@@ -1,6 +1,6 @@
 """Watermarks pass a stream manager behind the data, to all readers of the task they are from."""
 
-from heron_core.wire.frames import Frames, Kind, header_of
+from heron_core.wire.frames import FrameKind, Frames, header_of
 from heron_core.wire.merged import split
 from heron_core.wire.packets import encode_watermark, watermark_of
 from heron_engine.stream_manager import events
@@ -37,10 +37,10 @@ def test_a_watermark_goes_to_readers_here_and_once_to_each_container_of_others()
         events.FromInstance(SPOUT, 1, batch(FAR)),
         events.FromInstance(SPOUT, 1, encode_watermark(1, SPOUT, 0, 77)),
     )
-    assert [header_of(each).kind for each in to_peer(out)] == [Kind.DATA, Kind.WATERMARK]
+    assert [header_of(each).kind for each in to_peer(out)] == [FrameKind.DATA, FrameKind.WATERMARK]
     assert watermark_of(to_peer(out)[1]) == 77
     here = local(out, NEAR) + local(all_consumed(made), NEAR)
-    assert [header_of(each).kind for each in here] == [Kind.DATA, Kind.WATERMARK]
+    assert [header_of(each).kind for each in here] == [FrameKind.DATA, FrameKind.WATERMARK]
 
 
 def test_one_of_elsewhere_is_not_passed_on_to_a_third() -> None:

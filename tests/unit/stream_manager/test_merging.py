@@ -2,7 +2,14 @@
 
 import pytest
 
-from heron_core.wire.frames import ROOT_COUNTER_BITS, Frames, Kind, header, header_of, with_consumed
+from heron_core.wire.frames import (
+    ROOT_COUNTER_BITS,
+    FrameKind,
+    Frames,
+    header,
+    header_of,
+    with_consumed,
+)
 from heron_core.wire.merged import merge, split
 from heron_core.wire.packets import decode_roots
 from heron_engine.stream_manager import events
@@ -80,11 +87,11 @@ def test_a_spout_hears_in_one_message_what_became_of_its_tuples_while_it_was_bus
     ((told,),) = handed(made.data(ack(SPOUT, ROOTS[0], 7), NEAR), SPOUT)
     assert list(decode_roots(header_of(told), told)) == ROOTS[:1]
     assert handed(made.data(ack(SPOUT, ROOTS[1], 7), NEAR), SPOUT) == []
-    fail = [header(Kind.FAIL, 1, NEAR, SPOUT, 1), ROOTS[2].to_bytes(8, "little")]
+    fail = [header(FrameKind.FAIL, 1, NEAR, SPOUT, 1), ROOTS[2].to_bytes(8, "little")]
     assert handed(made.data(merge([ack(SPOUT, ROOTS[3], 7), fail]), NEAR), SPOUT) == []
     (merged,) = handed(made.consumed(SPOUT, 1), SPOUT)
     results = [(header_of(each).kind, list(decode_roots(header_of(each), each))) for each in merged]
-    assert results == [(Kind.ACKED, [ROOTS[1], ROOTS[3]]), (Kind.FAILED, [ROOTS[2]])]
+    assert results == [(FrameKind.ACKED, [ROOTS[1], ROOTS[3]]), (FrameKind.FAILED, [ROOTS[2]])]
 
 
 def test_a_spout_of_unknown_speed_hears_of_all_its_tuples() -> None:
@@ -96,10 +103,10 @@ def test_a_spout_of_unknown_speed_hears_of_all_its_tuples() -> None:
         (SPOUT << ROOT_COUNTER_BITS) | number for number in range(UNKNOWN_TUPLES_MAX + 9)
     )
     made.data(init(SPOUT, *(number for root in [*done, lost] for number in (root, 7))))
-    fail = [header(Kind.FAIL, 1, NEAR, SPOUT, 1), lost.to_bytes(8, "little")]
+    fail = [header(FrameKind.FAIL, 1, NEAR, SPOUT, 1), lost.to_bytes(8, "little")]
     merged = merge([*(ack(SPOUT, root, 7) for root in done), fail])
     told = [each for parts in handed(made.data(merged, NEAR), SPOUT) for each in parts]
-    assert [header_of(each).kind for each in told] == [Kind.ACKED, Kind.FAILED]
+    assert [header_of(each).kind for each in told] == [FrameKind.ACKED, FrameKind.FAILED]
     made.core.validate()
 
 
@@ -117,10 +124,10 @@ def test_a_restarted_spout_does_not_wait_for_its_predecessors_reports() -> None:
 @pytest.mark.parametrize(
     "bad",
     [
-        [header(Kind.ACK, 1, NEAR, SPOUT, 1), b"short"],
-        [header(Kind.ACK, 1, 9, NEAR, 0), b""],
-        [header(Kind.INIT, 1, NEAR, NEAR, 0), b""],
-        [header(Kind.DATA, 1, SPOUT, NEAR, 1)],
+        [header(FrameKind.ACK, 1, NEAR, SPOUT, 1), b"short"],
+        [header(FrameKind.ACK, 1, 9, NEAR, 0), b""],
+        [header(FrameKind.INIT, 1, NEAR, NEAR, 0), b""],
+        [header(FrameKind.DATA, 1, SPOUT, NEAR, 1)],
         [header(77, 1, 1, 1, 1)],
         [b"garbage"],
         merge([batch(NEAR), batch(NEAR)]),

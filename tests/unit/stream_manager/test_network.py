@@ -1,12 +1,12 @@
 """Bytes by instance and by container, as a stream manager's sockets carry them."""
 
-from heron_core.wire.frames import Kind, header
+from heron_core.wire.frames import FrameKind, header
 from heron_engine.stream_manager.network import Network
 from tests.unit.stream_manager.manager_support import link_frame
 
-DATA = [header(Kind.DATA, 1, 2, 1, 1), b"x" * 76]
+DATA = [header(FrameKind.DATA, 1, 2, 1, 1), b"x" * 76]
 """A hundred bytes of task 2, which is in container 2."""
-FAIL = [header(Kind.FAIL, 1, 0, 1, 1), b"x" * 8]
+FAIL = [header(FrameKind.FAIL, 1, 0, 1, 1), b"x" * 8]
 
 
 def test_bytes_are_counted_by_instance_and_direction() -> None:

@@ -23,7 +23,7 @@ from heron_core.topology import (
     TopologySpec,
 )
 from heron_core.wire import messages
-from heron_core.wire.frames import ROOT_COUNTER_BITS, Flag, Kind, header, header_of
+from heron_core.wire.frames import ROOT_COUNTER_BITS, Flag, FrameKind, header, header_of
 from heron_core.wire.packets import decode_roots, encode_control
 from heron_engine.stream_manager import events
 from heron_engine.stream_manager.backpressure import BackPressure, QueueOrigin
@@ -149,7 +149,7 @@ def failed_roots(manager: StreamManager) -> list[int]:
     """What the spout is notified of when it registers."""
     out = [*manager.handle(REGISTERED, 0.0), *manager.handle(events.InputTaken(), 0.0)]
     results = [each for each in out if isinstance(each, events.ToLocal)]
-    assert all(header_of(each.frames).kind == Kind.FAILED for each in results)
+    assert all(header_of(each.frames).kind == FrameKind.FAILED for each in results)
     return [root for each in results for root in decode_roots(header_of(each.frames), each.frames)]
 
 
@@ -170,9 +170,9 @@ def blocked_batches(mode: str, batches: int) -> StreamManager:
     manager.handle(events.PeerBlocked(2, 0), 0.0)
     for number in range(1, batches + 1):
         ids = array("Q", [1 << ROOT_COUNTER_BITS | number, number]).tobytes()
-        begin = [header(Kind.INIT, 0, 1, 1, 1), ids]
+        begin = [header(FrameKind.INIT, 0, 1, 1, 1), ids]
         targets = array("I", [2, 3]).tobytes()
-        first = header(Kind.FANOUT, 0, 1, 2, 1, 0, Flag.TRACKED)
+        first = header(FrameKind.FANOUT, 0, 1, 2, 1, 0, Flag.TRACKED)
         for frames in (begin, [first, targets, b"x" * BATCH_BYTES, ids * 2]):
             manager.handle(events.FromInstance(1, 9, frames), 0.0)
     assert manager.state.counters["malformed"] == 0

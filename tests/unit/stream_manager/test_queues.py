@@ -2,7 +2,7 @@
 
 import pytest
 
-from heron_core.wire.frames import HEADER, Kind, header
+from heron_core.wire.frames import HEADER, FrameKind, header
 from heron_core.wire.merged import MERGED_BYTES_MAX
 from heron_engine.stream_manager.peer_queue import PEER_BURST, PeerQueue
 from heron_engine.stream_manager.queues import InstanceQueue
@@ -46,7 +46,7 @@ def test_at_low_load_no_tuple_waits_for_the_report_of_the_one_before(
 ) -> None:
     # But a slow bolt, which may be paused, or die, is handed one after the other.
     queue = queue_of(1000, pipelined_bytes=1000, at_once_bytes=100)
-    small = [header(Kind.DATA, 1, 1, 1, 1), b"x"]
+    small = [header(FrameKind.DATA, 1, 1, 1, 1), b"x"]
     queue.offer(small)
     queue.take(0.0)
     queue.processed(1, secs, 0.0)
@@ -68,7 +68,7 @@ def test_a_busy_instance_does_not_wait_for_large_messages() -> None:
 
 def test_one_message_carries_as_much_as_a_full_batch() -> None:
     queue = queue_of(10 * MERGED_BYTES_MAX)
-    half = [header(Kind.CONSUMED, 1, 1, 1, 0), b"x" * (MERGED_BYTES_MAX // 2 - HEADER.size)]
+    half = [header(FrameKind.CONSUMED, 1, 1, 1, 0), b"x" * (MERGED_BYTES_MAX // 2 - HEADER.size)]
     for _ in range(3):
         queue.offer(half)
     assert queue.take(0.0) == [half, half]

@@ -8,7 +8,7 @@ from heron_core.exit_codes import FINAL_CODES, ExitCode, describe_end
 from heron_core.records import replace
 from heron_core.transition_log import STEPS_MAX
 from heron_core.wire import messages
-from heron_core.wire.frames import Kind, header, with_consumed
+from heron_core.wire.frames import FrameKind, header, with_consumed
 from heron_engine.stream_manager import events
 from tests.unit.stream_manager.manager_support import (
     FAR,
@@ -84,7 +84,7 @@ def test_a_story_is_bounded() -> None:
 def test_a_packet_of_another_kind_is_refused_and_counted() -> None:
     # ACKED goes to spouts only.
     made = manager()
-    (log,) = made.peer([header(Kind.ACKED, 1, 1, 1, 0), b""])
+    (log,) = made.peer([header(FrameKind.ACKED, 1, 1, 1, 0), b""])
     assert isinstance(log, events.StreamManagerLog)
     assert made.core.statistics()["malformed"] == 1
 

@@ -4,7 +4,7 @@ import pytest
 
 from heron_core import config as keys
 from heron_core.errors import TopologyError
-from heron_core.wire.frames import Frames, Kind, header, parse_header
+from heron_core.wire.frames import FrameKind, Frames, header, parse_header
 from heron_engine.stream_manager import events
 from heron_engine.stream_manager.consumer_rate import LONG_CALL_SECS, ConsumerRate
 from heron_engine.stream_manager.fan_out import FADE_TUPLES, FanOut
@@ -24,7 +24,7 @@ TOPOLOGY = topology_of({"spout": [], "slow": ["spout"]})
 
 def tuples(number: int) -> Frames:
     """A batch of so many tiny tuples."""
-    return [header(Kind.DATA, 1, SPOUT, SLOW, number), b""]
+    return [header(FrameKind.DATA, 1, SPOUT, SLOW, number), b""]
 
 
 def working(secs_per_tuple: float, high_tuples: int | None = None) -> Manager:
@@ -190,14 +190,14 @@ def test_what_waits_counts_as_what_comes_of_it() -> None:
     queue = InstanceQueue(1_000_000, 10_000)
     queue.offer(tuples(3))
     assert queue.queued_work == 3
-    queue.fan_out.emitted(parse_header(header(Kind.DATA, 1, SLOW, 3, 2000)))
+    queue.fan_out.emitted(parse_header(header(FrameKind.DATA, 1, SLOW, 3, 2000)))
     queue.fan_out.processed(2)
     assert queue.queued_work == 3000
 
 
 def test_a_bolt_that_emits_less_than_it_takes_is_counted_by_its_input() -> None:
     fan_out = FanOut()
-    fan_out.emitted(parse_header(header(Kind.DATA, 1, SLOW, 3, 1)))
+    fan_out.emitted(parse_header(header(FrameKind.DATA, 1, SLOW, 3, 1)))
     fan_out.processed(100)
     assert fan_out.weight == 1
 
@@ -205,14 +205,14 @@ def test_a_bolt_that_emits_less_than_it_takes_is_counted_by_its_input() -> None:
 def test_the_consumer_that_gets_most_counts() -> None:
     fan_out = FanOut()
     for task in (3, 4, 5):
-        fan_out.emitted(parse_header(header(Kind.DATA, 1, SLOW, task, task * 10)))
+        fan_out.emitted(parse_header(header(FrameKind.DATA, 1, SLOW, task, task * 10)))
     fan_out.processed(10)
     assert fan_out.weight == 5
 
 
 def test_the_newest_processed_tuples_count_as_much_as_all_before_them() -> None:
     fan_out = FanOut()
-    fan_out.emitted(parse_header(header(Kind.DATA, 1, SLOW, 3, 1290)))
+    fan_out.emitted(parse_header(header(FrameKind.DATA, 1, SLOW, 3, 1290)))
     fan_out.processed(2 * FADE_TUPLES)
     assert fan_out.weight == 1290 / 128
     fan_out.processed(1)
@@ -223,7 +223,7 @@ def test_the_newest_processed_tuples_count_as_much_as_all_before_them() -> None:
 
 def test_a_bolt_whose_fan_out_ends_is_known_for_it_soon() -> None:
     fan_out = FanOut()
-    fan_out.emitted(parse_header(header(Kind.DATA, 1, SLOW, 3, 100_000)))
+    fan_out.emitted(parse_header(header(FrameKind.DATA, 1, SLOW, 3, 100_000)))
     fan_out.processed(100)
     for _ in range(100):
         fan_out.processed(FADE_TUPLES)

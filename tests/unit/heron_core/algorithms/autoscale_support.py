@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from heron_core.algorithms.autoscale.autoscaler import Autoscaler, Decision, Diagnosis
-from heron_core.algorithms.autoscale.options import Options
-from heron_core.algorithms.autoscale.readings import HotKey, Reading, Readings
+from heron_core.algorithms.autoscale.options import AutoscaleOptions
+from heron_core.algorithms.autoscale.readings import HotKey, InstanceReading, Readings
 from heron_core.records import replace
 from heron_core.topology import (
     ComponentSpec,
@@ -48,10 +48,10 @@ def chain(kind: GroupingKind = GroupingKind.FIELDS) -> TopologySpec:
     return topology(("split", GroupingKind.SHUFFLE, "words"), ("count", kind, "split"))
 
 
-def options_of(spec: TopologySpec, **changes: object) -> Options:
+def options_of(spec: TopologySpec, **changes: object) -> AutoscaleOptions:
     """The defaults, with up to 64 instances of each bolt."""
     bolts = [each.name for each in spec.components if not each.is_spout]
-    base = replace(Options.of(spec), instances_max=dict.fromkeys(bolts, 64))
+    base = replace(AutoscaleOptions.of(spec), instances_max=dict.fromkeys(bolts, 64))
     return replace(base, **changes)
 
 
@@ -60,7 +60,7 @@ class Fluid:
     """A running topology, and what its autoscaler did."""
 
     spec: TopologySpec
-    options: Options
+    options: AutoscaleOptions
     offered: Offered
     rates: Mapping[str, float]
     """bolt -> tuples that one instance can process in a second"""
@@ -85,7 +85,7 @@ class Fluid:
         self.unmet = 0.0
         """Share of the offered load that was held back in the last step."""
         self._idle_secs = 0.0
-        self._tasks: dict[tuple[str, int], Reading] = {}
+        self._tasks: dict[tuple[str, int], InstanceReading] = {}
         self._epoch = 0
 
     def run(self, secs: float) -> None:
@@ -148,7 +148,7 @@ class Fluid:
     def _count(
         self, name: str, index: int, executed: float, emitted: float, busy: float, paused: float
     ) -> None:
-        before = self._tasks.get((name, index)) or Reading(
+        before = self._tasks.get((name, index)) or InstanceReading(
             component=name, incarnation=1, executed=0, emitted={STREAM: 0}, busy_secs=0
         )
         self._tasks[name, index] = replace(

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from heron_core.algorithms.histogram import bucket_of
-from heron_core.algorithms.rollup import Queue, RollUp
+from heron_core.algorithms.rollup import QueueNumbers, RollUp
 from heron_core.instance_report import NOTHING_REPORTED, InstanceReport, report_of, to_wire
 from heron_core.plans import ContainerPlan, InstancePlan, PackingPlan, Resource
 from heron_core.stats import ComponentStats, LatencyStats
@@ -39,7 +39,11 @@ def report(at: float, incarnation: int = 1, **numbers: Any) -> InstanceReport:
 
 def bolt_of(rollup: RollUp) -> ComponentStats:
     """The bolt's row."""
-    queues = {2: Queue(10, 4, 0.1), 3: Queue(5, 3, 0.3), 1: Queue(99, 99, 99.0)}
+    queues = {
+        2: QueueNumbers(10, 4, 0.1),
+        3: QueueNumbers(5, 3, 0.3),
+        1: QueueNumbers(99, 99, 99.0),
+    }
     return rollup.components(queues)["bolt"]
 
 
@@ -128,7 +132,7 @@ def test_latencies_of_all_instances_are_one_histogram() -> None:
 def test_rows_of_instances_name_place_and_process() -> None:
     rollup = RollUp(TOPOLOGY, PACKED)
     rollup.update(3, report(1.0, executed=4), 1.0)
-    missing, there = rollup.instances("bolt", {3: Queue(8, 2, 0.5)})
+    missing, there = rollup.instances("bolt", {3: QueueNumbers(8, 2, 0.5)})
     assert (missing.task, missing.pid, missing.executed) == (2, None, 0)
     assert (there.task, there.pid, there.executed) == (3, 7, 4)
     assert (there.container, there.restarts) == (1, 0)

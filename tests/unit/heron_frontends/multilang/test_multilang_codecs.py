@@ -12,7 +12,7 @@ import pytest
 
 from heron_core.errors import ProtocolError
 from heron_frontends.adapters.multilang import json_codec, protocol
-from heron_frontends.adapters.multilang.in_flight import InFlight
+from heron_frontends.adapters.multilang.in_flight import ChildInFlight
 from heron_frontends.adapters.multilang.json_codec import JsonCodec
 from heron_frontends.adapters.multilang.msgpack_codec import MsgpackCodec
 from heron_frontends.adapters.multilang.protocol import check_text, emit_of
@@ -211,7 +211,7 @@ def test_ticks_and_heartbeats_are_storms() -> None:
 
 
 def test_a_tuple_is_answered_by_its_ack_or_by_a_heartbeat_written_behind_it() -> None:
-    flight = InFlight()
+    flight = ChildInFlight()
     first, second = flight.add("a"), flight.add("b")
     flight.ask()
     third = flight.add("c")
@@ -230,7 +230,7 @@ def test_a_tuple_is_answered_by_its_ack_or_by_a_heartbeat_written_behind_it() ->
 
 def test_a_tick_is_answered_by_its_ack_or_by_a_heartbeat_written_behind_it() -> None:
     """Programs that look at the protocol alone leave ticks without an ack."""
-    flight = InFlight()
+    flight = ChildInFlight()
     flight.ask()
     acked, left = flight.add_tick(), flight.add_tick()
     flight.answer()
@@ -250,7 +250,7 @@ def test_a_tick_is_answered_by_its_ack_or_by_a_heartbeat_written_behind_it() -> 
 
 
 def test_a_tuple_that_failed_here_is_in_the_child_until_that_settles_it() -> None:
-    flight = InFlight()
+    flight = ChildInFlight()
     key, other = flight.add("a"), flight.add("b")
     assert flight.mark_failed(key) == "a"
     assert flight.mark_failed(key) is None

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from heron_core.errors import ComponentError, TopologyError
-from heron_frontends.adapters.multilang.settings import Settings
+from heron_frontends.adapters.multilang.settings import ShellSettings
 from tests.unit.heron_frontends.multilang.multilang_support import PUPPET, PYTHON, Context, Shell
 
 Make = Callable[..., Shell]
@@ -79,7 +79,7 @@ def test_the_environments_own_commands_are_found_though_it_is_not_activated(tmp_
     from heron_frontends.adapters.multilang.programs import find_program
 
     name = os.path.basename(sys.executable)
-    settings = Settings.of(
+    settings = ShellSettings.of(
         {"heronpy.shell.command": [name, "x"], "heronpy.shell.environment": {}}, Context(tmp_path)
     )
     settings.environment["PATH"] = str(tmp_path)  # type: ignore[index]
@@ -153,7 +153,7 @@ def test_what_is_said_before_the_pid_is_heard(bolt: Make) -> None:
 @pytest.mark.parametrize("command", [None, [], "python x.py", ["node", 5], [""]])
 def test_a_command_must_be_a_list_of_strings(tmp_path: Path, command: object) -> None:
     with pytest.raises(ComponentError, match=r"words: heronpy.shell.command must be a list"):
-        Settings.of({"heronpy.shell.command": command}, Context(tmp_path))
+        ShellSettings.of({"heronpy.shell.command": command}, Context(tmp_path))
 
 
 @pytest.mark.parametrize(
@@ -171,7 +171,7 @@ def test_serializers_by_name_and_by_storms_class(
     tmp_path: Path, name: str | None, serializer: str
 ) -> None:
     config = {"heronpy.shell.command": ["x"], "topology.multilang.serializer": name}
-    assert Settings.of(config, Context(tmp_path)).serializer == serializer
+    assert ShellSettings.of(config, Context(tmp_path)).serializer == serializer
 
 
 @pytest.mark.parametrize(
@@ -185,13 +185,13 @@ def test_serializers_by_name_and_by_storms_class(
 )
 def test_settings_that_are_wrong_are_named(tmp_path: Path, key: str, value: object) -> None:
     with pytest.raises((ComponentError, TopologyError), match=key.replace(".", r"\.")):
-        Settings.of({"heronpy.shell.command": ["x"], key: value}, Context(tmp_path))
+        ShellSettings.of({"heronpy.shell.command": ["x"], key: value}, Context(tmp_path))
 
 
 def test_storms_timeouts(tmp_path: Path) -> None:
     config: dict[str, Any] = {"heronpy.shell.command": ["x"]}
-    assert Settings.of(config, Context(tmp_path)).timeout_secs == 30
+    assert ShellSettings.of(config, Context(tmp_path)).timeout_secs == 30
     config |= {"supervisor.worker.timeout.secs": 20}
-    assert Settings.of(config, Context(tmp_path)).timeout_secs == 20
+    assert ShellSettings.of(config, Context(tmp_path)).timeout_secs == 20
     config |= {"topology.subprocess.timeout.secs": 5}
-    assert Settings.of(config, Context(tmp_path)).timeout_secs == 5
+    assert ShellSettings.of(config, Context(tmp_path)).timeout_secs == 5

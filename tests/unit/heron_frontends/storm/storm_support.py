@@ -18,7 +18,7 @@ from heron_core.topology import (
     StreamSpec,
     TopologySpec,
 )
-from heron_core.wire.frames import Kind
+from heron_core.wire.frames import FrameKind
 from heron_instance.runtime.environment import InstanceEnvironment
 from heron_instance.runtime.factory import build
 from tests.unit.heron_instance.instance_support import Made, batch, packing
@@ -70,12 +70,12 @@ class Running(Made):
     def acked(self) -> list[int]:
         """Roots (without the owner's number) whose tuples were acked, in order of the reports."""
         self.core.flush()
-        return [each - ROOT for each in self.words_of(Kind.ACK)[::2]]
+        return [each - ROOT for each in self.words_of(FrameKind.ACK)[::2]]
 
     def failed(self) -> list[int]:
         """Roots (without the owner's number) that failed."""
         self.core.flush()
-        return [each - ROOT for each in self.words_of(Kind.FAIL)]
+        return [each - ROOT for each in self.words_of(FrameKind.FAIL)]
 
     def values(self, stream: int = 0) -> list[list[Any]]:
         """What was emitted on one stream, in order of sending; all readers' together."""

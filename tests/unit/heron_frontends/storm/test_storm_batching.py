@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from heron_core.errors import ComponentError
-from heron_core.wire.frames import Kind
+from heron_core.wire.frames import FrameKind
 from tests.unit.heron_frontends.storm.storm_support import ROOT, Running, start
 
 
@@ -69,7 +69,7 @@ def test_an_emit_is_anchored_to_its_whole_batch(storm: Any) -> None:
     made.core.flush()
     (sent,) = made.batches()
     edge = sent.ids[1]
-    assert made.words_of(Kind.ACK) == [ROOT, 7 ^ edge, ROOT + 1, 9 ^ edge]
+    assert made.words_of(FrameKind.ACK) == [ROOT, 7 ^ edge, ROOT + 1, 9 ^ edge]
 
 
 def test_a_batching_bolt_is_never_told_task_ids(storm: Any) -> None:
@@ -113,7 +113,7 @@ def test_exit_on_exception_fails_every_batch_and_ends_the_process(storm: Any) ->
     made.tick()
     with pytest.raises(ComponentError, match="tested: exit_on_exception"):
         made.tick()
-    assert made.words_of(Kind.FAIL) == [ROOT, ROOT + 1]
+    assert made.words_of(FrameKind.FAIL) == [ROOT, ROOT + 1]
 
 
 def test_a_group_key_that_raises_fails_its_tuple(storm: Any) -> None:
@@ -203,7 +203,7 @@ def test_a_tickless_batch_that_raises_may_end_the_process(storm: Any) -> None:
     made.feed(["bad", 1])
     with pytest.raises(ComponentError, match="tested: exit_on_exception"):
         made.run_later()
-    assert made.words_of(Kind.FAIL) == [ROOT]
+    assert made.words_of(FrameKind.FAIL) == [ROOT]
 
 
 def test_the_clock_stops_at_the_end(storm: Any) -> None:

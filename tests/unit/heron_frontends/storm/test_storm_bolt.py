@@ -8,7 +8,7 @@ import pytest
 
 from heron_api.task_hook import ITaskHook
 from heron_core.topology import StreamSpec
-from heron_core.wire.frames import Kind
+from heron_core.wire.frames import FrameKind
 from tests.unit.heron_frontends.storm.storm_support import OTHER, ROOT, edge_of, keeping, start
 
 TWO_STREAMS = (StreamSpec("default", ("a", "b")), StreamSpec("more", ("c",)))
@@ -163,16 +163,16 @@ def test_an_emit_is_anchored_and_the_tuple_acked_after_it(storm: Any) -> None:
     made = start(keeping(storm, script=lambda self, tup: self.emit([tup.values.word, 2])))
     made.feed(["dog", 1])
     assert made.values() == [["dog", 2]]
-    assert made.words_of(Kind.ACK) == [ROOT, 7 ^ edge_of(made)]
+    assert made.words_of(FrameKind.ACK) == [ROOT, 7 ^ edge_of(made)]
 
 
 def test_without_auto_anchor_an_emit_is_on_its_own(storm: Any) -> None:
     kind = keeping(storm, script=lambda self, tup: self.emit(("x", 2)), auto_anchor=False)
     made = start(kind)
     made.feed(["dog", 1])
-    assert made.words_of(Kind.ACK) == []
+    assert made.words_of(FrameKind.ACK) == []
     made.core.flush()
-    assert made.words_of(Kind.ACK) == [ROOT, 7]
+    assert made.words_of(FrameKind.ACK) == [ROOT, 7]
     assert made.batches()[0].ids == [0, 0]
 
 
@@ -188,7 +188,7 @@ def test_several_anchors_by_tuple_or_by_id(storm: Any, by: str) -> None:
         made.user.ack(each if by == "tuple" else each.id)
     made.core.flush()
     edge = edge_of(made)
-    assert made.words_of(Kind.ACK) == [ROOT, 7 ^ edge, ROOT + 1, 9 ^ edge]
+    assert made.words_of(FrameKind.ACK) == [ROOT, 7 ^ edge, ROOT + 1, 9 ^ edge]
     assert made.component.live.by_id == {}
 
 
@@ -249,7 +249,7 @@ def test_task_hooks_see_what_a_bolt_does(storm: Any) -> None:
     made.feed(["dog", 1])
     assert Hook.seen == ["emit", "ack", "execute"]
     edge = edge_of(made)
-    assert made.words_of(Kind.ACK) == [ROOT, 7 ^ edge]
+    assert made.words_of(FrameKind.ACK) == [ROOT, 7 ^ edge]
 
 
 # --- acks and fails ------------------------------------------------------------------------------
@@ -307,7 +307,7 @@ def test_the_users_own_emit_ack_and_fail_see_everything(storm: Any) -> None:
     seen.remove(tasks)
     assert seen == [("emit", ["dog", 2]), ("ack", "dog"), ("fail", "bad")]
     assert made.values() == [["dog", 2]]
-    assert made.words_of(Kind.ACK) == [ROOT, 7 ^ edge_of(made)]
+    assert made.words_of(FrameKind.ACK) == [ROOT, 7 ^ edge_of(made)]
     assert made.failed() == [1]
     assert made.component.live.by_id == {}
 
@@ -332,7 +332,7 @@ def test_the_users_own_run_and_read_tuple(storm: Any) -> None:
     made.feed(["dog", 1])
     assert seen == ["run", ("7", "dog")]
     assert made.values() == [["changed", 0]]
-    assert made.words_of(Kind.ACK) == [ROOT, 7 ^ edge_of(made)]
+    assert made.words_of(FrameKind.ACK) == [ROOT, 7 ^ edge_of(made)]
 
 
 def test_a_run_that_reads_twice_is_told_why_it_cannot(storm: Any) -> None:

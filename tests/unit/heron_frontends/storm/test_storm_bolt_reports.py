@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from heron_core.errors import ComponentError
-from heron_core.wire.frames import Kind
+from heron_core.wire.frames import FrameKind
 from tests.unit.heron_frontends.storm.storm_support import ROOT, keeping, start
 
 # --- exceptions ----------------------------------------------------------------------------------
@@ -47,7 +47,7 @@ def test_an_exception_ends_the_process_where_that_is_wanted(
     made = start(keeping(storm, script=raises_on_odd, **own), **config)
     with pytest.raises(ComponentError, match=r"tested: exit_on_exception.*ValueError: odd: 1"):
         made.feed(["a", 1], ["b", 2])
-    assert made.words_of(Kind.FAIL) == [ROOT]
+    assert made.words_of(FrameKind.FAIL) == [ROOT]
 
 
 def test_the_class_has_the_last_word_over_the_topology(storm: Any) -> None:

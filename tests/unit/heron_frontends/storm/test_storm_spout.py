@@ -7,7 +7,7 @@ import pytest
 
 from heron_core.errors import ComponentError
 from heron_core.topology import StreamSpec
-from heron_core.wire.frames import Kind, header
+from heron_core.wire.frames import FrameKind, header
 from tests.unit.heron_frontends.storm.storm_support import EPOCH, Running, start
 
 OUTPUTS = (StreamSpec("default", ("a", "b")), StreamSpec("direct", ("c",), direct=True))
@@ -43,7 +43,7 @@ def emits(made: Running, *rows: Any) -> None:
     made.core.turn(made.now + 1)
 
 
-def told(made: Running, kind: Kind) -> None:
+def told(made: Running, kind: FrameKind) -> None:
     """What became of everything that is pending."""
     roots = list(made.core.collector.pending)
     frames = [header(kind, EPOCH, 0, 1, len(roots)), array("Q", roots).tobytes()]
@@ -60,9 +60,9 @@ def test_emits_with_and_without_an_id(storm: Any) -> None:
     emits(made, (["a", 1], None), (("b", 2), ("tuple", "id")))
     assert sorted(made.values()) == [["a", 1], ["b", 2]]
     assert list(made.core.collector.pending.values()) == [("tuple", "id")]
-    told(made, Kind.ACKED)
+    told(made, FrameKind.ACKED)
     emits(made, (["c", 3], "three"))
-    told(made, Kind.FAILED)
+    told(made, FrameKind.FAILED)
     assert made.user.seen == [("ack", ("tuple", "id")), ("fail", "three")]
 
 
@@ -70,7 +70,7 @@ def test_a_spout_that_wants_no_acks_is_not_called(storm: Any) -> None:
     made = started(scripted(storm.Spout))
     assert made.core._ack is None
     emits(made, (["a", 1], 1))
-    told(made, Kind.ACKED)
+    told(made, FrameKind.ACKED)
     assert made.core.statistics().acked == 1
 
 
@@ -105,10 +105,10 @@ def test_a_reliable_spout_replays_max_fails_times_and_then_acks(storm: Any) -> N
     emits(made, (["a", 1], "one"))
     assert made.user.unacked_tuples == {"one": (["a", 1], None, None, False)}
     for fails in (1, 2):
-        told(made, Kind.FAILED)
+        told(made, FrameKind.FAILED)
         assert made.user.failed_tuples == {"one": fails}
         assert list(made.core.collector.pending.values()) == ["one"]
-    told(made, Kind.FAILED)
+    told(made, FrameKind.FAILED)
     assert (made.user.unacked_tuples, made.user.failed_tuples) == ({}, {})
     assert not made.core.collector.pending
     assert made.values() == [["a", 1]] * 3
@@ -117,8 +117,8 @@ def test_a_reliable_spout_replays_max_fails_times_and_then_acks(storm: Any) -> N
 def test_an_ack_forgets_the_tuple(storm: Any) -> None:
     made = started(scripted(storm.ReliableSpout))
     emits(made, (["a", 1], "one"), (["b", 2], "two"))
-    told(made, Kind.FAILED)
-    told(made, Kind.ACKED)
+    told(made, FrameKind.FAILED)
+    told(made, FrameKind.ACKED)
     assert (made.user.unacked_tuples, made.user.failed_tuples) == ({}, {})
 
 
@@ -130,7 +130,7 @@ def test_the_users_own_emit_sees_replays(storm: Any) -> None:
 
     made = started(Own)
     emits(made, (["a", 1], "one"))
-    told(made, Kind.FAILED)
+    told(made, FrameKind.FAILED)
     assert made.user.seen == ["one", "one"]
     assert made.values() == [["a", 1]] * 2
 
@@ -157,7 +157,7 @@ def test_the_users_own_run_reads_commands(storm: Any) -> None:
 
     made = started(Own)
     emits(made, (["a", 1], 7))
-    told(made, Kind.ACKED)
+    told(made, FrameKind.ACKED)
     assert made.user.seen == ["activate", "next", "next", "ack", ("ack", 7)]
 
 
