@@ -109,7 +109,7 @@ class DeltaSink(TableSink):
             return f"Delta has no {kind.extension_name}"
         parts = range(kind.num_fields) if is_kind.is_nested(kind) else ()
         return next(
-            (found for at in parts if (found := self.unknown_type(kind.field(at).type))), ""
+            (reason for at in parts if (reason := self.unknown_type(kind.field(at).type))), ""
         )
 
     def problem_of_table(self) -> str:
@@ -192,10 +192,10 @@ class DeltaSink(TableSink):
         if not self._deltalake.DeltaTable.is_deltatable(self._table, self._storage):
             self._known, self._required, self._computed = {}, frozenset(), ()
             return None
-        found = self._deltalake.DeltaTable(self._table, storage_options=self._storage)
-        schema = found.schema()
+        table = self._deltalake.DeltaTable(self._table, storage_options=self._storage)
+        schema = table.schema()
         columns = self._arrow.schema(schema.to_arrow())
         self._computed = {each.name for each in schema.fields if COMPUTED & set(each.metadata)}
         self._known = {each.name: each.type for each in columns}
         self._required = frozenset(each.name for each in columns if not each.nullable)
-        return found
+        return table

@@ -96,26 +96,26 @@ def _empty_like(table: Any, configuration: dict[str, str]) -> Iterator[str]:
 
 
 def _protocol_of(table: Any) -> dict[str, Any]:
-    found = table.protocol()
+    table_protocol = table.protocol()
     protocol: dict[str, Any] = {
-        "minReaderVersion": found.min_reader_version,
-        "minWriterVersion": found.min_writer_version,
+        "minReaderVersion": table_protocol.min_reader_version,
+        "minWriterVersion": table_protocol.min_writer_version,
     }
-    if found.reader_features:
-        protocol["readerFeatures"] = list(found.reader_features)
-    if found.writer_features:
-        protocol["writerFeatures"] = list(found.writer_features)
+    if table_protocol.reader_features:
+        protocol["readerFeatures"] = list(table_protocol.reader_features)
+    if table_protocol.writer_features:
+        protocol["writerFeatures"] = list(table_protocol.writer_features)
     return {"protocol": protocol}
 
 
 def _metadata_of(table: Any, configuration: dict[str, str]) -> dict[str, Any]:
-    found = table.metadata()
+    table_metadata = table.metadata()
     return {
         "metaData": {
-            "id": str(found.id),
+            "id": str(table_metadata.id),
             "format": {"provider": "parquet", "options": {}},
             "schemaString": table.schema().to_json(),
-            "partitionColumns": list(found.partition_columns),
+            "partitionColumns": list(table_metadata.partition_columns),
             "configuration": configuration,
         }
     }

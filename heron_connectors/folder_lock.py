@@ -95,10 +95,10 @@ class FolderLock:
         except OSError:
             return None
         try:
-            found = _incarnation_in(file)
+            incarnation = _incarnation_in(file)
         finally:
             os.close(file)
-        return None if found is None else found.run
+        return None if incarnation is None else incarnation.run
 
     def check(self) -> None:
         """FolderSuperseded if another process has taken it over, or if it is gone with the

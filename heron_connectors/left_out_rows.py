@@ -54,11 +54,11 @@ class LeavesRowsOut:
             return
         before = frozenset(self._left_out)
         at_tuple = (at for at in count() if at not in before)
-        found = list(islice(at_tuple, max(problems) + 1))
+        tuples = list(islice(at_tuple, max(problems) + 1))
         self.leave_out(
-            {found[at]: why for at, why in problems.items()},
+            {tuples[at]: why for at, why in problems.items()},
             fields,
-            {found[at]: row for at, row in rows.items()},
+            {tuples[at]: row for at, row in rows.items()},
         )
 
     def _give_up_refused(self) -> None:

@@ -146,16 +146,16 @@ class TwoPhaseSink(LeavesRowsOut, Bolt, TwoPhaseStatefulComponent):
     def types_of_inputs(self, context: Any) -> dict[str, str]:
         """The types that its inputs declare, by field; ComponentError if two of them differ."""
         inputs = context.to_storm()["source->stream->grouping"]
-        found: dict[str, str] = {}
+        types: dict[str, str] = {}
         for source, streams in inputs.items():
             for stream in streams:
                 for name, text in context.get_declared_types(source, stream).items():
-                    if found.setdefault(name, text) != text:
+                    if types.setdefault(name, text) != text:
                         raise ComponentError(
-                            f"{self._name}: field {name!r} is {found[name]} in one of its inputs"
+                            f"{self._name}: field {name!r} is {types[name]} in one of its inputs"
                             f" and {text} in another one"
                         )
-        return found
+        return types
 
     def leave(self, why: str) -> NoReturn:
         """End this process: it is started again, and the topology goes back to where nothing is
@@ -203,14 +203,14 @@ class TwoPhaseSink(LeavesRowsOut, Bolt, TwoPhaseStatefulComponent):
             self._tell_of(self.output_of_another_run(incarnation.run))
         self._is_initialized = True
 
-    def _tell_of(self, found: str) -> None:
+    def _tell_of(self, warning: str) -> None:
         """Before anything is written: a run that reads the same input again writes it again."""
-        if not found:
+        if not warning:
             return
         resume = "resume from the checkpoint of that run, or " if self._is_two_phase else ""
         text = (
-            f"{self._name} begins without state, and {found}: it adds to that, twice what it reads "
-            f"again; {resume}name an empty target"
+            f"{self._name} begins without state, and {warning}: it adds to that, twice what it "
+            f"reads again; {resume}name an empty target"
         )
         what = "output that this run does not know"
         self.delegate.call_soon(partial(self.delegate.record_error, what, text))

@@ -194,12 +194,12 @@ class DatabaseSink(WriteAheadSink):
             cursor.execute(
                 f"SELECT number FROM {COMMITS} WHERE writer = {self._placeholder(0)}", [self._whose]
             )
-            found = cursor.fetchone()
+            last_row = cursor.fetchone()
             self._connection.commit()
         except Exception:
             self._connection = None
             return None
-        return None if found is None else int(found[0])
+        return None if last_row is None else int(last_row[0])
 
     def _column_names(self, config: dict[str, Any], context: Any) -> list[str]:
         if config.get(TABLE, self.table) is None:
@@ -258,14 +258,14 @@ class DatabaseSink(WriteAheadSink):
         """The column of each name, or that which is to be made of it; None as long as its type is
         not known."""
         assert self._dialect is not None, "columns of an unknown database"
-        found = []
+        columns = []
         for at, name in enumerate(self._names):
             column = self._column(name)
             if column is None:
                 kind = self._dialect.kind_of(self._declared.get(name), [row[at] for row in rows])
                 column = None if kind is None else DatabaseColumn(self._dialect.key(name), kind)
-            found.append(column)
-        return found
+            columns.append(column)
+        return columns
 
     def _problem_of_row(self, columns: Sequence[DatabaseColumn | None], row: Sequence[Any]) -> str:
         assert self._dialect is not None, "columns of an unknown database"
@@ -368,8 +368,8 @@ class DatabaseSink(WriteAheadSink):
         columns = self._made(rows)
         present = [(at, each) for at, each in enumerate(columns) if each is not None]
         value = self._dialect.value
-        found = [[value(each, row[at]) for at, each in present] for row in rows]
-        return self._insert_into([self._names[at] for at, _ in present]), found
+        arguments = [[value(each, row[at]) for at, each in present] for row in rows]
+        return self._insert_into([self._names[at] for at, _ in present]), arguments
 
     def _made(self, rows: Sequence[Any]) -> list[DatabaseColumn | None]:
         if self._known is None:
@@ -389,17 +389,17 @@ class DatabaseSink(WriteAheadSink):
     def _add(self, columns: Sequence[DatabaseColumn | None]) -> bool:
         """Whether columns had to be added; another instance may have done so meanwhile."""
         wanted = [
-            (name, each)
-            for name, each in zip(self._names, columns, strict=True)
-            if each is not None and self._column(name) is None
+            (name, column)
+            for name, column in zip(self._names, columns, strict=True)
+            if column is not None and self._column(name) is None
         ]
         if wanted:
             self._look_at_columns()
         if problem := self._missing_column():
             raise ComponentError(problem)
-        for name, each in wanted:
+        for name, column in wanted:
             if self._column(name) is None:
-                self._add_column(name, each.kind)
+                self._add_column(name, column.kind)
         return bool(wanted)
 
     def _add_column(self, name: str, kind: str) -> None:

@@ -52,17 +52,17 @@ class Sqlite:
                 "SELECT strict FROM pragma_table_list WHERE lower(name) = ? AND schema = ?",
                 [self.key(name), self.key(schema) if schema else "main"],
             )
-            found = cursor.fetchone()
-            is_strict = bool(found and found[0])
+            strictness = cursor.fetchone()
+            is_strict = bool(strictness and strictness[0])
         cursor.execute(
             'SELECT name, type, "notnull", dflt_value FROM pragma_table_info(?, ?)',
             [self.key(name), self.key(schema) if schema else None],
         )
         return [
             DatabaseColumn(
-                each.lower(), kind.lower(), bool(required) and default is None, is_strict
+                column_name.lower(), kind.lower(), bool(required) and default is None, is_strict
             )
-            for each, kind, required, default in cursor.fetchall()
+            for column_name, kind, required, default in cursor.fetchall()
         ]
 
     def key(self, name: str) -> str:

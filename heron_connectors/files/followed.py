@@ -67,11 +67,11 @@ def rotated(path: str) -> list[Generation]:
     with os.scandir(folder or ".") as entries:
         beside = [each.name for each in entries if is_rotation_of(name, each.name)]
     plain = [os.path.join(folder, each) for each in beside if not is_compressed(each)]
-    found = [each for each in map(generation, plain) if each is not None]
-    endings = {each: each.path[len(path) + 1 :] for each in found}
+    generations = [each for each in map(generation, plain) if each is not None]
+    endings = {each: each.path[len(path) + 1 :] for each in generations}
     if all(each.isdecimal() for each in endings.values()):
-        return sorted(found, key=lambda each: -int(endings[each]))
-    return sorted(found, key=lambda each: (each.changed_ns, each.path))
+        return sorted(generations, key=lambda each: -int(endings[each]))
+    return sorted(generations, key=lambda each: (each.changed_ns, each.path))
 
 
 def generation(path: str) -> Generation | None:

@@ -259,15 +259,15 @@ class ParquetSink(PartFileSink):
 
     def contents(self, buffer: dict[Any, list[Any]]) -> Mapping[str, Any]:
         """A file of each partition, of the rows that fit."""
-        found = {}
+        files = {}
         self._unfit: list[tuple[str, list[Any]]] = []
         for folder, tuples in buffer.items():
             rows = [[values[at] for at in self._column_at] for values in tuples]
             table, problems = self._table_of(rows)
             self._unfit += [(why, tuples[at]) for at, why in problems.items()]
             if table.num_rows:
-                found[folder] = file_of(table)
-        return found
+                files[folder] = file_of(table)
+        return files
 
     def flushed(self) -> None:
         """The rows that are not in the files will never be."""

@@ -131,9 +131,9 @@ class PartFileSink(TwoPhaseSink):
             absent = self._files.publish(prepared)
         except FolderSuperseded as error:
             self.leave(str(error))
-        for each in absent:
+        for path in absent:
             text = (
-                f"{self._name}: {each} is not in {self._files.folder}: it was there and is gone, or"
+                f"{self._name}: {path} is not in {self._files.folder}: it was there and is gone, or"
                 " its hidden file was removed, and its rows are lost"
             )
             # Later, as a commit of a restored state is before errors are counted.

@@ -114,8 +114,8 @@ class PartFiles:
         for folder, name in self._names():
             if name.endswith(TEMPORARY) and self._may_remove(name):
                 remove(os.path.join(folder, name))
-            found = pattern.fullmatch(name)
-            highest = max(highest, int(found[1])) if found else highest
+            match = pattern.fullmatch(name)
+            highest = max(highest, int(match[1])) if match else highest
         return highest
 
     def _may_remove(self, name: str) -> bool:
@@ -145,9 +145,9 @@ class PartFiles:
             self._write(where, name, data)
         if is_replay:
             kept = {os.path.normpath(os.path.join(self.folder, where)) for where in contents}
-            for folder, found in self._names():
-                if found == name and os.path.normpath(folder) not in kept:
-                    os.unlink(os.path.join(folder, found))
+            for folder, present in self._names():
+                if present == name and os.path.normpath(folder) not in kept:
+                    os.unlink(os.path.join(folder, present))
 
     def _write(self, where: str, name: str, data: Any) -> None:
         folder = os.path.join(self.folder, where)
@@ -225,10 +225,10 @@ class PartFiles:
         ]
         try:
             newest = max(paths, key=lambda each: os.stat(each).st_mtime_ns)
-            found = parquet.read_schema(newest)
+            written_schema = parquet.read_schema(newest)
         except (OSError, ValueError):
             return {}
-        return {each.name: each.type for each in found if str(each.type) != "null"}
+        return {each.name: each.type for each in written_schema if str(each.type) != "null"}
 
     def ids(self, field: str) -> Ids:
         """The ids in all files of the component, of whichever of its instances."""
@@ -236,14 +236,14 @@ class PartFiles:
         pattern = re.compile(
             rf"part-{re.escape(self._component)}-\d{{5}}-(batch-)?\d+(-[0-9a-f]+(-\d+)?)?\.parquet"
         )
-        found = Ids()
+        ids = Ids()
         for folder, name in self._names():
             if pattern.fullmatch(name):
                 with parquet.ParquetFile(os.path.join(folder, name)) as file:
                     for batch in file.iter_batches(columns=[field]):
-                        for each in batch.column(0).to_pylist():
-                            found.add(each)
-        return found
+                        for row_id in batch.column(0).to_pylist():
+                            ids.add(row_id)
+        return ids
 
     def _names(self) -> Iterator[tuple[str, str]]:
         for folder, _, names in os.walk(self.folder):
@@ -269,14 +269,15 @@ def _partition_folder(name: str, value: Any) -> str:
     if text in ("", HIVE_NULL):
         raise ValueError(f"{name}={text!r}: that folder has the rows without a value")
     try:
-        found = f"{quote(name, safe='')}={quote(text, safe=' ')}"
+        partition = f"{quote(name, safe='')}={quote(text, safe=' ')}"
     except UnicodeEncodeError:
         why = "half a character is not a folder's name"
         raise ValueError(problem_with(name, value, why)) from None
-    if len(found) > NAME_BYTES_MAX:
-        why = f"its folder's name would have {len(found)} bytes, and {NAME_BYTES_MAX} is the limit"
+    if len(partition) > NAME_BYTES_MAX:
+        size = f"{len(partition)} bytes, and {NAME_BYTES_MAX} is the limit"
+        why = f"its folder's name would have {size}"
         raise ValueError(problem_with(name, value, why))
-    return found
+    return partition
 
 
 def check_id(field: str, value: Any) -> Id:

@@ -141,8 +141,8 @@ class FileSpout(Spout, StatefulComponent):
     def pre_save(self, checkpoint_id: Any) -> None:
         """The positions, and the lines before them that are not acked."""
         left = self._files if self._follows else self._files[self._at :]
-        for each in left:
-            each.remember()
+        for file in left:
+            file.remember()
         self._state.put(
             STATE_KEY,
             {
@@ -200,8 +200,8 @@ class FileSpout(Spout, StatefulComponent):
         if now < self._look_at:
             return
         self._look_at = now + self._follow_secs
-        for each in self._files:
-            each.look_again()
+        for file in self._files:
+            file.look_again()
         for path in self._mine():
             if path not in self._known:
                 self._files.append(self._file(path))

@@ -267,10 +267,10 @@ class TextFile:
     def _next_generation(self) -> Generation | None:
         """The file behind this one, if this one is over: the one that has its name counts when
         something was written into it, as the writer may write into this one until then."""
-        found, own = generations(self.position.path), self._own()
-        if found is None:
+        known_generations, own = generations(self.position.path), self._own()
+        if known_generations is None:
             return None
-        next_file, is_there = following(found, own.inode, own.changed_ns)
+        next_file, is_there = following(known_generations, own.inode, own.changed_ns)
         if next_file is None or not (is_there or self._is_gone):
             return None
         is_begun = next_file.size or next_file.path != self.position.path
@@ -288,15 +288,15 @@ class TextFile:
     def _path_now(self) -> str:
         """Where the file is now; empty if it is not there yet."""
         position, mark = self.position, self._mark()
-        found = generation(position.path)
-        if self._cut is not None and found == self._cut:
+        current = generation(position.path)
+        if self._cut is not None and current == self._cut:
             return ""
-        if found is not None and position.inode == 0:
+        if current is not None and position.inode == 0:
             return position.path
-        beside = [*([found] if found else []), *rotated(position.path)]
-        for each in beside if position.inode else ():
-            if each.inode == position.inode and mark.fits_file(each.path):
-                return each.path
+        beside = [*([current] if current else []), *rotated(position.path)]
+        for candidate in beside if position.inode else ():
+            if candidate.inode == position.inode and mark.fits_file(candidate.path):
+                return candidate.path
         if position.inode == 0 or not beside:
             return ""
         if (copy := self._copy()) is not None:

@@ -37,14 +37,14 @@ def term_of(text: str) -> Term:
     """What `day`, `day(time)`, `bucket(16, id)` or `truncate(3, name)` say; ValueError."""
     if "(" not in text:
         return Term(text, "identity")
-    found = _TERM.fullmatch(text.strip())
-    if found is None or (found[1] in _SIZED) != (found[2] is not None):
+    match = _TERM.fullmatch(text.strip())
+    if match is None or (match[1] in _SIZED) != (match[2] is not None):
         raise ValueError(
             f"{text!r} is not a field, year(field), month(field), day(field), hour(field),"
             " bucket(16, field) or truncate(3, field)"
         )
-    size = f"[{found[2]}]" if found[2] else ""
-    return Term(found[3], f"{found[1]}{size}")
+    size = f"[{match[2]}]" if match[2] else ""
+    return Term(match[3], f"{match[1]}{size}")
 
 
 def divisions_of(table: Any) -> list[Division]:
@@ -52,12 +52,12 @@ def divisions_of(table: Any) -> list[Division]:
     schema = table.schema()
     return [
         Division(
-            each.name,
-            str(schema.find_column_name(each.source_id)),
-            each.transform,
-            schema.find_type(each.source_id),
+            field.name,
+            str(schema.find_column_name(field.source_id)),
+            field.transform,
+            schema.find_type(field.source_id),
         )
-        for each in table.spec().fields
+        for field in table.spec().fields
     ]
 
 
@@ -73,18 +73,18 @@ def unwritable(divisions: Iterable[Division]) -> str:
 
 def misplaced(divisions: Sequence[Division], fields: Sequence[str], row: Sequence[Any]) -> str:
     """Why a row has no partition; empty if it has one."""
-    for each in divisions:
-        first, *others = each.field.split(".")
+    for division in divisions:
+        first, *others = division.field.split(".")
         value = row[fields.index(first)] if first in fields else None
         for name in others:
             value = value.get(name) if isinstance(value, dict) else None
         if value != value:
-            return f"{each.field}={value!r}: it equals no value, so no partition has it"
-        if isinstance(value, (str, bytes)) and str(each.transform) == "identity":
-            taken = len(quote_plus(value)) + len(quote_plus(each.name)) + 1
+            return f"{division.field}={value!r}: it equals no value, so no partition has it"
+        if isinstance(value, (str, bytes)) and str(division.transform) == "identity":
+            taken = len(quote_plus(value)) + len(quote_plus(division.name)) + 1
             if taken > NAME_BYTES_MAX:
                 return (
-                    f"{each.field}={value!r:.60}: the name of its partition would have {taken}"
+                    f"{division.field}={value!r:.60}: the name of its partition would have {taken}"
                     f" bytes, and a folder has {NAME_BYTES_MAX}"
                 )
     return ""

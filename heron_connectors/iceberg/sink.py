@@ -163,17 +163,17 @@ class IcebergSink(TableSink):
     def present(self) -> Any:
         """The newest version of the table; None if there is none."""
         try:
-            found = self._loaded_catalog().load_table(self._table)
+            table = self._loaded_catalog().load_table(self._table)
         except (self._errors.NoSuchTableError, self._errors.NoSuchNamespaceError):
             self._known, self._required = {}, frozenset()
             self._divisions, self._seen, self._location = [], EMPTY, ""
             return None
-        schema = found.schema()
+        schema = table.schema()
         self._known = {each.name: _form_or_itself(each.type) for each in schema.as_arrow()}
         self._required = frozenset(each.name for each in schema.fields if each.required)
-        self._divisions, self._location = divisions_of(found), found.location()
-        self._note_seen(found)
-        return found
+        self._divisions, self._location = divisions_of(table), table.location()
+        self._note_seen(table)
+        return table
 
     def _note_seen(self, table: Any) -> None:
         snapshot = table.current_snapshot()
@@ -293,8 +293,8 @@ class IcebergSink(TableSink):
                 catalog.create_table_transaction(self._table, schema) as transaction,
                 transaction.update_spec() as spec,
             ):
-                for each in self._terms:
-                    spec.add_field(each.field, parsed(each.transform))
+                for term in self._terms:
+                    spec.add_field(term.field, parsed(term.transform))
         except (self._errors.TableAlreadyExistsError, self._errors.CommitFailedException):
             self.logger.info("%s was made by another writer just now", self._table)
         return self.present()

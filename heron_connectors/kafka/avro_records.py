@@ -190,11 +190,11 @@ def check_read(parsed: Any, types: Mapping[str, str], part: str) -> None:
             raise ComponentError(
                 f"{schema_key(part)}: the schema has no field {field!r}, but {', '.join(there)}"
             )
-        found = _named_in(there[field], parsed)
-        if declared and not holds(schema_of_type("x", declared), found):
+        schema_there = _named_in(there[field], parsed)
+        if declared and not holds(schema_of_type("x", declared), schema_there):
             raise ComponentError(
                 f"{schema_key(part)}: {field!r} is declared as {declared}, and the schema has"
-                f" {called(found)}: change one of them"
+                f" {called(schema_there)}: change one of them"
             )
 
 

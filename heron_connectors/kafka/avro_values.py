@@ -45,8 +45,8 @@ def names_of(schema: Any) -> Names:
 
 def _parts(schema: Any) -> Iterator[Any]:
     if isinstance(schema, list):
-        for each in schema:
-            yield from _parts(each)
+        for branch in schema:
+            yield from _parts(branch)
     elif isinstance(schema, dict):
         yield schema
         for key in ("items", "values"):
@@ -96,15 +96,15 @@ class _SchemaCompiler:
     def _named(self, schema: Any, kind: str) -> Written:
         name = schema["name"]
         if name not in self._made:
-            made = self._made
+            writers = self._made
 
             def later(value: Any) -> Any:
                 """For what is inside of it."""
-                return made[name](value)
+                return writers[name](value)
 
-            made[name] = later
+            writers[name] = later
             is_record = kind in ("record", "error")
-            made[name] = self._record(schema) if is_record else _named_plain(schema)
+            writers[name] = self._record(schema) if is_record else _named_plain(schema)
         return self._made[name]
 
     def _record(self, schema: Any) -> Written:
@@ -139,11 +139,11 @@ def _branch(value: Any, branches: Sequence[tuple[str, Written, Any]], is_nullabl
     why = ""
     for name, written, _ in sorted(branches, key=lambda each: _differs(value, each[2])):
         try:
-            found = written(value)
+            encoded = written(value)
         except ValueError as error:
             why = str(error)
         else:
-            return name, found
+            return name, encoded
     raise ValueError(
         why if len(branches) == 1 else f"{shown(value)} is of none of the union's types"
     )

@@ -66,7 +66,7 @@ def setting(config: Mapping[str, Any], key: str, attribute: Any, name: str) -> A
 def partitions_of(client: Any, servers: str, topics: Iterable[str]) -> list[tuple[str, int]]:
     """(topic, partition) of all topics; ComponentError if no broker answers or one is unknown."""
     errors = kafka().KafkaException
-    found = []
+    partitions = []
     for topic in topics:
         try:
             described = client.list_topics(topic, timeout=METADATA_SECS).topics[topic]
@@ -77,8 +77,8 @@ def partitions_of(client: Any, servers: str, topics: Iterable[str]) -> list[tupl
         if described.error is not None:
             text = Rights(topic, DESCRIBE).described(described.error)
             raise ComponentError(f"Kafka at {servers}: topic {topic!r}: {text}")
-        found += [(topic, number) for number in sorted(described.partitions)]
-    return found
+        partitions += [(topic, number) for number in sorted(described.partitions)]
+    return partitions
 
 
 def message_bytes_max(settings: Mapping[str, Any], topic: str) -> int | None:

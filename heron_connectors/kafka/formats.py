@@ -116,8 +116,8 @@ def encoder(
         fields = [position.field_of(inputs.fields)]
     rows = PartRows({each: inputs.types.get(each, "") for each in fields}, position is None)
     codec = CODECS[kind]
-    made = RegisteredPart(codec, registry, topic, part, rows)
-    encode = made.encoder(config.get(codec.key(part)))
+    registered_part = RegisteredPart(codec, registry, topic, part, rows)
+    encode = registered_part.encoder(config.get(codec.key(part)))
     if position is not None:
         return lambda tup: _labelled(encode, *position.of(tup))
     positions = [inputs.fields.index(each) for each in fields]

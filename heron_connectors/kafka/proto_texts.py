@@ -78,15 +78,17 @@ def _of_the_client(common: ModuleType) -> Iterator[Any]:
 
 def _imports(schema: Any, client: Any, common: ModuleType) -> dict[str, Any]:
     """The schemas that one refers to, however far, by the names under which they are imported."""
-    found: dict[str, Any] = {}
+    imports: dict[str, Any] = {}
     waiting = [schema]
     while waiting:
-        for each in waiting.pop().references or ():
-            if each.name not in found and not common._is_builtin(each.name):
-                version = client.get_version(each.subject, each.version, True, "serialized")
-                found[each.name] = version.schema
+        for reference in waiting.pop().references or ():
+            if reference.name not in imports and not common._is_builtin(reference.name):
+                version = client.get_version(
+                    reference.subject, reference.version, True, "serialized"
+                )
+                imports[reference.name] = version.schema
                 waiting.append(version.schema)
-    return found
+    return imports
 
 
 def _inside(folder: Path, path: str) -> Path:

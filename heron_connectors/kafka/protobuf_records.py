@@ -40,11 +40,11 @@ def _naming(kind: Any, registry: Registry) -> Any:
             try:
                 if not is_text(schema):
                     return super()._get_parsed_schema(schema)
-                found = self._parsed_schemas.get_parsed_schema(schema)
-                if found is None:
-                    found = compiled(schema, registry.client)
-                    self._parsed_schemas.set(schema, found)
-                return found
+                parsed_schema = self._parsed_schemas.get_parsed_schema(schema)
+                if parsed_schema is None:
+                    parsed_schema = compiled(schema, registry.client)
+                    self._parsed_schemas.set(schema, parsed_schema)
+                return parsed_schema
             except Exception as error:
                 if isinstance(error, UnreadSchema) or registry.problem(error) is not None:
                     raise  # of a schema that it refers to
@@ -60,12 +60,12 @@ def message_class(said: Any, part: str) -> Any:
     if not module:
         raise ComponentError(f"{key} is the MODULE.CLASS that protoc has made, not {said!r}")
     try:
-        found = getattr(import_module(module), inside)
+        generated = getattr(import_module(module), inside)
     except (ImportError, AttributeError) as error:
         raise ComponentError(f"{key}: {said}: {error}") from None
-    if not hasattr(getattr(found, "DESCRIPTOR", None), "full_name"):
+    if not hasattr(getattr(generated, "DESCRIPTOR", None), "full_name"):
         raise ComponentError(f"{key}: {said} is not a class of messages")
-    return found
+    return generated
 
 
 def _own(said: Any, part: str, registry: Registry) -> Known:
@@ -122,25 +122,25 @@ def _unlike(newest: Any, serializer: Any, descriptor: Any) -> str:
     except UnreadSchema as error:
         return str(error)
     try:
-        found = pool.FindMessageTypeByName(name)
+        newest_type = pool.FindMessageTypeByName(name)
     except KeyError:
         return f"has no message {name}"
     position_of = package(_COMMON, PROTOBUF)._create_index_array
-    if position_of(found) != position_of(descriptor):
+    if position_of(newest_type) != position_of(descriptor):
         return f"has message {name} at another position, by which readers find it"
     if descriptor.containing_type is not None:
         return f"has message {name} inside of another one, where the client does not look"
-    return _field_problem(found, descriptor, set())
+    return _field_problem(newest_type, descriptor, set())
 
 
-def _field_problem(found: Any, written: Any, seen: set[str]) -> str:
+def _field_problem(existing: Any, written: Any, seen: set[str]) -> str:
     """Which field of a message the newest schema `found` has not, or has as another one: its
     readers would drop the value, or take it for another."""
     if written.full_name in seen:
         return ""
     seen.add(written.full_name)
     for field in written.fields:
-        there = found.fields_by_number.get(field.number)
+        there = existing.fields_by_number.get(field.number)
         label = f"{written.full_name}.{field.name} = {field.number}"
         if there is None:
             return f"has no field {label}"

@@ -79,9 +79,9 @@ class _DescriptorCompiler:
         if name not in self._writers:
             sets: dict[str, Callable[[Any, Any], None]] = {}
             choices = [
-                [field.name for field in each.fields]
-                for each in descriptor.oneofs
-                if len(each.fields) > 1
+                [field.name for field in oneof.fields]
+                for oneof in descriptor.oneofs
+                if len(oneof.fields) > 1
             ]
             self._writers[name] = lambda message, value: _fill(message, value, sets, choices)
             for field in descriptor.fields:
@@ -154,14 +154,14 @@ class _DescriptorCompiler:
         def fill(message: Any, value: Any) -> None:
             if not isinstance(value, Mapping):
                 raise ValueError(f"{shown(value)} is not a map")
-            found = getattr(message, name)
-            for key, each in value.items():
+            entries = getattr(message, name)
+            for key, entry in value.items():
                 with _Inside(f"[{key!r}]"):
-                    made = put(_there(each))
+                    converted = put(_there(entry))
                     if is_message:
-                        found[put_key(_there(key))].MergeFrom(made)
+                        entries[put_key(_there(key))].MergeFrom(converted)
                     else:
-                        found[put_key(_there(key))] = made
+                        entries[put_key(_there(key))] = converted
 
         return fill
 
@@ -210,11 +210,11 @@ def _fill(
 ) -> None:  # fmt: skip
     if not isinstance(value, Mapping):
         raise ValueError(f"{shown(value)} is not a message's fields")
-    for name, each in value.items():
+    for name, field_value in value.items():
         if name not in sets:
             raise ValueError(f"the message has no field {name!r}, but {', '.join(sets)}")
         with _Inside(f".{name}"):
-            sets[name](message, each)
+            sets[name](message, field_value)
     for members in choices:
         given = [name for name in members if value.get(name) is not None]
         if len(given) > 1:

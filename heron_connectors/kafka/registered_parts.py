@@ -132,12 +132,12 @@ class RegisteredPart:
         subject = self._subject(own)
         with self.registry.asked(subject, self.topic):
             client = self.registry.client
-            found = client.get_latest_version(subject, *self.codec.fetched).schema
+            latest = client.get_latest_version(subject, *self.codec.fetched).schema
         try:
-            if (kind := found.schema_type or AVRO_KIND) != self.codec.kind:
+            if (kind := latest.schema_type or AVRO_KIND) != self.codec.kind:
                 cure = f"write in that format, or set {USE_LATEST}: false"
                 raise ValueError(f"is one of {kind}, not of {self.codec.kind}: {cure}")
-            return self.codec.newest(found, own, self.codec.key(self.part), self.registry)
+            return self.codec.newest(latest, own, self.codec.key(self.part), self.registry)
         except ValueError as error:
             whose = f"the newest schema of subject {subject} of topic {self.topic}"
             raise ComponentError(f"{whose} {error}") from None

@@ -133,20 +133,20 @@ class KafkaSink(WriteAheadSink):
     ) -> dict[str, Encode]:
         """Of the key, if there is one, and the value."""
         key_at, value_at = _position(config, KEY_AT), self._value_at
-        made: dict[str, Encode] = {}
+        encoders: dict[str, Encode] = {}
         for part, position in (("key", key_at), ("value", value_at)):
             if not format_of(config, part, self._name, ()):
                 if position is not None or part == "value":
-                    made[part] = plain_encoder(position or PartPosition(-1, VALUE_AT))
+                    encoders[part] = plain_encoder(position or PartPosition(-1, VALUE_AT))
             elif position is None and part == "key":
                 raise ComponentError(f"{self._name}: {format_key(part)} needs {KEY_AT}")
             else:
                 inputs = Inputs(self.fields_of_inputs(context), self.types_of_inputs(context))
-                made[part] = encoder(
+                encoders[part] = encoder(
                     config, self._name, self._topic, part, position, inputs, self._headers_at,
                     opened,
                 )  # fmt: skip
-        return made
+        return encoders
 
     def _made_producer(self, settings: dict[str, Any]) -> Any:
         return kafka().Producer({**settings, **self._settings}, logger=SparingLog(self.logger))
@@ -257,14 +257,14 @@ class KafkaSink(WriteAheadSink):
 
     def _commit_with(self, producer: Any, records: Sequence[Any], number: TransactionId) -> None:
         with self._consumer(number.writer) as consumer:
-            (found,) = consumer.committed(self._noted(0), timeout=METADATA_SECS)
-            if found.error is not None:
-                raise kafka().KafkaException(found.error)
-            if found.offset >= number.number:
+            (committed,) = consumer.committed(self._noted(0), timeout=METADATA_SECS)
+            if committed.error is not None:
+                raise kafka().KafkaException(committed.error)
+            if committed.offset >= number.number:
                 return
             producer.begin_transaction()
-            for each in records:
-                self._produce(producer, each)
+            for record in records:
+                self._produce(producer, record)
             self._note(producer, consumer, number.number)
             if not self._is_noted:
                 with self._consumer(self._group_of_runs) as of_runs:

@@ -226,8 +226,8 @@ class KafkaSpout(Spout, TwoPhaseStatefulComponent):
             unset = kafka().OFFSET_STORED  # the client tells that there is none
         make = kafka().TopicPartition
         return [
-            make(*each, unset if (offset := begins[each]) is None else offset)
-            for each in partition_keys
+            make(*partition_key, unset if (offset := begins[partition_key]) is None else offset)
+            for partition_key in partition_keys
         ]
 
     # --- rebalances: librdkafka calls these inside poll() ---------------------------------------
@@ -250,10 +250,10 @@ class KafkaSpout(Spout, TwoPhaseStatefulComponent):
     def _lost(self, _: Any, partitions: Any) -> None:
         gone = set(map(_partition_key, partitions))
         self._waiting.drop(gone)
-        for each in gone:
-            self._ledger.revoke(each)
-            self._positions.pop(each, None)
-            self._readings[each] = self._readings.get(each, 0) + 1
+        for partition_key in gone:
+            self._ledger.revoke(partition_key)
+            self._positions.pop(partition_key, None)
+            self._readings[partition_key] = self._readings.get(partition_key, 0) + 1
         self._mine = [each for each in self._mine if each not in gone]
         # The client would keep it, if they come back.
         self._resume((self._paused | self._held) & gone)
@@ -442,9 +442,9 @@ class KafkaSpout(Spout, TwoPhaseStatefulComponent):
         except kafka().KafkaException as error:
             self._not_committed(error.args[0], offsets)
             return
-        for each in done or ():
-            if each.error is not None:
-                self._not_committed(each.error, [each])
+        for partition in done or ():
+            if partition.error is not None:
+                self._not_committed(partition.error, [partition])
 
     def _not_committed(self, error: Any, partitions: Iterable[Any]) -> None:
         """The records come again, to whoever has their partitions, if nothing else commits them."""

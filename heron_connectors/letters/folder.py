@@ -46,9 +46,9 @@ def letters_since(folder: str, since_ms: int) -> int:
 def _names(folder: str, prefix: str = "") -> list[str]:
     try:
         return sorted(
-            each
-            for each in os.listdir(folder)
-            if each.startswith(prefix) and each.endswith((WAITING, DONE))
+            name
+            for name in os.listdir(folder)
+            if name.startswith(prefix) and name.endswith((WAITING, DONE))
         )
     except FileNotFoundError:
         return []

@@ -137,19 +137,19 @@ class ReplayedLetters(Spout, TwoPhaseStatefulComponent):
         """Where it goes; ComponentError if nobody reads that any more."""
         origin, fields = (letter["source"], letter["stream"]), letter["fields"]
         by_source = letter["component"] == letter["source"]
-        found = [
+        streams = [
             stream
             for stream, names in self._fields.items()
             if origin_of(stream) == origin
             and names == fields
             and (by_source or letter["component"] in self._targets[stream])
         ]
-        if not found:
+        if not streams:
             raise ComponentError(
                 f"dead letter {letter['id']} is not sent again: {letter['component']} does not read"
                 f" {origin[0]}.{origin[1]} with the fields {', '.join(fields)} (any more)"
             )
-        return found
+        return streams
 
     def _direct_task(self, letter: dict[str, Any], stream: str) -> int | None:
         """Of a direct stream: the instance that gave the tuple up, if there is still one."""

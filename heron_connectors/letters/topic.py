@@ -41,7 +41,7 @@ def read_topic(
 ) -> tuple[list[Letter], frozenset[str]]:
     """All letters of a topic, the oldest first, and the ids of those that were sent again.
     HeronError if the brokers do not answer, or a record is none."""
-    found: list[Letter] = []
+    letters: list[Letter] = []
     replayed: set[str] = set()
     with _consumer(servers, "heronpy.letters", settings, _log) as consumer:
         partitions = partitions_of(consumer, servers, [topic])
@@ -50,11 +50,11 @@ def read_topic(
         for record in _to_the_end(consumer, servers, len(partitions)):
             letter = _letter(record)
             if _replayed_by(record) is None:
-                found.append(letter)
+                letters.append(letter)
             else:
                 replayed.add(letter["id"])
-    found.sort(key=lambda each: (each["time_ms"], each["id"]))
-    return found, frozenset(replayed)
+    letters.sort(key=lambda each: (each["time_ms"], each["id"]))
+    return letters, frozenset(replayed)
 
 
 def request_in_topic(

@@ -179,20 +179,20 @@ class ChangeReader:
                 f"a row of {relation.schema}.{relation.table} has {len(values)} values for"
                 f" {len(relation.columns)} columns"
             )
-        found: dict[str, Any] = {}
+        row: dict[str, Any] = {}
         for column, value in zip(relation.columns, values, strict=True):
             if is_key and not column.is_key:
                 continue
             if value is UNCHANGED:
                 unchanged.append(column.name)
                 continue
-            found[column.name] = value
+            row[column.name] = value
             if isinstance(value, str):
                 try:
-                    found[column.name] = self._to_value(column.type_oid, value)
+                    row[column.name] = self._to_value(column.type_oid, value)
                 except NotHeld as error:
                     problems.append(f"{column.name}: {error}")
-        return found
+        return row
 
     def _change(self, operation: str, oid: int, **more: Any) -> Change:
         relation = self._relation(oid)

@@ -248,13 +248,13 @@ class PostgresChangesSpout(EmitsRows[ChangeId], Spout, TwoPhaseStatefulComponent
             self._patience.not_before = now + self._poll_secs
             self._patience.ask(now, self._read)
         while self._buffer:
-            found = self._buffer.popleft()
-            if isinstance(found, Done):
-                self._done(found.position)
-            elif isinstance(found, RowRead):
-                if self._take_row(found):
+            buffered = self._buffer.popleft()
+            if isinstance(buffered, Done):
+                self._done(buffered.position)
+            elif isinstance(buffered, RowRead):
+                if self._take_row(buffered):
                     return
-            elif self._take(found):
+            elif self._take(buffered):
                 return
 
     def _done(self, position: SlotPosition) -> None:
@@ -372,8 +372,8 @@ class PostgresChangesSpout(EmitsRows[ChangeId], Spout, TwoPhaseStatefulComponent
             connection, types = session.connection, self._types
             self._rows = SnapshotReader(connection, snapshot, self._publications, types)
             self._rows.begin()
-            for each in self._rows.gone:
-                text = f"{each} is gone (or not published), and the rest of its rows with it"
+            for table in self._rows.gone:
+                text = f"{table} is gone (or not published), and the rest of its rows with it"
                 self.delegate.record_loss("a table is not read to its end", text)
         self._buffer.extend(self._rows.read())
 

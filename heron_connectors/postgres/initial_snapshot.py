@@ -101,10 +101,10 @@ class SnapshotReader:
                 " the primary for postgres.snapshot"
             )
         self._state.end_lsn = lsn_of(lsn)
-        for each in gone:
+        for table in gone:
             # In this snapshot it has no rows: so none of its changes up to here is left.
-            each.read_up_to(None, self._snapshot)
-            self.gone.append(f"{each.schema}.{each.table}")
+            table.read_up_to(None, self._snapshot)
+            self.gone.append(f"{table.schema}.{table.table}")
         self._end_if_read()
 
     def _tables(self) -> list[Any]:
@@ -127,26 +127,26 @@ class SnapshotReader:
                 f" {table.source} REPLICA IDENTITY DEFAULT, {cure}"
             )
         columns, _ = self._published(table)
-        for each in keys:
-            if each.name not in columns:
+        for key in keys:
+            if key.name not in columns:
                 raise ComponentError(
                     f"postgres.snapshot needs the primary key of {table}, and the publication"
-                    f" leaves {each.name} out: add it, {cure}"
+                    f" leaves {key.name} out: add it, {cure}"
                 )
         return TableParts(oid, schema, name, keys)
 
     def _divide_by_presence(self) -> list[TableParts]:
         """Those that are not read to their end, if they are there; which of them are not."""
         gone = []
-        for each in self._state.tables:
-            if each.is_over:
+        for table in self._state.tables:
+            if table.is_over:
                 continue
-            found = answered(self._connection, _NAME, [each.oid, self._publications])
-            if found:
-                ((each.schema, each.table),) = found
-                self._left.append(each)
+            names = answered(self._connection, _NAME, [table.oid, self._publications])
+            if names:
+                ((table.schema, table.table),) = names
+                self._left.append(table)
             else:
-                gone.append(each)
+                gone.append(table)
         return gone
 
     def _published(self, table: TableName) -> tuple[dict[str, int], str]:
@@ -155,9 +155,9 @@ class SnapshotReader:
         if self._connection.info.server_version < ATTNAMES_VERSION:
             return stored, ""
         values = [self._publications, table.schema, table.table]
-        found = answered(self._connection, _FILTERS, values)
-        named = {name for names, _ in found for name in names or stored}
-        conditions = [condition for _, condition in found]
+        filters = answered(self._connection, _FILTERS, values)
+        named = {name for names, _ in filters for name in names or stored}
+        conditions = [condition for _, condition in filters]
         condition = "" if None in conditions else " OR ".join(f"({each})" for each in conditions)
         return {name: oid for name, oid in stored.items() if name in named}, condition
 
@@ -181,15 +181,13 @@ class SnapshotReader:
         table = self._left[0]
         if not self._is_open:
             self._open(table)
-        found = self._rows.read()
-        if not found:
+        rows = self._rows.read()
+        if not rows:
             self._is_open = False
             del self._left[0]
             self._end_if_read()
             return [RowRead(table, self._snapshot)]
-        return [
-            RowRead(table, self._snapshot, each.key, self._change(table, each)) for each in found
-        ]
+        return [RowRead(table, self._snapshot, row.key, self._change(table, row)) for row in rows]
 
     def _open(self, table: TableParts) -> None:
         source = self._source_of(table)

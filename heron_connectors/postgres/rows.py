@@ -53,20 +53,20 @@ class RowReader:
         try:
             # A prepared FETCH would be one of the first table's columns.
             statement = f"FETCH {self._size.rows} FROM {CURSOR}"
-            found = self._connection.execute(statement, prepare=False).pgresult
+            result = self._connection.execute(statement, prepare=False).pgresult
         except psycopg().Error as error:
             raise _refused(error) from None
-        if not found.ntuples:
+        if not result.ntuples:
             self._run(f"CLOSE {CURSOR}")
             return []
-        rows = [self._row(found, at) for at in range(found.ntuples)]
+        rows = [self._row(result, at) for at in range(result.ntuples)]
         size = sum(len(text or "") for each in rows for text in each.texts)
         self._size.learn(len(rows), size)
         return rows
 
-    def _row(self, found: Any, at: int) -> TableRow:
+    def _row(self, result: Any, at: int) -> TableRow:
         assert self._selection is not None, "rows before a selection"
-        texts = [_text(found.get_value(at, column)) for column in range(found.nfields)]
+        texts = [_text(result.get_value(at, column)) for column in range(result.nfields)]
         names = [each.name for each in self._selection.keys]
         key = texts[len(texts) - len(names) :]
         for name, text in zip(names, key, strict=True):

@@ -113,11 +113,11 @@ class SlotReader:
         ((is_ours,),) = self._all(_LOCK, [self._slot])
         if not is_ours:
             raise Busy(self._held_by("another reader"))
-        for each in self._publications:
-            if not self._all("SELECT 1 FROM pg_publication WHERE pubname = %s", [each]):
+        for publication in self._publications:
+            if not self._all("SELECT 1 FROM pg_publication WHERE pubname = %s", [publication]):
                 raise ComponentError(
-                    f"there is no publication {each}: CREATE PUBLICATION {each} FOR TABLE …, and"
-                    " make the slot anew behind it"
+                    f"there is no publication {publication}: CREATE PUBLICATION {publication} FOR"
+                    " TABLE …, and make the slot anew behind it"
                 )
         self._all("SELECT pg_copy_logical_replication_slot(%s, %s, true)", [self._slot, self._copy])
         self._confirmed = facts.confirmed
@@ -130,10 +130,10 @@ class SlotReader:
                 f"the server's wal_level is {level}, and its log has the changes of rows with"
                 " logical: ALTER SYSTEM SET wal_level = logical, and start the server again"
             )
-        found = self._all(_SLOT, [self._slot])
-        if not found:
+        slots = self._all(_SLOT, [self._slot])
+        if not slots:
             raise ComponentError(self._gone())
-        ((plugin, database, ours, reader, confirmed, status),) = found
+        ((plugin, database, ours, reader, confirmed, status),) = slots
         if plugin != PLUGIN or database != ours:
             raise ComponentError(
                 f"the slot {self._slot} is one of {plugin or 'physical replication'} in"
@@ -175,9 +175,9 @@ class SlotReader:
                 self._end_page()
         except driver.Error as error:
             raise self._ended(error) from None
-        found = [bytes(each) for (each,) in rows]
-        self._size.learn(len(found), sum(map(len, found)))
-        return found
+        messages = [bytes(each) for (each,) in rows]
+        self._size.learn(len(messages), sum(map(len, messages)))
+        return messages
 
     @property
     def is_in_page(self) -> bool:
@@ -206,10 +206,10 @@ class SlotReader:
     def advance(self, lsn: int) -> int:
         """All transactions whose commit is before it are done for good. How many bytes of its log
         the server keeps, or has not given out, besides."""
-        found = self._all(_LAG, [self._slot])
-        if not found:
+        lags = self._all(_LAG, [self._slot])
+        if not lags:
             raise ComponentError(self._gone())
-        ((text, lag_bytes),) = found
+        ((text, lag_bytes),) = lags
         confirmed = lsn_of(text)
         if confirmed > self._confirmed:
             raise ComponentError(advanced_by_another(self._slot, confirmed, self._confirmed))
@@ -227,22 +227,22 @@ class SlotReader:
         return found
 
     def _ended(self, error: Any) -> Exception:
-        found = meaning(error)
+        reason = meaning(error)
         if error.sqlstate == "42704" and "publication" in str(error):
             return ComponentError(
-                f"{found}: it is younger than what the slot {self._slot} has to read first; make"
+                f"{reason}: it is younger than what the slot {self._slot} has to read first; make"
                 " the slot anew behind the publication"
             )
         if error.sqlstate == "53400":
             return ComponentError(
-                f"{found}: reading {self._slot} needs a second, temporary one; raise"
+                f"{reason}: reading {self._slot} needs a second, temporary one; raise"
                 " max_replication_slots, or drop slots without a reader"
             )
         if error.sqlstate == "42501":
             return ComponentError(
-                f"{found}: reading a slot needs a role with the attribute REPLICATION"
+                f"{reason}: reading a slot needs a role with the attribute REPLICATION"
             )
-        return found
+        return reason
 
     def close(self) -> None:
         """The temporary slot and the lock go with the connection."""

@@ -145,13 +145,13 @@ class SnapshotState:
         """As plain values."""
         tables = [
             [
-                each.oid,
-                each.schema,
-                each.table,
-                [[key.name, key.type_name, key.collation] for key in each.keys],
-                [[None if a.until is None else list(a.until), a.snapshot] for a in each.parts],
+                table.oid,
+                table.schema,
+                table.table,
+                [[key.name, key.type_name, key.collation] for key in table.keys],
+                [[None if a.until is None else list(a.until), a.snapshot] for a in table.parts],
             ]
-            for each in self.tables
+            for table in self.tables
         ]
         more = {"has_begun": self.has_begun, "rows": self.rows, "end_lsn": self.end_lsn}
         return {"tables": tables, **more}
@@ -230,16 +230,16 @@ def _keys_of(
 
 def _key_of(table: TableParts, relation: Relation, values: Values, old: Values | None) -> Key:
     position_of = {each.name: at for at, each in enumerate(relation.columns)}
-    found = []
-    for each in table.keys:
-        at = position_of.get(each.name, len(values))
+    key = []
+    for key_column in table.keys:
+        at = position_of.get(key_column.name, len(values))
         value = values[at] if at < len(values) else None
         if value is UNCHANGED and old is not None:
             value = old[at]
         if not isinstance(value, str):
             raise DecodingError(
-                f"a change of {relation.schema}.{relation.table} is without {each.name}, which was"
-                " of its primary key when its rows were read: begin without the state (--fresh)"
+                f"a change of {relation.schema}.{relation.table} is without {key_column.name}, which"
+                " was of its primary key when its rows were read: begin without the state (--fresh)"
             )
-        found.append(value)
-    return tuple(found)
+        key.append(value)
+    return tuple(key)

@@ -188,12 +188,12 @@ class PostgresSpout(EmitsRows[Key], Spout, StatefulComponent):
         if self._reader is None:
             self._open()
         assert self._reader is not None, "opened without a reader"
-        found = self._reader.read()
-        if not found:
+        rows = self._reader.read()
+        if not rows:
             self._is_at_end = True
             self._disconnect()
             return
-        for row in found:
+        for row in rows:
             self._add(row)
 
     def _add(self, row: TableRow) -> None:

@@ -89,17 +89,17 @@ _INTERVAL = re.compile(
 
 
 def _interval(text: str) -> timedelta:
-    found = _INTERVAL.fullmatch(text)
-    if found is None or not text:
+    match = _INTERVAL.fullmatch(text)
+    if match is None or not text:
         raise NotHeld(f"Python has no duration that is {text}")
-    if found["years"] or found["months"]:
+    if match["years"] or match["months"]:
         raise NotHeld(f"{text}: months and years are no duration of a fixed length")
-    part = int((found["part"] or "").ljust(6, "0"))
-    seconds = (int(found["hours"] or 0) * 60 + int(found["minutes"] or 0)) * 60
-    length = timedelta(seconds=seconds + int(found["seconds"] or 0), microseconds=part)
+    part = int((match["part"] or "").ljust(6, "0"))
+    seconds = (int(match["hours"] or 0) * 60 + int(match["minutes"] or 0)) * 60
+    length = timedelta(seconds=seconds + int(match["seconds"] or 0), microseconds=part)
     try:
-        return timedelta(days=int(found["days"] or 0)) + (
-            -length if found["sign"] == "-" else length
+        return timedelta(days=int(match["days"] or 0)) + (
+            -length if match["sign"] == "-" else length
         )
     except OverflowError:
         raise NotHeld(f"{text} is more than a billion days") from None
@@ -171,9 +171,11 @@ class Types:
             facts = self._facts.get(oid)
             wanted |= set() if facts is None else {facts.element, facts.base}
         return {
-            each
-            for each in wanted - {0}
-            if each not in self._facts and each not in _PLAIN and each not in _PLAIN_ARRAYS
+            type_oid
+            for type_oid in wanted - {0}
+            if type_oid not in self._facts
+            and type_oid not in _PLAIN
+            and type_oid not in _PLAIN_ARRAYS
         }
 
     def learn(self, facts: TypeFacts) -> None:

@@ -162,12 +162,12 @@ class SparkSpout(EmitsRows[RowId], Spout, TwoPhaseStatefulComponent):
         """Emit what failed, or else the next row."""
         if self._emit_failed():
             return
-        found = next(self._rows, None)
-        if found is None:
-            found = self._look_for_more()
-        if found is None:
+        next_row = next(self._rows, None)
+        if next_row is None:
+            next_row = self._look_for_more()
+        if next_row is None:
             return
-        row_id, values = found
+        row_id, values = next_row
         writer, segment, row = row_id
         self._positions[writer] = (segment, row + 1)
         if self._is_exact:

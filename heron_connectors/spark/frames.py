@@ -130,10 +130,10 @@ class FrameSpout(TableSpout):
             kind = type(frame).__name__
             raise WrongArgumentError(f"a DataFrame of Spark is needed here, not a {kind}")
         known = list(frame.columns)
-        for each in columns or ():
-            if each not in known:
-                hint = choices("columns", each, known)
-                raise TopologyError(f"the DataFrame has no column {each!r}; {hint}")
+        for column in columns or ():
+            if column not in known:
+                hint = choices("columns", column, known)
+                raise TopologyError(f"the DataFrame has no column {column!r}; {hint}")
         return _source({FRAME: HeldFrame(frame)}, columns or known, rows_per_tuple)
 
     def initialize(self, config: dict[str, Any], context: "TopologyContext") -> None:
@@ -238,8 +238,8 @@ def problem_without_spark(name: str, config: Mapping[str, Any]) -> str:
         return f"spout {name!r} reads {what or kind}, which only Spark can: {cure}"
     known = (SCHEMA,) if SCHEMA in config else ()
     spark_s = [each for each in config.get(OPTIONS, ()) if each.lower() not in FOR_BATCHES]
-    for each in (*known, *spark_s):
-        return f"spout {name!r}: {each} is for Spark's reader alone: {cure}"
+    for option in (*known, *spark_s):
+        return f"spout {name!r}: {option} is for Spark's reader alone: {cure}"
     return ""
 
 

@@ -103,14 +103,14 @@ class _Quotes:
             self._may_end = False
             at = self._after_quote(data, 0)
         while at < len(data):
-            found = data.find(self._quote, at)
+            quote = data.find(self._quote, at)
             if self._is_open:
-                self._add(data[at : found if found >= 0 else len(data)])
-            if found < 0:
+                self._add(data[at : quote if quote >= 0 else len(data)])
+            if quote < 0:
                 break
-            at = found + 1
+            at = quote + 1
             if not self._is_open:
-                last = data[found - 1 : found] if found > before_first else self._last
+                last = data[quote - 1 : quote] if quote > before_first else self._last
                 self._is_open = last in self._before
                 self._value.clear()
                 self._length = 0

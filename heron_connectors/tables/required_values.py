@@ -61,9 +61,9 @@ def absent_field(arrow: Any, declared: Any, kind: Any, name: str) -> str:
     there = {location: field for field, location in parts_of(arrow, declared, name)}
     for field, location in parts_of(arrow, kind, name) if there else ():
         if location not in there:
-            found = "" if field.nullable else location
+            absent = "" if field.nullable else location
         else:
-            found = absent_field(arrow, there[location].type, field.type, location)
-        if found:
-            return found
+            absent = absent_field(arrow, there[location].type, field.type, location)
+        if absent:
+            return absent
     return ""

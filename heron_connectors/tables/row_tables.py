@@ -30,9 +30,9 @@ def _type_called(name: str, text: str) -> Any:
     from heron_core.wire.columns import type_called
 
     arrow = needed("pyarrow", PURPOSE)
-    for made in (arrow.type_for_alias, type_called):
+    for type_maker in (arrow.type_for_alias, type_called):
         try:
-            return made(text)
+            return type_maker(text)
         except (ValueError, UnknownType):
             continue
     raise ComponentError(
@@ -62,8 +62,8 @@ def table_of(
             pass
     first = {name: _first_type(arrow, rows, at) for at, name in enumerate(columns)} | dict(types)
     for at, row in enumerate(rows):
-        if at not in problems and (found := _problem(arrow, columns, first, row)):
-            problems[at] = found
+        if at not in problems and (problem := _problem(arrow, columns, first, row)):
+            problems[at] = problem
     fitting = [row for at, row in enumerate(rows) if at not in problems]
     return _table(arrow, columns, first, fitting), problems
 
@@ -167,8 +167,8 @@ def schema_problem(
         if name not in known:
             if mode == REFUSE:
                 return f"no column {name!r}, and {key} is {REFUSE}"
-        elif name in declared and (found := _misfit(mode, known[name], declared[name], name)):
-            return f"{found}; a column's type never changes"
+        elif name in declared and (misfit := _misfit(mode, known[name], declared[name], name)):
+            return f"{misfit}; a column's type never changes"
     return ""
 
 
@@ -176,12 +176,12 @@ def _misfit(mode: str, known: Any, declared: Any, name: str) -> str:
     is_kind = needed("pyarrow", PURPOSE).types
     if is_kind.is_struct(known) and is_kind.is_struct(declared):
         there = {each.name: each.type for each in known}
-        for each in declared:
-            if each.name in there:
-                if found := _misfit(mode, there[each.name], each.type, f"{name}.{each.name}"):
-                    return found
+        for field in declared:
+            if field.name in there:
+                if misfit := _misfit(mode, there[field.name], field.type, f"{name}.{field.name}"):
+                    return misfit
             elif mode == REFUSE:
-                return f"no field {each.name!r} in {name}"
+                return f"no field {field.name!r} in {name}"
         return ""
     if is_kind.is_list(known) and is_kind.is_list(declared):
         return _misfit(mode, known.value_type, declared.value_type, f"{name}[]")
@@ -218,17 +218,17 @@ def types_for(
     """The types of columns for a target whose columns are `known`: what that has, with the fields
     of structs that are new in what is declared, or else in the rows, if they are to be merged."""
     arrow = needed("pyarrow", PURPOSE)
-    found = dict(declared)
+    widest = dict(declared)
     for at, name in enumerate(columns):
         there = known.get(name)
         if there is None:
             continue
-        found[name] = there
+        widest[name] = there
         if mode == MERGE and arrow.types.is_nested(there):
             more = [declared[name]] if name in declared else _inferred(arrow, rows, at)
-            for each in more:
-                found[name] = widened(arrow, found[name], each)
-    return found
+            for kind in more:
+                widest[name] = widened(arrow, widest[name], kind)
+    return widest
 
 
 def _inferred(arrow: Any, rows: Sequence[Row], at: int) -> list[Any]:
@@ -247,8 +247,8 @@ def widened(arrow: Any, known: Any, other: Any) -> Any:
     if is_kind.is_struct(known) and is_kind.is_struct(other):
         more = {each.name: each.type for each in other}
         fields = [
-            each.with_type(widened(arrow, each.type, more.pop(each.name, each.type)))
-            for each in known
+            field.with_type(widened(arrow, field.type, more.pop(field.name, field.type)))
+            for field in known
         ]
         return arrow.struct([*fields, *map(arrow.field, more.keys(), more.values())])
     if is_kind.is_list(known) and is_kind.is_list(other):

@@ -284,9 +284,9 @@ class TableSpout(EmitsRows[Any], Spout, StatefulComponent):
             return
         rows = [values] if self._rows_per_tuple is None else values[0]
         at = self._timestamp_at
-        for each in rows:
-            if each[at] is not None:
-                self._marks.seen(self._pieces[self._piece], event_ms(each[at]))
+        for row in rows:
+            if row[at] is not None:
+                self._marks.seen(self._pieces[self._piece], event_ms(row[at]))
         self._rows_unsent += len(rows)
         if self._rows_unsent >= ROWS_BETWEEN:
             self._tell_watermark()
@@ -372,8 +372,8 @@ def table_of(
         raise ValueError(
             f"{ENCODING} is {csv.encoding!r}, which is not an encoding that Python has"
         ) from None
-    for each in types.values():
-        fits_of(each)
+    for type_text in types.values():
+        fits_of(type_text)
     return FileTable(path, config.get(FORMAT, format_), csv, dict(types), tuple(columns))
 
 

@@ -130,12 +130,12 @@ class FileTable:
         # Without a column of the file there would be nothing to count its rows by.
         read = [each for each in columns if each not in of_folders] or own[:1]
         try:
-            found = (
+            chunks = (
                 json_rows(piece.path, self.types, read, skip)
                 if kind == "json"
                 else csv_rows(piece.path, self.csv, own, self.types, read, skip)
             )
-            for some in found:
+            for some in chunks:
                 yield some if not of_folders else _with_folders(some, columns, read, of_folders)
         except (*NOT_READABLE, ValueError) as error:
             raise _unreadable(piece.path, error) from None
@@ -159,13 +159,13 @@ class FileTable:
         as a number, those that are declared as `string`, and those that a Delta table has so. Of a
         table that is followed: as it is when it is asked first."""
         if not self._texts:
-            found = {name for name, kind in self.types.items() if kind.strip().lower() == "string"}
+            texts = {name for name, kind in self.types.items() if kind.strip().lower() == "string"}
             if self.is_delta:
-                found |= _delta_texts(self.path)
+                texts |= _delta_texts(self.path)
             for path in self.files():
                 named = self._named_by_folders(path)
-                found |= {name for name, text in named if not _is_number(text)}
-            self._texts.append(frozenset(found))
+                texts |= {name for name, text in named if not _is_number(text)}
+            self._texts.append(frozenset(texts))
         return self._texts[0]
 
     def batches(self, piece: TablePiece, columns: Sequence[str], skip: int) -> Iterator[Any]:
@@ -215,11 +215,11 @@ class FileTable:
     def _opened(self, path: str) -> Any:
         datasets = needed("pyarrow.dataset", "reading tables")
         base = self.path if os.path.isdir(self.path) else os.path.dirname(path)
-        found = self._folder_columns(path)
+        folder_values = self._folder_columns(path)
         arrow = needed("pyarrow", "reading tables")
         kinds = [
             (name, arrow.int32() if isinstance(value, int) else arrow.string())
-            for name, value in found.items()
+            for name, value in folder_values.items()
         ]
         try:
             return datasets.dataset(

@@ -154,13 +154,13 @@ class TableSink(WriteAheadSink):
             for at, name in enumerate(self._columns)
             if name in self._known and requires_inside(self._arrow, self._known[name])
         ]
-        found = {}
+        reasons = {}
         for position, row in enumerate(rows) if required or inside else ():
             empty = (self._columns[at] for at in required if row[at] is None)
             parts = (absent_value(self._arrow, row[at], kind, name) for at, name, kind in inside)
             if absent := next(empty, "") or next(filter(None, parts), ""):
-                found[position] = f"{absent}=None: the table requires a value"
-        return found
+                reasons[position] = f"{absent}=None: the table requires a value"
+        return reasons
 
     def no_table_of(self, rows: Sequence[Any], divided_by: Collection[str]) -> str:
         """Why a new table cannot be made for rows; empty if it can, or if there is one. Later rows

@@ -286,12 +286,12 @@ def csv_rows(
 
     OSError or ValueError if it cannot be read."""
     kinds = csv_types(path, options, tuple(names)) if set(columns) - set(types) else {}
-    made = [TypedValues(types.get(each) or kinds[each]) for each in columns]
+    typed_columns = [TypedValues(types.get(each) or kinds[each]) for each in columns]
     bad: list[str] = []
     for batch in _csv_batches(path, options, names, bad):
         if batch.num_rows > skip:
             some = batch.slice(skip)
-            rows = _rows(columns, made, some, options.encoding)
+            rows = _rows(columns, typed_columns, some, options.encoding)
             yield [*(BadRow(each, counts=False) for each in bad), *rows]
             bad.clear()
         elif batch.num_rows:
@@ -302,7 +302,7 @@ def csv_rows(
 
 
 def _rows(
-    columns: Sequence[str], made: Sequence[TypedValues], batch: Any, encoding: str
+    columns: Sequence[str], typed_columns: Sequence[TypedValues], batch: Any, encoding: str
 ) -> list[Row]:
     """At once where every value is one of its column's type, else row by row."""
     decoded = [_texts(batch.column(each), encoding) for each in columns]
@@ -312,11 +312,13 @@ def _rows(
         for name, (_, problems) in zip(columns, decoded, strict=True)
         for at, why in problems.items()
     }
-    whole = [] if undecoded else [e.of_column(a) for e, a in zip(made, arrays, strict=True)]
+    whole = (
+        [] if undecoded else [e.of_column(a) for e, a in zip(typed_columns, arrays, strict=True)]
+    )
     if not undecoded and all(each is not None for each in whole):
         return list(map(list, zip(*whole, strict=True)))
-    found = _values(columns, made, [each.to_pylist() for each in arrays])
-    return [BadRow(undecoded[at]) if at in undecoded else row for at, row in enumerate(found)]
+    rows = _values(columns, typed_columns, [each.to_pylist() for each in arrays])
+    return [BadRow(undecoded[at]) if at in undecoded else row for at, row in enumerate(rows)]
 
 
 def _values(
@@ -418,16 +420,16 @@ def json_rows(
         yield [_json_row(made, line) for line in some]
 
 
-def _json_row(made: Sequence[tuple[str, TypedValues | None]], line: bytes) -> Row:
+def _json_row(typed_fields: Sequence[tuple[str, TypedValues | None]], line: bytes) -> Row:
     name = ""
     try:
         value = json.loads(line)
         if not isinstance(value, dict):
             return BadRow(f"no object: {line!r:.80}")
-        found = []
-        for name, kind in made:
-            each = value.get(name)
-            found.append(each if kind is None else kind.of_json(each))
-        return found
+        row = []
+        for name, kind in typed_fields:
+            field = value.get(name)
+            row.append(field if kind is None else kind.of_json(field))
+        return row
     except (ValueError, RecursionError) as error:
         return BadRow(f"{name}={error}" if name else f"{error}: {line!r:.80}")
