@@ -76,7 +76,7 @@ def file_text(topology: TopologySpec) -> str:
     names = [(component, name_by_value(component.class_path)) for component in topology.components]
     classes = {name: load_class(each.class_path) for each, name in names if name is not None}
     components = tuple(
-        each if name is None else replace(each, class_path=MAIN + name) for each, name in names
+        spec if name is None else replace(spec, class_path=MAIN + name) for spec, name in names
     )
     contents = classes, replace(topology, components=components)
     try:

@@ -266,7 +266,7 @@ def _is_plain(value: object) -> bool:
         return all(_is_plain(each) for each in value)
     if type(value) is dict:
         return PICKLED_KEY not in value and all(
-            type(key) is str and _is_plain(each) for key, each in value.items()
+            type(key) is str and _is_plain(member) for key, member in value.items()
         )
     return False
 

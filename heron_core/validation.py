@@ -192,25 +192,25 @@ def _stream_problems(label: str, stream: StreamSpec) -> Iterator[str]:
 
 
 def _input_problems(
-    topology: TopologySpec, component: ComponentSpec, each: InputSpec
+    topology: TopologySpec, component: ComponentSpec, spec: InputSpec
 ) -> Iterator[str]:
     label = component.label
-    source = topology.by_name.get(each.component)
+    source = topology.by_name.get(spec.component)
     if source is None:
         names = [known.name for known in topology.components if known is not component]
-        hint = choices("components", each.component, names)
-        yield f"{label} reads from {each.component!r}, which is not a component; {hint}"
+        hint = choices("components", spec.component, names)
+        yield f"{label} reads from {spec.component!r}, which is not a component; {hint}"
         return
-    stream = source.stream(each.stream)
+    stream = source.stream(spec.stream)
     if stream is None:
-        hint = choices("streams", each.stream, [known.name for known in source.outputs])
-        yield f"{label} reads {each.stream!r} of {source.name!r}, which is not its stream; {hint}"
+        hint = choices("streams", spec.stream, [known.name for known in source.outputs])
+        yield f"{label} reads {spec.stream!r} of {source.name!r}, which is not its stream; {hint}"
         return
-    yield from _grouping_problems(f"{label}: input {source.name}:{stream.name}", each, stream)
+    yield from _grouping_problems(f"{label}: input {source.name}:{stream.name}", spec, stream)
 
 
-def _grouping_problems(label: str, each: InputSpec, stream: StreamSpec) -> Iterator[str]:
-    grouping = each.grouping
+def _grouping_problems(label: str, spec: InputSpec, stream: StreamSpec) -> Iterator[str]:
+    grouping = spec.grouping
     kind = grouping.kind
     if stream.direct and kind is not GroupingKind.DIRECT:
         yield f"{label} is a direct stream, so its grouping must be direct, not {kind.value}"

@@ -205,10 +205,10 @@ class Checkpointing:
         shared = self._host.shared
         epoch, checkpoint = shared.wanted
         if checkpoint > self._states.begun:
-            found = waiting.before(epoch, checkpoint)
-            if found is None:
+            input_before = waiting.before(epoch, checkpoint)
+            if input_before is None:
                 return False
-            barrier, in_front = found
+            barrier, in_front = input_before
             fence = self._host.driver.fence
             self._overtake(barrier, saved_input(in_front, waiting.row, fence, packing, topology))
         shared.take_barrier(checkpoint)
@@ -362,11 +362,11 @@ class Checkpointing:
         driver, task = self._host.driver, self._host.identity.task
         if not inputs or not isinstance(driver, BoltDriver):
             return NO_INPUT
-        found = inputs[0].saved
+        saved = inputs[0].saved
         if not share.is_whole:
             divider = InputDivider(packing.instances[task].component, topology, driver.decode)
-            found = divider.share(inputs, share.key_range)
-        return addressed(epoch, task, packing, topology, found)
+            saved = divider.share(inputs, share.key_range)
+        return addressed(epoch, task, packing, topology, saved)
 
     def _begin_with(self, its_input: SavedInput) -> None:
         driver = self._host.driver

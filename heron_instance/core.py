@@ -413,10 +413,10 @@ class InstanceCore:
         if not (spec.is_spout or fails_at_once or self.instance.driver.options.exits_on_exception):
             self.retrying = RetryingBolt(self, self._clock)
         waits, undoes = self._environment.waits_for_state, self.retrying is not None
-        made = Checkpointing(self, load, behind, waits, undoes, self._packing)
-        if not made.is_waiting:
-            made.warn_of_spout()
-        return made
+        checkpointing = Checkpointing(self, load, behind, waits, undoes, self._packing)
+        if not checkpointing.is_waiting:
+            checkpointing.warn_of_spout()
+        return checkpointing
 
     def warn(self, text: str) -> None:
         """A line for the component's log."""

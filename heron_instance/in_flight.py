@@ -94,9 +94,9 @@ class BoltInFlight:
     def _joined(self, one: Group, other: Group) -> Group:
         if len(one.members) < len(other.members):
             one, other = other, one
-        for each in (one, other):
-            if not each.under_way:
-                self._finished.remove(each)
+        for group in (one, other):
+            if not group.under_way:
+                self._finished.remove(group)
         for taken in other.members:
             taken.group = one
         one.members += other.members

@@ -85,8 +85,8 @@ class LaterAcks:
             self.check_thread(anchors, stream)
             rest = (stream, list(anchors or ()), direct_task, need_task_ids)
             if need_task_ids:
-                found: list[int] = self._foreign.ask(lambda: self.emit(values, *rest))
-                return found
+                tasks: list[int] = self._foreign.ask(lambda: self.emit(values, *rest))
+                return tasks
             self._foreign.leave(lambda: self.emit(values, *rest))
             return None
         of = self._taken_of(anchors, stream)
@@ -152,13 +152,13 @@ class LaterAcks:
         for released in self.in_flight.release():
             for withheld in released.emits:
                 self._send(withheld)
-            for each in released.taken:
-                del self._by_tuple[id(each.tup)]
-                why = self._faults.pop(id(each.tup), None)
-                if each.has_failed:
-                    self.collector.fail_by(each.tup, why)
+            for taken_tuple in released.taken:
+                del self._by_tuple[id(taken_tuple.tup)]
+                why = self._faults.pop(id(taken_tuple.tup), None)
+                if taken_tuple.has_failed:
+                    self.collector.fail_by(taken_tuple.tup, why)
                 else:
-                    self.collector.ack(each.tup)
+                    self.collector.ack(taken_tuple.tup)
 
     def _send(self, withheld: Withheld) -> None:
         self.collector.put(withheld.buffers, withheld.route, withheld.data, ())

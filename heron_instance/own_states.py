@@ -61,12 +61,12 @@ class OwnStates:
             state, saved = decode_input(self._state_of(checkpoint, share.sources[0].task))
             return state or None, [FormerInput(share.key_range, saved)] if saved.messages else []
         parts, inputs = [], []
-        for each in sorted({*share.sources, *share.inputs}, key=lambda one: one.key_range.index):
-            state, saved = decode_input(self._state_of(checkpoint, each.task))
-            if state and each in share.sources:
-                parts.append(StatePart(each.key_range, state))
+        for source in sorted({*share.sources, *share.inputs}, key=lambda one: one.key_range.index):
+            state, saved = decode_input(self._state_of(checkpoint, source.task))
+            if state and source in share.sources:
+                parts.append(StatePart(source.key_range, state))
             if saved.messages:
-                inputs.append(FormerInput(each.key_range, saved))
+                inputs.append(FormerInput(source.key_range, saved))
         return encode_parts(Parts(share.key_range, tuple(parts))) if parts else None, inputs
 
     def _state_of(self, checkpoint: int, task: int) -> bytes:

@@ -54,8 +54,8 @@ class RetryingBolt:
 
     def raised(self, raised: UserCodeRaised) -> None:
         """Nothing that it has done since the newest checkpoint counts from here on."""
-        driver, made = self._host.bolt, self._attempts
-        if self._raised is None and made is not None and made.gives_up(raised):
+        driver, attempts = self._host.bolt, self._attempts
+        if self._raised is None and attempts is not None and attempts.gives_up(raised):
             driver.give_up_call(raised.where, fault_of(raised.__cause__))
             return
         driver.outbox.discard()
@@ -63,9 +63,9 @@ class RetryingBolt:
             return
         driver.is_void, self._raised = True, raised
         pause_secs = raised.pause_secs
-        if made is not None:
-            made.forget()
-            pause_secs = made.restore_pause_secs(raised)
+        if attempts is not None:
+            attempts.forget()
+            pause_secs = attempts.restore_pause_secs(raised)
         self._ask_at = self._clock() + pause_secs
 
     def go_back(self) -> None:
@@ -106,30 +106,32 @@ class RetryingBolt:
         nothing to try."""
         if self._raised is not None:
             return self._await_restore(self._raised, self._clock())
-        made = self._attempts
-        if made is None:
+        attempts = self._attempts
+        if attempts is None:
             return None
-        if made.holds and not shared.active:
+        if attempts.holds and not shared.active:
             # What waits for a checkpoint, new code for instance, need not wait for this tuple.
-            self.raised(UserCodeRaised(made.where, "it is not processed, and the topology pauses"))
+            self.raised(
+                UserCodeRaised(attempts.where, "it is not processed, and the topology pauses")
+            )
             return 0.0
-        return self._try(made, self._clock()) if shared.may_send else None
+        return self._try(attempts, self._clock()) if shared.may_send else None
 
-    def _try(self, made: Attempts, now: float) -> float | None:
-        if made.unit is None:
-            if made.is_over:
+    def _try(self, attempts: Attempts, now: float) -> float | None:
+        if attempts.unit is None:
+            if attempts.is_over:
                 self._attempts = None
                 return None
             if not self._host.bolt.take_tick(now):
                 return None
-            made.begin(_tick(now))
-        if now < made.due:
-            return made.due - now
+            attempts.begin(_tick(now))
+        if now < attempts.due:
+            return attempts.due - now
         try:
-            raised = made.go_on(now)
+            raised = attempts.go_on(now)
         except ProtocolError as error:
             self._host.drop(error)
-            made.drop()
+            attempts.drop()
             return 0.0
         if raised is not None:
             self.raised(raised)
@@ -143,8 +145,8 @@ class RetryingBolt:
     def takes(self, frames: Frames, first: int, is_handed: bool) -> bool:
         """Whether a message, from the tuple at `first` on, is tried with care; if not, it is for
         the driver. `is_handed`: whether the stream manager waits for word of it."""
-        made, driver = self._attempts, self._host.bolt
-        if made is None:
+        attempts, driver = self._attempts, self._host.bolt
+        if attempts is None:
             return False
         head = header_of(frames)
         if head.epoch < driver.fence or head.kind not in (FrameKind.DATA, FrameKind.WATERMARK):
@@ -152,9 +154,9 @@ class RetryingBolt:
         done = partial(self._host.delivered, frames, self._clock()) if is_handed else _nothing
         if head.kind == FrameKind.DATA:
             driver.reopen(head.source)
-            made.begin(Rows(frames, done, first))
+            attempts.begin(Rows(frames, done, first))
         else:
-            made.begin(Call(lambda driver: driver.deliver(frames), done, "a watermark", True))
+            attempts.begin(Call(lambda driver: driver.deliver(frames), done, "a watermark", True))
         return True
 
     def is_due(self, now: float) -> bool:

@@ -76,8 +76,8 @@ class ContainerState:
         go on after a plan without it that was given up."""
         self.counters = dict.fromkeys(COUNTERS, 0)
         self.transition_log = TransitionLog()
-        for each in packing.container(container).instances:
-            self._add(each)
+        for instance in packing.container(container).instances:
+            self._add(instance)
 
     @property
     def topology(self) -> TopologySpec:

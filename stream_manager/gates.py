@@ -188,8 +188,8 @@ class Gates:
             task: InstanceGate(
                 frozenset(
                     source
-                    for source, each in instances.items()
-                    if instances[task].component in self._readers[each.component]
+                    for source, sender in instances.items()
+                    if instances[task].component in self._readers[sender.component]
                 )
             )
             for task in state.queues
@@ -197,10 +197,10 @@ class Gates:
         self._ways = {
             source: {
                 state.packing.container_of[task]
-                for reader in self._readers[each.component]
+                for reader in self._readers[sender.component]
                 for task in tasks_of[reader]
             }
-            for source, each in instances.items()
+            for source, sender in instances.items()
         }
 
     def to_instance(self, task: int, frames: Frames, out: Out) -> bool:

@@ -114,8 +114,8 @@ class MasterLink:
         except ProtocolError:
             return b""  # no message either, and counted as such
         taken = self._session.take(Packet(header, message or None), now)
-        for each in taken.answers:
-            self._put(each)
+        for answer in taken.answers:
+            self._put(answer)
         return taken.message
 
     def send(self, message: bytes) -> None:
@@ -135,8 +135,8 @@ class MasterLink:
         if self._socket is None or self._monitor is None:
             return
         log.info("the connection to the topology master at %s is closed", self._address)
-        for each in (self._socket, self._monitor):
-            self._poller.unregister(each)
+        for socket in (self._socket, self._monitor):
+            self._poller.unregister(socket)
         self._socket.disable_monitor()
         self._monitor.close(linger=0)
         self._socket.close(linger=linger_ms)

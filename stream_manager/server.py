@@ -109,8 +109,8 @@ class StreamManagerServer:
             register.incarnation,
             MasterLookup(arguments.store_url, topology.name, known),
         )
-        for each in (self._local, self._peers_in, *self._authenticator.sockets):
-            self._poller.register(each, zmq.POLLIN)
+        for receiver in (self._local, self._peers_in, *self._authenticator.sockets):
+            self._poller.register(receiver, zmq.POLLIN)
         self._supervisor = supervisor
         self._poller.register(supervisor.lifeline, zmq.POLLIN)
         self._watched: set[int] = set()
@@ -215,11 +215,11 @@ class StreamManagerServer:
     def handle(self, event: events.Event) -> None:
         """Pass an event to the core, and carry out the core's instructions in order."""
         refused: dict[int, int] = {}
-        for each in self._decide(event):
-            if type(each) is events.ToPeer:
-                self._to_peer(each, refused)
+        for instruction in self._decide(event):
+            if type(instruction) is events.ToPeer:
+                self._to_peer(instruction, refused)
             else:
-                self._perform[type(each)](each)
+                self._perform[type(instruction)](instruction)
         for container, number in refused.items():
             self.handle(events.PeerBlocked(container, number))
         # After the loop: the core's answers are newer than the remaining instructions.
@@ -259,18 +259,18 @@ class StreamManagerServer:
     def _send_local(self, channel: bytes, task: int, incarnation: int, frames: Frames) -> None:
         self._to_locals.send(identity(channel, task, incarnation), frames)
 
-    def _to_peer(self, each: events.ToPeer, refused: dict[int, int]) -> None:
+    def _to_peer(self, send: events.ToPeer, refused: dict[int, int]) -> None:
         """Send, or record the number of the first message that the socket refused."""
-        peer = self._peers.get(each.container)
-        if each.container not in refused and peer is not None:
+        peer = self._peers.get(send.container)
+        if send.container not in refused and peer is not None:
             try:
-                frames = each.frames
+                frames = send.frames
                 peer[1].send_multipart(frames, zmq.NOBLOCK)
-                self._network.to_peer(each.container, frames)
+                self._network.to_peer(send.container, frames)
                 return
             except zmq.Again:
                 pass
-        refused[each.container] = refused.get(each.container) or each.number
+        refused[send.container] = refused.get(send.container) or send.number
 
     def _watch_blocked(self) -> None:
         """Poll exactly the peers with waiting messages for writability."""
@@ -282,10 +282,10 @@ class StreamManagerServer:
                 self._poller.unregister(self._peers[container][1])
         self._watched = blocked
 
-    def _connect_peers(self, each: events.ConnectPeers) -> None:
-        for container in self._peers.keys() - each.addresses.keys():
+    def _connect_peers(self, peers: events.ConnectPeers) -> None:
+        for container in self._peers.keys() - peers.addresses.keys():
             self._disconnect(container)
-        for container, address in each.addresses.items():
+        for container, address in peers.addresses.items():
             before = self._peers.get(container)
             if before is not None and before[0] == address:
                 continue

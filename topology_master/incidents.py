@@ -131,11 +131,11 @@ class Incidents:
         """Who is paused now, of all containers: task -> its pauses."""
         paused_by: dict[int, list[str]] = {}
         lasting: dict[int, float] = {}
-        for task, each in sorted(pauses.items()):
-            for cause in each.causes:
+        for task, pause in sorted(pauses.items()):
+            for cause in pause.causes:
                 if task in packing.instances and cause in packing.instances:
                     paused_by.setdefault(cause, []).append(instance_name(packing, task))
-                    lasting[cause] = max(lasting.get(cause, 0.0), each.this_pause_secs)
+                    lasting[cause] = max(lasting.get(cause, 0.0), pause.this_pause_secs)
         for cause, names in paused_by.items():
             if lasting[cause] >= PAUSE_EVENT_SECS and cause not in self._paused_by:
                 self._paused_by[cause] = first_of(names, NAMED_MAX)

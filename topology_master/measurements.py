@@ -131,10 +131,10 @@ class Measurements:
         if rows is None or not self._next_tries:
             return rows
         return tuple(
-            each
-            if each.up and each.task not in self._errors
-            else replace(each, next_try_secs=self._next_tries.secs(each.task, now))
-            for each in rows
+            instance
+            if instance.up and instance.task not in self._errors
+            else replace(instance, next_try_secs=self._next_tries.secs(instance.task, now))
+            for instance in rows
         )
 
     def in_flight(self) -> int | None:
@@ -191,13 +191,13 @@ class Measurements:
         return {
             task: QueueNumbers(
                 size_bytes,
-                each.waiting_tuples.get(task, 0),
-                each.waiting_secs.get(task, 0.0),
-                each.task_bytes_in.get(task, 0),
-                each.task_bytes_out.get(task, 0),
+                stream_manager.waiting_tuples.get(task, 0),
+                stream_manager.waiting_secs.get(task, 0.0),
+                stream_manager.task_bytes_in.get(task, 0),
+                stream_manager.task_bytes_out.get(task, 0),
             )
-            for each in self._stream_managers.values()
-            for task, size_bytes in each.waiting_bytes.items()
+            for stream_manager in self._stream_managers.values()
+            for task, size_bytes in stream_manager.waiting_bytes.items()
         }
 
     def validate(self, containers: Set[int], tasks: Set[int]) -> None:

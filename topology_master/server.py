@@ -269,9 +269,9 @@ class MasterServer:
             for message in self._loop.received(self._router, ready, DRAIN_MESSAGES):
                 self._receive(message)
             own_metrics.answer(ready, self._core, now)
-            for each in (self._nodes, self._checkpoints):
-                if each.readable in ready:
-                    each.finish()
+            for worker in (self._nodes, self._checkpoints):
+                if worker.readable in ready:
+                    worker.finish()
         own_metrics.close()
         self._take_last_numbers()
         self._traces.close(self._core.packing)
@@ -312,11 +312,11 @@ class MasterServer:
             self._reload = False
             self._link.request_reload()
         held, self._held = self._held, []
-        for until, each in held:
+        for until, instruction in held:
             if self._has_stored_all or now >= until:
-                self._transmit(each)
+                self._transmit(instruction)
             else:
-                self._held.append((until, each))
+                self._held.append((until, instruction))
 
     def _taken_over(self, reason: str) -> None:
         self._loop.stop(reason, 1)
@@ -336,8 +336,8 @@ class MasterServer:
             at = path(self._topology.name)
             if (value := self._store.get(at)) is not None:
                 self._nodes.keep(at, value)
-        for each in (self._nodes, self._checkpoints):
-            self._loop.register(each.readable)
+        for worker in (self._nodes, self._checkpoints):
+            self._loop.register(worker.readable)
 
     def _labels(self) -> dict[str, str]:
         scheduler = self._store.get(scheduler_path(self._topology.name))
@@ -446,17 +446,17 @@ class MasterServer:
         self._describing += 1
         self._checkpoints.describe(each.checkpoint, described, self._is_described)
 
-    def _store_state(self, each: events.StoreState) -> None:
-        if each.state in TopologyState.OVER:
+    def _store_state(self, change: events.StoreState) -> None:
+        if change.state in TopologyState.OVER:
             self._leave_at = time.monotonic() + ENDED_LINGER_SECS
             ended_at = time.strftime("%Y-%m-%dT%H:%M:%S%z")
             self._execution = {**self._execution, "ended_at": ended_at}
         self._execution = {
             **self._execution,
-            "state": each.state,
-            "reason": each.reason,
-            "draining": each.draining,
-            "update": each.update,
+            "state": change.state,
+            "reason": change.reason,
+            "draining": change.draining,
+            "update": change.update,
         }
         self._put_node(execution_path(self._topology.name), self._execution)
 

@@ -86,8 +86,8 @@ class HeronComponentSpec:
             self.parallelism,
             tuple(self._streams() or ()),
             tuple(
-                InputSpec(each.component_id, each.stream_id, grouping_spec(grouping))
-                for each, grouping in inputs.items()
+                InputSpec(stream.component_id, stream.stream_id, grouping_spec(grouping))
+                for stream, grouping in inputs.items()
             ),
             arriving_config(self.custom_config or {}),
         )
@@ -145,11 +145,11 @@ class HeronComponentSpec:
             return None
         streams: list[StreamSpec] = []
         for output in checked_outputs(self._label, self.outputs):
-            each = Stream([output]) if isinstance(output, str) else output
-            if each.stream_id == DEFAULT_STREAM:
-                _extend_default(streams, each)
+            stream = Stream([output]) if isinstance(output, str) else output
+            if stream.stream_id == DEFAULT_STREAM:
+                _extend_default(streams, stream)
             else:
-                streams.append(_stream_spec(each))
+                streams.append(_stream_spec(stream))
         return streams
 
     def _sanitize_outputs(self) -> dict[str, list[str]] | None:

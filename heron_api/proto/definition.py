@@ -74,10 +74,10 @@ def _output(component: str, stream: StreamSpec) -> messages.OutputStream:
     return messages.OutputStream(messages.StreamId(stream.name, component), _schema(stream.fields))
 
 
-def _input(each: InputSpec) -> messages.InputStream:
-    grouping = each.grouping
+def _input(spec: InputSpec) -> messages.InputStream:
+    grouping = spec.grouping
     message = messages.InputStream(
-        messages.StreamId(each.stream, each.component),
+        messages.StreamId(spec.stream, spec.component),
         messages.Grouping.Value(grouping.kind.of_heron),
     )
     if grouping.fields:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from heron_core.plans import PackingPlan
     from heron_core.topology import TopologySpec
     from heron_engine.scheduler.backends.protocol import Backend
-    from heron_spark.options import SparkCommandOptions as QueryOptions
+    from heron_spark.options import SparkOptions as QueryOptions
 
 NATIVE, SPARK, LOCAL = "native", "spark", "local"
 LOCAL_MASTER = "local[*]"
@@ -125,7 +125,7 @@ class SparkCommandOptions:
     def options(self, seconds: float | None) -> "QueryOptions":
         """For heron_spark; UsageError for a --spark-config that is no KEY=VALUE."""
         from heron_engine.scheduler.backends.spark.render import parsed_settings
-        from heron_spark.options import SparkCommandOptions as QueryOptions
+        from heron_spark.options import SparkOptions as QueryOptions
 
         given: dict[str, Any] = {
             name: getattr(self, name)

@@ -238,8 +238,9 @@ def _key_of(table: TableParts, relation: Relation, values: Values, old: Values |
             value = old[at]
         if not isinstance(value, str):
             raise DecodingError(
-                f"a change of {relation.schema}.{relation.table} is without {key_column.name}, which"
-                " was of its primary key when its rows were read: begin without the state (--fresh)"
+                f"a change of {relation.schema}.{relation.table} is without {key_column.name},"
+                " which was of its primary key when its rows were read: begin without the state"
+                " (--fresh)"
             )
         key.append(value)
     return tuple(key)

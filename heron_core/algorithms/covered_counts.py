@@ -60,15 +60,15 @@ class CoveredCounts(Struct, frozen=True):
         sums = dict.fromkeys(HISTORY, 0.0)
         _add(sums, self.ended.get(component, {}))
         reported = {task: _reported(each) for task, each in newest.items()}
-        for each in self.processes:
-            if each.component == component:
-                report = newest.get(each.task)
-                if report is not None and report.incarnation == each.incarnation:
-                    own = reported[each.task]
-                    for name, number in each.numbers.items():  # its report may be an older one
+        for process in self.processes:
+            if process.component == component:
+                report = newest.get(process.task)
+                if report is not None and report.incarnation == process.incarnation:
+                    own = reported[process.task]
+                    for name, number in process.numbers.items():  # its report may be an older one
                         own[name] = max(number, own.get(name, 0))
                 else:
-                    _add(sums, each.numbers)
+                    _add(sums, process.numbers)
         for numbers in reported.values():
             _add(sums, numbers)
         return sums

@@ -129,14 +129,14 @@ class RollUp:
         numbers."""
         for task in leaving(self._packing, packing):
             counted = self._counted(task)
-            for each in (
+            for by_task in (
                 self._bases,
                 self._newest,
                 self._remembered,
                 self._heard_at,
                 self._counts,
             ):
-                each.pop(task, None)
+                by_task.pop(task, None)
             if task in packing.instances:
                 self._bases[task] = counted
             else:
@@ -165,8 +165,8 @@ class RollUp:
     def to_json(self) -> dict[str, Any]:
         """The counts of all processes, those included that have ended."""
         newest = {
-            str(task): {"incarnation": each.incarnation, **Counted.of((each,)).to_json()}
-            for task, each in self._newest.items()
+            str(task): {"incarnation": report.incarnation, **Counted.of((report,)).to_json()}
+            for task, report in self._newest.items()
         }
         for task, (incarnation, counted) in self._remembered.items():
             newest[str(task)] = {"incarnation": incarnation, **counted.to_json()}
@@ -181,14 +181,14 @@ class RollUp:
         none."""
         tasks = self._packing.instances
         self._counts.clear()
-        for word, each in data["newest"].items():
+        for word, counted in data["newest"].items():
             if (task := int(word)) in tasks:
-                self._remembered[task] = (int(each["incarnation"]), Counted.from_json(each))
-        for word, each in data["ended"].items():
+                self._remembered[task] = (int(counted["incarnation"]), Counted.from_json(counted))
+        for word, base in data["ended"].items():
             if (task := int(word)) in tasks:
-                self._bases[task] = Counted.from_json(each)
-        for component, each in data["gone"].items():
-            self._gone[component] = Counted.from_json(each)
+                self._bases[task] = Counted.from_json(base)
+        for component, totals in data["gone"].items():
+            self._gone[component] = Counted.from_json(totals)
 
     # --- the numbers ----------------------------------------------------------------------------
 
@@ -211,8 +211,10 @@ class RollUp:
         the newest completed checkpoint, None in a topology that takes none."""
         alive = self._newest.keys() if fresh is None else fresh
         return {
-            each.name: self._component(each.name, each.is_spout, queues, alive, covered)
-            for each in self._packing.topology_of(self._submitted).components
+            component.name: self._component(
+                component.name, component.is_spout, queues, alive, covered
+            )
+            for component in self._packing.topology_of(self._submitted).components
         }
 
     def _component(
@@ -226,8 +228,8 @@ class RollUp:
         tasks = self._packing.tasks_of[name]
         waiting = [queues.get(task, EMPTY_QUEUE) for task in tasks]
         counted = Counted()
-        for each in (*map(self._counted, tasks), self._gone.get(name, Counted())):
-            counted.join(each)
+        for counts in (*map(self._counted, tasks), self._gone.get(name, Counted())):
+            counted.join(counts)
         newest = [self._newest[task] for task in tasks if task in self._newest]
         rates = [self._rates.of(task) for task in tasks if task in alive]
         errors = [each.last_error for each in newest if each.last_error]

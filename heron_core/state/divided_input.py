@@ -76,10 +76,10 @@ class InputDivider:
         what cannot be read."""
         messages: list[Frames] = []
         sources: dict[int, InputSource] = {}
-        for each in former:
-            sources |= each.saved.sources or {}
+        for former_input in former:
+            sources |= former_input.saved.sources or {}
             try:
-                messages += self._of_one(each, each.saved.sources or {}, now)
+                messages += self._of_one(former_input, former_input.saved.sources or {}, now)
             except StateError:
                 raise
             except Exception as error:

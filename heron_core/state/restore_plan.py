@@ -59,9 +59,9 @@ def sources_of(former: Sequence[int], key_range: KeyRange) -> tuple[StateSource,
         return (StateSource(former[key_range.index], key_range),)
     key_ranges = (KeyRange(index, number) for index in range(number))
     return tuple(
-        StateSource(task, each)
-        for task, each in zip(former, key_ranges, strict=True)
-        if each.overlaps(key_range)
+        StateSource(task, own_range)
+        for task, own_range in zip(former, key_ranges, strict=True)
+        if own_range.overlaps(key_range)
     )
 
 
@@ -80,9 +80,9 @@ def share_of(
     if len(former_tasks) == key_range.tasks:
         return share
     inputs = tuple(
-        StateSource(each, KeyRange(index, len(former_tasks)))
-        for index, each in enumerate(former_tasks)
-        if each in with_input
+        StateSource(former_task, KeyRange(index, len(former_tasks)))
+        for index, former_task in enumerate(former_tasks)
+        if former_task in with_input
     )
     return replace(share, inputs=inputs)
 
@@ -154,8 +154,8 @@ class _Saved(Struct, frozen=True):
         components = self.description.components
         gone = [
             name
-            for name, each in components.items()
-            if name not in packing.tasks_of and self._holds(each)
+            for name, component in components.items()
+            if name not in packing.tasks_of and self._holds(component)
         ]
         if gone and not allowed:
             new = [name for name in packing.tasks_of if name not in components]

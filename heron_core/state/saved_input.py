@@ -76,8 +76,8 @@ def _tuples(head: Header) -> int:
 def encode_input(state: bytes, saved: SavedInput) -> bytes:
     """A state with input, as bytes; with the files of the state, if it has any."""
     sources = [
-        [task, each.component, each.index, each.tasks, list(each.streams)]
-        for task, each in (saved.sources or {}).items()
+        [task, source.component, source.index, source.tasks, list(source.streams)]
+        for task, source in (saved.sources or {}).items()
     ]
     lengths = [list(map(len, frames)) for frames in saved.messages]
     head = msgpack.packb([len(state), saved.first_row, sources, lengths])
@@ -101,9 +101,9 @@ def decode_input(data: bytes) -> tuple[bytes, SavedInput]:
         state = _with_files(bytes(data[at : at + size]), data)
         at += size
         messages = []
-        for each in lengths:
+        for part_lengths in lengths:
             frames = []
-            for length in each:
+            for length in part_lengths:
                 frames.append(bytes(data[at : at + length]))
                 at += length
             messages.append(frames)

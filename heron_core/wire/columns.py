@@ -111,8 +111,8 @@ def field_left_out(given: pa.DataType, wanted: pa.DataType) -> str:
     if pa.types.is_struct(given) and pa.types.is_struct(wanted):
         kinds = {each.name: each.type for each in wanted}
         left_out = (
-            field_left_out(each.type, kinds[each.name]) if each.name in kinds else each.name
-            for each in given
+            field_left_out(field.type, kinds[field.name]) if field.name in kinds else field.name
+            for field in given
         )
         return next(filter(None, left_out), "")
     if pa.types.is_map(given) and pa.types.is_map(wanted):

@@ -21,8 +21,8 @@ def storm_context(topology: TopologySpec, packing: PackingPlan, task: int) -> di
         "stream->outputfields": _fields(component),
         "stream->target->grouping": {
             stream.name: {
-                reader.name: _grouping(each.grouping)
-                for reader, each in topology.consumers.get((component.name, stream.name), ())
+                reader.name: _grouping(spec.grouping)
+                for reader, spec in topology.consumers.get((component.name, stream.name), ())
             }
             for stream in component.outputs
         },

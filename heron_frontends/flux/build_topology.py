@@ -55,16 +55,19 @@ def _components(
     for stream in definition.streams:
         connections.check_ends(stream, definition.vertices)
     unwired = {vertex.id: component(vertex, components) for vertex in definition.vertices.values()}
-    for each in unwired.values():
-        if java.is_only_drawn(each.class_path):
-            unwired[each.name] = replace(each, outputs=_outputs_read(each.name, definition))
+    for vertex_spec in unwired.values():
+        if java.is_only_drawn(vertex_spec.class_path):
+            unwired[vertex_spec.name] = replace(
+                vertex_spec, outputs=_outputs_read(vertex_spec.name, definition)
+            )
     inputs: dict[str, list[InputSpec]] = {}
     for stream in definition.streams:
         _check_outputs(stream, unwired[stream.source])
         input_spec = connections.input_spec(stream, components, lambda name: unwired[name].outputs)
         inputs.setdefault(stream.target, []).append(input_spec)
     return tuple(
-        replace(each, inputs=tuple(inputs.get(each.name, ()))) for each in unwired.values()
+        replace(vertex_spec, inputs=tuple(inputs.get(vertex_spec.name, ())))
+        for vertex_spec in unwired.values()
     )
 
 

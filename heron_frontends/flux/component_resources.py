@@ -36,8 +36,8 @@ def with_packing_maps(
             if word in reader:
                 amounts[key][name] = _amount(reader, word)
     rest = {key: value for key, value in config.items() if key != RESOURCE_MAP}
-    for key, each in amounts.items():
-        rest |= with_entries(key, each, rest)
+    for key, amount in amounts.items():
+        rest |= with_entries(key, amount, rest)
     return rest
 
 

@@ -82,9 +82,9 @@ def _resource_roots(folder: str) -> Iterator[str]:
 def _merge(including: TopologyDefinition, included: TopologyDefinition, override: bool) -> None:
     if included.name is not None and (including.name is None or override):
         including.name = included.name
-    for name, each in included.config.items():
+    for name, setting in included.config.items():
         if override or name not in including.config:
-            including.config[name] = each
+            including.config[name] = setting
     for name, component in included.components.items():
         if override or name not in including.components:
             including.components[name] = component

@@ -16,10 +16,10 @@ class MappingReader:
         """TopologyError if it is no mapping or has a key that is not known."""
         if not isinstance(located.value, dict):
             raise located.position.wrong(f"{label} must be a mapping, not {shown_value(located)}")
-        for key, each in located.value.items():
+        for key, located_value in located.value.items():
             if key not in known:
                 hint = choices("keys", str(key), known)
-                raise each.position.wrong(
+                raise located_value.position.wrong(
                     f"{label} has the key {key!r}, which is not known; {hint}"
                 )
         self.label = label
@@ -91,9 +91,9 @@ class MappingReader:
             return {}
         if not isinstance(located.value, dict):
             raise self._wrong(key, "a mapping", located)
-        for name, each in located.value.items():
+        for name, located_value in located.value.items():
             if not isinstance(name, str):
-                raise each.position.wrong(
+                raise located_value.position.wrong(
                     f"{self.label}: keys of {key} must be texts, not {name!r}"
                 )
         return dict(located.value)

@@ -115,11 +115,11 @@ def _hook_problems(label: str, kind: type, needed: str) -> Iterator[str]:
 
 def _undefined(kind: type, name: str) -> str:
     own = [
-        each
+        method
         for base in kind.__mro__
         if not base.__module__.startswith(LIBRARIES)
-        for each, value in vars(base).items()
-        if callable(value) and not each.startswith("__")
+        for method, value in vars(base).items()
+        if callable(value) and not method.startswith("__")
     ]
     close = did_you_mean(name, own)
     hint = f"; did you mean {close!r} to be it?" if close else ""

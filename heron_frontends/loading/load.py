@@ -186,10 +186,10 @@ def _picked(request: LoadRequest, candidates: list[_Found]) -> _Found:
             f"{file} has no topology: define a class derived from Topology,"
             " or call TopologyBuilder.build_and_submit()"
         )
-    for each in names:
-        if names.count(each) > 1:
+    for title in names:
+        if names.count(title) > 1:
             raise TopologyError(
-                f"{file} has {names.count(each)} topologies called {each!r}: rename one"
+                f"{file} has {names.count(title)} topologies called {title!r}: rename one"
             )
     if name is not None:
         wanted = [candidate for candidate in candidates if candidate.answers_to(name)]

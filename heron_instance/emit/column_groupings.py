@@ -92,12 +92,12 @@ def _distinct(columns: Sequence[pa.Array]) -> tuple[list[tuple[object, ...]], pa
             keys, rows = [(value,) for value in values], indices
             continue
         pairs = pc.add(pc.multiply(rows, len(values)), indices)
-        found = pairs.dictionary_encode()
+        encoded = pairs.dictionary_encode()
         keys = [
             (*keys[pair // len(values)], values[pair % len(values)])
-            for pair in found.dictionary.to_pylist()
+            for pair in encoded.dictionary.to_pylist()
         ]
-        rows = found.indices.cast(pa.int64())
+        rows = encoded.indices.cast(pa.int64())
     return keys, rows
 
 

@@ -115,14 +115,14 @@ class ColumnOutput:
         """Which rows of a frame go into which buffers, by the groupings and to the `direct` tasks;
         TypeError for a frame that does not fit."""
         where = f"{self._router.component.name}.{route.spec.name}"
-        found: list[tuple[ColumnBuffer, pa.RecordBatch]] = []
+        slices: list[tuple[ColumnBuffer, pa.RecordBatch]] = []
         batches = record_batches(frame, route.spec, where)
         for batch in batches:
             for share in self._shares_of(route):
                 for tasks, rows in share(batch):
-                    found += self._into(tasks, rows, route, where)
-            found += self._into(direct, batch, route, where)
-        return BatchEmission(sum(each.num_rows for each in batches), found)
+                    slices += self._into(tasks, rows, route, where)
+            slices += self._into(direct, batch, route, where)
+        return BatchEmission(sum(each.num_rows for each in batches), slices)
 
     def _shares_of(self, route: Route) -> list[Share]:
         known = self._shares.get(route.index)

@@ -140,7 +140,7 @@ class ByCustom:
     def divided(self, batch: Any) -> list[tuple[list[int], Any]]:
         """What that method makes of a batch: (tasks, their rows), …; ComponentError for tasks that
         are none, or rows of other columns."""
-        found = []
+        divided = []
         for tasks, rows in self._grouping.divide_batch(batch):
             chosen = list(tasks)
             if not set(chosen) <= self._buffers.keys():
@@ -148,8 +148,8 @@ class ByCustom:
             if not rows.schema.equals(batch.schema):
                 columns, others = (", ".join(each.schema.names) for each in (batch, rows))
                 raise self._error(f"divide_batch must yield rows of {columns}, not of {others}")
-            found.append((chosen, rows))
-        return found
+            divided.append((chosen, rows))
+        return divided
 
     def _unknown(self, what: str, chosen: object) -> str:
         return f"{what} of task ids out of {list(self._buffers)}, not {chosen!r}"
@@ -234,16 +234,16 @@ class Router:
         What a buffer to a task that is gone holds leaves at the next flush, and its roots fail.
         """
         self._packing = packing
-        self._single = {task: each for task, each in self._single.items()
+        self._single = {task: buffer for task, buffer in self._single.items()
                         if task in packing.instances}  # fmt: skip
         self._fanout.clear()
         self._aim()
-        self._columns = {(task, index): each for (task, index), each in self._columns.items()
+        self._columns = {(task, index): buffer for (task, index), buffer in self._columns.items()
                          if task in packing.instances}  # fmt: skip
         lists = (self._single.values(), self._fanout.values(), self._columns.values())
         used = {id(each) for each in chain.from_iterable(lists)}
         self._outbox.buffers[:] = [
-            each for each in self._outbox.buffers if each.parts or id(each) in used
+            buffer for buffer in self._outbox.buffers if buffer.parts or id(buffer) in used
         ]
 
     def _aim(self) -> None:
@@ -278,8 +278,8 @@ class Router:
         buffer = self._columns.get((task, route.index))
         if buffer is None:
             buffer = self._columns[task, route.index] = make(task, route.index)
-            others = [each for each in self._outbox.buffers
-                      if task in (each.targets or (each.destination,))]  # fmt: skip
+            others = [candidate for candidate in self._outbox.buffers
+                      if task in (candidate.targets or (candidate.destination,))]  # fmt: skip
             for other in others:
                 other.conflicting.append(buffer)
             buffer.conflicting = others
@@ -304,9 +304,9 @@ class Router:
         return route
 
     def _chooser(
-        self, route: Route, consumer: ComponentSpec, each: InputSpec
+        self, route: Route, consumer: ComponentSpec, spec: InputSpec
     ) -> tuple[Choose, Aim]:
-        grouping = each.grouping
+        grouping = spec.grouping
         match grouping.kind:
             case GroupingKind.SHUFFLE | GroupingKind.NONE:
                 return self._shuffle(route, lambda tasks: tasks)

@@ -76,11 +76,13 @@ class BatchReader:
         """The batches of a message: of a COLUMNS one, or of the tuples that `values` are of."""
         if head.flags & COLUMNS:
             stream, every = streams[head.stream], range(head.items)
-            found = self.columns(head, batch, component, stream)
-            return [RecordPiece(component, stream, head.source, found, every, range(_pairs(batch)))]
+            columns = self.columns(head, batch, component, stream)
+            return [
+                RecordPiece(component, stream, head.source, columns, every, range(_pairs(batch)))
+            ]
         if type(values) is not list or len(values) != head.items:
             raise ProtocolError(f"a body that is not a list of {head.items} tuples")
-        made = [
+        pieces = [
             RecordPiece(
                 component,
                 streams[stream],
@@ -91,7 +93,7 @@ class BatchReader:
             )
             for stream, start, end in _neighbours(head, batch, len(streams))
         ]
-        return [part for each in made for part in self._fitting(batch, each)]
+        return [part for each in pieces for part in self._fitting(batch, each)]
 
     def _of_rows(
         self, component: str, stream: str, rows: list[list[Any]]
@@ -195,17 +197,17 @@ class BatchReader:
             kind(
                 (
                     next(keys),
-                    each.component,
-                    each.stream,
-                    each.task,
-                    each.columns,
+                    piece.component,
+                    piece.stream,
+                    piece.task,
+                    piece.columns,
                     now,
-                    _anchor_state(batch, each.pairs)
-                    if each.anchor_state is None
-                    else each.anchor_state,
+                    _anchor_state(batch, piece.pairs)
+                    if piece.anchor_state is None
+                    else piece.anchor_state,
                 )
             )
-            for each in pieces
+            for piece in pieces
         ]
 
 
@@ -248,14 +250,14 @@ def _neighbours(head: Header, batch: Batch, streams: int) -> Iterator[tuple[int,
 
 def _anchor_state(batch: Batch, pairs: range) -> AnchorState:
     """root, xor of its edges, … of some pairs; None if nobody tracks them."""
-    found: dict[int, int] = {}
+    edges: dict[int, int] = {}
     ids = batch.ids or array("Q")
     for at in pairs if ids else ():
         root, edge = ids[2 * at], ids[2 * at + 1]
         if root:
-            found[root] = found.get(root, 0) ^ edge
+            edges[root] = edges.get(root, 0) ^ edge
     further = iter(batch.extras or ())
     for at, root in zip(further, further, strict=True):
         if at in pairs:
-            found[root] = found.get(root, 0) ^ ids[2 * at + 1]
-    return [number for pair in found.items() for number in pair] or None
+            edges[root] = edges.get(root, 0) ^ ids[2 * at + 1]
+    return [number for pair in edges.items() for number in pair] or None

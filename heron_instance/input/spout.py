@@ -134,8 +134,8 @@ class SpoutDriver(ComponentDriver):
         went_on = self._has_gone_on()
         emitted, calls, step = True, 0, self._step
         while emitted and now < until and not self.finished and len(pending) < most:
-            made, emitted = self._some_calls(min(step, most - len(pending)))
-            calls += made
+            turn_calls, emitted = self._some_calls(min(step, most - len(pending)))
+            calls += turn_calls
             if collector.done_at_once:
                 self._ack_at_once()
             before, now = now, clock()

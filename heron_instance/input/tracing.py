@@ -184,8 +184,8 @@ class TracedBoltDriver(BoltDriver):
             return super()._run_batch(head, batch, values, started, first)
         finally:
             self._run = usual
-            for each in traced.executions(head.source, started):
-                self._tracer.executed(each)
+            for execution in traced.executions(head.source, started):
+                self._tracer.executed(execution)
 
 
 class TracedSpoutDriver(SpoutDriver):

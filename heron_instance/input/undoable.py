@@ -148,9 +148,9 @@ class UndoableCalls(RowMaker):
         self.collector.failed += items
         self.collector.failed_for_good += items
         if letters is not None and last is not None:
-            for each in self._rows_between(head, decode_batch(head, frames), first, last):
-                if letters.takes(each, fault):
-                    of_batch = each.values.num_rows if self._takes_batches else 1
+            for tup in self._rows_between(head, decode_batch(head, frames), first, last):
+                if letters.takes(tup, fault):
+                    of_batch = tup.values.num_rows if self._takes_batches else 1
                     self.collector.failed_for_good -= of_batch
         return items
 

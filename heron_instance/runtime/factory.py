@@ -133,11 +133,11 @@ def topology_by(submitted: TopologySpec, packing: PackingPlan, task: int) -> Top
     Its own component is what the process has loaded, also if the plan has the same class in another
     module, which only later processes have on their search path: other code comes with other tasks.
     """
-    found = packing.topology_of(submitted)
-    if found is submitted:
-        return found
+    topology = packing.topology_of(submitted)
+    if topology is submitted:
+        return topology
     ours = packing.instances[task].component
-    return found.with_class(ours, submitted.by_name[ours].class_path)
+    return topology.with_class(ours, submitted.by_name[ours].class_path)
 
 
 class _Setting(Struct, frozen=True):

@@ -31,8 +31,8 @@ def dropping_emit(emit: Callable[..., Any], drop: Callable[[], None]) -> Callabl
         need_task_ids: bool = False,
     ) -> list[int] | None:
         if stream != DEFAULT_STREAM or direct_task is not None:
-            found: list[int] | None = emit(tup, stream, anchors, direct_task, need_task_ids)
-            return found
+            tasks: list[int] | None = emit(tup, stream, anchors, direct_task, need_task_ids)
+            return tasks
         drop()
         return [] if need_task_ids else None
 

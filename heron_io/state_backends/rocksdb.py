@@ -252,7 +252,8 @@ class RocksBackend:
         """The tables of the snapshot have its numbers; those that it does not have come behind."""
         others = list(self._tables.values())
         self._tables = {
-            each.name: RocksTable(self, each, number) for number, each in enumerate(decoded.tables)
+            table_id.name: RocksTable(self, table_id, number)
+            for number, table_id in enumerate(decoded.tables)
         }
         for other in others:
             restored = self.table(other.id)

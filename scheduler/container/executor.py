@@ -148,7 +148,7 @@ def _master_spec(spec: ContainerSpec) -> ProcessSpec:
     def serve(link: SupervisorLink) -> int:
         from heron_engine.topology_master import server
 
-        where = server.MasterArgumentsguments(
+        where = server.MasterArguments(
             spec.store_url,
             spec.keys,
             spec.bind_host,
@@ -174,7 +174,7 @@ def _stream_manager_spec(spec: ContainerSpec) -> ProcessSpec:
     def serve(link: SupervisorLink) -> int:
         from heron_engine.stream_manager import server
 
-        where = server.MasterArgumentsguments(
+        where = server.StreamManagerArguments(
             number, _socket(spec), spec.store_url, spec.keys, spec.bind_host
         )
         return server.run(spec.topology, spec.packing, where, link)

@@ -87,18 +87,18 @@ def _has_failed(update: UpdateRecord, found: CheckpointView) -> bool:
 
 
 def _await_checkpoint(update: UpdateRecord, view: MasterView, waited: Waited) -> Step:
-    found = _checkpoints(view)
-    if _is_taken(update, found):
+    checkpoints = _checkpoints(view)
+    if _is_taken(update, checkpoints):
         return _switch(update, view)
     if waited.is_late:
-        who = first_of(names(view.packing, found.missing)) or "its beginning"
+        who = first_of(names(view.packing, checkpoints.missing)) or "its beginning"
         return GiveUp(f"no checkpoint was complete after {waited.limit} (waiting for {who})")
-    if found.is_under_way:
+    if checkpoints.is_under_way:
         return Stay()
-    if _has_failed(update, found):
-        return GiveUp(f"checkpoint {found.latest} failed: {found.failure}")
+    if _has_failed(update, checkpoints):
+        return GiveUp(f"checkpoint {checkpoints.latest} failed: {checkpoints.failure}")
     # A failure came between, and all have gone back.
-    return Stay(_request(update, found))
+    return Stay(_request(update, checkpoints))
 
 
 def _await_started(update: UpdateRecord, view: MasterView, waited: Waited) -> Step:

@@ -62,22 +62,22 @@ class Draining:
         }
 
     def _await_drained(self, update: UpdateRecord, view: MasterView, waited: Waited) -> Step:
-        found = outcome(update, view, waited.now, waited.limit_secs, self._held_up_secs)
-        if found is DrainOutcome.WAITS:
+        drain_outcome = outcome(update, view, waited.now, waited.limit_secs, self._held_up_secs)
+        if drain_outcome is DrainOutcome.WAITS:
             return Stay()
         note = ""
-        if found in (DrainOutcome.LATE, DrainOutcome.HELD_UP):
+        if drain_outcome in (DrainOutcome.LATE, DrainOutcome.HELD_UP):
             # What other spouts have in flight fails and is emitted again; those that end cannot.
             if who := spouts_that_end(update, view):
                 return GiveUp(f"{who} still had tuples in flight after {waited.limit}")
-            note = why_undrained(found, update, view, waited.now)
+            note = why_undrained(drain_outcome, update, view, waited.now)
         logged = (MasterLog(f"update: {note}"),) if note else ()
         update.unsaved = moving(view.packing, update.target)
         if not update.unsaved:
             return Go(UpdateState.STARTING, logged, note)
-        if found in (DrainOutcome.FAILS_HELD, DrainOutcome.HELD_UP):
+        if drain_outcome in (DrainOutcome.FAILS_HELD, DrainOutcome.HELD_UP):
             update.deferring = spouts_that_wait(view)
-        if found is DrainOutcome.FAILS_HELD:
+        if drain_outcome is DrainOutcome.FAILS_HELD:
             logged = (MasterLog("update: tuples in open windows fail, and come by the new plan"),)
         return Go(UpdateState.SAVING, (*logged, *_ask_to_save(update, view, waited.now)), note)
 

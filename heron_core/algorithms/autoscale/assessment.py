@@ -132,17 +132,17 @@ class Threshold:
         last two looks."""
         return tuple(self._one(each, newest[each.component], options) for each in assessed)
 
-    def _one(self, each: Assessment, load: Load, options: AutoscaleOptions) -> Assessment:
+    def _one(self, assessment: Assessment, load: Load, options: AutoscaleOptions) -> Assessment:
         busy = sum(load.busy) / load.instances
         is_over = busy > options.threshold_utilization
-        count = self._reports.get(each.component, 0) + 1 if is_over else 0
-        self._reports[each.component] = count
+        count = self._reports.get(assessment.component, 0) + 1 if is_over else 0
+        self._reports[assessment.component] = count
         if count < options.threshold_reports:
-            return replace(each, wanted=each.instances, because="")
-        if each.because and each.wanted <= each.instances:
-            return each  # it cannot be helped
-        if each.instances >= options.instances_max[each.component]:
-            because = f"{busy:.0%} busy, and it may have {each.instances}"
-            return replace(each, wanted=each.instances, because=because)
+            return replace(assessment, wanted=assessment.instances, because="")
+        if assessment.because and assessment.wanted <= assessment.instances:
+            return assessment  # it cannot be helped
+        if assessment.instances >= options.instances_max[assessment.component]:
+            because = f"{busy:.0%} busy, and it may have {assessment.instances}"
+            return replace(assessment, wanted=assessment.instances, because=because)
         because = f"{busy:.0%} busy in {count} looks in a row"
-        return replace(each, wanted=each.instances + 1, because=because)
+        return replace(assessment, wanted=assessment.instances + 1, because=because)

@@ -171,15 +171,19 @@ class Autoscaler:
                 self._floors.popleft()
         return assessments
 
-    def _with_experience(self, each: Assessment, now: float) -> Assessment:
+    def _with_experience(self, assessment: Assessment, now: float) -> Assessment:
         """Without more instances if the last ones did not help."""
-        name, before = each.component, self._grown.pop(each.component, None)
-        if before is not None and each.rate is not None and each.instances > before.instances:
-            had, has = before.instances * before.rate, each.instances * each.rate
-            hoped = before.rate * (each.instances - before.instances)
-            if each.wanted > each.instances and has - had < GAINED_MIN * hoped:
+        name, before = assessment.component, self._grown.pop(assessment.component, None)
+        if (
+            before is not None
+            and assessment.rate is not None
+            and assessment.instances > before.instances
+        ):
+            had, has = before.instances * before.rate, assessment.instances * assessment.rate
+            hoped = before.rate * (assessment.instances - before.instances)
+            if assessment.wanted > assessment.instances and has - had < GAINED_MIN * hoped:
                 why = (
-                    f"{each.instances} instances can process {has:,.0f} tuples/s, "
+                    f"{assessment.instances} instances can process {has:,.0f} tuples/s, "
                     f"{before.instances} could {had:,.0f}: more do not help, the machines or what "
                     "it waits for are the limit"
                 )
@@ -187,8 +191,8 @@ class Autoscaler:
         until, why = self._held.get(name, (now, ""))
         if now >= until:
             self._held.pop(name, None)
-            return each
-        return replace(each, wanted=min(each.wanted, each.instances), because=why)
+            return assessment
+        return replace(assessment, wanted=min(assessment.wanted, assessment.instances), because=why)
 
     def _fresh_diagnoses(self, assessed: Iterable[Assessment]) -> tuple[Diagnosis, ...]:
         """What stands against scaling a bolt that cannot keep up, once while it lasts."""

@@ -138,8 +138,8 @@ def _loads(readings: list[tuple[float, Readings]]) -> dict[str, Load]:
         return {}
     (began, first), (ended, last) = readings[0], readings[-1]
     tasks: dict[str, list[int]] = {}
-    for task, each in last.tasks.items():
-        tasks.setdefault(each.component, []).append(task)
+    for task, reading in last.tasks.items():
+        tasks.setdefault(reading.component, []).append(task)
     return {
         name: _load(
             [(first.tasks[task], last.tasks[task]) for task in ids],
@@ -217,16 +217,16 @@ def _unsteady(stats: TopologyStats, rows: Iterable[InstanceStats]) -> str:
 
 
 def _reading(
-    each: InstanceStats, paused_secs: float, pending_max: Mapping[str, int]
+    instance: InstanceStats, paused_secs: float, pending_max: Mapping[str, int]
 ) -> InstanceReading:
-    component = each.component
+    component = instance.component
     most = pending_max.get(component)
     return InstanceReading(
         component=component,
-        incarnation=each.pid or 0,
-        executed=each.executed,
-        emitted=each.emitted_by_stream,
-        busy_secs=max(0.0, each.busy_secs - each.waited_secs),
+        incarnation=instance.pid or 0,
+        executed=instance.executed,
+        emitted=instance.emitted_by_stream,
+        busy_secs=max(0.0, instance.busy_secs - instance.waited_secs),
         paused_secs=paused_secs,
-        is_full=most is not None and each.pending >= PENDING_FULL * most,
+        is_full=most is not None and instance.pending >= PENDING_FULL * most,
     )

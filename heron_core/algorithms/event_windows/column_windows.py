@@ -274,8 +274,8 @@ class ColumnWindows:
         is_all = self._touched is None
         changed = {key for part in self._touched or () for key in keys_of(part)}
         packed: dict[Hashable, Packed | None] = dict.fromkeys(changed)
-        for start, each in self._slices.items():
-            parts = self._merge(each)
+        for start, window_slice in self._slices.items():
+            parts = self._merge(window_slice)
             for key, values in zip(keys_of(parts), _kept_of(parts), strict=True):
                 if is_all or key in changed:
                     kept = packed.get(key)

@@ -123,8 +123,8 @@ class WindowOperator(SavedByKey):
         (alone,) = self._assigner.windows(timestamp_ms)
         state = self._state(key)
         joined = sorted(
-            each for each in state.panes
-            if each.start_ms < alone.end_ms and alone.start_ms < each.end_ms
+            pane for pane in state.panes
+            if pane.start_ms < alone.end_ms and alone.start_ms < pane.end_ms
         )  # fmt: skip
         start = min(alone.start_ms, joined[0].start_ms) if joined else alone.start_ms
         end = max(alone.end_ms, joined[-1].end_ms) if joined else alone.end_ms

@@ -212,10 +212,10 @@ class StormWindows:
         self._expired = [each.item for _, each in saved if each.is_expired]
         self._queue = [
             _Queued(
-                each.timestamp_ms, each.item, each.is_seen,
-                each.shown_ms if are_equal else max(each.shown_ms, position.latest_end_ms),
+                held.timestamp_ms, held.item, held.is_seen,
+                held.shown_ms if are_equal else max(held.shown_ms, position.latest_end_ms),
             )
-            for position, each in saved if not each.is_expired
+            for position, held in saved if not held.is_expired
         ]  # fmt: skip
         if not self._by_event_time:
             self._queue.sort(key=lambda each: each.timestamp_ms)
@@ -334,8 +334,8 @@ class StormWindows:
         if not inside:
             return True
         new = [each.item for each in inside if not each.is_seen]
-        for each in inside:
-            each.is_seen = True
+        for held in inside:
+            held.is_seen = True
         start_ms = None if self._length.is_count else end_ms - self._length.amount
         items = [each.item for each in inside]
         steps.append(Activation(items, new, self._expired, start_ms, end_ms))

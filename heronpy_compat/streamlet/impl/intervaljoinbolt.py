@@ -44,10 +44,10 @@ class JoinRunner(ClockRunner):
         timestamp_ms = self._clock.timestamp_of(tup, now_ms)
         held = tup if is_tracked(tup) else None
         element = tup.values[0]
-        found = self._join.add(bolt.key(tup), bolt.is_right(tup), timestamp_ms, (element, held))
+        outputs = self._join.add(bolt.key(tup), bolt.is_right(tup), timestamp_ms, (element, held))
         self._clock.seen(tup, timestamp_ms, now_ms)
-        pairs = [each for each in found if isinstance(each, Pair)]
-        if len(pairs) < len(found):
+        pairs = [each for each in outputs if isinstance(each, Pair)]
+        if len(pairs) < len(outputs):
             give_up_late(bolt, self._settings, self._clock, tup, element)
         elif held is None:
             bolt.ack(tup)

@@ -83,8 +83,8 @@ class StageStreamlet(Streamlet):
     def _add_bolt(self, builder: TopologyBuilder, stage_names: set[str]) -> None:
         chain = self._chain(fusion_of(with_loaders_config(builder.get_config())), stage_names)
         names = [each._name or "" for each in chain]
-        for each in chain:
-            each._component = fused_name(names)
+        for streamlet in chain:
+            streamlet._component = fused_name(names)
         fused = len(chain) > 1
         builder.add_bolt(
             self._component_name(),

@@ -107,18 +107,18 @@ class ComponentSpec:
                 f"{label}: outputs must be a list of field names and Streams, not {declared!r}"
             )
         streams: dict[str, StreamInfo] = {}
-        for each in declared or ():
-            if isinstance(each, Stream):
-                info: Any = StreamInfo(list(each.fields), each.direct)
-                streams[each.name] = info
-                if each.types:
-                    info.types = each.types
-            elif isinstance(each, str):
+        for output in declared or ():
+            if isinstance(output, Stream):
+                info: Any = StreamInfo(list(output.fields), output.direct)
+                streams[output.name] = info
+                if output.types:
+                    info.types = output.types
+            elif isinstance(output, str):
                 default = streams.setdefault(DEFAULT_STREAM, StreamInfo([], False))
-                default.output_fields.append(each)
+                default.output_fields.append(output)
             else:
                 raise WrongArgumentError(
-                    f"{label}: each of its outputs must be a field name or a Stream, not {each!r}"
+                    f"{label}: each of its outputs must be a field name or a Stream, not {output!r}"
                 )
         return streams
 

@@ -81,8 +81,8 @@ def _grouping(stream: Any, grouping: Any) -> dict[str, Any]:
             else {**flux_grouping, "type": "GLOBAL"}
         )
     if kind == "custom_object":
-        made = grouping.custom_object
-        arguments = to_python_arg_list(made.args_list)
-        custom = {"className": made.full_class_name, "constructorArgs": arguments}
+        custom_object = grouping.custom_object
+        arguments = to_python_arg_list(custom_object.args_list)
+        custom = {"className": custom_object.full_class_name, "constructorArgs": arguments}
         return {**flux_grouping, "type": "CUSTOM", "customClass": custom}
     return flux_grouping
