@@ -77,10 +77,10 @@ def table_of(columns: Sequence[ComponentColumn], width: int | None) -> Component
     if width is None:
         return ComponentTable(tuple(used))
     room, chosen = width, set[str]()
-    for each in sorted(used, key=lambda column: column.priority):
-        needed = each.width + (len(GAP) if chosen else 0)
-        if each.priority == 0 or needed <= room:
-            chosen.add(each.heading)
+    for candidate in sorted(used, key=lambda column: column.priority):
+        needed = candidate.width + (len(GAP) if chosen else 0)
+        if candidate.priority == 0 or needed <= room:
+            chosen.add(candidate.heading)
             room -= needed
         else:
             break

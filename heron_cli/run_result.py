@@ -22,30 +22,30 @@ def shortfalls(stats: TopologyStats) -> list[str]:
     """What did not go well: tuples that failed for good, were lost, discarded or dropped at their
     emit, and errors outside of a tuple. Empty if every tuple was processed."""
     components = stats.components.values()
-    found = []
+    texts = []
     if failed := sum(each.failed_for_good for each in components):
-        found.append(f"{counted(failed, 'tuple')} failed for good")
+        texts.append(f"{counted(failed, 'tuple')} failed for good")
     if stats.lost:
-        found.append(f"up to {counted(stats.lost, 'delivery')} lost")
+        texts.append(f"up to {counted(stats.lost, 'delivery')} lost")
     if stats.lost_uncounted:
-        found.append("what the queues of a stream manager held that ended is lost")
+        texts.append("what the queues of a stream manager held that ended is lost")
     if discarded := _discarded(stats):
         about = "" if not _has_crashed(stats) else "about "
         text = counted(discarded, "delivery")
         is_kept = stats.checkpoints is not None and stats.checkpoints.completed
         what = "which the next run processes again" if is_kept else "and discarded"
-        found.append(f"{about}{text} still in flight, {what}")
+        texts.append(f"{about}{text} still in flight, {what}")
     if stats.stuck and not _is_over(stats):
         names = ", ".join(sorted(stats.stuck))
-        found.append(f"{names}: still in a call, what it emits is lost")
-    for name, each in stats.components.items():
-        if each.callback_errors:
-            errors = counted(each.callback_errors, "error")
-            found.append(f"{name}: {errors} outside of a tuple")
-        if each.undeclared:
-            number = counted(each.undeclared, "tuple")
-            found.append(f"{name}: {number} emitted without declared outputs, and dropped")
-    return found
+        texts.append(f"{names}: still in a call, what it emits is lost")
+    for name, component in stats.components.items():
+        if component.callback_errors:
+            errors = counted(component.callback_errors, "error")
+            texts.append(f"{name}: {errors} outside of a tuple")
+        if component.undeclared:
+            number = counted(component.undeclared, "tuple")
+            texts.append(f"{name}: {number} emitted without declared outputs, and dropped")
+    return texts
 
 
 def _discarded(stats: TopologyStats) -> int:

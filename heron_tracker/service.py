@@ -128,11 +128,12 @@ class Service:
         now = self.calendar()
         rows: list[dict[str, Any]] = [
             {
-                "kind": each.kind.value, "component": each.component, "instance": each.instance,
-                "sentence": each.sentence, "what": each.what, "cure": each.cure, "since": since,
+                "kind": problem.kind.value, "component": problem.component,
+                "instance": problem.instance, "sentence": problem.sentence,
+                "what": problem.what, "cure": problem.cure, "since": since,
                 "secs": round(max(0.0, now - since), 1),
             }
-            for each, since in self.collector.problems(snapshot.name)
+            for problem, since in self.collector.problems(snapshot.name)
         ]  # fmt: skip
         stats = snapshot.stats
         if stats is not None:

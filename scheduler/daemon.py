@@ -98,8 +98,8 @@ def _serve(submission: Submission, backend: Supervised, lifeline: int, sockets: 
             forget_submission(submission, is_ours, is_over=is_over)
         elif is_over:
             end_states(submission)
-        for each in submission.remove_at_end:
-            shutil.rmtree(each, ignore_errors=True)
+        for path in submission.remove_at_end:
+            shutil.rmtree(path, ignore_errors=True)
     log.info("the scheduler ends: %s", outcome.reason)
     return outcome.code
 

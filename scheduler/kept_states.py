@@ -171,8 +171,8 @@ def _own_states(
     tasks = dict(packing.tasks_of)
     changed = [
         name
-        for name, each in description.components.items()
-        if tuple(tasks.get(name, ())) != each.tasks
+        for name, component in description.components.items()
+        if tuple(tasks.get(name, ())) != component.tasks
     ]
     if changed:
         names = ", ".join(changed)

@@ -112,12 +112,12 @@ class Taking(Struct, frozen=True):
         plain = description_of(self.topology, self.packing, self.checkpoint, self.at)
         components = {
             name: replace(
-                each,
+                component,
                 states=tuple(
-                    dict.fromkeys(s for task in each.tasks for s in contents[task].states)
+                    dict.fromkeys(s for task in component.tasks for s in contents[task].states)
                 ),
             )
-            for name, each in plain.components.items()
+            for name, component in plain.components.items()
         }
         return replace(plain, components=components, is_savepoint=True)
 

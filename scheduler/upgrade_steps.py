@@ -126,9 +126,9 @@ class Upgrade(Struct, frozen=True):
             yield OperationProgress("waiting until data flows")
         while stats.checkpoints is not None:
             try:
-                for each in self.steps.checkpoint():
-                    waiting = each.text.removeprefix("waiting for ")
-                    yield replace(each, text=f"waiting for a checkpoint: {waiting}")
+                for progress in self.steps.checkpoint():
+                    waiting = progress.text.removeprefix("waiting for ")
+                    yield replace(progress, text=f"waiting for a checkpoint: {waiting}")
                 break
             except HeronError:  # the next one may do better
                 if self.steps.clock() > late_at:

@@ -185,16 +185,16 @@ def sol_rows(
 ) -> list[Row]:
     """A row for each component, by what it has done between two looks."""
     rows: list[Row] = []
-    for name, each in after.components.items():
-        number = _done(each) - _done(before.components[name])
-        latency = each.latency.complete
+    for name, totals in after.components.items():
+        number = _done(totals) - _done(before.components[name])
+        latency = totals.latency.complete
         rows.append(
             {
                 "stage": name,
-                "instances": each.instances,
+                "instances": totals.instances,
                 "messages_per_sec": number / secs,
                 "megabytes_per_sec": number * size_bytes / secs / 1e6,
-                "capacity": each.capacity,
+                "capacity": totals.capacity,
                 "p50_ms": latency.p50_ms,
                 "p99_ms": latency.p99_ms,
             }

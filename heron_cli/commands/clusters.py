@@ -40,16 +40,16 @@ def clusters_command(name: str | None, config_path: str | None) -> int:
     if not names:
         click.echo(f"No clusters in {folder}.")
     problems = 0
-    for each in names:
+    for cluster_name in names:
         try:
-            cluster = cluster_of(each, config_path)
+            cluster = cluster_of(cluster_name, config_path)
         except UsageError as error:
             if name is not None:
                 raise
-            click.echo(f"{each}\n  problem: {error}")
+            click.echo(f"{cluster_name}\n  problem: {error}")
             problems += 1
             continue
-        click.echo(f"{each}: {cluster.scheduler}, {cluster.file}")
+        click.echo(f"{cluster_name}: {cluster.scheduler}, {cluster.file}")
         for is_problem, line in checked(cluster):
             problems += is_problem
             click.echo(f"  {'problem' if is_problem else 'ok'}: {line}")

@@ -99,12 +99,12 @@ def _wheels(files: list[str], root: str) -> Iterator[tuple[str | None, list[str]
     from heron_engine.scheduler.packaging.requirements import for_pip, wants_packages
 
     lines: list[str] = []
-    for each in files:
+    for requirements in files:
         try:
-            with open(each, encoding="utf-8") as file:
-                lines += for_pip(file, os.path.dirname(os.path.abspath(each)))
+            with open(requirements, encoding="utf-8") as file:
+                lines += for_pip(file, os.path.dirname(os.path.abspath(requirements)))
         except OSError as error:
-            raise UsageError(f"{each} cannot be read: {error.strerror}") from None
+            raise UsageError(f"{requirements} cannot be read: {error.strerror}") from None
     if not wants_packages(lines):
         yield None, []
         return

@@ -50,9 +50,9 @@ def created(name: str) -> Iterator[tuple[str, str]]:
     for folder, folders, files in os.walk(TEMPLATES):
         folders.sort()
         below = os.path.relpath(folder, TEMPLATES)
-        for each in sorted(file for file in files if file.endswith(ENDING)):
-            target = each.removesuffix(ENDING)
+        for template in sorted(file for file in files if file.endswith(ENDING)):
+            target = template.removesuffix(ENDING)
             if target.startswith(HIDDEN):
                 target = f".{target.removeprefix(HIDDEN)}"
-            with open(os.path.join(folder, each), encoding="utf-8") as file:
+            with open(os.path.join(folder, template), encoding="utf-8") as file:
                 yield os.path.normpath(os.path.join(name, below, target)), file.read()

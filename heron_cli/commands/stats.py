@@ -228,11 +228,11 @@ def _engines(stats: TopologyStats) -> str:
 def metrics_text(metrics: Mapping[str, Any], totals: Mapping[str, Any]) -> str:
     """What user code registered: a row for each metric, or each key of one with several."""
     rows = []
-    for name, each in metrics.items():
+    for name, metric in metrics.items():
         total = totals.get(name, "")
-        if isinstance(each, dict):
+        if isinstance(metric, dict):
             of = total if isinstance(total, dict) else {}
-            rows += [(name, str(key), str(x), str(of.get(key, ""))) for key, x in each.items()]
+            rows += [(name, str(key), str(x), str(of.get(key, ""))) for key, x in metric.items()]
         else:
-            rows.append((name, "", str(each), str(total)))
+            rows.append((name, "", str(metric), str(total)))
     return plain_table(("metric", "key", "last bucket", "total"), rows)

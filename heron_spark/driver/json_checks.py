@@ -38,8 +38,8 @@ def check_json(
     shown = functions.substring(line, 1, SHOWN_CHARACTERS)
     kinds = functions.schema_of_variant_agg(functions.try_parse_json(line))
     lines = spark.read.format("text").option("wholetext", whole).load(path)
-    found = lines.agg(functions.max(functions.when(is_half, shown)), kinds).first()
-    half, types = found or (None, "")
+    samples = lines.agg(functions.max(functions.when(is_half, shown)), kinds).first()
+    half, types = samples or (None, "")
     if half is not None:
         raise TopologyError(
             f"{path}: a text has half a character, which Spark reads as a question mark: write the"

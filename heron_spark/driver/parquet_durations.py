@@ -19,22 +19,22 @@ UNIT = "us"
 """Of Spark's intervals."""
 
 
-def with_durations(found: "StructType", path: str, columns: Collection[str]) -> "StructType":
+def with_durations(schema: "StructType", path: str, columns: Collection[str]) -> "StructType":
     """Spark's schema of the files of a path, with intervals for the durations that are among the
     columns. The footer of each file is read, a third of a millisecond; those of another file system
     are not. TopologyError for durations that Spark cannot have."""
     from pyspark.sql.types import DayTimeIntervalType, StructField, StructType
 
     if "://" in path:
-        return found
+        return schema
     files = {each: parquet.read_schema(each) for each in FileTable(path, "parquet").files()}
     durations = duration_columns(files, columns)
     return StructType(
         [
-            StructField(each.name, DayTimeIntervalType(), each.nullable)
-            if each.name in durations
-            else each
-            for each in found.fields
+            StructField(field.name, DayTimeIntervalType(), field.nullable)
+            if field.name in durations
+            else field
+            for field in schema.fields
         ]
     )
 
@@ -42,15 +42,15 @@ def with_durations(found: "StructType", path: str, columns: Collection[str]) -> 
 def duration_columns(files: Mapping[str, pa.Schema], columns: Collection[str]) -> set[str]:
     """Which of the columns are durations, in all files that have them; TopologyError for one that
     Spark cannot have, or that is something else in another file."""
-    found: dict[str, bool] = {}
+    kinds: dict[str, bool] = {}
     for path, schema in files.items():
         for field in (each for each in schema if each.name in columns):
             is_duration = _is_duration(field.type)
             if is_duration and field.type != pa.duration(UNIT):
                 raise _refused(path, field, f"has durations ({field.type})")
-            if found.setdefault(field.name, is_duration) != is_duration:
+            if kinds.setdefault(field.name, is_duration) != is_duration:
                 raise _refused(path, field, f"is {field.type}, and durations are in others")
-    return {name for name, is_duration in found.items() if is_duration}
+    return {name for name, is_duration in kinds.items() if is_duration}
 
 
 def _is_duration(kind: pa.DataType) -> bool:

@@ -117,10 +117,10 @@ def _with_sink(
 
     sender = topology.by_name[component]
     components = tuple(
-        replace(each, outputs=tuple(_typed(one, stream, columns) for one in each.outputs))
-        if each.name == component
-        else each
-        for each in topology.components
+        replace(spec, outputs=tuple(_typed(one, stream, columns) for one in spec.outputs))
+        if spec.name == component
+        else spec
+        for spec in topology.components
     )
     same = GroupingSpec(GroupingKind.CUSTOM, custom=pickle.dumps(frame_sink.GROUPING))
     sink = ComponentSpec(

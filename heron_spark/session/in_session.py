@@ -273,6 +273,6 @@ def counters(facts: Any, component: str) -> list[Any]:
         for counter in COUNTERS
     )
     return [
-        functions.coalesce(total, functions.lit(0)).alias(each)
-        for each, total in zip(COUNTERS, sums, strict=True)
+        functions.coalesce(total, functions.lit(0)).alias(counter_name)
+        for counter_name, total in zip(COUNTERS, sums, strict=True)
     ]

@@ -70,8 +70,8 @@ class QueryListener(StreamingQueryListener):
         name = f"{run.replace('-', '')[:RUN_CHARACTERS]}.json"
         if path:
             pattern = os.path.join(glob.escape(path), FOLDER, "*", "runs", name)
-            for each in glob.glob(pattern):
-                remove(each)
+            for file in glob.glob(pattern):
+                remove(file)
         call = self._at_end.pop(run, None)
         if call is not None:
             call()

@@ -121,11 +121,11 @@ class Level:
             yield self._rows([(BEGIN, partition, payload) for partition in range(self.partitions)])
         with connected(folder, begun.run, partition) as host:
             send(host, question(self.level, partition, batch))
-            for each in blocks:
-                if isinstance(each, list):
-                    yield self._rows(each)
+            for received in blocks:
+                if isinstance(received, list):
+                    yield self._rows(received)
                 else:
-                    send(host, each)
+                    send(host, received)
             send(host, b"")
             tasks = _answer(host)
         for task in tasks:

@@ -53,7 +53,7 @@ class StateSnapshot:
         except Exception:
             self._look_again()
             whole["holders"] = {
-                name: self._remembered(name, each) for name, each in self._holders()
+                name: self._remembered(name, holder) for name, holder in self._holders()
             }
             return self._pickled(whole)
 

@@ -200,14 +200,14 @@ def physical_plan(snapshot: TopologySnapshot) -> Json:
         return {**{key: {} for key in empty}, "components": {}}
     packing = physical.packing
     ids = {
-        task: instance_id(packing.container_of[task], each.component, task)
-        for task, each in packing.instances.items()
+        task: instance_id(packing.container_of[task], instance.component, task)
+        for task, instance in packing.instances.items()
     }
     by_component = {name: [ids[task] for task in tasks] for name, tasks in packing.tasks_of.items()}
     return {
         "instances": {
-            ids[task]: _instance(ids[task], each, packing.container_of[task])
-            for task, each in packing.instances.items()
+            ids[task]: _instance(ids[task], instance, packing.container_of[task])
+            for task, instance in packing.instances.items()
         },
         "instance_groups": {
             f"container_{container.id}": [ids[x.task] for x in container.instances]

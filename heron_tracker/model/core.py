@@ -51,9 +51,9 @@ class Tracker:
         counts as being asked until `answered`."""
         pause_secs = self._watched_pause_secs(now)
         late = [
-            (each.due, name)
-            for name, each in self._tracked.items()
-            if not each.asking and self._due(each, now, pause_secs) <= now
+            (tracked.due, name)
+            for name, tracked in self._tracked.items()
+            if not tracked.asking and self._due(tracked, now, pause_secs) <= now
         ]
         names = [name for _, name in sorted(late)]
         for name in names:

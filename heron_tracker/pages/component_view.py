@@ -109,7 +109,8 @@ def tasks_table(
     return PageTable(
         TASKS,
         tuple(
-            _task(snapshot, each, work[each.task], total, 1 / len(rows), is_spout) for each in rows
+            _task(snapshot, instance, work[instance.task], total, 1 / len(rows), is_spout)
+            for instance in rows
         ),
     )
 
@@ -119,45 +120,45 @@ def _work(instance: InstanceStats, is_spout: bool) -> float:
 
 
 def _task(
-    snapshot: TopologySnapshot, each: InstanceStats, work: float, total: float, even: float,
+    snapshot: TopologySnapshot, instance: InstanceStats, work: float, total: float, even: float,
     is_spout: bool,
 ) -> PageRow:  # fmt: skip
     part = work / total if total else 0.0
     is_skewed = even < 1 and part >= SKEWED * even
     return PageRow(
-        each.instance,
+        instance.instance,
         {
             "instance": PageCell(
-                each.instance,
-                href=topology_page(snapshot.name, "profile", instance=each.instance),
+                instance.instance,
+                href=topology_page(snapshot.name, "profile", instance=instance.instance),
             ),
-            "state": _state(snapshot, each),
+            "state": _state(snapshot, instance),
             "work": PageCell(work, rate(work)),
             "share": PageCell(part, share(part), tone=WARNING if is_skewed else "", share=part),
-            "busy": busy_cell(each.capacity, not is_spout),
-            "queue": PageCell(each.queue_tuples, short(each.queue_tuples)),
-            "age": age_cell(each.queue_secs),
-            "pending": PageCell(each.pending, short(each.pending)),
-            "failed": count_cell(each.failed),
-            "errors": count_cell(each.errors),
-            "restarts": count_cell(each.restarts),
-            "cpu": PageCell(each.cpu_share, share(each.cpu_share)),
-            "memory": PageCell(each.memory_bytes, size(each.memory_bytes)),
-            "container": PageCell(each.container),
+            "busy": busy_cell(instance.capacity, not is_spout),
+            "queue": PageCell(instance.queue_tuples, short(instance.queue_tuples)),
+            "age": age_cell(instance.queue_secs),
+            "pending": PageCell(instance.pending, short(instance.pending)),
+            "failed": count_cell(instance.failed),
+            "errors": count_cell(instance.errors),
+            "restarts": count_cell(instance.restarts),
+            "cpu": PageCell(instance.cpu_share, share(instance.cpu_share)),
+            "memory": PageCell(instance.memory_bytes, size(instance.memory_bytes)),
+            "container": PageCell(instance.container),
         },
     )
 
 
-def _state(snapshot: TopologySnapshot, each: InstanceStats) -> PageCell:
+def _state(snapshot: TopologySnapshot, instance: InstanceStats) -> PageCell:
     stats = snapshot.stats
-    outlook = f", next try in {each.next_try_secs:.0f} s" if each.next_try_secs else ""
-    if stats is not None and each.task in stats.errors:
+    outlook = f", next try in {instance.next_try_secs:.0f} s" if instance.next_try_secs else ""
+    if stats is not None and instance.task in stats.errors:
         return PageCell(f"cannot start{outlook}", tone=BAD)
-    if not each.up:
+    if not instance.up:
         return PageCell(f"down{outlook}", tone=BAD)
-    if each.stuck_secs:
+    if instance.stuck_secs:
         return PageCell("stuck", tone=BAD)
-    pause = stats.paused.get(each.task) if stats is not None else None
+    pause = stats.paused.get(instance.task) if stats is not None else None
     if pause is not None and pause.because_of:
         return PageCell(f"paused by {pause.because_of[0]}", tone=WARNING)
     return PageCell("up", tone=GOOD)
@@ -175,14 +176,14 @@ def latencies_table(stats: ComponentStats) -> PageTable:
             kind,
             {
                 "kind": PageCell(kind),
-                "mean": PageCell(each.mean_ms, milliseconds(each.mean_ms)),
-                "p50": latency_cell(each.p50_ms),
-                "p99": latency_cell(each.p99_ms),
+                "mean": PageCell(latency.mean_ms, milliseconds(latency.mean_ms)),
+                "p50": latency_cell(latency.p50_ms),
+                "p99": latency_cell(latency.p99_ms),
                 "what": PageCell(KINDS[kind], tone=QUIET),
             },
         )
-        for kind, each in latencies.items()
-        if each.mean_ms is not None
+        for kind, latency in latencies.items()
+        if latency.mean_ms is not None
     ]
     return PageTable(LATENCIES, tuple(rows))
 

@@ -113,25 +113,25 @@ def _container(snapshot: TopologySnapshot, plan: ContainerPlan) -> PageRow:
 
 
 def _process(
-    snapshot: TopologySnapshot, each: InstanceStats, network: dict[str, PageCell]
+    snapshot: TopologySnapshot, instance: InstanceStats, network: dict[str, PageCell]
 ) -> PageRow:
-    component = each.component
-    log = f"{component}-{each.task}.log"
+    component = instance.component
+    log = f"{component}-{instance.task}.log"
     return PageRow(
-        each.instance,
+        instance.instance,
         {
-            "instance": PageCell(each.instance, href=component_page(snapshot.name, component)),
-            "container": PageCell(each.container),
-            "host": PageCell(snapshot.host_of(each.container)),
-            "pid": PageCell(each.pid if each.pid is not None else NOTHING),
+            "instance": PageCell(instance.instance, href=component_page(snapshot.name, component)),
+            "container": PageCell(instance.container),
+            "host": PageCell(snapshot.host_of(instance.container)),
+            "pid": PageCell(instance.pid if instance.pid is not None else NOTHING),
             "cpu": PageCell(
-                each.cpu_share, share(each.cpu_share), share=each.cpu_share,
-                tone=WARNING if each.cpu_share >= BUSY_SHARE else "",
+                instance.cpu_share, share(instance.cpu_share), share=instance.cpu_share,
+                tone=WARNING if instance.cpu_share >= BUSY_SHARE else "",
             ),
-            "busy": busy_cell(each.capacity, counts=False),
-            "memory": PageCell(each.memory_bytes, size(each.memory_bytes)),
+            "busy": busy_cell(instance.capacity, counts=False),
+            "memory": PageCell(instance.memory_bytes, size(instance.memory_bytes)),
             **network,
-            "restarts": count_cell(each.restarts),
+            "restarts": count_cell(instance.restarts),
             "log": PageCell(log, href=topology_page(snapshot.name, "logs", file=log)),
         },
     )  # fmt: skip

@@ -62,13 +62,13 @@ def topology_page(
             sentence.show(f"{name} is not running: it has ended, or was never submitted", "quiet")
             return
         operations = await asyncio.to_thread(_operations, service, name)
-        found = problems.of(snapshot)
-        view = view_of(snapshot, found, service.calendar())
+        timed_problems = problems.of(snapshot)
+        view = view_of(snapshot, timed_problems, service.calendar())
         sentence.show(view.sentence, view.tone)
         facts.show(view.facts)
         cards.show(view.cards)
         actions.show(snapshot, operations)
-        graph.show(snapshot, [each for each, _ in found])
+        graph.show(snapshot, [each for each, _ in timed_problems])
         components.show(view.components)
         events.show(events_table(snapshot, operations))
 

@@ -107,7 +107,7 @@ def components_table(snapshot: TopologySnapshot, timed_problems: Found) -> PageT
     """A row for each component, in the topology's order."""
     matters = {problem.component: problem for problem, _ in reversed(timed_problems)}
     rows = []
-    for name, each in snapshot.components.items():
+    for name, component in snapshot.components.items():
         problem = matters.get(name)
         paused = any(
             pause.because_of and pause.component == name
@@ -115,30 +115,36 @@ def components_table(snapshot: TopologySnapshot, timed_problems: Found) -> PageT
         )
         matter = problem.kind.value if problem else "paused" if paused else "ok"
         tone = TONES[problem.kind] if problem else WARNING if paused else GOOD
-        rows.append(_component_row(snapshot.name, name, each, PageCell(matter, tone=tone)))
+        rows.append(_component_row(snapshot.name, name, component, PageCell(matter, tone=tone)))
     return PageTable(COMPONENTS, tuple(rows))
 
 
-def _component_row(topology: str, name: str, each: ComponentStats, matter: PageCell) -> PageRow:
-    latency = each.latency.complete if each.type == "spout" else each.latency.execute
-    up = str(each.instances) if each.up == each.instances else f"{each.up} of {each.instances}"
+def _component_row(
+    topology: str, name: str, component: ComponentStats, matter: PageCell
+) -> PageRow:
+    latency = component.latency.complete if component.type == "spout" else component.latency.execute
+    up = (
+        str(component.instances)
+        if component.up == component.instances
+        else f"{component.up} of {component.instances}"
+    )
     return PageRow(
         name,
         {
             "name": PageCell(name, href=component_page(topology, name)),
             "matter": matter,
             "instances": PageCell(
-                each.instances, up, tone="" if each.up == each.instances else BAD
+                component.instances, up, tone="" if component.up == component.instances else BAD
             ),
-            "executed": PageCell(each.executed_per_sec, rate(each.executed_per_sec)),
-            "emitted": PageCell(each.emitted_per_sec, rate(each.emitted_per_sec)),
-            "busy": busy_cell(each.capacity, each.type == "bolt"),
-            "queue": PageCell(each.queue_tuples, short(each.queue_tuples)),
-            "age": age_cell(each.queue_secs),
+            "executed": PageCell(component.executed_per_sec, rate(component.executed_per_sec)),
+            "emitted": PageCell(component.emitted_per_sec, rate(component.emitted_per_sec)),
+            "busy": busy_cell(component.capacity, component.type == "bolt"),
+            "queue": PageCell(component.queue_tuples, short(component.queue_tuples)),
+            "age": age_cell(component.queue_secs),
             "latency": latency_cell(latency.p50_ms),
             "p99": latency_cell(latency.p99_ms),
-            "failed": count_cell(each.failed),
-            "errors": count_cell(each.errors),
+            "failed": count_cell(component.failed),
+            "errors": count_cell(component.errors),
         },
     )
 

@@ -27,15 +27,15 @@ def read_section(located: "Located", known: Mapping[str, Any]) -> dict[str, Any]
     if not isinstance(located.value, dict):
         raise located.position.wrong("expected a mapping of keys to values")
     values = {}
-    for key, each in located.value.items():
+    for key, located_value in located.value.items():
         if key not in known:
             hint = choices("keys", str(key), known)
-            raise each.position.wrong(f"the key {key!r} is not known; {hint}")
+            raise located_value.position.wrong(f"the key {key!r} is not known; {hint}")
         reader = known[key]
         if isinstance(reader, Mapping):
-            values[key] = read_section(each, reader)
+            values[key] = read_section(located_value, reader)
         else:
-            values[key] = reader(each)
+            values[key] = reader(located_value)
     return values
 
 
@@ -135,11 +135,11 @@ def words(located: "Located") -> dict[str, str]:
     if not isinstance(located.value, dict):
         raise located.position.wrong("expected a mapping of keys to values")
     texts = {}
-    for key, each in located.value.items():
-        if isinstance(each.value, dict | list) or each.value is None:
-            raise each.position.wrong(f"the value of {key} must be a single word")
-        is_flag = isinstance(each.value, bool)
-        texts[str(key)] = str(each.value).lower() if is_flag else str(each.value)
+    for key, located_word in located.value.items():
+        if isinstance(located_word.value, dict | list) or located_word.value is None:
+            raise located_word.position.wrong(f"the value of {key} must be a single word")
+        is_flag = isinstance(located_word.value, bool)
+        texts[str(key)] = str(located_word.value).lower() if is_flag else str(located_word.value)
     return texts
 
 
@@ -147,9 +147,9 @@ def settings(located: "Located") -> dict[str, Any]:
     """Config of topologies: keys with a dot in them."""
     if not isinstance(located.value, dict):
         raise located.position.wrong("expected a mapping of keys to values")
-    for key, each in located.value.items():
+    for key, located_value in located.value.items():
         if not isinstance(key, str) or "." not in key:
-            raise each.position.wrong(
+            raise located_value.position.wrong(
                 f"{key!r} is not a config key, as topology.max.spout.pending is"
             )
     mapping: dict[str, Any] = located.plain()

@@ -127,12 +127,14 @@ class SupervisorCore:
             raise
 
     def _validate_processes(self) -> None:
-        for name, each in self._processes.items():
-            assert name == each.spec.name
-            assert each.alive == (each.phase in (ProcessPhase.RUNNING, ProcessPhase.STOPPING)), name
-            assert each.policy.failures <= each.policy.limit_now + 1, name
-            terminated = self._is_stopping(each) or each.kill_reason or self.outcome is not None
-            assert terminated or each.kill_at == NEVER, name
+        for name, child in self._processes.items():
+            assert name == child.spec.name
+            assert child.alive == (child.phase in (ProcessPhase.RUNNING, ProcessPhase.STOPPING)), (
+                name
+            )
+            assert child.policy.failures <= child.policy.limit_now + 1, name
+            terminated = self._is_stopping(child) or child.kill_reason or self.outcome is not None
+            assert terminated or child.kill_at == NEVER, name
         pids = [process.pid for process in self._processes.values() if process.alive]
         assert len(pids) == len(set(pids))
         if self.outcome is None:

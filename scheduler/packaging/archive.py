@@ -95,8 +95,8 @@ def manifest_from_json(data: Any) -> Manifest:
         if data["format"] != FORMAT:
             raise ValueError(f"its format is {data['format']}, and this heronpy knows {FORMAT}")
         entries = tuple(
-            Entry(each["name"], checked(each["file"]), each["inside"])
-            for each in data["topologies"]
+            Entry(described["name"], checked(described["file"]), described["inside"])
+            for described in data["topologies"]
         )
         manifest = Manifest(
             data["project"], entries, tuple(data["requirements"]), data["python"], data["heronpy"]
@@ -186,8 +186,8 @@ def write_archive(
     UsageError if that is too much to be a project.
     """
     contents = dict[str, str]()
-    for each in _all_files(root) if whole else packed_files(root):
-        contents[f"{PROJECT}/{each}"] = os.path.join(root, each)
+    for member in _all_files(root) if whole else packed_files(root):
+        contents[f"{PROJECT}/{member}"] = os.path.join(root, member)
     for wheel in sorted(os.listdir(wheels)) if wheels else ():
         contents[f"{WHEELS}/{wheel}"] = os.path.join(wheels or "", wheel)
     _check_size(root, contents)

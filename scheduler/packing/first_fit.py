@@ -100,8 +100,8 @@ def packed_first_fit(
         for instance in instances:
             container = containers.setdefault(number, _Container(used=limits.padding))
             container.add(_sized(instance, sizes))
-    for each in sorted(added, key=lambda each: order(sizes[each.component])):
-        _assign(_sized(each, sizes), containers, limits)
+    for addition in sorted(added, key=lambda each: order(sizes[each.component])):
+        _assign(_sized(addition, sizes), containers, limits)
     return PackingPlan(
         topology.name, tuple(each.plan(number) for number, each in sorted(containers.items()))
     )

@@ -36,11 +36,11 @@ def repack_round_robin(
     if containers is None:
         plans = (current, round_robin.pack(topology))  # the spec has the numbers of its submit
         most = max(len(container.instances) for plan in plans for container in plan.containers)
-        for each in added:
+        for instance in added:
             container = _emptiest(assignment)
             if len(assignment[container]) >= most and not grow:
                 container = max(assignment) + 1
-            assignment.setdefault(container, []).append(each)
+            assignment.setdefault(container, []).append(instance)
     else:
         if not 1 <= containers <= total:
             raise TopologyError(
@@ -99,8 +99,8 @@ def _spread(assignment: Assignment, added: Iterable[Placed], containers: int) ->
         homeless = assignment.pop(max(assignment)) + homeless
     while len(assignment) < containers:
         assignment[max(assignment) + 1] = []
-    for each in homeless:
-        assignment[_emptiest(assignment)].append(each)
+    for instance in homeless:
+        assignment[_emptiest(assignment)].append(instance)
     while len(assignment[_fullest(assignment)]) > len(assignment[_emptiest(assignment)]) + 1:
         full = assignment[_fullest(assignment)]
         # The newest moves: what has run longest has gathered most.

@@ -140,10 +140,10 @@ def _container(
 ) -> ContainerPlan:
     cores, memory = cpu.shares(number, instances), ram.shares(number, instances)
     plans = []
-    for each, core, ram_bytes in zip(instances, cores, memory, strict=True):
-        resources.check_instance_ram(each.component, int(ram_bytes))
-        resource = Resource(float(core), int(ram_bytes), disk.of(each.component))
-        plans.append(InstancePlan(each.task, each.component, each.index, resource))
+    for instance, core, ram_bytes in zip(instances, cores, memory, strict=True):
+        resources.check_instance_ram(instance.component, int(ram_bytes))
+        resource = Resource(float(core), int(ram_bytes), disk.of(instance.component))
+        plans.append(InstancePlan(instance.task, instance.component, instance.index, resource))
     # A container's cores are what is asked for it, used or not; its memory is what is needed.
     total_cores = cpu.total(cores) if cpu.container is None else cpu.container
     total = Resource(float(total_cores), int(ram.total(memory)), disk.container_bytes)
@@ -211,8 +211,8 @@ class _Disk(Struct, frozen=True):
         limit = byte_count(config, keys.CONTAINER_DISK)
         if limit is None:
             fullest = max(
-                sum(wanted.get(placed.component, default) for placed in each)
-                for each in assigned.values()
+                sum(wanted.get(placed.component, default) for placed in instances_there)
+                for instances_there in assigned.values()
             )
             return _Disk(wanted, default, fullest + DISK_PADDING_BYTES)
         # Heron lets the default exceed a small container; an even share of it is never more.

@@ -197,7 +197,7 @@ class Driver:
         if master.kind is MasterKind.LOCAL:
             return  # there are as many as its name says, which was checked
         asked = render.executor_words(master, settings_of(self.spec))
-        wait = RegistrationWait(master, need, time.monotonic(), each=asked)
+        wait = RegistrationWait(master, need, time.monotonic(), asked=asked)
         while not wait.enough(self._slots(context), time.monotonic()):
             time.sleep(REGISTERING_POLL_SECS)
 

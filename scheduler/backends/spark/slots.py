@@ -19,10 +19,10 @@ follows from their silence."""
 
 
 def check_slots(
-    master: SparkMaster, have: int, need: int, *, runs: bool = False, each: str = ""
+    master: SparkMaster, have: int, need: int, *, runs: bool = False, asked: str = ""
 ) -> None:
     """HeronError saying how many slots there are and how many are needed, if they are too few;
-    `runs`: for a topology that is there already; `each`: how large they are asked for."""
+    `runs`: for a topology that is there already; `asked`: how large they are asked for."""
     if have >= need:
         return
     larger = master.with_slots(need)
@@ -31,7 +31,8 @@ def check_slots(
         cure = f"kill it and submit it with --master '{larger}'"
     raise HeronError(
         f"{master.text} has {have} slot{'s' * (have != 1)}, and {need} are needed, one for each "
-        f"container{each and f' ({each})'}: {cure}, or pack into fewer containers (-w {have or 1})"
+        f"container{asked and f' ({asked})'}: {cure}, or pack into fewer containers"
+        f" (-w {have or 1})"
     )
 
 
@@ -46,7 +47,7 @@ class RegistrationWait:
     have: int = 0
     runs: bool = False
     """Whether the topology is there already, and is to have more."""
-    each: str = ""
+    asked: str = ""
     """How large a slot is asked for, in words."""
     _changed: float = field(init=False)
 
@@ -62,5 +63,5 @@ class RegistrationWait:
         most = REGISTER_SECS_MAX.get(self.master.kind, REGISTER_SECS)
         no_news = NO_NEWS_SECS.get(self.master.kind, most)
         if now - self.since >= most or now - self._changed >= no_news:
-            check_slots(self.master, have, self.need, runs=self.runs, each=self.each)
+            check_slots(self.master, have, self.need, runs=self.runs, asked=self.asked)
         return False

@@ -81,12 +81,12 @@ def processes(text: str) -> list[Process]:
 def _grown(tree: list[Process], plan: ContainerPlan | None, page_bytes: int) -> str:
     planned = {instance.task: instance for instance in plan.instances} if plan is not None else {}
     best, most = "", float("-inf")
-    for each in tree:
-        matched = _INSTANCE.match(each.command)
+    for process in tree:
+        matched = _INSTANCE.match(process.command)
         instance = planned.get(int(matched["task"])) if matched else None
         if instance is None:
             continue
-        have, allowed = each.pages * page_bytes, instance.resource.ram_bytes
+        have, allowed = process.pages * page_bytes, instance.resource.ram_bytes
         if have - allowed > most:
             most = have - allowed
             best = (

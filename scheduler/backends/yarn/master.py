@@ -136,8 +136,8 @@ class YarnMaster:
 
     def _heartbeat(self) -> None:
         try:
-            for each in self._rm.heartbeat():
-                self._handle(self._explained(each))
+            for event in self._rm.heartbeat():
+                self._handle(self._explained(event))
             self._silent = False
         except HadoopError as error:
             if error.kind == GONE:

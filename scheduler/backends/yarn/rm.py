@@ -74,17 +74,17 @@ class ResourceManager:
             if error.kind.rpartition(".")[2] in LOST_ATTEMPT:
                 raise MasterSuperseded(error.said) from None
             raise
-        for each in answer.getContainersFromPreviousAttempts():
-            yield Recovered(self._known(each))
+        for recovered in answer.getContainersFromPreviousAttempts():
+            yield Recovered(self._known(recovered))
         for status in answer.getCompletedContainersStatuses():
             yield self._completed(status)
-        for each in answer.getAllocatedContainers():
-            yield Allocated(self._known(each))
-        for each in answer.getUpdatedContainers():
-            yield self._resized(each.getContainer())
-        for each in answer.getUpdateErrors():
-            container = each.getUpdateContainerRequest().getContainerId()
-            yield NotResized(str(container.toString()), str(each.getReason()))
+        for allocated in answer.getAllocatedContainers():
+            yield Allocated(self._known(allocated))
+        for updated in answer.getUpdatedContainers():
+            yield self._resized(updated.getContainer())
+        for update_error in answer.getUpdateErrors():
+            container = update_error.getUpdateContainerRequest().getContainerId()
+            yield NotResized(str(container.toString()), str(update_error.getReason()))
 
     def _known(self, container: Any) -> Grant:
         """A container that is ours."""

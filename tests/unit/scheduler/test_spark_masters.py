@@ -119,7 +119,7 @@ def test_only_its_own_masters_can_be_enlarged() -> None:
 def test_too_few_slots_say_how_large_each_was_to_be() -> None:
     """A standalone master whose workers have 2 cores never starts an executor of 3."""
     wait = RegistrationWait(
-        parse_master("spark://h:7077", 8), 2, 100.0, each="each asks for 3 cores"
+        parse_master("spark://h:7077", 8), 2, 100.0, asked="each asks for 3 cores"
     )
     with pytest.raises(HeronError, match=r"has 0 slots, and 2 .* \(each asks for 3 cores\)"):
         wait.enough(0, 100.0 + 3600)
