@@ -107,7 +107,7 @@ class BenchRun:
             except NoAnswer:
                 return False
             return bool(stats.epoch) and all(
-                each.up == each.instances for each in stats.components.values()
+                component.up == component.instances for component in stats.components.values()
             )
 
         self.wait(is_up, START_SECS, f"{self.name} is not up")

@@ -21,8 +21,12 @@ from tests.tidy_rules import (
     MODULE_LINES,
     PACKAGES,
     REPLACED,
+    SHARED_CLASSES,
     SLEEPING_TESTS,
     STANDING,
+    VAGUE,
+    VAGUE_LINES,
+    VAGUE_STANDING,
 )
 
 ROOT = Path(__file__).parents[1]
@@ -36,6 +40,7 @@ HOMES = re.compile(r"/(?:home|Users)/(?!(?:a|ada|me|zoë|zo\\\\?xeb)\b)\w+")
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 Documented = Function | ast.ClassDef
+SHORT = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp | ast.Lambda
 
 
 @cache
@@ -282,6 +287,66 @@ def test_names_are_the_terms_of_the_field(package: str) -> None:
         for word in replaced_words(name) - standing
     ]
     assert not wrong, wrong
+
+
+def vague_names(function: Function) -> Iterator[tuple[str, int]]:
+    """Variables of a function whose names say nothing of what they hold, and their lines. In a
+    comprehension or a lambda of one line what it is stands beside it."""
+    short = {
+        id(inside)
+        for node in ast.walk(function)
+        if isinstance(node, SHORT) and node.lineno == node.end_lineno
+        for inside in ast.walk(node)
+    }
+    for node in ast.walk(function):
+        if id(node) in short:
+            continue
+        match node:
+            case (
+                ast.Name(id=name, ctx=ast.Store())
+                | ast.arg(arg=name)
+                | ast.MatchAs(name=str(name))
+                | ast.ExceptHandler(name=str(name))
+            ) if name in VAGUE:
+                yield name, node.lineno
+
+
+def vague_in(path: Path) -> list[str]:
+    """Those of a module's long functions."""
+    return [
+        f"{at(path)}:{line} {name} in {node.name}"
+        for node in nodes(path)
+        if isinstance(node, Function) and lines_of(node) > VAGUE_LINES
+        for name, line in vague_names(node)
+    ]
+
+
+def test_vague_names_are_found() -> None:
+    """Loops, assignments, parameters and long comprehensions; a short one and a lambda are not."""
+    text = "def f(made):\n found = [each for each in made]\n for each in found:\n  pass\n"
+    (function,) = ast.parse(text + " return [each\n  for each in found]\n").body
+    assert isinstance(function, ast.FunctionDef)
+    assert sorted(vague_names(function)) == [("each", 3), ("each", 6), ("found", 2), ("made", 1)]
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_variables_are_called_after_what_they_hold(package: str) -> None:
+    """`each` thirty lines below its loop has to be looked up."""
+    vague = [name for path in modules(package) for name in vague_in(path)]
+    assert package in VAGUE_STANDING or not vague, vague
+    assert vague or package not in VAGUE_STANDING, "take it out of VAGUE_STANDING"
+
+
+def test_a_class_is_found_by_its_name() -> None:
+    """A search for it does not find that of another module, except where two APIs have it."""
+    homes: dict[str, list[str]] = {}
+    for path in modules(*PACKAGES):
+        for node in parsed(path).body:
+            if isinstance(node, ast.ClassDef):
+                homes.setdefault(node.name, []).append(at(path, node))
+    shared = {name for name, places in homes.items() if len(places) > 1}
+    assert {name: homes[name] for name in shared - SHARED_CLASSES.keys()} == {}
+    assert SHARED_CLASSES.keys() - shared == set(), "take these out of SHARED_CLASSES"
 
 
 # --- records ------------------------------------------------------------------------------------

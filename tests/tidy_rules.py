@@ -122,6 +122,38 @@ STANDING: dict[str, frozenset[str]] = {
 }
 """Packages in which such a word still stands: they are being renamed. Take out what is gone."""
 
+VAGUE: frozenset[str] = frozenset({"each", "found", "made"})
+"""What a variable is not called in a function that does not fit a glance."""
+VAGUE_LINES = 10
+"""A function with more lines than that; and a comprehension of more than one line in it."""
+VAGUE_STANDING: frozenset[str] = frozenset({"heron_api", "heron_instance", "topology_master"})
+"""Packages in which such variables still stand. Take out what is clean."""
+
+SHARED_CLASSES: dict[str, str] = {
+    "BatchingBolt": "pystorm's and streamparse's",
+    "Bolt": "heronpy's, pystorm's, streamparse's, Storm's",
+    "Component": "pystorm's and streamparse's",
+    "ComponentSpec": "streamparse's; ours is what the engine runs",
+    "Config": "the streamlet API's; the protobuf's",
+    "GlobalStreamId": "heronpy's and streamparse's",
+    "Grouping": "heronpy's and streamparse's",
+    "Held": "of windows of tuples, and of batches",
+    "Reader": "streamparse's; the tester's",
+    "ReliableSpout": "pystorm's and streamparse's",
+    "Runner": "the streamlet API's; that of a bolt of windows",
+    "ShellBolt": "streamparse's, and the component that Flux names",
+    "ShellComponent": "streamparse's, and the component that Flux names",
+    "ShellSpout": "streamparse's, and the component that Flux names",
+    "Spout": "heronpy's, pystorm's, streamparse's, Storm's",
+    "Stream": "heronpy's and streamparse's",
+    "TicklessBatchingBolt": "pystorm's and streamparse's",
+    "Topology": "heronpy's and streamparse's",
+    "TopologyType": "heronpy's and streamparse's",
+    "Tuple": "heronpy's and Storm's",
+}
+"""Names of classes that are defined in several modules -> whose they are: APIs of others. Any other
+class is found by its name alone."""
+
 PHRASES: dict[str, str] = {
     "begins anew": "starts again, is reset",
     "good as any": "is accepted",

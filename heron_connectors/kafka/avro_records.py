@@ -168,10 +168,10 @@ def avro_reader(registry: Registry, part: str, said: Any, types: Mapping[str, st
     deserializer = avro.AvroDeserializer(registry.client, schema, conf=settings)
 
     def read(data: bytes | None, record: Any) -> Any:
-        found = decoded(registry, deserializer, data, context_in(record, part))
+        record_value = decoded(registry, deserializer, data, context_in(record, part))
         if data is not None and rest.payload is not None and rest.payload.read(1):
             raise ValueError("there are bytes behind its end: it is of another schema")
-        return found
+        return record_value
 
     return read
 

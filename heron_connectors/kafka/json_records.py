@@ -72,11 +72,11 @@ def _writer(known: Known, settings: Mapping[str, Any], registry: Registry, where
     problems = _problems_by(serializer, known.schema, where)
 
     def write(value: Any, context: Any) -> bytes:
-        found = json.loads(document_of(with_iso_times(value)))
-        if problem := problems(found):
+        document = json.loads(document_of(with_iso_times(value)))
+        if problem := problems(document):
             raise ValueError(problem)
-        made: bytes = serializer(found, context)
-        return made
+        encoded: bytes = serializer(document, context)
+        return encoded
 
     return write
 
@@ -102,11 +102,11 @@ def _alone(kind: Any) -> Any:
 
     class Alone(kind):  # type: ignore[misc]
         def _get_parsed_schema(self, schema: Any) -> Any:
-            found = self._parsed_schemas.get_parsed_schema(schema)
-            if found is None and schema is not None:
-                found = json.loads(schema.schema_str), resolve(schema, self._registry, nothing())
-                self._parsed_schemas.set(schema, found)
-            return (None, None) if found is None else found
+            parsed = self._parsed_schemas.get_parsed_schema(schema)
+            if parsed is None and schema is not None:
+                parsed = json.loads(schema.schema_str), resolve(schema, self._registry, nothing())
+                self._parsed_schemas.set(schema, parsed)
+            return (None, None) if parsed is None else parsed
 
     return Alone
 
@@ -129,12 +129,16 @@ def _problems_by(serde: Any, schema: Any, where: str) -> Callable[[Any], str]:
 
     def problems(value: Any) -> str:
         try:
-            found = best_match(validator.iter_errors(value))
+            mismatch = best_match(validator.iter_errors(value))
         except Exception as error:  # a reference to what the registry does not have
             return f"the schema cannot be applied: {first_line(error)}"
-        if found is None:
+        if mismatch is None:
             return ""
-        return f"{found.json_path.removeprefix('$')}: {first_line(found.message)}".removeprefix(".")
+        return (
+            f"{mismatch.json_path.removeprefix('$')}: {first_line(mismatch.message)}".removeprefix(
+                "."
+            )
+        )
 
     return problems
 
@@ -156,10 +160,10 @@ def json_reader(registry: Registry, part: str, said: Any, types: Mapping[str, st
     typed = {field: TypedValues(declared) for field, declared in types.items() if declared}
 
     def read(data: bytes | None, record: Any) -> Any:
-        found = decoded(registry, deserializer, data, context_in(record, part))
-        if typed and isinstance(found, dict):
-            return found | _converted(typed, found)
-        return found
+        document = decoded(registry, deserializer, data, context_in(record, part))
+        if typed and isinstance(document, dict):
+            return document | _converted(typed, document)
+        return document
 
     return read
 

@@ -139,9 +139,9 @@ class _DescriptorCompiler:
             if not isinstance(value, (list, tuple)):
                 raise ValueError(f"{shown(value)} is not a list")
             items = []
-            for at, each in enumerate(value):
+            for at, entry in enumerate(value):
                 with _Inside(f"[{at}]"):
-                    items.append(put(_there(each)))
+                    items.append(put(_there(entry)))
             getattr(message, name).extend(items)
 
         return fill

@@ -94,9 +94,9 @@ def problems(stats: TopologyStats, at: float | None = None) -> tuple[TrackerProb
     )  # fmt: skip
     held = {pause.component: pause.share for pause in stats.paused.values()}
 
-    def order(each: TrackerProblem) -> tuple[int, float]:
+    def order(problem: TrackerProblem) -> tuple[int, float]:
         # Between two pauses of its own a bolt is busy, too, and is not the cause.
-        return (RANKS[each.kind], held.get(each.component, 0.0) - each.weight)
+        return (RANKS[problem.kind], held.get(problem.component, 0.0) - problem.weight)
 
     return tuple(sorted(unsorted, key=order))
 

@@ -21,8 +21,8 @@ def front_page(service: Service, request: Request, problems: FoundProblems) -> N
         topologies = [
             (snapshot, problems.of(snapshot)) for snapshot in service.collector.snapshots()
         ]
-        for each, _ in topologies:  # it counts as looked at
-            service.collector.snapshot(each.name)
+        for snapshot, _ in topologies:  # it counts as looked at
+            service.collector.snapshot(snapshot.name)
         view = overview(topologies, service.calendar())
         sentence.show(view.sentence, view.tone)
         cards.show(view.cards)

@@ -76,8 +76,8 @@ def topology_page(
         snapshot = service.collector.snapshot(name)
         if snapshot is None:
             return
-        found = await asyncio.to_thread(_history, recent, snapshot)
-        rates.show(rate_lines(found, "__execute-count"))
+        points = await asyncio.to_thread(_history, recent, snapshot)
+        rates.show(rate_lines(points, "__execute-count"))
 
     keep_fresh(refresh)
     keep_fresh(redraw, CHART_SECS)
