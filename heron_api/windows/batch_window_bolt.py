@@ -139,16 +139,16 @@ class BatchWindowBolt(KeyedWindowBolt, BatchBolt):
                 f' Stream({{"time_ms": "bigint", …}}, name={late!r}) to its outputs'
             )
         declared = [
-            each if isinstance(each, Stream) else Stream([each])
-            for each in checked_outputs(cls.__name__, getattr(cls, "outputs", ()))
+            output if isinstance(output, Stream) else Stream([output])
+            for output in checked_outputs(cls.__name__, getattr(cls, "outputs", ()))
         ]
-        for each in declared:
-            if each.stream_id in (DEFAULT_STREAM, late) and not each.types:
+        for stream in declared:
+            if stream.stream_id in (DEFAULT_STREAM, late) and not stream.types:
                 return (
-                    f"class {cls.__name__}: its stream {each.stream_id!r} gets batches, so its"
+                    f"class {cls.__name__}: its stream {stream.stream_id!r} gets batches, so its"
                     ' fields need types, as in outputs = {"shop": "string", "total": "bigint"}'
                 )
-            if each.stream_id == DEFAULT_STREAM and (left := set(each.fields) - cls._results()):
+            if stream.stream_id == DEFAULT_STREAM and (left := set(stream.fields) - cls._results()):
                 return (
                     f"class {cls.__name__}: no result is called {min(left)!r};"
                     f" {choices('results', min(left), sorted(cls._results()))}"
@@ -195,15 +195,15 @@ class BatchWindowBolt(KeyedWindowBolt, BatchBolt):
         times = self._times(tup) if self._by_event_time else pa.repeat(now_ms, batch.num_rows)
         starts, late = self._windows.starts(times)
         columns: dict[str, Any] = {name: self._column(tup, name) for name in self._windows.columns}
-        found = list(self.key(tup))  # type: ignore[call-overload]
+        key_columns = list(self.key(tup))  # type: ignore[call-overload]
         if late is not None:
             self._give_up(tup, batch.filter(late))
             live = pc.invert(late)
-            starts, found = starts.filter(live), [each.filter(live) for each in found]
+            starts, key_columns = starts.filter(live), [each.filter(live) for each in key_columns]
             columns = {name: each.filter(live) for name, each in columns.items()}
         is_held = is_tracked(tup) and len(starts) > 0
         held = [Held(tup, len(pc.unique(starts)))] if is_held else []
-        outputs = self._windows.add(found, columns, starts, held) if len(starts) else []
+        outputs = self._windows.add(key_columns, columns, starts, held) if len(starts) else []
         if not held:
             self.ack(tup)
         return outputs

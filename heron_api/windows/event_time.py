@@ -267,8 +267,8 @@ def _late_metric(context: Any) -> CountMetric:
         return TupleCount()
     known = getattr(context, "metrics", {}).get(LATE_DROPPED)
     if known is not None:
-        found: CountMetric = known[0]
-        return found
+        registered: CountMetric = known[0]
+        return registered
     metric = TupleCount()
     context.register_metric(LATE_DROPPED, metric, 0)
     return metric
@@ -314,14 +314,14 @@ def request_ticks(
 
 def _sources(context: Any, by_task: bool) -> list[Source]:
     """Everything that the bolt reads."""
-    found: Any = getattr(context, "get_this_sources", dict)() or {}
+    inputs: Any = getattr(context, "get_this_sources", dict)() or {}
     sources: list[Source] = []
-    for each in found:
+    for stream in inputs:
         if not by_task:
-            sources.append((each.component_name, each.id))
+            sources.append((stream.component_name, stream.id))
         else:
-            tasks = context.get_component_tasks(each.component_name)
-            sources.extend((each.component_name, task) for task in tasks)
+            tasks = context.get_component_tasks(stream.component_name)
+            sources.extend((stream.component_name, task) for task in tasks)
     return sources
 
 

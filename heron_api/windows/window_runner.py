@@ -190,20 +190,20 @@ class WindowRunner(ClockRunner):
     def _handle(self, outputs: Iterable[Output]) -> None:
         """All of them, whatever one of them raises; then the first exception."""
         errors: list[Exception] = []
-        for each in outputs:
-            match each:
+        for output in outputs:
+            match output:
                 case Result(value=(_, anchors)):
                     try:
-                        self._show(each, anchors)
+                        self._show(output, anchors)
                     except Exception as error:
-                        errors.append(noted(error, each))
+                        errors.append(noted(error, output))
                         self._fail(anchors)
                 case Dropped(accumulator=(_, tuples)):
                     for tup in tuples:
                         self._bolt.ack(tup)
                 case Failed(error=error):
                     errors.append(error)
-                    for _, tuples in each.accumulators:
+                    for _, tuples in output.accumulators:
                         self._fail(tuples)
         if errors:
             if further := len(errors) - 1:
@@ -263,8 +263,8 @@ def checked_aggregate(aggregate: Any, where: str) -> Aggregate:
     refuse_methods(f"{where}: its aggregate {type(aggregate).__name__}", aggregate, names)
     if isinstance(aggregate, Reduce):
         checked_call(f"Reduce in {where}", aggregate.function)
-    found: Aggregate = aggregate
-    return found
+    checked: Aggregate = aggregate
+    return checked
 
 
 def _same(value: Any) -> Any:

@@ -92,8 +92,8 @@ class WindowedBolt(TupleWindowBolt):
         if merged[keys.RELIABILITY_MODE] != keys.ATLEAST_ONCE:
             return settings
         sums = {True: 0, False: 0}
-        for each in (length, slide):
-            sums[each.is_count] += each.amount
+        for extent in (length, slide):
+            sums[extent.is_count] += extent.amount
         timeout_ms = keys.seconds(merged, keys.MESSAGE_TIMEOUT_SECS) * 1000
         pending = keys.value_of(merged, keys.MAX_SPOUT_PENDING)
         if sums[False] > timeout_ms:
