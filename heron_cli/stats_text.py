@@ -190,8 +190,8 @@ def checkpoint_line(checkpoints: CheckpointStats) -> str:
         parts.append(f"going back to {f'checkpoint {back}' if back else 'the start'}")
     if checkpoints.restore_failure:
         parts.append(f"which cannot be had: {checkpoints.restore_failure}")
-        if checkpoints.restore_cure:
-            parts.append(checkpoints.restore_cure)
+        if checkpoints.restore_remedy:
+            parts.append(checkpoints.restore_remedy)
     if checkpoints.failure:
         parts.append(f"the last one failed: {checkpoints.failure}")
     if checkpoints.waiting_for:

@@ -251,7 +251,7 @@ class UpdateStats(Struct, frozen=True, kw_only=True):
     """Why the last one was given up; empty if it was not."""
     uncounted: int
     """See heron_core.algorithms.termination.TerminationDetector."""
-    stage: str | None = field(name="step")
+    stage: str | None
     """containers, drain or instances; None if none is under way."""
     waiting_for: tuple[str, ...]
     """The containers or instances that the stage waits for."""
@@ -286,13 +286,44 @@ class CheckpointStats(Struct, frozen=True, kw_only=True):
     """Whether all instances have that state, so that data flows."""
     restore_failure: str = ""
     """Why a checkpoint cannot be restored, after several tries; they go on."""
-    restore_cure: str = ""
+    restore_remedy: str = ""
     """What a person can do about it."""
     waiting_for: tuple[str, ...] = ()
     """The instances that have not, or that have still to store their state, some of them."""
     alignment_ms: Mapping[str, int] = field(default_factory=dict)
     """Of the newest one: component[index] -> how long its first barrier waited for its last one;
     without those where that took less than a millisecond."""
+
+
+OLD_NAMES: Mapping[tuple[str, ...], tuple[str, ...]] = {
+    ("quiet",): ("drained",),
+    ("update", "step"): ("update", "stage"),
+    ("checkpoints", "restore_cure"): ("checkpoints", "restore_remedy"),
+}
+"""Path of a field as it was called before -> as it is called now. For one release it is written
+under both, and read under either: a topology may run the engine before this one."""
+
+
+def _parent(data: Mapping[str, Any], path: tuple[str, ...]) -> Any:
+    """The object that the last name of a path belongs to; something else where it is not there."""
+    return data if len(path) == 1 else data.get(path[0])
+
+
+def _copy(data: dict[str, Any], source: tuple[str, ...], target: tuple[str, ...]) -> None:
+    """Give a field another name besides its own, where it is there and has not that one."""
+    parent = _parent(data, source)
+    if isinstance(parent, dict) and source[-1] in parent:
+        parent.setdefault(target[-1], parent[source[-1]])
+
+
+def _with_new_names(data: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The JSON of this engine or the one before, as a copy."""
+    if not isinstance(data, dict):
+        return data  # it is malformed, which its reader reports
+    copied = {key: dict(part) if isinstance(part, dict) else part for key, part in data.items()}
+    for old, new in OLD_NAMES.items():
+        _copy(copied, old, new)
+    return copied
 
 
 class TopologyStats(Struct, frozen=True, kw_only=True):
@@ -305,7 +336,7 @@ class TopologyStats(Struct, frozen=True, kw_only=True):
     """Of the physical plan; 0 while there is none."""
     phase: str
     """How far the end of a finite topology has come."""
-    drained: bool = field(name="quiet")
+    drained: bool
     """Whether nothing is in flight, as far as anybody asked."""
     lost: int
     """Deliveries that were sent, are not processed, and that nobody will replay."""
@@ -350,13 +381,15 @@ class TopologyStats(Struct, frozen=True, kw_only=True):
     def to_json(self) -> dict[str, Any]:
         """As it travels, and as `heronpy stats --json` prints it."""
         data: dict[str, Any] = to_json(self)
+        for old, new in OLD_NAMES.items():
+            _copy(data, new, old)
         return data
 
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> "TopologyStats":
         """The inverse of `to_json`; ProtocolError naming the field that is wrong."""
         kind = QueryStats if "batch" in data else TopologyStats
-        return from_json(kind, data, WHERE)
+        return from_json(kind, _with_new_names(data), WHERE)
 
 
 class QueryStats(TopologyStats, frozen=True, kw_only=True):

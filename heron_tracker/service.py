@@ -16,7 +16,7 @@ from heron_tracker.heron_api.metrics import Wanted, rows_of
 from heron_tracker.model.collector import TrackerCollector
 from heron_tracker.model.history import Point, timelines
 from heron_tracker.model.history_store import HistoryStore
-from heron_tracker.model.problems import headline
+from heron_tracker.model.problems import summary
 from heron_tracker.model.snapshot import TopologySnapshot
 from heron_tracker.profiling import Profilers
 
@@ -130,19 +130,21 @@ class Service:
             {
                 "kind": problem.kind.value, "component": problem.component,
                 "instance": problem.instance, "sentence": problem.sentence,
-                "what": problem.what, "cure": problem.cure, "since": since,
+                "what": problem.what, "remedy": problem.remedy, "cure": problem.remedy,
+                "since": since,
                 "secs": round(max(0.0, now - since), 1),
             }
             for problem, since in self.collector.problems(snapshot.name)
         ]  # fmt: skip
         stats = snapshot.stats
         if stats is not None:
-            top = rows[0]["sentence"] if rows else headline(stats)
+            top = rows[0]["sentence"] if rows else summary(stats)
         else:
             top = snapshot.trouble or "it was not asked yet"
         return {
             "topology": snapshot.name,
             "state": snapshot.state,
+            "summary": top,
             "headline": top,
             "trouble": snapshot.trouble,
             "stats_at": snapshot.stats_at or None,

@@ -155,7 +155,7 @@ class EffectivelyOnce:
         name_of = partial(instance_name, packing)
         stats = self.checkpoints.stats(self.recovery, names, name_of, now)
         cure = self.cure(packing.topology) if stats.restore_failure else ""
-        return replace(stats, restore_cure=cure)
+        return replace(stats, restore_remedy=cure)
 
     def validate(self, tasks: Set[int]) -> None:
         """AssertionError if something holds that never may."""

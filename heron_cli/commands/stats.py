@@ -36,7 +36,7 @@ from heron_engine.scheduler.outcomes import last_numbers_of, outcome_of
 from heron_engine.scheduler.registration import is_alive
 from heron_engine.scheduler.user_folder import Home
 from heron_io.master_client import NoAnswer
-from heron_tracker.model.problems import headline
+from heron_tracker.model.problems import summary
 
 EVENTS_SHOWN = 10
 
@@ -51,7 +51,7 @@ class TopologyNumbers:
     """component -> its instances, for those that were asked for."""
     waiting: str = ""
     """What its scheduler waits for, and what was asked for and is not over: a line each."""
-    headline: str = ""
+    summary: str = ""
     """What holds it back, of one that runs."""
 
 
@@ -127,7 +127,7 @@ def _ask(target: Target, name: str, component: str | None, every: bool) -> Topol
     instances = {component: [x for x in rows if x.component == component] for component in wanted}
     asked = None if component is None else tuple(instances[component])
     return TopologyNumbers(
-        replace(stats, instances=asked), instances, waiting, headline(stats, time.time())
+        replace(stats, instances=asked), instances, waiting, summary(stats, time.time())
     )
 
 
@@ -196,7 +196,7 @@ def _print(numbers: TopologyNumbers, outcome: Mapping[str, Any], name: str) -> N
         return
     if not outcome:
         click.echo(f"{stats.topology}  {stats.state}  epoch {stats.epoch}{_engines(stats)}")
-        click.echo(numbers.headline)
+        click.echo(numbers.summary)
     if stats.checkpoints is not None:
         click.echo(checkpoint_line(stats.checkpoints))
     for line in clock_lines(stats):

@@ -38,6 +38,7 @@ CRASHED_SECS = 300.0
 may come again, and whoever is woken up needs some minutes."""
 NAMED_MAX = 3
 """Instances of a container that are named."""
+OUT_OF_MEMORY = "it was restarted; if it was not killed on purpose, its machine was out of memory"
 
 
 class ProblemKind(StrEnum):
@@ -69,7 +70,7 @@ class TrackerProblem:
     """component[index], if it is about one."""
     what: str
     """What is wrong, in one clause."""
-    cure: str
+    remedy: str
     """What would help, in one clause."""
     weight: float = 0.0
     """Of two of a kind the heavier one is named first."""
@@ -77,7 +78,7 @@ class TrackerProblem:
     @property
     def sentence(self) -> str:
         """Both clauses."""
-        return f"{self.what}; {self.cure}"
+        return f"{self.what}; {self.remedy}"
 
     @property
     def key(self) -> tuple[str, str]:
@@ -101,7 +102,7 @@ def problems(stats: TopologyStats, at: float | None = None) -> tuple[TrackerProb
     return tuple(sorted(unsorted, key=order))
 
 
-def headline(stats: TopologyStats, at: float | None = None) -> str:
+def summary(stats: TopologyStats, at: float | None = None) -> str:
     """The sentence on top: the worst finding, or that there is none."""
     found = problems(stats, at)
     if found:
@@ -132,7 +133,7 @@ def _cannot_start(stats: TopologyStats) -> Iterator[TrackerProblem]:
             component=component_of(instance),
             instance=instance,
             what=f"`{instance}` cannot start: {last:.200}",
-            cure="fix the component or its dependencies; heronpy keeps retrying",
+            remedy="fix the component or its dependencies; heronpy keeps retrying",
         )
 
 
@@ -150,7 +151,7 @@ def _down(stats: TopologyStats) -> Iterator[TrackerProblem]:
                 kind=ProblemKind.DOWN,
                 component=name,
                 what=f"{missing} of {component.instances} instances of `{name}` are down{where}",
-                cure="they are restarted by themselves; the events say why they ended",
+                remedy="they are restarted by themselves; the events say why they ended",
                 weight=missing / component.instances,
             )
 
@@ -166,7 +167,7 @@ def _stuck(stats: TopologyStats) -> Iterator[TrackerProblem]:
             component=component_of(instance),
             instance=instance,
             what=f"`{instance}` has been in one call of user code for {secs:.0f} s",
-            cure="its log has the stack: give what it waits for a timeout",
+            remedy="its log has the stack: give what it waits for a timeout",
             weight=secs,
         )
 
@@ -178,7 +179,7 @@ def _restoring(stats: TopologyStats) -> Iterator[TrackerProblem]:
             kind=ProblemKind.RESTORE,
             component="",
             what=f"its state cannot be restored: {checkpoints.restore_failure:.200}",
-            cure=checkpoints.restore_cure or "nothing runs before: make the store reachable",
+            remedy=checkpoints.restore_remedy or "nothing runs before: make the store reachable",
         )
 
 
@@ -208,7 +209,7 @@ def _crashed(stats: TopologyStats, at: float | None) -> Iterator[TrackerProblem]
             component=component_of(last.instance or "") or next(iter(components), ""),
             instance=name,
             what=f"{who} crashed{often}: {last.what:.200}",
-            cure="it was restarted; if it was not killed on purpose, its machine was out of memory"
+            remedy=OUT_OF_MEMORY
             if "SIGKILL" in last.what
             else "it was restarted; its log says why it ended",
             weight=last.at,
@@ -296,7 +297,7 @@ def _hot_key(name: str, component: ComponentStats, is_cause: bool) -> TrackerPro
         component=name,
         what=f"key {hot.key} is {hot.share:.0%} of the input of `{name}`, whose busiest instance "
         f"is {component.capacity:.0%} busy",
-        cure="more instances do not help: group by a finer key, or by partial key and add up "
+        remedy="more instances do not help: group by a finer key, or by partial key and add up "
         "behind",
         weight=hot.share,
     )
@@ -320,7 +321,7 @@ def _skew(name: str, rows: Sequence[InstanceStats], is_cause: bool) -> TrackerPr
         instance=most.instance,
         what=f"`{most.instance}` does {share:.0%} of the work of {len(rows)} instances of `{name}` "
         f"and is {most.capacity:.0%} busy",
-        cure="a frequent key goes there, so more instances do not help: group by a finer key, or "
+        remedy="a frequent key goes there, so more instances do not help: group by a finer key, or "
         "by partial key and add up behind",
         weight=share,
     )
@@ -341,7 +342,7 @@ def _bottleneck(
         component=name,
         what=f"`{name}` is the bottleneck: {component.capacity:.0%} busy on "
         f"{counted(number, 'instance')}{whom}",
-        cure=_advice(stats, name, rows, paused_share),
+        remedy=_advice(stats, name, rows, paused_share),
         weight=(10.0 if paused else 0.0) + component.capacity,
     )
 
@@ -400,7 +401,7 @@ def _failing(stats: TopologyStats) -> Iterator[TrackerProblem]:
                 component=name,
                 what=f"{counted(component.expired, 'tuple')} of `{name}` were not acked in time "
                 f"({share:.1%} of all)",
-                cure="raise topology.message.timeout.secs, or find the bolt that does not ack",
+                remedy="raise topology.message.timeout.secs, or find the bolt that does not ack",
                 weight=share / 2,
             )
         elif component.type == "bolt":
@@ -414,7 +415,7 @@ def _failure(name: str, what: str, component: ComponentStats, weight: float) -> 
         kind=ProblemKind.FAILING,
         component=name,
         what=what,
-        cure=f"the last error is {lines[-1]:.200}" if lines else "its code failed them by itself",
+        remedy=f"the last error is {lines[-1]:.200}" if lines else "its code failed them by itself",
         weight=weight,
     )
 
@@ -429,7 +430,7 @@ def _checkpoints(stats: TopologyStats) -> Iterator[TrackerProblem]:
             kind=ProblemKind.CHECKPOINT,
             component="",
             what=f"the last checkpoint failed: {checkpoints.failure:.200}{who}",
-            cure="what was processed since the one before is processed again after a failure",
+            remedy="what was processed since the one before is processed again after a failure",
         )
 
 
@@ -440,7 +441,7 @@ def _lost(stats: TopologyStats) -> Iterator[TrackerProblem]:
             kind=ProblemKind.LOST,
             component="",
             what=f"{stats.lost} deliveries are lost and will not be replayed",
-            cure="run it at least once (topology.reliability.mode)",
+            remedy="run it at least once (topology.reliability.mode)",
         )
     if dropped:
         yield TrackerProblem(
@@ -448,5 +449,5 @@ def _lost(stats: TopologyStats) -> Iterator[TrackerProblem]:
             component="",
             instance="queues",
             what=f"{dropped} deliveries were dropped because queues were full",
-            cure="scale what is behind them, or choose another topology.backpressure.mode",
+            remedy="scale what is behind them, or choose another topology.backpressure.mode",
         )

@@ -21,14 +21,14 @@ class _Card:
                     ui.link(card.component, card.href).classes("where")
                 self._since = ui.label().classes("since")
             self._what = ui.html(sanitize=False).classes("what")
-            self._cure = ui.html(sanitize=False).classes("cure")
+            self._remedy = ui.html(sanitize=False).classes("remedy")
         self.show(card)
 
     def show(self, card: ProblemCard) -> None:
         """The newest texts."""
         self._since.set_text(card.since)
         self._what.set_content(marked(card.what))
-        self._cure.set_content(f"→ {marked(card.cure)}")
+        self._remedy.set_content(f"→ {marked(card.remedy)}")
 
 
 class Cards:

@@ -7,7 +7,7 @@ from heron_core.naming import others
 from heron_core.number_text import NOTHING, counted, duration, rate
 from heron_core.plans import TopologyState
 from heron_core.stats import TopologyStats
-from heron_tracker.model.problems import RANKS, TrackerProblem, headline
+from heron_tracker.model.problems import RANKS, TrackerProblem, summary
 from heron_tracker.model.snapshot import LOST, TopologySnapshot
 from heron_tracker.pages.cells import (
     BAD,
@@ -55,7 +55,7 @@ class ProblemCard:
     kind: str
     tone: str
     what: str
-    cure: str
+    remedy: str
     since: str
 
 
@@ -112,7 +112,7 @@ def problem_card(topology: str, problem: TrackerProblem, at: float, now: float) 
         kind=problem.kind.value,
         tone=TONES[problem.kind],
         what=problem.what,
-        cure=problem.cure,
+        remedy=problem.remedy,
         since=since(at, now),
     )
 
@@ -144,7 +144,7 @@ def standing(snapshot: TopologySnapshot, problems: Found) -> str:
         return problems[0][0].sentence
     if snapshot.stats is None:
         return snapshot.trouble or "its numbers have not come yet"
-    return headline(snapshot.stats)
+    return summary(snapshot.stats)
 
 
 def throughput(stats: TopologyStats) -> float:

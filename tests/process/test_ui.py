@@ -126,7 +126,7 @@ def test_a_topology_is_seen_and_ended_through_the_service(place: Place) -> None:
         in_own = families(httpx.get(own, headers=OPEN_METRICS, timeout=60.0).text)
         assert in_own | {"heron_topology_problems"} == families(of_all)
         until(
-            lambda: client.get(f"/api/problems?topology={name}").json()["headline"]
+            lambda: client.get(f"/api/problems?topology={name}").json()["summary"]
             .startswith("nothing holds it back"),
             "it runs well",
         )  # fmt: skip

@@ -77,7 +77,8 @@ QUERY = QueryStats(
 LATENCY: dict[str, Any] = {"mean_ms": None, "p50_ms": None, "p99_ms": None, "buckets": {}}
 ZEROS = dict.fromkeys(NUMBERS, 0)
 JSON: dict[str, Any] = {
-    "topology": "t", "state": "RUNNING", "epoch": 3, "phase": "running", "quiet": False, "lost": 0,
+    "topology": "t", "state": "RUNNING", "epoch": 3, "phase": "running", "drained": False,
+    "lost": 0,
     "lost_uncounted": False, "in_flight": 12, "waiting_for": ["count[0]"],
     "stuck": {"count[0]": 6.5}, "tracked": False,
     "events": [
@@ -87,8 +88,8 @@ JSON: dict[str, Any] = {
         }
     ],
     "update": {
-        "number": 1, "under_way": True, "reason": "", "uncounted": 0, "step": "drain",
-        "waiting_for": ["count[0]"],
+        "number": 1, "under_way": True, "reason": "", "uncounted": 0, "stage": "drain",
+        "waiting_for": ["count[0]"], "step": "drain",
     },
     "containers": [1], "containers_expected": [1, 2],
     "registered": {1: {"host": "here", "pid": 70, "secs": 1.5, "version": "0.1.0"}},
@@ -135,6 +136,7 @@ JSON: dict[str, Any] = {
             "emitted_by_stream": {}, "executed_by_input": {},
         }
     ],
+    "quiet": False,
 }  # fmt: skip
 
 
@@ -148,6 +150,18 @@ def test_what_is_written_is_read_again() -> None:
     """Over the wire numbers are keys, in JSON they are text."""
     assert TopologyStats.from_json(STATS.to_json()) == STATS
     assert TopologyStats.from_json(json.loads(json.dumps(STATS.to_json()))) == STATS
+
+
+def test_names_of_the_release_before_are_read() -> None:
+    """A topology goes on with the engine that it was submitted with, and its stats are read."""
+    old = json.loads(json.dumps(STATS.to_json()))
+    del old["drained"], old["update"]["stage"]
+    assert TopologyStats.from_json(old) == STATS
+    assert "drained" not in old, "what is read stays as it is"
+
+
+def test_an_old_name_beside_the_new_one_does_not_count() -> None:
+    assert TopologyStats.from_json({**STATS.to_json(), "quiet": True}) == STATS
 
 
 def test_without_a_component_there_are_no_instances() -> None:
@@ -169,9 +183,9 @@ def test_a_query_of_spark_has_batches_and_no_update() -> None:
     ("path", "value", "error"),
     [
         (("epoch",), "3", "stats.epoch is '3'"),
-        (("quiet",), 1, "stats.quiet is 1"),
+        (("drained",), 1, "stats.drained is 1"),
         (("lost",), True, "stats.lost is True"),
-        (("update", "step"), 1, "stats.update.step is 1"),
+        (("update", "stage"), 1, "stats.update.stage is 1"),
         (("components", "count", "emitted"), 1.5, "stats.components.count.emitted is 1.5"),
         (("components", "count", "latency"), {}, "stats.components.count.latency has no execute"),
         (("components",), [], r"stats.components is \[\]"),

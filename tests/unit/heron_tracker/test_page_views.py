@@ -80,7 +80,7 @@ def test_the_front_page_names_component_cause_cure_and_since_when() -> None:
     (card,) = view.cards
     assert (card.topology, card.component, card.kind) == ("words", "count", "bottleneck")
     assert "97% busy on 2 instances and pauses `split`" in card.what
-    assert "--component-parallelism count:" in card.cure
+    assert "--component-parallelism count:" in card.remedy
     assert card.since.endswith("(42 s)")
     assert card.href == "/ui/topology/words/component/count"
     assert [each.key for each in view.table.rows] == ["words", "calm"]

@@ -8,9 +8,9 @@ from heron_core.topology_events import TopologyEvent
 from heron_tracker.model.problems import (
     CRASHED_SECS,
     ProblemKind,
-    headline,
     instances_wanted,
     problems,
+    summary,
 )
 from tests.unit.heron_tracker.tracker_support import component, instance, paused, stats
 
@@ -23,8 +23,8 @@ def kinds(found: TopologyStats) -> list[str]:
 def test_nothing_is_wrong() -> None:
     found = stats({"count": {"capacity": 0.4}, "split": {"capacity": 0.1}})
     assert problems(found) == ()
-    assert headline(found) == "nothing holds it back: the busiest bolt is `count`, 40% busy"
-    assert headline(stats(state="PAUSED")) == "the topology is PAUSED"
+    assert summary(found) == "nothing holds it back: the busiest bolt is `count`, 40% busy"
+    assert summary(stats(state="PAUSED")) == "the topology is PAUSED"
 
 
 def test_a_slow_bolt_is_named_with_the_number_of_instances_that_would_do() -> None:
@@ -34,7 +34,7 @@ def test_a_slow_bolt_is_named_with_the_number_of_instances_that_would_do() -> No
         {"count": {"capacity": 0.97, "queue_secs": 1.5}}, rows,
         paused={2: paused("split[0]", "count[0]", 0.33)},
     )  # fmt: skip
-    assert headline(found) == (
+    assert summary(found) == (
         "`count` is the bottleneck: 97% busy on 2 instances and pauses `split`; 4 would do "
         "(`heronpy update words --component-parallelism count:4`)"
     )
@@ -66,7 +66,7 @@ def test_between_two_pauses_the_cause_is_still_named_first() -> None:
 def test_a_bolt_that_emits_without_declared_outputs_is_named() -> None:
     text = "count emits, but declares no outputs"
     found = stats({"count": {"undeclared": 1200, "errors": 1, "last_error": text}})
-    assert headline(found) == (
+    assert summary(found) == (
         "`count` has emitted 1200 tuples that are dropped: it declares no outputs; the last error"
         " is count emits, but declares no outputs"
     )
@@ -90,7 +90,7 @@ def test_instances_wanted(busy: float, share: float, expected: tuple[int, bool])
 
 def test_a_busy_bolt_without_a_queue_is_a_bottleneck_to_come() -> None:
     rows = {task: {"capacity": 0.93} for task in (4, 5)}
-    assert headline(stats({"count": {"capacity": 0.93}}, rows)).startswith(
+    assert summary(stats({"count": {"capacity": 0.93}}, rows)).startswith(
         "`count` is the bottleneck: 93% busy on 2 instances; 3 would do"
     )
 
@@ -112,7 +112,7 @@ def test_a_frequent_key_makes_one_instance_do_all() -> None:
     assert only.kind is ProblemKind.SKEWED
     assert only.instance == "count[0]"
     assert only.what == "`count[0]` does 90% of the work of 2 instances of `count` and is 98% busy"
-    assert "more instances do not help" in only.cure
+    assert "more instances do not help" in only.remedy
     assert "--component-parallelism" not in only.sentence
 
 
@@ -127,7 +127,7 @@ def test_an_uneven_load_that_holds_nobody_up_is_no_problem() -> None:
 def test_a_failing_bolt_is_named_with_its_last_error() -> None:
     trace = "Traceback (most recent call last):\n  …\nValueError: no word"
     found = stats({"split": {"acked": 90, "failed": 10, "errors": 10, "last_error": trace}})
-    assert headline(found) == (
+    assert summary(found) == (
         "`split` has failed 10 tuples (10.0% of all); the last error is ValueError: no word"
     )
 
@@ -138,7 +138,7 @@ def test_one_failure_in_a_million_is_no_finding() -> None:
 
 def test_tuples_that_nobody_acks_are_a_matter_of_the_timeout() -> None:
     found = stats({"lines": {"acked": 50, "failed": 50, "expired": 50}})
-    assert headline(found).startswith("50 tuples of `lines` were not acked in time (50.0% of all)")
+    assert summary(found).startswith("50 tuples of `lines` were not acked in time (50.0% of all)")
 
 
 def test_a_stuck_call_comes_before_the_pressure_that_it_makes() -> None:
@@ -148,12 +148,12 @@ def test_a_stuck_call_comes_before_the_pressure_that_it_makes() -> None:
         stuck={"count[0]": 12.0}, paused={2: paused("split[0]", "count[0]", 0.9)},
     )  # fmt: skip
     assert kinds(found) == ["stuck"]
-    assert headline(found).startswith("`count[0]` has been in one call of user code for 12 s")
+    assert summary(found).startswith("`count[0]` has been in one call of user code for 12 s")
 
 
 def test_a_container_that_is_gone_is_down_until_it_is_back() -> None:
     found = stats({"count": {"up": 0}}, containers=(1,))
-    assert headline(found) == (
+    assert summary(found) == (
         "2 of 2 instances of `count` are down (containers without a word: 2); they are "
         "restarted by themselves; the events say why they ended"
     )
@@ -164,7 +164,7 @@ def test_a_container_that_is_gone_is_down_until_it_is_back() -> None:
 def test_what_cannot_start_is_the_worst() -> None:
     found = stats({"count": {"up": 1}}, errors={4: "Traceback …\nValueError: no database"})
     assert kinds(found) == ["cannot start", "down"]
-    assert headline(found).startswith("`count[0]` cannot start: ValueError: no database")
+    assert summary(found).startswith("`count[0]` cannot start: ValueError: no database")
 
 
 def test_checkpoints_and_losses() -> None:
@@ -175,7 +175,7 @@ def test_checkpoints_and_losses() -> None:
     dropped = StreamManagerStats(waiting_bytes={}, dropped=7)
     found = stats(checkpoints=checkpoints, lost=5, stream_managers={1: dropped})
     assert kinds(found) == ["checkpoint", "lost", "lost"]
-    assert headline(found).startswith(
+    assert summary(found).startswith(
         "the last checkpoint failed: it took longer than 60 s, waiting for count[1]"
     )
     assert len({each.key for each in problems(found)}) == 3
@@ -191,7 +191,7 @@ def test_the_key_that_keeps_an_instance_busy_is_named() -> None:
     }
     busy = {"capacity": 0.98, "hot_keys": hot, "instances": 4, "up": 4}
     found = stats({"count": busy}, rows)
-    assert headline(found).startswith(
+    assert summary(found).startswith(
         "key 'x' is 43% of the input of `count`, whose busiest instance is 98% busy; "
         "more instances do not help"
     )
@@ -217,9 +217,9 @@ def test_what_was_killed_is_named_though_it_runs_again() -> None:
         f"container 2, with `count[0]`, `count[1]`, crashed, 2 times in 5 minutes: {killed}"
     )
     assert (container.component, instance_.component) == ("count", "count")
-    assert "out of memory" in container.cure
+    assert "out of memory" in container.remedy
     assert instance_.sentence == (
         "`count[1]` crashed: exited with code 3; it was restarted; its log says why it ended"
     )
     assert problems(found, 300.0 + CRASHED_SECS + 1) == ()
-    assert "nothing holds it back" in headline(found)
+    assert "nothing holds it back" in summary(found)

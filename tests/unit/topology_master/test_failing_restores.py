@@ -60,7 +60,7 @@ def test_a_restore_that_fails_says_what_a_person_can_do(trouble: str, cure: str)
     stats = made.core.stats(None, made.now).checkpoints
     assert stats is not None
     cure = cure.replace(" T ", f" {made.core.packing.topology} ")
-    assert cure in stats.restore_cure
+    assert cure in stats.restore_remedy
     assert cure in made.events[1]
 
 
