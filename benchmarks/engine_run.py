@@ -99,7 +99,7 @@ class EngineRun:
                 self._check_end()
                 return
             elif time.monotonic() > deadline:
-                raise BenchmarkError(f"the engine did not end in time\n{self.last_words()}")
+                raise BenchmarkError(f"the engine did not end in time\n{self.final_output()}")
 
     def first(self, kind: str, number: int = 1) -> list[dict[str, Any]]:
         """The first reports of a kind, as many as asked for; BenchmarkError if they do not come."""
@@ -108,7 +108,7 @@ class EngineRun:
             found += [each] if each["kind"] == kind else []
             if len(found) == number:
                 return found
-        raise BenchmarkError(f"{len(found)} of {number} {kind!r} came\n{self.last_words()}")
+        raise BenchmarkError(f"{len(found)} of {number} {kind!r} came\n{self.final_output()}")
 
     def stop(self) -> None:
         """End the command as Ctrl-C does, if it still runs."""
@@ -120,7 +120,7 @@ class EngineRun:
                 self._process.kill()
                 self._process.wait()
 
-    def last_words(self) -> str:
+    def final_output(self) -> str:
         """The end of what the command printed."""
         lines = self._errors.read_text("utf-8", "replace").splitlines()
         return "\n".join(lines[-QUOTED_LINES:])
@@ -128,7 +128,7 @@ class EngineRun:
     def _check_end(self) -> None:
         if self._process.returncode:
             code = self._process.returncode
-            raise BenchmarkError(f"heronpy run ended with status {code}\n{self.last_words()}")
+            raise BenchmarkError(f"heronpy run ended with status {code}\n{self.final_output()}")
 
 
 def _command(topology: str, config: Mapping[str, Any], until_done: bool) -> list[str]:

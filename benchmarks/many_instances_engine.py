@@ -59,7 +59,7 @@ def wait_for_sinks(shape: Shape, cells: "memoryview[int]", engine: EngineRun) ->
     while not all(cells[column] for column in columns):
         if time.monotonic() > deadline:
             idle = sum(not cells[column] for column in columns)
-            raise BenchmarkError(f"{shape}: {idle} sinks got nothing\n{engine.last_words()}")
+            raise BenchmarkError(f"{shape}: {idle} sinks got nothing\n{engine.final_output()}")
         time.sleep(LOOK_SECONDS)
 
 

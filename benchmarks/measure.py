@@ -199,7 +199,7 @@ def measure(
             process.returncode = tree.returncodes.get(process.pid, -signal.SIGKILL)
         problem = failure(process.returncode, output, leftovers)
         if problem:
-            raise BenchmarkError(f"{name}: {problem}\n{last_words(output, errors)}")
+            raise BenchmarkError(f"{name}: {problem}\n{final_output(output, errors)}")
     first, last = output.marks["first"], output.marks["last"]
     assert output.result is not None
     return Run(
@@ -296,7 +296,7 @@ def failure(returncode: int, output: Output, leftovers: list[int]) -> str | None
     return None
 
 
-def last_words(output: Output, errors: IO[str]) -> str:
+def final_output(output: Output, errors: IO[str]) -> str:
     """The end of its output and of its errors, for a person to read."""
     errors.seek(0)
     return "\n".join(output.others + errors.read().splitlines()[-QUOTED_LINES:])

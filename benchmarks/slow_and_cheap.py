@@ -49,7 +49,7 @@ def wait_for_both(noted: "memoryview[float]", engine: EngineRun) -> None:
     deadline = time.monotonic() + START_SECONDS_MAX
     while not (noted[Note.SLOW] and noted[Note.CHEAP]):
         if time.monotonic() > deadline:
-            raise BenchmarkError(f"the bolts got nothing\n{engine.last_words()}")
+            raise BenchmarkError(f"the bolts got nothing\n{engine.final_output()}")
         time.sleep(LOOK_SECONDS)
 
 

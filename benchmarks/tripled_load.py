@@ -47,13 +47,13 @@ def one_round() -> figures.Round:
         met_at: float | None = None
         while met_at is None or time.monotonic() - met_at < SETTLED_SECONDS:
             if time.monotonic() - began > SECONDS_MAX:
-                raise BenchmarkError(f"the load was never met\n{engine.last_words()}")
+                raise BenchmarkError(f"the load was never met\n{engine.final_output()}")
             time.sleep(LOOK_SECONDS)
             stats = stats_of(engine)
             if met_at is None and stats is not None and is_met(stats):
                 met_at = time.monotonic()
         if stats is None:
-            raise BenchmarkError(f"the topology master does not answer\n{engine.last_words()}")
+            raise BenchmarkError(f"the topology master does not answer\n{engine.final_output()}")
         return {
             MET: met_at - began - TRIPLES_AFTER,
             DECISIONS: float(sum(is_decision(each) for each in stats.events)),

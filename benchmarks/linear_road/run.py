@@ -137,7 +137,7 @@ def _watched(
     deadline = time.monotonic() + TIMEOUT_SECONDS
     while engine.is_running:
         if time.monotonic() > deadline:
-            raise BenchmarkError(f"it does not end\n{engine.last_words()}")
+            raise BenchmarkError(f"it does not end\n{engine.final_output()}")
         number = sum(1 for _ in answers.glob("part-*"))
         if steps and number > seen:
             steps.pop(0)()

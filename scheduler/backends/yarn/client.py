@@ -12,7 +12,7 @@ from msgspec import Struct
 from heron_core.errors import HeronError, UsageError
 from heron_engine.scheduler.backends.yarn import render
 from heron_engine.scheduler.backends.yarn.configuration import from_folder, patient
-from heron_engine.scheduler.backends.yarn.diagnostics import Room, last_words
+from heron_engine.scheduler.backends.yarn.diagnostics import Room, final_output
 from heron_engine.scheduler.backends.yarn.events import Ask
 from heron_engine.scheduler.backends.yarn.jvm import HadoopError, YarnJvm, hadoop, own_jars
 from heron_engine.scheduler.backends.yarn.records import YarnRecords
@@ -227,7 +227,7 @@ class Client:
                 return Report(
                     str(application_report.getYarnApplicationState().toString()),
                     str(application_report.getFinalApplicationStatus().toString()),
-                    last_words(str(application_report.getDiagnostics() or "")),
+                    final_output(str(application_report.getDiagnostics() or "")),
                     _containers(application_report),
                 )
         except HadoopError as error:

@@ -46,10 +46,10 @@ def completed_words(status: int, text: str, plan: ContainerPlan | None, page_byt
     # A process that ends at the first signal leaves its own exit code, not YARN's.
     if status in TOO_LARGE or _EXCEEDED.search(text):
         return memory_words(text, plan, page_bytes)
-    return last_words(text)
+    return final_output(text)
 
 
-def last_words(text: str) -> str:
+def final_output(text: str) -> str:
     """What our process wrote last, else the first line of YARN's that says something."""
     match = _STDERR.search(text)
     if match is not None:
