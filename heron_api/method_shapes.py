@@ -174,7 +174,7 @@ def checked_call(what: str, function: Method) -> CheckedCall:
     return CheckedCall(what, function)
 
 
-def _unrun(value: Any, name: str, cure: str) -> str:
+def _unrun(value: Any, name: str, remedy: str) -> str:
     """Why what was returned would be lost, with the line of the code that has not run."""
     code: CodeType = next(
         getattr(value, each) for each in ("cr_code", "ag_code", "gi_code") if hasattr(value, each)
@@ -183,7 +183,7 @@ def _unrun(value: Any, name: str, cure: str) -> str:
         value.close()  # or Python warns that it was never awaited
     file, line = code.co_filename, code.co_firstlineno
     location = f"{display_path(file)}:{line}: " if is_users(file) else ""
-    return f"{location}{name} returns {_WORDS[type(value)]}: {cure}"
+    return f"{location}{name} returns {_WORDS[type(value)]}: {remedy}"
 
 
 def returned_at(process: Method) -> str:

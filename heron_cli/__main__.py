@@ -57,11 +57,11 @@ def _print_error(error: click.ClickException) -> None:
         error.show()
         return
     context = getattr(error, "ctx", None)
-    cure = f" (see {context.command_path} --help)" if context else ""
+    remedy = f" (see {context.command_path} --help)" if context else ""
     text = " ".join(error.format_message().split()).rstrip(".")
     for theirs, ours in KINDS_OF_NUMBERS.items():
         text = text.replace(theirs, ours)
-    click.echo(f"heronpy: {text}{_foreign_hint(error) or cure}", err=True)
+    click.echo(f"heronpy: {text}{_foreign_hint(error) or remedy}", err=True)
 
 
 def _foreign_hint(error: Exception) -> str:

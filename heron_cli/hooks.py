@@ -123,8 +123,8 @@ def _run(
                 arguments = (name, environment.name, environment.config, options)
                 refuse_coroutine(function, function(*arguments[: _takes(function)]))
         except (Exception, SystemExit) as error:
-            cure = " (--no-hooks submits without)" if isinstance(error, ImportError) else ""
-            return {"error": f"{hook} in {file}: {format_error(error)}{cure}"}
+            remedy = " (--no-hooks submits without)" if isinstance(error, ImportError) else ""
+            return {"error": f"{hook} in {file}: {format_error(error)}{remedy}"}
     return {"options": config_to_json(options)}
 
 

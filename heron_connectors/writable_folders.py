@@ -67,8 +67,10 @@ def _try_a_file(folder: str) -> None:
 
 
 def _refused(name: str, path: str, error: OSError, other: str) -> ComponentError:
-    cure = _CURES.get(error.errno or 0) or f"let {_user()} write there"
-    return ComponentError(f"{name}: cannot write into {path}: {error.strerror}: {cure}, or {other}")
+    remedy = _CURES.get(error.errno or 0) or f"let {_user()} write there"
+    return ComponentError(
+        f"{name}: cannot write into {path}: {error.strerror}: {remedy}, or {other}"
+    )
 
 
 def _user() -> str:

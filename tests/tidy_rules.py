@@ -74,6 +74,7 @@ REPLACED: dict[str, str] = {
     "board": "state watch, requests",
     "careful": "general",
     "comfortably": "auto",
+    "cure": "remedy",
     "dealt": "round robin",
     "desk": "command server",
     "door": "API, adapter, listening socket",

@@ -89,7 +89,7 @@ class EffectivelyOnce:
     def failure_text(self, reason: str, topology: str) -> tuple[str, str]:
         """What has happened, and why, for people: an instance cannot have its state."""
         what = f"checkpoint {self.restore.checkpoint} cannot be restored"
-        return what, f"{reason}; {self.cure(topology)}"
+        return what, f"{reason}; {self.remedy(topology)}"
 
     @property
     def restore_text(self) -> str:
@@ -109,7 +109,7 @@ class EffectivelyOnce:
         members = self.restore.members or {}
         self.checkpoints.note_given_up(message, members.get(message.task, 0))
 
-    def cure(self, topology: str) -> str:
+    def remedy(self, topology: str) -> str:
         """What a person can do about a restore that fails."""
         match self.recovery.trouble:
             case RestoreTrouble.AWAY:
@@ -117,9 +117,9 @@ class EffectivelyOnce:
             case RestoreTrouble.REFUSED:
                 return "it is tried again: correct the code that does not take it"
             case RestoreTrouble.DAMAGED | RestoreTrouble.GONE:
-                return self._cure_of_loss(topology)
+                return self._remedy_of_loss(topology)
 
-    def _cure_of_loss(self, topology: str) -> str:
+    def _remedy_of_loss(self, topology: str) -> str:
         older = self.checkpoints.numbers()[1:2]
         put_back = "it is tried again: put the file back"
         if not older:
@@ -154,8 +154,8 @@ class EffectivelyOnce:
         names = tuple(instance_name(packing, task) for task in missing)
         name_of = partial(instance_name, packing)
         stats = self.checkpoints.stats(self.recovery, names, name_of, now)
-        cure = self.cure(packing.topology) if stats.restore_failure else ""
-        return replace(stats, restore_remedy=cure)
+        remedy = self.remedy(packing.topology) if stats.restore_failure else ""
+        return replace(stats, restore_remedy=remedy)
 
     def validate(self, tasks: Set[int]) -> None:
         """AssertionError if something holds that never may."""

@@ -31,13 +31,13 @@ def why_unseen(
     where = {hosts.get(packing.container_of[task], UNKNOWN) for task in missing}
     named = f"{names_of(packing, missing)} on {first_of(sorted(where))}"
     is_all = len(missing) == len(packing.instances)
-    cure = _cure(
+    remedy = _remedy(
         sought.folder.removeprefix(_FILE), is_all, keys.CHECKPOINT_STORE in topology.config
     )
-    return f"the topology master does not see the states of {named}: {cure}"
+    return f"the topology master does not see the states of {named}: {remedy}"
 
 
-def _cure(folder: str, is_all: bool, is_named: bool) -> str:
+def _remedy(folder: str, is_all: bool, is_named: bool) -> str:
     if not is_named:
         return f"set {keys.CHECKPOINT_STORE} to a folder or URL that all hosts share"
     if URL in folder:

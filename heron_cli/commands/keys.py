@@ -31,5 +31,5 @@ def _nothing(word: str) -> str:
     if is_of_others(word):
         return f"{word} is a key of Storm or Heron that has no effect here"
     near = resembled(word)
-    cure = f"did you mean {near}?" if near in KEYS else "`heronpy keys` lists all"
-    return f"no configuration key is about {word!r}: {cure}"
+    remedy = f"did you mean {near}?" if near in KEYS else "`heronpy keys` lists all"
+    return f"no configuration key is about {word!r}: {remedy}"

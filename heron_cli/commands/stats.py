@@ -137,10 +137,10 @@ def _waiting(topology: RunningTopology) -> Iterator[str]:
     for each in TopologyRequests(topology.store, topology.name).all().values():
         if not each.is_over:
             what = f"{each.kind} asked by {each.requester}: {each.progress or each.state}"
-            yield what + _cure(topology, each)
+            yield what + _remedy(topology, each)
 
 
-def _cure(topology: RunningTopology, request: Operation) -> str:
+def _remedy(topology: RunningTopology, request: Operation) -> str:
     """How a request is cancelled that waits, or taken up that a command carries out itself."""
     if request.waits:
         return f"; `heronpy update {topology.name} --cancel` cancels it"

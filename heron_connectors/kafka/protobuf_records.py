@@ -77,8 +77,8 @@ def _newest(found: Any, own: Known | None, key: str, registry: Registry) -> Know
         raise ValueError(f"is written by a class of messages, which {key} names")
     serializer = _serializer(own.parsed, registry, {})
     if problem := _unlike(found, serializer, own.parsed.DESCRIPTOR):
-        cure = f"write by a class that protoc has made of it, or set {USE_LATEST}: false"
-        raise ValueError(f"{problem}: {cure}")
+        remedy = f"write by a class that protoc has made of it, or set {USE_LATEST}: false"
+        raise ValueError(f"{problem}: {remedy}")
     return own
 
 

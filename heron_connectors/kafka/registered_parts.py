@@ -135,8 +135,8 @@ class RegisteredPart:
             latest = client.get_latest_version(subject, *self.codec.fetched).schema
         try:
             if (kind := latest.schema_type or AVRO_KIND) != self.codec.kind:
-                cure = f"write in that format, or set {USE_LATEST}: false"
-                raise ValueError(f"is one of {kind}, not of {self.codec.kind}: {cure}")
+                remedy = f"write in that format, or set {USE_LATEST}: false"
+                raise ValueError(f"is one of {kind}, not of {self.codec.kind}: {remedy}")
             return self.codec.newest(latest, own, self.codec.key(self.part), self.registry)
         except ValueError as error:
             whose = f"the newest schema of subject {subject} of topic {self.topic}"

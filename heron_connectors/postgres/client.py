@@ -79,9 +79,9 @@ def meaning(error: Any) -> Exception:
     if state is None:
         # libpq's own: no socket, a host that is unknown, a connection that ended.
         refused = "authentication failed" in text or "does not exist" in text
-        cure = f"{CONNECT} gives user, password and database"
+        remedy = f"{CONNECT} gives user, password and database"
         return (
-            ComponentError(f"Postgres: {text} ({cure})") if refused else Away(f"Postgres: {text}")
+            ComponentError(f"Postgres: {text} ({remedy})") if refused else Away(f"Postgres: {text}")
         )
     if state.startswith(_AWAY_CLASSES):
         return Away(f"Postgres: {text}")

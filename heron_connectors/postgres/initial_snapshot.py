@@ -115,23 +115,23 @@ class SnapshotReader:
     ) -> TableParts:
         table = TableName(oid, schema, name)
         keys = primary_key(self._connection, table)
-        cure = "or read its changes alone, by a publication and a component of their own"
+        remedy = "or read its changes alone, by a publication and a component of their own"
         if not keys:
             raise ComponentError(
                 f"postgres.snapshot reads {table} by its primary key, and it has none: add one,"
-                f" {cure}"
+                f" {remedy}"
             )
         if identity not in ("d", "f") and not key_is_identity:
             raise ComponentError(
                 f"postgres.snapshot needs the primary key of {table} in its changes: ALTER TABLE"
-                f" {table.source} REPLICA IDENTITY DEFAULT, {cure}"
+                f" {table.source} REPLICA IDENTITY DEFAULT, {remedy}"
             )
         columns, _ = self._published(table)
         for key in keys:
             if key.name not in columns:
                 raise ComponentError(
                     f"postgres.snapshot needs the primary key of {table}, and the publication"
-                    f" leaves {key.name} out: add it, {cure}"
+                    f" leaves {key.name} out: add it, {remedy}"
                 )
         return TableParts(oid, schema, name, keys)
 

@@ -222,9 +222,11 @@ def _problems(topology: TopologySpec) -> Iterator[str]:
 
 def problem_without_spark(name: str, config: Mapping[str, Any]) -> str:
     """Why a spout's frame cannot be read by pyarrow, in one line; empty if it can."""
-    cure = "run it with --engine spark"
+    remedy = "run it with --engine spark"
     if FUNCTION in config:
-        return f"spout {name!r} reads a DataFrame that a function makes of Spark's session: {cure}"
+        return (
+            f"spout {name!r} reads a DataFrame that a function makes of Spark's session: {remedy}"
+        )
     if FRAME in config:
         return (
             f"spout {name!r} reads a DataFrame of a SparkSession: start the topology in that "
@@ -235,11 +237,11 @@ def problem_without_spark(name: str, config: Mapping[str, Any]) -> str:
         return ""
     if kind not in LEARNED or PATH not in config or _is_remote(config[PATH]):
         what = config.get(PATH) if kind in LEARNED else f"format {kind!r}"
-        return f"spout {name!r} reads {what or kind}, which only Spark can: {cure}"
+        return f"spout {name!r} reads {what or kind}, which only Spark can: {remedy}"
     known = (SCHEMA,) if SCHEMA in config else ()
     spark_s = [each for each in config.get(OPTIONS, ()) if each.lower() not in FOR_BATCHES]
     for option in (*known, *spark_s):
-        return f"spout {name!r}: {option} is for Spark's reader alone: {cure}"
+        return f"spout {name!r}: {option} is for Spark's reader alone: {remedy}"
     return ""
 
 

@@ -55,7 +55,7 @@ def shape_problems(label: str, kind: type, is_spout: bool) -> Iterator[str]:
                 yield f"{where} is `async def`{problem}"
             yield from _value_problems(label, kind, method, name)
         elif is_called and is_async(method) and not is_awaited(kind, name, is_spout):
-            yield f"{where} is `async def`{_cure(name, is_spout)}"
+            yield f"{where} is `async def`{_remedy(name, is_spout)}"
         elif is_called and yields(method) and name in {*CALLED, *INNER}:
             yield f"{where} has a `yield`, so nothing of it would run: call self.emit(…) instead"
 
@@ -121,7 +121,7 @@ def _is_function(found: Any) -> bool:
     return callable(found) and not isinstance(found, type)
 
 
-def _cure(name: str, is_spout: bool) -> str:
+def _remedy(name: str, is_spout: bool) -> str:
     if is_spout and name in STATE_HOOKS:
         return (
             f", and a spout's state is saved and set between two of its emits: write `def {name}`,"

@@ -331,8 +331,8 @@ def _translated(path: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        cure = CURES.get(error.errno or 0, "")
-        raise StateStoreError(f"{error.filename or path}: {error.strerror}{cure}") from error
+        remedy = CURES.get(error.errno or 0, "")
+        raise StateStoreError(f"{error.filename or path}: {error.strerror}{remedy}") from error
 
 
 def _make_directories(directory: str) -> None:

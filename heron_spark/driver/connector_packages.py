@@ -32,8 +32,8 @@ def missing_package(text: str) -> str:
 
     minor = ".".join(pyspark.__version__.split(".")[:2])
     package = template.format(spark=pyspark.__version__, minor=minor)
-    cure = (
+    remedy = (
         f"Spark's connector for {name} is missing: start the session with "
         f"spark.jars.packages={package}"
     )
-    return f"{cure}{_OTHERWISE.get(name, '')}"
+    return f"{remedy}{_OTHERWISE.get(name, '')}"

@@ -58,10 +58,10 @@ def _on_path(settings: ShellSettings, name: str) -> str | None:
 
 def _not_executable(path: str, name: str) -> str:
     interpreter = _INTERPRETERS.get(os.path.splitext(name)[1])
-    cure = (
+    remedy = (
         f", or name its interpreter: {SHELL_COMMAND}: {[interpreter, name]}" if interpreter else ""
     )
-    return f"{path} is not executable: run chmod +x {path}{cure}"
+    return f"{path} is not executable: run chmod +x {path}{remedy}"
 
 
 def why_not(settings: ShellSettings, program: str, error: OSError) -> ComponentError:

@@ -26,12 +26,12 @@ def check_slots(
     if have >= need:
         return
     larger = master.with_slots(need)
-    cure = f"use --master '{larger}'" if larger else "add workers, ask for smaller containers"
+    remedy = f"use --master '{larger}'" if larger else "add workers, ask for smaller containers"
     if runs and larger:
-        cure = f"kill it and submit it with --master '{larger}'"
+        remedy = f"kill it and submit it with --master '{larger}'"
     raise HeronError(
         f"{master.text} has {have} slot{'s' * (have != 1)}, and {need} are needed, one for each "
-        f"container{asked and f' ({asked})'}: {cure}, or pack into fewer containers"
+        f"container{asked and f' ({asked})'}: {remedy}, or pack into fewer containers"
         f" (-w {have or 1})"
     )
 

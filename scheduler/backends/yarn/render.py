@@ -99,13 +99,15 @@ def check_largest(packing: PackingPlan, master: Ask, largest: Ask) -> None:
     when the application runs already."""
     for number, ask in {MASTER_CONTAINER: master, **asks(packing)}.items():
         who = "the application master" if number == MASTER_CONTAINER else f"container {number}"
-        cure = "yarn: master" if number == MASTER_CONTAINER else "use more containers (-w), or set "
+        remedy = (
+            "yarn: master" if number == MASTER_CONTAINER else "use more containers (-w), or set "
+        )
         for what, wanted, most, key, setting in (
             ("MB of memory", ask.memory_mb, largest.memory_mb, "ram", "memory-mb"),
             ("vcores", ask.vcores, largest.vcores, "cpu", "vcores"),
         ):
             if wanted > most:
-                where = cure + (f".{key}" if number == MASTER_CONTAINER
+                where = remedy + (f".{key}" if number == MASTER_CONTAINER
                                 else f"topology.container.{key}")  # fmt: skip
                 raise UsageError(
                     f"{who} needs {wanted} {what}, and YARN gives at most {most} "
