@@ -83,7 +83,8 @@ def restore_storm_windows(state: Any, windows: StormWindows, key_of: KeyOf) -> i
 
 def _held(item: Any, about: Any) -> tuple[Position, Held]:
     position, rest = about
-    return Position(*position), Held(item, *rest)
+    since_window, next_end_ms, *_, latest_end_ms = position  # there was another one between them
+    return Position(since_window, next_end_ms, latest_end_ms), Held(item, *rest)
 
 
 # --- windows by event time, with a WindowOperator whose only key is None -------------------------

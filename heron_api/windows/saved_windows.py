@@ -113,20 +113,20 @@ class FirstEnd:
 
     def __init__(self, state: Any) -> None:
         """`state`: the bolt's; None for none."""
-        self._table = state.named.window_tables()[1] if isinstance(state, ComponentState) else None
-        self._has_been = self._table is not None and self._table.get(_ENDED) == 1
+        self._state = state if isinstance(state, ComponentState) else None
+        self._has_been = False
+        """Of a bolt without such a state."""
 
     def is_now(self) -> bool:
         """They have finished; whether that is the first time."""
-        is_first, self._has_been = not self._has_been, True
-        if is_first and self._table is not None:
-            self._table.put(_ENDED, 1)
+        if self._state is None:
+            is_first, self._has_been = not self._has_been, True
+            return is_first
+        table = self._state.named.window_tables()[1]
+        is_first = table.get(_ENDED) is ABSENT
+        if is_first:
+            table.put(_ENDED, 1)
         return is_first
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Of a bolt whose attributes are saved as they are, on Spark: what it knows, without the
-        table, which is no attribute's."""
-        return {"_table": None, "_has_been": self._has_been}
 
 
 def save_watermark(table: StateTable, watermark_ms: int) -> None:

@@ -90,7 +90,6 @@ class Position(NamedTuple):
 
     since_window: int = 0
     next_end_ms: int | None = None
-    last_end_ms: int | None = None
     latest_end_ms: int = NO_WATERMARK
 
 
@@ -112,8 +111,6 @@ class StormWindows:
         self._expired: list[Any] = []
         self._since_window = 0
         self._next_end_ms: int | None = None
-        self._last_end_ms: int | None = None
-        """Of the last window that a number of tuples ended."""
         self.latest_end_ms = NO_WATERMARK
         """Of all windows so far."""
 
@@ -160,7 +157,7 @@ class StormWindows:
             steps.append(Expired([each.item for each in self._queue]))
             self._queue = []
         # What comes all the same begins with the first window that holds it.
-        self._next_end_ms = self._last_end_ms = None
+        self._next_end_ms = None
         return steps
 
     def _missing(self) -> int:
@@ -192,7 +189,7 @@ class StormWindows:
 
     def saved(self) -> tuple[Position, list[Held]]:
         """What is to be saved."""
-        ends = (self._since_window, self._next_end_ms, self._last_end_ms, self.latest_end_ms)
+        ends = (self._since_window, self._next_end_ms, self.latest_end_ms)
         expired = [Held(each, NO_WATERMARK, True, NO_WATERMARK, True) for each in self._expired]
         queue = [
             Held(each.item, each.timestamp_ms, each.is_seen, each.shown_ms, False)
@@ -205,7 +202,7 @@ class StormWindows:
         windows that are still to come here."""
         positions = {position for position, _ in saved} or {Position()}
         first, are_equal = next(iter(positions)), len(positions) == 1
-        self._since_window, self._last_end_ms = first.since_window, first.last_end_ms
+        self._since_window = first.since_window
         # Tasks that are not equally far: as with the first watermark.
         self._next_end_ms = first.next_end_ms if are_equal else None
         self.latest_end_ms = min(each.latest_end_ms for each in positions)
@@ -295,8 +292,7 @@ class StormWindows:
         while due - done >= self._slide.amount:
             self._queue += fresh[done : done + self._slide.amount]
             done += self._slide.amount
-            self._last_end_ms = self._queue[-1].timestamp_ms
-            self._activate(self._last_end_ms, steps, due=self._queue)
+            self._activate(self._queue[-1].timestamp_ms, steps, due=self._queue)
         self._queue += fresh[done:]
 
     def _sort(self) -> None:

@@ -1,7 +1,6 @@
 """When sources have finished their windows are complete at once, in every reliability mode; and the
 watermarks that spouts give travel behind their tuples."""
 
-import pickle
 from random import Random
 from typing import Any, ClassVar
 
@@ -18,6 +17,7 @@ from heron_core.state.codec import StateCodec
 from heron_core.state.current_key import CurrentKey
 from heron_core.state.memory import MemoryBackend
 from heron_core.state.named_states import NamedStates
+from heron_spark.worker.state_snapshot import StateSnapshot
 from heronpy_compat import Bolt, Grouping, Spout, Topology
 from heronpy_compat.testing import TopologyTester
 from heronpy_compat.windows import KeyedWindowBolt, Tumbling
@@ -364,10 +364,24 @@ def test_what_comes_behind_the_end_of_its_sources_is_one_window_also_after_a_res
         assert kind.shown == [2]
 
 
-def test_a_bolt_whose_attributes_are_saved_as_they_are_knows_that_its_sources_have_finished() -> (
-    None
-):
+def test_a_bolt_whose_attributes_spark_saves_knows_that_its_sources_have_finished() -> None:
+    class Holder:
+        def __init__(self, state: Any) -> None:
+            self.first_end = FirstEnd(state)
+
+    def memory(holder: Holder, state: Any) -> StateSnapshot:
+        return StateSnapshot(holder, {"state": state}, set(), lambda line: None)
+
+    for is_kept in (True, False):
+        states = [of_engine() if is_kept else None for _ in range(2)]
+        before, after = map(Holder, states)
+        assert before.first_end.is_now()
+        memory(after, states[1]).restore(memory(before, states[0]).save({}))
+        if is_kept:
+            assert after.first_end.is_now()  # the state itself has not been restored
+        assert not after.first_end.is_now()
+
+
+def of_engine() -> ComponentState:
     backend = MemoryBackend(StateCodec("behind"))
-    first_end = FirstEnd(ComponentState(NamedStates(backend, CurrentKey("behind"), lambda: 0.0)))
-    assert first_end.is_now()
-    assert not pickle.loads(pickle.dumps(first_end)).is_now()
+    return ComponentState(NamedStates(backend, CurrentKey("behind"), lambda: 0.0))
