@@ -358,12 +358,13 @@ class Attempts:
 
     def _undo(self, driver: BoltDriver, before: Mark) -> None:
         driver.outbox.discard()
+        if before.state is not None:
+            self._host.close_component()  # what its last calls emit does not count either
         driver.set_totals(before.totals)
         driver.source_watermarks = before.watermarks
         self._host.instance.context.go_back_to(before.counted)
         if before.state is None:
             return
-        self._host.close_component()
         self._host.make_anew(as_bytes(before.state))
         made = self._host.bolt
         made.follow(driver)

@@ -95,6 +95,15 @@ class CoroutineCalls:
                 " tasks are not known before"
             )
 
+    def do_later(self, call: Callable[[], None], anchors: Any) -> None:
+        """Call when the coroutine that runs has ended well, as what it emits is sent; at once
+        outside of one."""
+        attempt = CURRENT.get()
+        if attempt is None or attempt.is_over:
+            call()
+        else:
+            self._withhold(attempt, call)
+
     def _withhold(self, attempt: Attempt, emit: Callable[[], object]) -> None:
         self.in_flight.emitted([attempt.taken], emit)
 

@@ -7,10 +7,9 @@ emitted before the barrier, or as in flight, with nothing: it runs again after a
 `process` without anchors came of the tuple that `process` was called with.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any
-
-from msgspec import Struct
 
 from heron_core.errors import ComponentError
 from heron_core.topology import DEFAULT_STREAM
@@ -24,14 +23,6 @@ from heron_instance.in_flight import BoltInFlight, TakenTuple
 MANY = 100_000
 """Tuples in flight of which a person is told: batches have thousands; more than that is a bolt that
 forgets to ack, and each of its restores would process all of them again."""
-
-
-class Withheld(Struct, frozen=True):
-    """An emit that is not sent yet."""
-
-    route: Route
-    buffers: list[OutputBuffer]
-    data: bytes
 
 
 class LaterAcks:
@@ -91,11 +82,7 @@ class LaterAcks:
             return None
         of = self._taken_of(anchors, stream)
         buffers = collector.buffers_for(values, route, direct_task)
-        withheld = Withheld(route, buffers, collector.packed(values, route))
-        if of:
-            self.in_flight.emitted(of, withheld)
-        else:
-            self._send(withheld)
+        self._do_with(of, partial(self._send, route, buffers, collector.packed(values, route)))
         return tasks_of(buffers) if need_task_ids else None
 
     def check_thread(self, anchors: Any, stream: str) -> None:
@@ -107,15 +94,33 @@ class LaterAcks:
             )
 
     def _taken_of(self, anchors: Sequence[Any] | None, stream: str) -> list[TakenTuple]:
-        if not anchors:
-            return [] if self._current is None else [self._current]
-        found = [self._by_tuple.get(id(each)) for each in anchors]
-        if None in found:
+        found = self._in_flight_of(anchors)
+        if anchors and len(found) < len(anchors):
             raise ComponentError(
                 f"{self.collector.component}.{stream}: an emit for a tuple that was acked or failed"
                 " before: a checkpoint may have it as processed; emit first, then ack"
             )
+        return found
+
+    def _in_flight_of(self, anchors: Sequence[Any] | None) -> list[Taken]:
+        if not anchors:
+            return [] if self._current is None else [self._current]
+        found = (self._by_tuple.get(id(each)) for each in anchors)
         return [each for each in found if each is not None]
+
+    def do_later(self, call: Callable[[], None], anchors: Any) -> None:
+        """Call when all of the anchors are settled, as what is emitted for them is sent; at once if
+        none of them is in flight."""
+        if self._foreign.is_elsewhere:
+            self._foreign.leave(lambda: self.do_later(call, anchors))
+            return
+        self._do_with(self._in_flight_of(anchors), call)
+
+    def _do_with(self, of: list[Taken], call: Callable[[], None]) -> None:
+        if of:
+            self.in_flight.emitted(of, call)
+        else:
+            call()
 
     def emit_batch(
         self,
@@ -150,8 +155,8 @@ class LaterAcks:
         if fault is not None:
             self._faults[id(tup)] = fault
         for released in self.in_flight.release():
-            for withheld in released.emits:
-                self._send(withheld)
+            for emit in released.emits:
+                emit()
             for taken_tuple in released.taken:
                 del self._by_tuple[id(taken_tuple.tup)]
                 why = self._faults.pop(id(taken_tuple.tup), None)
@@ -160,6 +165,6 @@ class LaterAcks:
                 else:
                     self.collector.ack(taken_tuple.tup)
 
-    def _send(self, withheld: Withheld) -> None:
-        self.collector.put(withheld.buffers, withheld.route, withheld.data, ())
+    def _send(self, route: Route, buffers: list[OutputBuffer], data: bytes) -> None:
+        self.collector.put(buffers, route, data, ())
         self.collector.outbox.flush_if_full()

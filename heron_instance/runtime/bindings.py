@@ -6,6 +6,7 @@ watch), and the task hooks. Without the last two a component has the collector's
 
 import logging
 import threading
+from collections.abc import Callable
 from functools import partial
 from typing import Any, NoReturn
 
@@ -148,7 +149,7 @@ def bolt_bindings(
     collector: BoltCollector, environment: InstanceEnvironment, calls: DriverCalls
 ) -> BoltBindings:
     """The bindings of a bolt that takes tuples, without task hooks."""
-    emit = _emit_of(collector, collector.emit, calls)
+    emit = _emit_of(collector, collector.emit, lambda anchors: _drop(collector, calls))
     return BoltBindings(
         emit=environment.wrap("emit", emit),
         emit_batch=environment.wrap("emit_batch", collector.emit_batch),
@@ -165,11 +166,15 @@ def bolt_bindings(
     )
 
 
-def _emit_of(collector: BoltCollector, emit: Emit, calls: DriverCalls) -> Emit:
+def _emit_of(collector: BoltCollector, emit: Emit, drop: Callable[[Any], None]) -> Emit:
     """`emit`, or what drops the tuples of a bolt that declares no outputs."""
     if not all(map(is_system, collector.router.component.outputs)):
         return emit
-    return dropping_emit(emit, partial(calls.drop_undeclared, collector.component))
+    return dropping_emit(emit, drop)
+
+
+def _drop(collector: BoltCollector, calls: DriverCalls) -> None:
+    calls.drop_undeclared(collector.component)
 
 
 def lead_to(
@@ -179,10 +184,13 @@ def lead_to(
     environment: InstanceEnvironment,
     calls: DriverCalls,
 ) -> None:
-    """emit, ack and fail of a bolt are those of `withheld` from here on."""
+    """emit, ack and fail of a bolt are those of `withheld` from here on. What it drops counts when
+    it would be sent: the tuple may be tried again."""
     for name in ("emit_batch", "ack", "fail"):
         setattr(bindings, name, environment.wrap(name, getattr(withheld, name)))
-    bindings.emit = environment.wrap("emit", _emit_of(collector, withheld.emit, calls))
+    drop = partial(_drop, collector, calls)
+    emit = _emit_of(collector, withheld.emit, lambda anchors: withheld.do_later(drop, anchors))
+    bindings.emit = environment.wrap("emit", emit)
 
 
 def take_batches(

@@ -19,9 +19,9 @@ def undeclared_text(component: str) -> str:
     )
 
 
-def dropping_emit(emit: Callable[..., Any], drop: Callable[[], None]) -> Callable[..., Any]:
+def dropping_emit(emit: Callable[..., Any], drop: Callable[[Any], None]) -> Callable[..., Any]:
     """`emit` for the streams that the component names; of the default stream each tuple is dropped,
-    and `drop` is called."""
+    and `drop` is called with its anchors."""
 
     def dropping(
         tup: Sequence[Any],
@@ -33,7 +33,7 @@ def dropping_emit(emit: Callable[..., Any], drop: Callable[[], None]) -> Callabl
         if stream != DEFAULT_STREAM or direct_task is not None:
             tasks: list[int] | None = emit(tup, stream, anchors, direct_task, need_task_ids)
             return tasks
-        drop()
+        drop(anchors)
         return [] if need_task_ids else None
 
     return dropping

@@ -128,6 +128,24 @@ def test_tries_that_are_undone_drop_no_tuple_twice() -> None:
     assert bolt.core.driver.metrics.undeclared == 1
 
 
+class Parting(Asking):
+    """Emits with its last call as well."""
+
+    def close(self) -> None:
+        self.emit(["goodbye", "y"])
+
+
+@pytest.mark.parametrize("declares", [True, False])
+def test_what_a_bolt_emits_as_its_try_is_undone_counts_for_nothing(declares: bool) -> None:
+    bolt = Cluster(Parting, declares=declares)
+    bolt.world.refuses = lambda value, call: call < 5
+    bolt.tuples(1)
+    dropped, sent = (0, 1) if declares else (1, 0)
+    assert bolt.core.driver.metrics.undeclared == dropped
+    assert bolt.core.driver.counts()[0] == sent
+    assert bolt.of_now == ([1] if declares else [])
+
+
 class CountingAsking(Asking):
     """Counts with a metric as well."""
 

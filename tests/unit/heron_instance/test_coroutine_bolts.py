@@ -319,6 +319,39 @@ def test_what_a_call_that_raises_has_emitted_counts_for_nothing() -> None:
     assert sent_by(process) == [11, 1]
 
 
+def test_a_call_that_raises_and_is_tried_again_drops_no_tuple_twice() -> None:
+    config = {"topology.bolt.retry.backoff.ms": 1}
+    process = opened_process(EmitsFirst, config=config, declares=False)
+    process.begin(epoch=1)
+    process.receive(batch([1], epoch=1))
+    settle(process)
+    process.component.open[1].set_exception(ConnectionError("away"))
+    while 1 in process.component.open:
+        process.handle(Turn())
+    while 1 not in process.component.open:
+        process.handle(Turn())
+    assert process.core.driver.metrics.undeclared == 0
+    answer(process.component, 1)
+    settle(process)
+    assert process.core.driver.metrics.undeclared == 2
+    assert "emits, but declares no outputs" in str(process.core.driver.metrics.last_error)
+
+
+def test_what_a_call_in_flight_at_a_barrier_has_dropped_counts_once_after_a_restore() -> None:
+    process = opened_process(EmitsFirst, declares=False)
+    process.begin(epoch=1)
+    process.receive(batch([1], epoch=1))
+    settle(process)
+    process.receive(barrier(1))
+    settle(process)
+    process.begin(epoch=2, checkpoint=1)
+    open_ones.append(process.core.instance)
+    settle(process)
+    answer(process.component, 1)
+    settle(process)
+    assert process.core.driver.metrics.undeclared == 2
+
+
 def test_one_that_always_raises_is_given_up_and_counted() -> None:
     config = {"topology.bolt.retry.backoff.ms": 1, "topology.bolt.retries": 1}
     process = opened_process(Calls, config=config)

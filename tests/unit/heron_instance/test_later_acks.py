@@ -220,3 +220,38 @@ def test_values_are_checked_in_the_thread_that_emits_them() -> None:
     raised = in_thread(lambda: made.component.emit(["too", "many", "values"]))
     assert isinstance(raised, RuntimeError)
     assert "emitted 3 values" in str(raised)
+
+
+def test_a_pool_whose_bolt_declares_no_outputs_drops_each_tuple_once_over_a_restore() -> None:
+    process = Process(Pooled, declares=False)
+    process.begin(epoch=1)
+    process.receive(batch([1], [2], epoch=1))
+
+    def work(*tuples: Any) -> None:
+        for tup in tuples:
+            process.component.emit(["dropped"], anchors=[tup])
+
+    first, second = process.component.got
+    assert in_thread(lambda: work(first, second)) is None
+    process.handle(Turn())
+    assert process.core.driver.metrics.undeclared == 0
+    process.component.ack(first)
+    assert process.core.driver.metrics.undeclared == 1
+    process.receive(barrier(1))
+    process.handle(Turn())
+    process.begin(epoch=2, checkpoint=1)
+    process.handle(Turn())
+    (again,) = process.component.got
+    assert process.core.driver.metrics.undeclared == 1
+    work(again)
+    process.component.ack(again)
+    assert process.core.driver.metrics.undeclared == 2
+
+
+def test_a_thread_that_names_no_tuple_drops_what_it_emits_at_once() -> None:
+    process = Process(Pooled, declares=False)
+    process.begin(epoch=1)
+    process.receive(batch([1], epoch=1))
+    assert in_thread(lambda: process.component.emit(["dropped"])) is None
+    process.handle(Turn())
+    assert process.core.driver.metrics.undeclared == 1
