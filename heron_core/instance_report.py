@@ -47,6 +47,8 @@ class MeasureKind(Enum):
 
     COUNTER = "counter"
     """It only grows while its process lives."""
+    NET = "net count"
+    """What still holds of what was counted: it falls when a restore or a replay takes some back."""
     LEVEL = "level"
 
 
@@ -72,8 +74,9 @@ class Measure(Struct, frozen=True):
     heron: str = ""
     """Its name in Heron's tracker and in the history; empty: it is in neither."""
     metric: str = ""
-    """Its name in OpenMetrics behind `heron_instance_`, and behind `heron_component_` if it is a
-    counter that a component sums; without the suffix of counters. Empty: it has no series there."""
+    """Its name in OpenMetrics behind `heron_instance_`, and behind `heron_component_` if it is one
+    that a component sums over all processes; without the suffix of counters. Empty: it has no
+    series there."""
     more: str = ""
     """What docs/METRICS.md says besides."""
 
@@ -81,6 +84,12 @@ class Measure(Struct, frozen=True):
 def counter(what: str, *, summed: Summed = Summed.EVER, **names: str) -> Measure:
     """A number that only grows while its process lives; `names`: heron, metric, more."""
     return Measure(what, MeasureKind.COUNTER, summed, **names)
+
+
+def net_count(what: str, *, summed: Summed = Summed.HISTORY, **names: str) -> Measure:
+    """A number that grows, and falls when some of it is taken back: no counter of OpenMetrics',
+    whose readers take a fall for a process that begins anew, and add all of it again."""
+    return Measure(what, Kind.NET, summed, **names)
 
 
 def level(what: str, *, summed: Summed = Summed.ALONE, **names: str) -> Measure:
@@ -103,8 +112,8 @@ class SummedNumbers(Struct, frozen=True, kw_only=True):
     failed: Annotated[Count, counter(
         "Tuples failed", heron="__fail-count", metric="failed_tuples", more="of a spout: trees",
     )]  # fmt: skip
-    failed_for_good: Annotated[Count, counter(
-        "Failed tuples without a successful replay", summed=Summed.HISTORY,
+    failed_for_good: Annotated[Count, net_count(
+        "Failed tuples without a successful replay",
         more="of a bolt: tuples without an id; of a spout: tuples not acked since, so that a tuple"
         " that is being replayed still counts, and only the present processes count",
     )]  # fmt: skip
@@ -120,18 +129,18 @@ class SummedNumbers(Struct, frozen=True, kw_only=True):
     errors: Annotated[Count, counter(
         "Exceptions of user code", heron="__error-count", metric="errors",
     )]  # fmt: skip
-    callback_errors: Annotated[Count, counter(
-        "Errors that fail no tuple", metric="callback_errors",
+    callback_errors: Annotated[Count, net_count(
+        "Errors that fail no tuple", summed=Summed.EVER, metric="callback_errors",
         more="in `next_tuple`, `ack`, `fail`, `activate`, `deactivate`, `on_finish`; they are among"
-        " the errors; a component's is without given up calls that a restore has undone",
+        " the errors, which never fall; without given up calls that a restore has undone",
     )]  # fmt: skip
-    calls_given_up: Annotated[Count, counter(
-        "Calls of a bolt about no single tuple that are given up", summed=Summed.HISTORY,
+    calls_given_up: Annotated[Count, net_count(
+        "Calls of a bolt about no single tuple that are given up",
         more="ticks, windows, timers, `on_finish`; those that are no dead letters; they are among"
         " the callback errors",
     )] = 0  # fmt: skip
-    undeclared: Annotated[Count, counter(
-        "Tuples that a bolt emitted although it declares no outputs", summed=Summed.HISTORY,
+    undeclared: Annotated[Count, net_count(
+        "Tuples that a bolt emitted although it declares no outputs",
         metric="undeclared_tuples",
         more="they are dropped, and the run is INCOMPLETE",
     )] = 0  # fmt: skip

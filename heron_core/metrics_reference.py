@@ -16,7 +16,9 @@ The numbers of each instance, made from the fields of `heron_core/instance_repor
 its JSON has.
 
 - *Name*: the key in `stats --json`, of an instance and, where it has the number, of a component.
-- *Kind*: a counter of an instance counts since its process began; a level is that of the moment.
+- *Kind*: a counter of an instance counts since its process began, and never falls; a net count is
+  what still holds of what was counted, and falls when a restore or a replay takes some back; a
+  level is that of the moment.
 - *Component*: how a component's number is made of its instances'. The sum of a counter includes
   processes that have ended, so that it never falls. Numbers of which a restore takes back what it
   has undone say what has become of the tuples, and decide over the exit code: of a process that has
@@ -24,7 +26,10 @@ its JSON has.
   what was done twice counts twice.
 - *Heron*: the name in Heron's tracker and in the history of `heronpy ui`; counters by stream are
   `__emit-count/STREAM` and `__execute-count/COMPONENT/STREAM`.
-- *OpenMetrics*: the name behind `heron_instance_`; with a * behind `heron_component_`, too.
+- *OpenMetrics*: the name behind `heron_instance_`; with a * behind `heron_component_`, too. Net
+  counts are gauges there, because a counter that falls has begun anew for Prometheus, whose `rate`
+  would add all of it once more: alert on their value (`heron_component_undeclared_tuples > 0`), and
+  use `heron_component_errors_total` for rates.
 
 | name | kind | component | Heron | OpenMetrics | |
 |---|---|---|---|---|---|

@@ -102,7 +102,7 @@ class LaterAcks:
             )
         return found
 
-    def _in_flight_of(self, anchors: Sequence[Any] | None) -> list[Taken]:
+    def _in_flight_of(self, anchors: Sequence[Any] | None) -> list[TakenTuple]:
         if not anchors:
             return [] if self._current is None else [self._current]
         found = (self._by_tuple.get(id(each)) for each in anchors)
@@ -116,7 +116,7 @@ class LaterAcks:
             return
         self._do_with(self._in_flight_of(anchors), call)
 
-    def _do_with(self, of: list[Taken], call: Callable[[], None]) -> None:
+    def _do_with(self, of: list[TakenTuple], call: Callable[[], None]) -> None:
         if of:
             self.in_flight.emitted(of, call)
         else:

@@ -4,7 +4,8 @@ Made anew for each scrape out of the newest stats: by the service for all topolo
 master for its own (`topology.metrics.port`), under the same names. Labels have few values:
 topology, component, stream, instance (component[index], the same over restarts), and of what user
 code registered, name and key up to a limit. Counters of instances begin at zero with each process,
-as those of any process that Prometheus scrapes do.
+as those of any process that Prometheus scrapes do. Net counts, which a restore lets fall, are
+gauges: a counter that falls has begun anew for its readers, who would add all of it once more.
 """
 
 import math
@@ -121,8 +122,8 @@ def _topologies(topologies: Topologies) -> Iterator[Metric]:
 
 
 def _components(topologies: Topologies) -> Iterator[Metric]:
-    counters = {
-        name: CounterMetricFamily(
+    counts = {
+        name: _family_of(measure.kind)(
             f"{PREFIX}component_{measure.metric}", f"{measure.what}, ended processes included.",
             labels=COMPONENT_LABELS,
         )
@@ -136,7 +137,7 @@ def _components(topologies: Topologies) -> Iterator[Metric]:
     )
     for topology in topologies:
         for component, stats in _components_of(topology):
-            for name, family in counters.items():
+            for name, family in counts.items():
                 family.add_metric((topology.name, component), getattr(stats, name))
             for kind in DISTRIBUTIONS:
                 distribution = getattr(stats.latency, kind)
@@ -145,8 +146,12 @@ def _components(topologies: Topologies) -> Iterator[Metric]:
                     if value is not None:
                         labels = (topology.name, component, kind, quantile)
                         latency.add_metric(labels, value / 1000)
-    yield from counters.values()
+    yield from counts.values()
     yield latency
+
+
+def _family_of(kind: Kind) -> type[CounterMetricFamily] | type[GaugeMetricFamily]:
+    return CounterMetricFamily if kind is Kind.COUNTER else GaugeMetricFamily
 
 
 def _streams(topologies: Topologies) -> Iterator[Metric]:
@@ -224,8 +229,7 @@ def _instances(topologies: Topologies) -> Iterator[Metric]:
     for name, measure in measures_of(InstanceStats).items():
         if not measure.metric:
             continue
-        kind = CounterMetricFamily if measure.kind is MeasureKind.COUNTER else GaugeMetricFamily
-        family = kind(
+        family = _family_of(measure.kind)(
             f"{PREFIX}instance_{measure.metric}", f"{measure.what}.", labels=INSTANCE_LABELS
         )
         for labels, instance in labelled:

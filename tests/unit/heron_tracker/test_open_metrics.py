@@ -60,6 +60,16 @@ def test_counters_levels_and_latencies() -> None:
     }  # fmt: skip
 
 
+def test_an_alert_on_dropped_tuples_reads_a_gauge_that_a_restore_may_lower() -> None:
+    numbers = {"undeclared": 7, "callback_errors": 2}
+    found = scraped(snapshot(stats({"count": numbers}, {4: numbers})))
+    of_instance = ("count", "count[0]", "words")
+    for metric, number in (("undeclared_tuples", 7), ("callback_errors", 2)):
+        assert found[f"heron_component_{metric}"]["count", "words"] == number
+        assert found[f"heron_instance_{metric}"][of_instance] == number
+        assert not [name for name in found if name.endswith(f"{metric}_total")]
+
+
 def test_a_topology_whose_master_does_not_answer_is_still_there() -> None:
     found = scraped(snapshot())
     assert found["heron_topology_master_up"] == {("words",): 0.0}

@@ -4,6 +4,7 @@ from typing import Any
 
 from heron_core.algorithms.covered_counts import CoveredCounts, ProcessCounts, numbers_of
 from heron_core.algorithms.rollup import RollUp
+from heron_core.instance_report import Kind, SummedNumbers, measures_of
 from heron_core.plans import ContainerPlan, InstancePlan, PackingPlan, Resource
 from heron_core.stats import ComponentStats
 from heron_core.typed_json import from_json, to_json
@@ -104,3 +105,16 @@ def test_late_tuples_of_an_ended_process_that_come_again_count_once() -> None:
     assert bolt_of(rollup, covered).user_totals == {"late": 5, "other": 2}
     # Without checkpoints nothing is undone.
     assert rollup.components({})["bolt"].user_totals == {"late": 7, "other": 2}
+
+
+def test_a_number_that_a_restore_lets_fall_is_no_counter() -> None:
+    """Prometheus takes a counter that falls for one that has begun anew, and adds all of it."""
+    rollup = RollUp(TOPOLOGY, PACKED)
+    measures = measures_of(SummedNumbers)
+    told(rollup, 1.0, 1, **dict.fromkeys(measures, 5))
+    before = bolt_of(rollup, NOTHING)
+    told(rollup, 2.0, 2)
+    after = bolt_of(rollup, NOTHING)
+    fallen = {each for each in measures if getattr(after, each) < getattr(before, each)}
+    assert fallen >= {"undeclared", "callback_errors", "calls_given_up", "failed_for_good"}
+    assert {each for each in fallen if measures[each].kind is Kind.COUNTER} == set()
