@@ -195,7 +195,8 @@ def plain_table(
 def _name_cell(stats: TopologyStats, name: str, component: ComponentStats) -> ComponentCell:
     if any(component_of(instance) == name for instance in stats.stuck):
         return ComponentCell(name, BAD)
-    if component.up < component.instances or component.failed_for_good or component.undeclared:
+    losses = component.failed_for_good + component.undeclared + component.forgotten
+    if component.up < component.instances or losses:
         return ComponentCell(name, BAD)
     is_paused = any(pauses.causes and pauses.component == name for pauses in stats.paused.values())
     if is_paused:

@@ -45,6 +45,10 @@ def shortfalls(stats: TopologyStats) -> list[str]:
         if component.undeclared:
             number = counted(component.undeclared, "tuple")
             texts.append(f"{name}: {number} emitted without declared outputs, and dropped")
+        if component.forgotten:
+            names = ", ".join(sorted(component.forgotten_by_attribute))
+            times = counted(component.forgotten, "time")
+            texts.append(f"{name}: {names} could not be saved, and began anew {times}")
     return texts
 
 
@@ -115,7 +119,7 @@ class RunEnding:
             lines.append(f"{counted(more, 'event')} before these: see events.log")
         if not self.is_complete:
             lines.append("these numbers are the last that were heard, not the last there were")
-        lines += late_lines(self.stats)
+        lines += warning_lines(self.stats)
         lines.append(
             f"{stats.topology} {how} after {self.secs:.1f} s: "
             f"{counted(total, 'tuple')} processed, {rate}/s. Logs: {self.logs}"
@@ -139,6 +143,21 @@ def has_working_bolts(stats: TopologyStats) -> bool:
     found = [stats.components[name] for name in names]
     has_worked = any(each.type == "bolt" and each.executed + each.ticks for each in found)
     return has_worked and not stats.stuck
+
+
+def warning_lines(stats: TopologyStats) -> list[str]:
+    """What is to be known of a run, and does not make it incomplete."""
+    return [*late_lines(stats), *unsaved_lines(stats)]
+
+
+def unsaved_lines(stats: TopologyStats) -> list[str]:
+    """For each component that has attributes that cannot be saved: which."""
+    return [
+        f"{name}: {', '.join(each.unsaved_attributes)} cannot be saved between batches: after a"
+        " restart such an attribute is what initialize makes it"
+        for name, each in stats.components.items()
+        if each.unsaved_attributes
+    ]
 
 
 def late_lines(stats: TopologyStats) -> list[str]:

@@ -153,6 +153,16 @@ class SummedNumbers(Struct, frozen=True, kw_only=True):
         "Acks, fails and anchored emits for a tuple that was acked or failed before",
         more="only the first ack or fail has an effect, and such an emit is not tracked",
     )]  # fmt: skip
+    unsaved: Annotated[Count, level(
+        "Attributes that cannot be saved between batches of Spark", summed=Summed.NOW,
+        metric="unsaved_attributes",
+        more="after a restart they are what `initialize` makes them",
+    )] = 0  # fmt: skip
+    forgotten: Annotated[Count, counter(
+        "Iterators and collections that a restart on Spark has begun anew",
+        metric="forgotten_attributes",
+        more="attributes of a component that could not be saved; the run is INCOMPLETE",
+    )] = 0  # fmt: skip
     pending: Annotated[Count, level(
         "Tuples of a spout that wait for their acks", summed=Summed.NOW,
         heron="__pending-acked-count", metric="pending_tuples", more="0 in `ATMOST_ONCE`",
@@ -211,6 +221,10 @@ class InstanceReport(InstanceNumbers, frozen=True, kw_only=True):
     """Stream -> tuples emitted."""
     executed_by_input: Mapping[str, Count] = field(name="inputs", default_factory=dict)
     """Of a bolt: COMPONENT/STREAM -> its part of `executed`."""
+    unsaved_attributes: tuple[str, ...] = ()
+    """Their names."""
+    forgotten_by_attribute: Mapping[str, Count] = field(default_factory=dict)
+    """Name -> its part of `forgotten`."""
     sent: Count = 0
     """Deliveries to other instances."""
     processed: Count = 0

@@ -111,6 +111,10 @@ class ComponentStats(SummedNumbers, frozen=True, kw_only=True):
     """Stream -> its part of `emitted`."""
     executed_by_input: Mapping[str, int] = field(default_factory=dict)
     """Of a bolt: COMPONENT/STREAM -> its part of `executed`; a query of Spark does not say."""
+    unsaved_attributes: tuple[str, ...] = ()
+    """Of any of its instances, on Spark: what cannot be saved between two batches."""
+    forgotten_by_attribute: Mapping[str, int] = field(default_factory=dict)
+    """Attribute -> its part of `forgotten`."""
     clock: ClockStats | None = None
     """None for a component that knows no event time."""
     hot_keys: tuple[HotKeyStats, ...] = ()

@@ -150,8 +150,8 @@ def _components(topologies: Topologies) -> Iterator[Metric]:
     yield latency
 
 
-def _family_of(kind: Kind) -> type[CounterMetricFamily] | type[GaugeMetricFamily]:
-    return CounterMetricFamily if kind is Kind.COUNTER else GaugeMetricFamily
+def _family_of(kind: MeasureKind) -> type[CounterMetricFamily] | type[GaugeMetricFamily]:
+    return CounterMetricFamily if kind is MeasureKind.COUNTER else GaugeMetricFamily
 
 
 def _streams(topologies: Topologies) -> Iterator[Metric]:

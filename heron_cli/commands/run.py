@@ -173,11 +173,11 @@ def with_log_level(topology_options: TopologyOptions, level: str | None) -> Topo
 
 
 def ending_code(code: int, stats: "TopologyStats", letters: str = "") -> int:
-    """The exit code of a query that has ended with `code`; its last lines: what came too late, what
+    """The exit code of a query that has ended with `code`; its last lines: warnings, what
     is said of its `letters`, and whether it is incomplete."""
-    from heron_cli.run_result import late_lines, shortfall_line
+    from heron_cli.run_result import shortfall_line, warning_lines
 
-    for line in late_lines(stats):
+    for line in warning_lines(stats):
         click.echo(line, err=True)
     if letters:
         click.echo(letters, err=True)

@@ -20,8 +20,13 @@ SUMS: tuple[str, ...] = tuple(
 )
 DELIVERIES = ("sent", "processed")
 """Of an instance; not known of a task of a query."""
-BY_STREAM: Mapping[str, str] = {"emitted": "emitted_by_stream", "inputs": "executed_by_input"}
-"""What a report counts by stream: its name in the statistics that a master keeps -> its field."""
+BY_STREAM: Mapping[str, str] = {
+    "emitted": "emitted_by_stream",
+    "inputs": "executed_by_input",
+    "forgotten": "forgotten_by_attribute",
+}
+"""What a report counts by stream, or another name: what it is called in the statistics that a
+master keeps -> its field."""
 
 
 class Counted(Struct):

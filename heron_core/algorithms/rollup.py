@@ -247,6 +247,10 @@ class RollUp:
             emitted=counted.emitted,  # type: ignore[arg-type]
             emitted_by_stream=counted.streams.get("emitted", {}),  # type: ignore[arg-type]
             executed_by_input=counted.streams.get("inputs", {}),  # type: ignore[arg-type]
+            unsaved_attributes=tuple(
+                sorted({name for each in newest for name in each.unsaved_attributes})
+            ),
+            forgotten_by_attribute=counted.streams.get("forgotten", {}),  # type: ignore[arg-type]
             **numbers,  # type: ignore[arg-type]
             queue_bytes=sum(each.size_bytes for each in waiting),
             queue_tuples=sum(each.tuples for each in waiting),

@@ -16,7 +16,8 @@ from heron_api.incarnation import Incarnation
 from heron_api.state.component_state import ComponentState
 from heron_api.user_errors import format_error
 from heron_core.errors import ComponentError
-from heron_core.instance_report import to_wire
+from heron_core.instance_report import InstanceReport, to_wire
+from heron_core.records import replace
 from heron_core.wire.frames import Frames
 from heron_frontends.adapters.construct import construct
 from heron_instance.control_core import Identity
@@ -170,6 +171,7 @@ class TaskRunner:
                 f"{self.label}: its state after batch {batch} does not fit its class any more: "
                 f"{format_error(error)}; start from scratch with another checkpoint"
             ) from error
+        self._note_forgotten()
         self._unacked[:] = extra["unacked"]
         if "state" in extra:  # not in one that was saved before there were keyed states
             self._instance.state.restore(extra["state"])
@@ -178,6 +180,16 @@ class TaskRunner:
         if isinstance(self.driver, SpoutDriver):
             self.driver.finished = extra["finished"]
         self.batch = batch
+
+    def _note_forgotten(self) -> None:
+        names = self._memory.forgotten
+        self.driver.metrics.forgotten = len(names)
+        if names:
+            self.driver.record_error(
+                "attributes begin anew",
+                f"{', '.join(names)} of {self.label} could not be saved, and is what initialize"
+                " makes it: what it held is lost. Keep data in what can be pickled",
+            )
 
     # --- one batch -----------------------------------------------------------------------------
 
@@ -319,9 +331,18 @@ class TaskRunner:
             "secs": round(time.monotonic() - marks.began, 6),
             "state_bytes": state_bytes,
             "finished": finished,
-            "statistics": to_wire(self._core.control.report(time.monotonic())),
+            "statistics": to_wire(self._report()),
             "printed": [f"{self.label} | {line}" for line in self._lines.take()],
         }
+
+    def _report(self) -> InstanceReport:
+        unsaved = self._memory.unsaved
+        self.driver.metrics.unsaved = len(unsaved)
+        return replace(
+            self._core.control.report(time.monotonic()),
+            unsaved_attributes=unsaved,
+            forgotten_by_attribute=dict.fromkeys(self._memory.forgotten, 1),
+        )
 
     def close(self) -> None:
         """The last calls of user code."""

@@ -4,7 +4,8 @@ Everything in a component's __dict__ counts, or what its __getstate__ says. Part
 it (emit, context, logger, ...) are named, not copied, and so are metrics, as a copy of one would be
 counted with and never read. An attribute that cannot be pickled (a
 connection, a generator, a lock) is left out and said so once: in a new process it is what
-`initialize` makes it.
+`initialize` makes it. A connection or a lock is as good as the one before; what an iterator or a
+collection had by then is lost, which is counted when it comes to that.
 
 An adapter of another API may hold the user's own object; what holds `process` or `next_tuple` is
 such an object, and its attributes count one by one as well.
@@ -12,12 +13,14 @@ such an object, and its attributes count one by one as well.
 
 import io
 import pickle
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
 import cloudpickle
 
 Report = Callable[[str], None]
+FORGOTTEN = "forgotten"
+"""Beside the attributes of a state: the names of those that held data and are not in it."""
 METRIC = "metric."
 """Before the names of registered metrics among the engine's parts. One that the class of now does
 not register any more is None in the attributes that had it."""
@@ -39,23 +42,43 @@ class StateSnapshot:
         self._names = {id(part): name for name, part in self._engine.items()}
         self._usual = usual
         self._report = report
-        self._left_out: set[tuple[str, str]] = set()
-        """(holder, attribute) that did not pickle the last time"""
+        self._reported: set[str] = set()
+        self._left_out: dict[tuple[str, str], Any] = {}
+        """(holder, attribute) that did not pickle the last time, and what it was"""
+        self.forgotten: tuple[str, ...] = ()
+        """Attributes that held data, and that the state did not have that was restored."""
+
+    @property
+    def unsaved(self) -> tuple[str, ...]:
+        """The attributes that are left out, but for those of every component."""
+        return tuple(sorted({name for _, name in self._left_out if name not in self._usual}))
 
     def save(self, extra: Mapping[str, Any]) -> bytes:
         """The state now; `extra` are picklable values to go with it."""
-        whole: dict[str, Any] = {
-            "extra": dict(extra),
-            "holders": {name: self._remembered(name, each) for name, each in self._holders()},
-        }
+        self._forget_solved()
         try:
-            return self._pickled(whole)
+            return self._pickled(self._whole(extra))
         except Exception:
             self._look_again()
-            whole["holders"] = {
-                name: self._remembered(name, holder) for name, holder in self._holders()
-            }
-            return self._pickled(whole)
+            return self._pickled(self._whole(extra))
+
+    def _forget_solved(self) -> None:
+        """Of what was left out: another value in its place, or the same without the part that does
+        not pickle, is saved again."""
+        holders = {name: vars(holder) for name, holder in self._holders()}
+        self._left_out = {
+            (name, attribute): value
+            for (name, attribute), value in self._left_out.items()
+            if holders.get(name, {}).get(attribute) is value and self._problem_of(value) is not None
+        }
+
+    def _whole(self, extra: Mapping[str, Any]) -> dict[str, Any]:
+        names = {name for (_, name), value in self._left_out.items() if holds_data(value)}
+        return {
+            "extra": dict(extra),
+            "holders": {name: self._remembered(name, holder) for name, holder in self._holders()},
+            FORGOTTEN: sorted(names - self._usual),
+        }
 
     def restore(self, data: bytes) -> dict[str, Any]:
         """Give a state to the component, which was just initialised; returns the extra values."""
@@ -69,6 +92,7 @@ class StateSnapshot:
         for name, state in whole["holders"].items():
             if name in holders:
                 _give(holders[name], state)
+        self.forgotten = tuple(whole.get(FORGOTTEN, ()))
         extra: dict[str, Any] = whole["extra"]
         return extra
 
@@ -100,16 +124,22 @@ class StateSnapshot:
             if not isinstance(state, dict):
                 continue
             for attribute, value in state.items():
-                try:
-                    self._pickled(value)
-                except Exception as error:
+                if (error := self._problem_of(value)) is not None:
                     self._leave_out(name, attribute, value, error)
 
+    def _problem_of(self, value: Any) -> Exception | None:
+        """Why it does not pickle; None if it does."""
+        try:
+            self._pickled(value)
+        except Exception as error:
+            return error
+        return None
+
     def _leave_out(self, name: str, attribute: str, value: Any, error: Exception) -> None:
-        self._left_out.add((name, attribute))
-        if attribute in self._usual:
+        self._left_out[name, attribute] = value
+        if attribute in self._usual | self._reported:
             return
-        self._usual.add(attribute)
+        self._reported.add(attribute)
         kind = type(value).__name__
         self._report(
             f"attribute {attribute!r} (a {kind}) cannot be saved: {error}; after a restart it is "
@@ -133,6 +163,12 @@ class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]
         """Called for all that is no plain value."""
         name = self._names.get(id(obj))
         return super().reducer_override(obj) if name is None else (_part, (name,))
+
+
+def holds_data(value: Any) -> bool:
+    """Whether it has come somewhere, or holds values: an iterator, a collection. A file is opened
+    anew as a connection is."""
+    return isinstance(value, Iterator | Collection) and not isinstance(value, io.IOBase)
 
 
 def _says_itself(kind: type) -> bool:

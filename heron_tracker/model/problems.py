@@ -391,6 +391,10 @@ def _failing(stats: TopologyStats) -> Iterator[TrackerProblem]:
             number = component.undeclared
             what = f"`{name}` has emitted {number} tuples that are dropped: it declares no outputs"
             yield _failure(name, what, component, float(number))
+        if component.forgotten:
+            names = ", ".join(f"`{each}`" for each in sorted(component.forgotten_by_attribute))
+            what = f"attributes of `{name}` could not be saved, and began anew: {names}"
+            yield _failure(name, what, component, float(component.forgotten))
         done = component.acked + component.failed
         if not component.failed or component.failed < FAILED_SHARE * done:
             continue

@@ -12,6 +12,7 @@ from heron_cli.run_result import (
     kept_line,
     shortfall_line,
     waiting_text,
+    warning_lines,
     without_outcome,
 )
 from heron_cli.stats_text import processed
@@ -120,6 +121,25 @@ def test_what_a_bolt_without_outputs_emits_makes_a_run_incomplete() -> None:
         "INCOMPLETE: out: 1,200 tuples emitted without declared outputs, and dropped"
     )
     assert ending_code(0, stats) == INCOMPLETE
+
+
+def test_an_attribute_that_cannot_be_saved_is_a_warning_until_a_restart_loses_data() -> None:
+    """It was a line in the log of a worker of Spark."""
+    lines = replace(component("spout"), unsaved=2, unsaved_attributes=("lines", "lock"))
+    warned = replace(GOOD, components={"in": lines})
+    (line,) = warning_lines(warned)
+    assert line == (
+        "in: lines, lock cannot be saved between batches: after a restart such an attribute is what"
+        " initialize makes it"
+    )
+    assert Ending(warned, 2.0, True, "/logs").lines(80)[-2] == line
+    assert ending_code(0, warned) == 0
+    lost = replace(lines, forgotten=3, forgotten_by_attribute={"lines": 3})
+    restarted = replace(GOOD, components={"in": lost})
+    assert shortfall_line(restarted) == (
+        "INCOMPLETE: in: lines could not be saved, and began anew 3 times"
+    )
+    assert ending_code(0, restarted) == INCOMPLETE
 
 
 def test_a_stop_says_whom_it_waits_for() -> None:

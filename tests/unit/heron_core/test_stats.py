@@ -108,6 +108,7 @@ JSON: dict[str, Any] = {
             },
             "last_error": None, "user": {"seen": 7}, "user_totals": {"seen": 70}, "hot_keys": [],
             "emitted_by_stream": {"default": 1}, "executed_by_input": {"lines/default": 2},
+            "unsaved_attributes": [], "forgotten_by_attribute": {},
         }
     },
     "paused": {

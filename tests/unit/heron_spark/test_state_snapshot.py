@@ -1,7 +1,9 @@
 """What a component remembers."""
 
+import pickle
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 from heron_spark.worker.state_snapshot import StateSnapshot
@@ -123,3 +125,38 @@ def test_what_becomes_unsaveable_later_is_found() -> None:
     old.numbers = numbers()  # type: ignore[attr-defined]
     saving.save({})
     assert len(told) == 1
+
+
+def test_what_can_be_saved_again_is_saved_again() -> None:
+    old, new = Component(emit), Component(other_emit)
+    old.lines = (number for number in range(3))  # type: ignore[attr-defined]
+    old.locks = {"lock": threading.Lock(), "count": 1}  # type: ignore[attr-defined]
+    saving = memory(old)
+    saving.save({})
+    assert saving.unsaved == ("lines", "locks")
+    old.lines = [1, 2]  # type: ignore[attr-defined]
+    del old.locks["lock"]  # type: ignore[attr-defined]
+    memory(new, other_emit).restore(saving.save({}))
+    assert saving.unsaved == ()
+    assert (new.lines, new.locks) == ([1, 2], {"count": 1})  # type: ignore[attr-defined]
+
+
+def test_data_that_a_restart_has_lost_is_named_and_connections_are_not(tmp_path: Path) -> None:
+    old, new = Component(emit), Component(other_emit)
+    old.lines = (number for number in range(3))  # type: ignore[attr-defined]
+    old.locks = {"lock": threading.Lock()}  # type: ignore[attr-defined]
+    old.lock = threading.Lock()  # type: ignore[attr-defined]
+    with open(tmp_path / "written", "w") as file:
+        old.file = file  # type: ignore[attr-defined]
+        saving, restored = memory(old), memory(new, other_emit)
+        restored.restore(saving.save({}))
+    assert saving.unsaved == ("file", "lines", "lock", "locks")
+    assert saving.forgotten == ()
+    assert restored.forgotten == ("lines", "locks")
+
+
+def test_a_state_that_was_saved_before_data_was_told_apart_is_restored() -> None:
+    new = Component(other_emit)
+    restored = memory(new, other_emit)
+    restored.restore(pickle.dumps({"extra": {}, "holders": {"": {"count": 3}}}))
+    assert (new.count, restored.forgotten) == (3, ())

@@ -1,6 +1,7 @@
 """A partition's host: which batch goes before, what became of the tuples of that one."""
 
 import io
+import threading
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -10,9 +11,11 @@ import pytest
 
 from heron_core.errors import HeronError
 from heron_core.records import replace
+from heron_spark.backend.metrics import QueryMetrics
 from heron_spark.batch_log.checkpoint_dir import BATCHES_KEPT, CheckpointDir
 from heron_spark.batch_log.job import Job
-from heron_spark.compile.plan import compile_topology
+from heron_spark.compile.plan import compile_topology, one_container
+from heron_spark.driver.progress import Progress
 from heron_spark.worker.printing import Printed
 from heron_spark.worker.task_host import TaskHost
 from heron_tester.sources import topology_of
@@ -51,6 +54,29 @@ class FailsTwo(Bolt):
             self.fail(tup)
         else:
             self.ack(tup)
+
+
+class OfGenerator(Spout):
+    """A number in each batch, of what cannot be saved; the lock is as good after a restart."""
+
+    outputs = ["number"]
+
+    def initialize(self, config: Any, context: Any) -> None:
+        self.numbers = (number for number in range(100))
+        self.lock = threading.Lock()
+
+    def begin_batch(self, batch_id: int) -> None:
+        self.has_emitted = False
+
+    def next_tuple(self) -> None:
+        if not self.has_emitted:
+            self.has_emitted = True
+            self.emit([next(self.numbers)])
+
+
+class Unsaved(Topology):
+    numbers = OfGenerator.spec()
+    fails = FailsTwo.spec(inputs=[numbers])
 
 
 class Failing(Topology):
@@ -152,3 +178,21 @@ def sum_of(last: int) -> int:
 def _run(batches: Batches, numbers: range) -> None:
     for each in numbers:
         batches.run(each)
+
+
+def test_a_generator_that_a_new_process_begins_anew_is_told_in_the_numbers_of_the_run(
+    tmp_path: Path,
+) -> None:
+    topology = topology_of(Unsaved, None, None, {})
+    metrics = QueryMetrics(topology, one_container(topology))
+    rows = []
+    for batch in range(3):
+        if batch != 1:  # the process of the third batch is a new one
+            batches = Batches(tmp_path, of_frame=False, topology=Unsaved)
+        facts = batches.run(batch)
+        metrics.record_batch(Progress(batch, 1.0, tuple(facts)), float(batch))
+        rows.append(metrics.stats(None, float(batch)).components["numbers"])
+    assert [each.unsaved_attributes for each in rows] == [("lock", "numbers")] * 3
+    assert [(each.unsaved, each.forgotten) for each in rows] == [(2, 0), (2, 0), (2, 1)]
+    assert rows[-1].forgotten_by_attribute == {"numbers": 1}
+    assert "numbers of numbers[0] could not be saved" in str(rows[-1].last_error)

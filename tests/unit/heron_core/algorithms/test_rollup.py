@@ -149,6 +149,17 @@ def test_a_counter_that_an_older_engine_does_not_report_is_zero_there() -> None:
     assert bolt_of(rollup).undeclared == 4
 
 
+def test_a_component_names_what_its_instances_cannot_save_and_what_restarts_have_lost() -> None:
+    rollup = RollUp(TOPOLOGY, PACKED)
+    lost = {"forgotten": 1, "forgotten_by_attribute": {"lines": 1}}
+    rollup.update(2, report(1.0, **lost, unsaved=1, unsaved_attributes=("lines",)), 1.0)
+    rollup.update(3, report(1.0, unsaved=2, unsaved_attributes=("lines", "lock")), 1.0)
+    rollup.update(2, report(2.0, incarnation=2, **lost), 2.0)
+    row = bolt_of(rollup)
+    assert (row.unsaved, row.unsaved_attributes) == (2, ("lines", "lock"))
+    assert (row.forgotten, row.forgotten_by_attribute) == (2, {"lines": 2})
+
+
 def test_frequent_keys_of_all_instances_are_the_components() -> None:
     rollup = RollUp(TOPOLOGY, PACKED)
     hot = {"total": 100.0, "keys": [["'x'", 86.0]]}
