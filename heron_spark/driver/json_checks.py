@@ -1,6 +1,7 @@
 """What Spark's reader of JSON makes other values of without a word, found before the first row:
 half a character, which it reads as `?`, and values of several types in one place, all of which it
-reads as texts. One pass over the lines, by Spark."""
+reads as texts. One pass over the lines, by Spark, in each run: one that goes on finds the files
+that have come since."""
 
 import re
 from collections.abc import Collection, Iterator, Mapping
@@ -17,8 +18,9 @@ character."""
 HALF = r"\\u[dD][89a-fA-F][0-9a-fA-F]{2}"
 """Where WHOLE is taken away."""
 SHOWN_CHARACTERS = 80
-OWN_LINES = frozenset({"encoding", "charset", "lineSep", "mode", "columnNameOfCorruptRecord"})
-"""Options of a user's with which other rows are read than the lines of a text, or other values."""
+ENCODINGS = ("encoding", "charset")
+"""Options of Spark's for the one thing. The reader of a text knows UTF-8 alone."""
+LINE_END = "linesep"
 _TOKEN = re.compile(r"(OBJECT|ARRAY)<|>|VARIANT|`(?:[^`]|``)*`: |[^\s<>,:]+: ")
 
 
@@ -29,15 +31,16 @@ def check_json(
     several types in one place of the columns (empty where a schema says their types)."""
     from pyspark.sql import functions
 
-    given = {each.lower(): value for each, value in options.items()}
-    if given.keys() & {each.lower() for each in OWN_LINES}:
+    if other_encoding(options):  # a notice says so at the start
         return
+    given = {each.lower(): value for each, value in options.items()}
     whole = str(given.get("multiline", False)).lower()
+    ends = {LINE_END: given[LINE_END]} if LINE_END in given and whole != "true" else {}
     line = functions.col("value")
     is_half = functions.regexp_replace(line, WHOLE, "").rlike(HALF)
     shown = functions.substring(line, 1, SHOWN_CHARACTERS)
     kinds = functions.schema_of_variant_agg(functions.try_parse_json(line))
-    lines = spark.read.format("text").option("wholetext", whole).load(path)
+    lines = spark.read.format("text").options(wholetext=whole, **ends).load(path)
     samples = lines.agg(functions.max(functions.when(is_half, shown)), kinds).first()
     half, types = samples or (None, "")
     if half is not None:
@@ -51,6 +54,12 @@ def check_json(
                 f"{path}: {'.'.join(names)} has values of several types, which Spark reads as"
                 f" texts: give a schema, or leave {names[0]!r} out of the columns"
             )
+
+
+def other_encoding(options: Mapping[str, str]) -> str:
+    """The encoding that a user's options name; empty if it is UTF-8, as without any."""
+    names = [str(value) for option, value in options.items() if option.lower() in ENCODINGS]
+    return next((name for name in names if name.lower() not in ("utf-8", "utf8")), "")
 
 
 def mixed_paths(types: str) -> Iterator[tuple[str, ...]]:

@@ -17,7 +17,7 @@ import pytest
 from pyarrow import dataset, parquet
 
 from heron_connectors.spark.frames import FrameSpout
-from heron_core.errors import HeronError, UsageError
+from heron_core.errors import HeronError, TopologyError, UsageError
 from heron_core.records import replace
 from heron_spark.batch_log.checkpoint_dir import CheckpointDir
 from heron_spark.driver.progress import Progress
@@ -108,6 +108,33 @@ def test_a_row_that_cannot_be_read_is_left_out_and_told_on_both_engines(
     assert sorted(told, key=repr) == sorted(native, key=repr)
     assert sum(each["errors"] for done in watched.batches for each in done.facts) == bad
     assert bad == (5 if kind == "csv" else 1)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"lineSep": "|"},
+        {"lineSep": "|", "mode": "DROPMALFORMED"},
+        {"columnNameOfCorruptRecord": "x"},
+    ],
+)
+def test_json_with_lines_of_the_users_own_is_looked_through_before_the_first_row(
+    spark: Any, tmp_path: Path, options: dict[str, str]
+) -> None:
+    """An option for the lines left the look out, without a word."""
+    data = b'{"id": 1}|{"id": "x"}' if "lineSep" in options else b'{"id": 1}\n{"id": "x"}'
+    for name, text, why in (
+        ("half", rb'{"id": "\ud83d"}', "half a character"),
+        ("mixed", data, "id has values of several types"),
+    ):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "some.json").write_bytes(text)
+        source = FrameSpout.load(
+            str(tmp_path / name), format="json", columns=["id"], options=options
+        )
+        spec = replace(topology_of(csv_topology(source), None, None, {}), search_paths=(HERE,))
+        with pytest.raises(TopologyError, match=why):
+            run(spark, spec, tmp_path / f"checkpoint {name}", Watched())
 
 
 def killed(folder: Path) -> None:

@@ -4,6 +4,7 @@ import sys
 
 import pytest
 
+from heron_connectors.spark import frames
 from heron_core import config as keys
 from heron_core.errors import TopologyError
 from heron_core.topology import (
@@ -83,6 +84,16 @@ def test_keys_without_meaning_are_told_of() -> None:
     (notice,) = compile_topology(spec).notices
     assert notice.startswith("topology.message.timeout.secs: without meaning on Spark")
     assert compile_topology(topology(component("words"))).notices == ()
+
+
+def test_json_in_an_encoding_that_is_not_looked_through_is_told_of() -> None:
+    config = {frames.SPARK_FORMAT: "json", frames.OPTIONS: {"encoding": "latin1", "lineSep": "|"}}
+    (notice,) = compile_topology(topology(component("words", config=config))).notices
+    assert notice.startswith(
+        "spout 'words': JSON in latin1 is not looked through: Spark reads half"
+    )
+    config[frames.OPTIONS] = {"encoding": "UTF-8", "mode": "FAILFAST"}
+    assert compile_topology(topology(component("words", config=config))).notices == ()
 
 
 def test_a_cycle_is_refused_with_its_path() -> None:

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from heron_spark.driver.json_checks import HALF, WHOLE, mixed_paths
+from heron_spark.driver.json_checks import HALF, WHOLE, mixed_paths, other_encoding
 
 
 @pytest.mark.parametrize(
@@ -44,3 +44,20 @@ def test_paths_of_several_types_are_named_from_the_outside_in(
     types: str, paths: list[tuple[str, ...]]
 ) -> None:
     assert list(mixed_paths(types)) == paths
+
+
+@pytest.mark.parametrize(
+    ("options", "encoding"),
+    [
+        ({}, ""),
+        ({"mode": "FAILFAST", "lineSep": "|", "columnNameOfCorruptRecord": "bad"}, ""),
+        ({"encoding": "utf-8"}, ""),
+        ({"Charset": "UTF8"}, ""),
+        ({"ENCODING": "UTF-16LE"}, "UTF-16LE"),
+        ({"charset": "latin1"}, "latin1"),
+    ],
+)
+def test_options_of_another_encoding_alone_keep_json_from_being_looked_through(
+    options: dict[str, str], encoding: str
+) -> None:
+    assert other_encoding(options) == encoding
