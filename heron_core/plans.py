@@ -8,7 +8,7 @@ import reprlib
 from collections.abc import Mapping
 from enum import StrEnum, nonmember
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from msgspec import Struct, field
 
@@ -129,16 +129,21 @@ class TopologyState(StrEnum):
 class Phase(StrEnum):
     """How far the end of a finite topology has come; `heronpy stats` shows the values."""
 
-    RUNNING = "running"
-    DRAINING = "draining"
-    """All spouts are finished, and something may be in flight."""
-    SAVING = "saving"
-    """All input is processed, and a checkpoint of that is taken."""
-    FINISHING = "finishing"
-    """Bolts run on_finish."""
-    COMMITTING = "committing"
-    """All bolts have finished, and the last checkpoint is taken."""
-    ENDED = "ended"
+    text: str
+    """What happens meanwhile."""
+
+    RUNNING = "running", "spouts emit"
+    DRAINING = "draining", "all spouts are finished, tuples may be in flight"
+    SAVING = "saving", "all input is processed, a checkpoint of that is taken"
+    FINISHING = "finishing", "the bolts of one level run on_finish"
+    COMMITTING = "committing", "all bolts have finished, the last checkpoint is taken"
+    ENDED = "ended", "the topology has ended"
+
+    def __new__(cls, value: str, text: str) -> Self:
+        phase = str.__new__(cls, value)
+        phase._value_ = value
+        phase.text = text
+        return phase
 
 
 class UpdateStage(StrEnum):

@@ -12,10 +12,11 @@ class MachineState(Enum):
     __hash__ = object.__hash__
 
 
-AnyState = TypeVar("AnyState", bound=MachineState)
+AnyState = TypeVar("AnyState", bound=Enum)
+"""A `MachineState`, or an enumeration whose values are shown or stored besides."""
 
 
-NOTHING: Mapping[MachineState, str] = {}
+NOTHING: Mapping[Enum, str] = {}
 """What follows an end."""
 
 

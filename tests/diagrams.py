@@ -11,9 +11,10 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
+from heron_core.plans import Phase
 from heron_core.transitions import AnyState, Transitions
 from heron_engine.stream_manager import gates, link
-from heron_engine.topology_master import recovery
+from heron_engine.topology_master import checkpoints, recovery, termination
 from heron_engine.topology_master.update import states as update
 
 PAGE = Path(__file__).parents[1] / "docs" / "ARCHITECTURE.md"
@@ -42,11 +43,20 @@ def diagram(machine: Transitions[Any], states: type[Enum]) -> str:
     return "\n".join([mermaid(machine), "", "| state | what it means |", "|---|---|", *texts])
 
 
+def end_diagram() -> str:
+    """That of the end of a finite run, whose phases are shown to people by their values."""
+    texts = [f"| {phase.name} | {phase.value} | {phase.text} |" for phase in Phase]
+    head = ["", "| phase | shown as | what happens |", "|---|---|---|"]
+    return "\n".join([mermaid(termination.TRANSITIONS), *head, *texts])
+
+
 DIAGRAMS: Mapping[str, Callable[[], str]] = {
     "update": update_diagram,
     "link": lambda: diagram(link.TRANSITIONS, link.LinkState),
     "gate": lambda: diagram(gates.TRANSITIONS, gates.GateState),
     "restore": lambda: diagram(recovery.TRANSITIONS, recovery.RestoreState),
+    "checkpoint": lambda: diagram(checkpoints.TRANSITIONS, checkpoints.CheckpointState),
+    "end": end_diagram,
 }
 """The name between the comments -> what stands between them."""
 

@@ -4,10 +4,15 @@ A checkpoint gets its number, which is stored before it is triggered, so that no
 twice whatever becomes of this master. It is complete when all instances have stored their state and
 the master sees all states in the checkpoint store; that is stored before anybody acts on it. One
 that fails leaves those before as they are: the next one comes after the interval.
+
+TRANSITIONS is the table of the states of the one under way, which docs/ARCHITECTURE.md draws. Two
+of its arrows wait for the state store (`stored`), one for the instances (`take`), one for the
+checkpoint store (`seen`). Until it is COMPLETING it may be aborted at any moment, and what is
+stored of it is discarded with the next completion; from then on a restore uses it, so a restore
+completes it as well.
 """
 
 from collections.abc import Callable, Mapping, Set
-from enum import Enum
 from typing import Any
 
 from msgspec import Struct, field
@@ -17,6 +22,7 @@ from heron_core.errors import HeronError
 from heron_core.plans import PackingPlan
 from heron_core.records import replace
 from heron_core.stats import CheckpointStats
+from heron_core.transitions import MachineState, Transitions
 from heron_core.typed_json import from_json, to_json
 from heron_core.wire import messages
 from heron_engine.topology_master.events import (
@@ -43,21 +49,48 @@ SIZE_BYTES_MAX = 1 << 40
 """Of one state, as it is counted: sums of thousands of them have to fit into a message."""
 
 
-class Stage(Enum):
+class CheckpointState(MachineState):
     """How far a checkpoint is."""
 
-    NUMBERED = "numbered"
-    """Its number is being stored."""
-    UNDER_WAY = "under way"
-    """It is triggered, and instances store their states."""
-    CHECKING = "checking"
-    """All states are stored, as their instances say; the master looks whether it sees them. A host
-    whose disk is not mounted has its states where other hosts cannot read them."""
-    COMPLETING = "completing"
-    """The master sees all states; that it is complete is being stored."""
+    NUMBERED = "its number is being stored"
+    UNDER_WAY = "it is triggered, and instances store their states"
+    CHECKING = "all states are stored, the master looks whether it can read them"
+    """A host whose disk is not mounted has its states where other hosts cannot read them."""
+    COMPLETING = "the master sees all states, the completion is being stored"
+    COMPLETE = "all components are told"
+    ABORTED = "its states are discarded with the next completion"
 
 
-class Completed(Struct, frozen=True):
+ABORTION = "it has failed, is late, or all are restored"
+TRANSITIONS = Transitions(
+    "a checkpoint",
+    begins={CheckpointState.NUMBERED: "the interval is over, or one is requested"},
+    after={
+        CheckpointState.NUMBERED: {
+            CheckpointState.UNDER_WAY: "its number is stored",
+            CheckpointState.ABORTED: ABORTION,
+        },
+        CheckpointState.UNDER_WAY: {
+            CheckpointState.CHECKING: "all instances have stored their states",
+            CheckpointState.ABORTED: ABORTION,
+        },
+        CheckpointState.CHECKING: {
+            CheckpointState.COMPLETING: "the master sees all states",
+            CheckpointState.ABORTED: f"it does not, or {ABORTION}",
+        },
+        CheckpointState.COMPLETING: {
+            CheckpointState.COMPLETE: "the completion is stored, or all are restored from it",
+        },
+    },
+)
+
+
+ABORTABLE = frozenset(
+    state for state, after in TRANSITIONS.after.items() if CheckpointState.ABORTED in after
+)
+
+
+class CompletedCheckpoint(Struct, frozen=True):
     """A checkpoint to which the topology can go back."""
 
     number: int
@@ -81,14 +114,16 @@ class Completed(Struct, frozen=True):
     """What the run's instances had counted of what a restore undoes."""
 
 
-class Pending(Struct):
+class PendingCheckpoint(Struct):
     """The checkpoint that is under way."""
 
     number: int
     since: float
     left: set[int]
     """Tasks that have not stored their state."""
-    stage: Stage = Stage.NUMBERED
+    state: CheckpointState = field(
+        default_factory=lambda: TRANSITIONS.begin(CheckpointState.NUMBERED)
+    )
     size_bytes: int = 0
     secs: float = field(default=0.0)
     aligned_ms: dict[int, int] = field(default_factory=dict)
@@ -102,6 +137,10 @@ class Pending(Struct):
     with_input: set[int] = field(default_factory=set)
     input_messages: int = 0
     input_bytes: int = 0
+
+    def enter(self, to: CheckpointState) -> None:
+        """The only way from one state to another."""
+        self.state = TRANSITIONS.follow(self.state, to)
 
 
 class Checkpoints:
@@ -117,10 +156,11 @@ class Checkpoints:
         self.latest = int(stored.get("latest", 0))
         """The highest number that was given away."""
         self.completed = [
-            from_json(Completed, each, "a checkpoint") for each in stored.get("completed", ())
+            from_json(CompletedCheckpoint, each, "a checkpoint")
+            for each in stored.get("completed", ())
         ]
         """Newest first."""
-        self.pending: Pending | None = None
+        self.pending: PendingCheckpoint | None = None
         self.failed = 0
         """How many have failed."""
         self._aligned_ms: dict[int, int] = {}
@@ -133,7 +173,7 @@ class Checkpoints:
         self.is_requested = False
         """Whether somebody wants the next one now, also while the topology is paused."""
         self._aligned = frozenset[int]()
-        """Of the next one: see Pending."""
+        """Of the next one: see PendingCheckpoint."""
         self._garbage = set[int]()
         """Of checkpoints that have failed there may be states in the store."""
 
@@ -148,7 +188,8 @@ class Checkpoints:
     @property
     def stored_number(self) -> int:
         """The newest checkpoint that is stored as complete; 0 without one."""
-        is_storing = self.pending is not None and self.pending.stage is Stage.COMPLETING
+        pending = self.pending
+        is_storing = pending is not None and pending.state is CheckpointState.COMPLETING
         return next((each.number for each in self.completed[is_storing:]), 0)
 
     @property
@@ -216,7 +257,9 @@ class Checkpoints:
     def begin(self, tasks: Set[int], now: float, at_end: str = "") -> list[Step]:
         """A checkpoint of these tasks begins: with its number."""
         self.latest += 1
-        self.pending = Pending(self.latest, now, set(tasks), at_end=at_end, aligned=self._aligned)
+        self.pending = PendingCheckpoint(
+            self.latest, now, set(tasks), at_end=at_end, aligned=self._aligned
+        )
         self._aligned = frozenset()
         self.is_requested = False
         self._next_at = now + max(self._options.checkpoint_interval_secs, self._hold_secs)
@@ -228,12 +271,12 @@ class Checkpoints:
         pending = self.pending
         if pending is None:
             return []
-        if pending.stage is Stage.NUMBERED:
-            pending.stage = Stage.UNDER_WAY
+        if pending.state is CheckpointState.NUMBERED:
+            pending.enter(CheckpointState.UNDER_WAY)
             aligned = tuple(sorted(pending.aligned))
             return [messages.TriggerCheckpoint(pending.number, epoch, aligned=aligned)]
-        if pending.stage is Stage.COMPLETING:
-            self.pending = None
+        if pending.state is CheckpointState.COMPLETING:
+            self._end(pending, CheckpointState.COMPLETE)
             garbage, self._garbage = self._garbage, set()
             discarded = [DiscardCheckpoint(number) for number in sorted(garbage)]
             return [self.completed_message(pending.number, epoch), *discarded]
@@ -261,8 +304,10 @@ class Checkpoints:
     def take(self, message: messages.CheckpointStored, now: float) -> list[Step]:
         """An instance has stored its state; that of the last one has the master look for all."""
         pending = self.pending
-        if pending is None or message.checkpoint != pending.number or not pending.left:
+        if pending is None or message.checkpoint != pending.number:
             return []
+        if pending.state is not CheckpointState.UNDER_WAY:
+            return []  # said again, or of one that was not triggered
         if message.task in pending.left:
             pending.left.remove(message.task)
             pending.size_bytes += min(message.size_bytes, SIZE_BYTES_MAX)
@@ -270,22 +315,25 @@ class Checkpoints:
             _add_input(pending, message)
         if pending.left:
             return []
-        pending.stage, pending.secs = Stage.CHECKING, now - pending.since
+        pending.enter(CheckpointState.CHECKING)
+        pending.secs = now - pending.since
         return [SeekStates(pending.number, tuple(sorted(pending.aligned_ms)))]
 
     def is_checking(self, number: int) -> bool:
         """Whether the one under way is this one, and waits for what the master sees of it."""
         pending = self.pending
-        return pending is not None and pending.number == number and pending.stage is Stage.CHECKING
+        if pending is None or pending.number != number:
+            return False
+        return pending.state is CheckpointState.CHECKING
 
     def seen(self, now: float) -> list[Step]:
         """The master sees all states of the one that is checked: it is complete."""
         pending = self.pending
         assert pending is not None
-        pending.stage = Stage.COMPLETING
+        pending.enter(CheckpointState.COMPLETING)
         self._next_at = max(self._next_at or now, now + self._options.checkpoint_pause_secs)
         self.failure, self._aligned_ms = "", pending.aligned_ms
-        newest = Completed(
+        newest = CompletedCheckpoint(
             pending.number,
             self._wall_clock_secs + pending.since,
             pending.secs,
@@ -302,33 +350,37 @@ class Checkpoints:
         described = DescribeCheckpoint(newest.number, newest.at, newest.at_end)
         return [described, self._retain([newest, *self.completed])]
 
-    def _retain(self, completed: list[Completed]) -> Step:
+    def _retain(self, completed: list[CompletedCheckpoint]) -> Step:
         retained = completed[: self._options.checkpoints_retained]
         known = {each.number for each in (*completed, *self.completed)}
         self._garbage.update(known - {each.number for each in retained})
         self.completed = retained
         return StoreCheckpoints(self.to_json())
 
-    def late(self, now: float) -> Pending | None:
+    def late(self, now: float) -> PendingCheckpoint | None:
         """The one that is under way, if it has had its time."""
         pending = self.pending
-        if pending is None or pending.stage is Stage.COMPLETING:
+        if pending is None or pending.state not in ABORTABLE:
             return None
         return pending if now - pending.since > self._options.checkpoint_timeout_secs else None
 
     def fail(self, number: int, reason: str, now: float) -> bool:
         """A checkpoint has failed; whether it was the one under way."""
         pending = self.pending
-        if pending is None or pending.number != number or pending.stage is Stage.COMPLETING:
+        if pending is None or pending.number != number or pending.state not in ABORTABLE:
             return False
-        self._give_up(pending)
+        self._abort(pending)
         self.failed += 1
         self.failure = reason
         self._next_at = max(self._next_at or now, now + self._options.checkpoint_pause_secs)
         return True
 
-    def _give_up(self, pending: Pending) -> None:
+    def _abort(self, pending: PendingCheckpoint) -> None:
         self._garbage.add(pending.number)
+        self._end(pending, CheckpointState.ABORTED)
+
+    def _end(self, pending: PendingCheckpoint, state: CheckpointState) -> None:
+        pending.enter(state)
         self.pending = None
 
     # --- going back ---------------------------------------------------------------------------
@@ -336,10 +388,13 @@ class Checkpoints:
     def abandon(self) -> None:
         """The topology goes back: what is under way cannot be completed any more. What is complete
         will be stored together with the plan that goes back to it."""
-        if self.pending is not None:
-            if self.pending.stage is not Stage.COMPLETING:
-                self._give_up(self.pending)
-            self.pending = None
+        pending = self.pending
+        if pending is None:
+            return
+        if pending.state in ABORTABLE:
+            self._abort(pending)
+        else:
+            self._end(pending, CheckpointState.COMPLETE)
 
     def drop_newer(self, number: int) -> Step:
         """Somebody wants the topology to go back to that one, so it is the newest from now on.
@@ -390,11 +445,12 @@ class Checkpoints:
         if self.pending is not None:
             assert self.pending.number == self.latest, "an older one is under way"
             assert self.pending.left <= tasks, "a checkpoint waits for a stranger"
-            is_stored = self.pending.stage in (Stage.CHECKING, Stage.COMPLETING)
+            states = CheckpointState.CHECKING, CheckpointState.COMPLETING
+            is_stored = self.pending.state in states
             assert is_stored is not bool(self.pending.left), "a stored checkpoint waits for tasks"
 
 
-def _add_input(pending: Pending, message: messages.CheckpointStored) -> None:
+def _add_input(pending: PendingCheckpoint, message: messages.CheckpointStored) -> None:
     if message.input_messages:
         pending.with_input.add(message.task)
         pending.input_messages += min(message.input_messages, SIZE_BYTES_MAX)

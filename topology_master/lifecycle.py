@@ -164,8 +164,8 @@ class Lifecycle:
 
     @property
     def _plan_state(self) -> str:
-        # Who comes back to the last checkpoint is to emit nothing more.
-        is_over = self.termination.phase is Phase.COMMITTING
+        # A spout that is restored from the last checkpoint is to emit nothing more.
+        is_over = self.termination.phase in (Phase.COMMITTING, Phase.ENDED)
         return TopologyState.PAUSED if self.updates.spouts_paused or is_over else self.state
 
     def _plan_json(self) -> dict[str, Any]:
@@ -209,7 +209,9 @@ class Lifecycle:
         before = once.restore.checkpoint
         self.plan.restore = once.begin_epoch()
         number = self.plan.restore.checkpoint
-        self.termination.go_back(self.plan.packing, once.awaited_at_end(number, now))
+        # What is killed takes no further checkpoint, so its drain is not to wait for one.
+        awaited = None if self.draining else once.awaited_at_end(number, now)
+        self.termination.go_back(self.plan.packing, awaited)
         if why != SWITCHED and self.plan.epoch > 1 and (why != ANOTHER_TRY or number != before):
             self.incidents.record(now, EventKind.RESTORE, once.restore_text, why)
         self._publish(out)

@@ -7,6 +7,14 @@ A topology that takes checkpoints takes two more. One when all input is processe
 from here on leads back to this moment; one when all bolts have finished, which makes what they have
 emitted then as good as anything before (Flink: FLIP-147). Each is complete, and has been told to
 all components, before the next step.
+
+TRANSITIONS is the table of the phases, which docs/ARCHITECTURE.md draws. What an answer of an
+instance changes is noted when it arrives; the phase changes in `advance`, one step at a time, and
+in `go_back`, with which everything that was noted is void. A restore leads to the phase before the
+end, because the checkpoints of SAVING are restored like any other: the spouts are at the end of
+their input, say so once more, and all follows from that. Only the checkpoint of COMMITTING has the
+states of bolts that have run on_finish, which are not to run it twice. ENDED is stored, and the
+scheduler ends all processes: whatever is restored meanwhile does not lead out of it.
 """
 
 from collections.abc import Set
@@ -16,8 +24,46 @@ from msgspec import Struct
 from heron_core.algorithms.termination import TerminationDetector, finish_order
 from heron_core.plans import PackingPlan, Phase
 from heron_core.topology import TopologySpec
+from heron_core.transitions import Transitions
 from heron_core.wire.messages import QuiescenceReport
 from heron_engine.topology_master.options import MasterOptions
+
+ALL_GO_BACK = "all are restored from a checkpoint before the last one"
+LAST_IS_RESTORED = "all are restored from the last checkpoint"
+TRANSITIONS = Transitions(
+    "the end",
+    begins={Phase.RUNNING: "the topology starts, or a master takes over"},
+    after={
+        Phase.RUNNING: {
+            Phase.DRAINING: "all spouts are finished",
+            Phase.COMMITTING: LAST_IS_RESTORED,
+            Phase.RUNNING: ALL_GO_BACK,
+        },
+        Phase.DRAINING: {
+            Phase.SAVING: "nothing is in flight, and checkpoints are taken",
+            Phase.FINISHING: "nothing is in flight",
+            Phase.ENDED: "nothing is in flight, and there are no bolts",
+            Phase.COMMITTING: LAST_IS_RESTORED,
+            Phase.RUNNING: f"a spout emits again, or {ALL_GO_BACK}",
+        },
+        Phase.SAVING: {
+            Phase.FINISHING: "the checkpoint is complete, and nothing is in flight",
+            Phase.COMMITTING: f"the same, and there are no bolts, or {LAST_IS_RESTORED}",
+            Phase.RUNNING: f"a spout emits again, or {ALL_GO_BACK}",
+        },
+        Phase.FINISHING: {
+            Phase.FINISHING: "the level has finished, nothing is in flight: the next one",
+            Phase.COMMITTING: "the last level has finished, and checkpoints are taken",
+            Phase.ENDED: "the last level has finished, nothing is in flight",
+            Phase.RUNNING: ALL_GO_BACK,
+        },
+        Phase.COMMITTING: {
+            Phase.ENDED: "the last checkpoint is complete, and nothing is in flight",
+            Phase.COMMITTING: LAST_IS_RESTORED,
+            Phase.RUNNING: ALL_GO_BACK,
+        },
+    },
+)
 
 AT_END = frozenset({Phase.SAVING, Phase.COMMITTING})
 """Those in which a checkpoint is taken; it is remembered with it in which one."""
@@ -60,7 +106,7 @@ class Termination:
         self, topology: TopologySpec, packing: PackingPlan, options: MasterOptions, uncounted: int
     ) -> None:
         """`uncounted`: see TerminationDetector; a master before this one may have stored it."""
-        self.phase = Phase.RUNNING
+        self.phase = TRANSITIONS.begin(Phase.RUNNING)
         self.awaited: int | None = None
         """The end waits for a checkpoint of this number, or a higher one."""
         self._saves = options.checkpoints
@@ -83,6 +129,10 @@ class Termination:
         """The bolts that were asked to finish and have not answered yet."""
         self._take_plan(packing)
 
+    def _enter(self, to: Phase) -> None:
+        """The only way from one phase to another."""
+        self.phase = TRANSITIONS.follow(self.phase, to)
+
     def _take_plan(self, packing: PackingPlan) -> None:
         self._spouts = spouts_of(self._topology, packing)
         self._levels = finish_order(packing.topology_of(self._topology), packing.tasks_of)
@@ -95,8 +145,11 @@ class Termination:
 
     def go_back(self, packing: PackingPlan, awaited: int | None = None) -> None:
         """All instances go back to a checkpoint and count from there: to before the end, or to the
-        last one; then it is only for the checkpoint `awaited` to be complete."""
-        self.phase = Phase.RUNNING if awaited is None else Phase.COMMITTING
+        last one; then it is only for the checkpoint `awaited` to be complete. What has ended stays
+        so, with what it has lost."""
+        if self.phase is Phase.ENDED:
+            return
+        self._enter(Phase.RUNNING if awaited is None else Phase.COMMITTING)
         self.awaited = awaited
         self._finished.clear()
         self.finishing.clear()
@@ -162,9 +215,10 @@ class Termination:
         if not self._finished >= self._spouts and self.phase is not Phase.COMMITTING:
             # A spout got a fail and emits again.
             if self.phase in (Phase.DRAINING, Phase.SAVING):
-                self.phase, self.awaited = Phase.RUNNING, None
+                self._enter(Phase.RUNNING)
+                self.awaited = None
         elif self.phase is Phase.RUNNING:
-            self.phase = Phase.DRAINING
+            self._enter(Phase.DRAINING)
             self.detector.restart()
         elif self.is_near and self.detector.drained and not self._waits:
             return self._next_step()
@@ -181,18 +235,18 @@ class Termination:
 
     def _next_step(self) -> Finish | Save | Ended:
         if self._saves and self.phase is Phase.DRAINING:
-            self.phase = Phase.SAVING
+            self._enter(Phase.SAVING)
             return Save()
         if self._levels and self.phase is not Phase.COMMITTING:
             return self._next_level()
         if self._saves and self.phase is not Phase.COMMITTING:
-            self.phase = Phase.COMMITTING
+            self._enter(Phase.COMMITTING)
             return Save()
-        self.phase = Phase.ENDED
+        self._enter(Phase.ENDED)
         return Ended(self.detector.lost)
 
     def _next_level(self) -> Finish:
-        self.phase = Phase.FINISHING
+        self._enter(Phase.FINISHING)
         level = self._levels.pop(0)
         self.finishing = set(level)
         self.detector.restart()

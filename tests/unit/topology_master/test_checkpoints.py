@@ -66,6 +66,10 @@ class Made:
             container=container, incarnation=1, address=where, host="host", pid=7, epoch=epoch
         )
 
+    def registration_elsewhere(self, container: int) -> messages.RegisterStreamManager:
+        """That of a stream manager on another host."""
+        return self._registration(container, "tcp://other")
+
     def receive(self, *received: Any, sender: bytes = b"1") -> None:
         for message in received:
             self._handle(events.MasterReceived(sender, message))
@@ -108,7 +112,7 @@ class Made:
         self.receive(*(messages.Restored(task, incarnation + task, epoch) for task in tasks))
 
     def complete(self, number: int) -> None:
-        self.wait()
+        self.wait(0.02)  # it begins, and is triggered
         tasks = sorted(self.core.packing.instances)
         self.receive(*(messages.CheckpointStored(task, number, 100) for task in tasks))
 
@@ -264,7 +268,7 @@ def test_a_bolt_that_raised_has_all_go_back_once() -> None:
 def test_a_new_stream_manager_has_all_go_back_and_what_was_under_way_is_given_up() -> None:
     made = running()
     made.wait(1.1)
-    made.receive(made._registration(2, "tcp://other"), sender=b"2-2")
+    made.receive(made.registration_elsewhere(2), sender=b"2-2")
     made.wait(1)  # the one before does not answer
     assert made.restore == Restore(0)
     made.receive(*(messages.CheckpointStored(task, 1, 100) for task in TASKS))

@@ -2,7 +2,15 @@
 
 from heron_core.plans import TopologyState
 from heron_core.wire import messages
-from tests.unit.topology_master.test_checkpoints import TASKS, Made, all_input_is_processed, drain
+from tests.unit.topology_master.test_checkpoints import (
+    TASKS,
+    Made,
+    all_input_is_processed,
+    bolts_finish,
+    drain,
+    phase,
+    sent,
+)
 from tests.unit.topology_master.test_master_core import FIRST, LAST
 
 
@@ -62,3 +70,30 @@ def test_a_loss_before_a_restore_is_none_for_all_count_anew() -> None:
     assert made.core.stats(None, made.now).lost == 11
     made.receive(messages.Restored(LAST, 55, 0))
     assert made.core.stats(None, made.now).lost == 0
+
+
+def test_what_has_ended_stays_so_though_a_host_is_lost_before_all_processes_are_gone() -> None:
+    made = all_input_is_processed()
+    come_to_the_end(made, missing=11)
+    made.receive(made.registration_elsewhere(2), sender=b"2-2")
+    restored = made.wait(1)
+    assert sent(restored, messages.Plan)[0].plan["state"] == TopologyState.PAUSED
+    made.restored()
+    assert not sent(made.wait(1.1), messages.TriggerCheckpoint)
+    assert phase(made) == "ended"
+    stats = made.core.stats(None, made.now)
+    assert (stats.state, stats.lost) == (TopologyState.FAILED, 11)
+
+
+def test_a_kill_waits_for_no_last_checkpoint_after_a_restore_either() -> None:
+    made = all_input_is_processed()
+    bolts_finish(made)
+    made.wait(1.1)
+    made.complete(3)
+    made.receive(messages.Command("drain", {}), sender=b"cli")
+    made.receive(messages.Restored(LAST, 55, 0))
+    made.restored()
+    made.wait(0.1)
+    drain(made)
+    drain(made)  # without ticks
+    assert made.core.stats(None, made.now).drained
