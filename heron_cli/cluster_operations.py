@@ -1,30 +1,33 @@
 """The kill and the update of a topology that a cluster (YARN, Aurora) runs by itself.
 
 The steps are those of any operation, and so is the request in the state store, with how far it is.
-No process of the topology's own carries requests out there, so this command does. A command that is
-interrupted leaves its request: `heronpy stats` shows it, and the next command of its kind takes it
-up.
+No process of the topology's own carries requests out there, so this command does: one of each kind
+at a time (scheduler/carriers.py). A command that is interrupted leaves its request: `heronpy stats`
+shows it, and the next command of its kind takes it up.
 """
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from typing import Any
 
 import click
 
 from heron_cli.operations import ClusterContainers, ShownOperation, follow
 from heron_cli.running_topology import RunningTopology
-from heron_core.errors import HeronError, StateStoreError
-from heron_core.operations import Operation, OperationKind
+from heron_core.errors import HeronError
+from heron_core.operations import Operation, OperationKind, OperationState
 from heron_core.plans import PackingPlan, packing_to_json
 from heron_engine.scheduler.backends.protocol import SelfRunning
-from heron_engine.scheduler.operation_kinds import PACKING
+from heron_engine.scheduler.carriers import Hold, carried, carrier_of, holding
+from heron_engine.scheduler.operation_kinds import PACKING, OperationKinds
 from heron_engine.scheduler.operation_steps import (
     SAVEPOINT,
     SAVING,
     OperationSteps,
     Steps,
     containers_of,
+    stepped,
 )
 from heron_engine.scheduler.operations import TopologyRequests, requester, update_under_way
 from heron_io.polling import POLL_SECS
@@ -51,15 +54,17 @@ def end_on_cluster(
     rest: Rest = time.sleep,
 ) -> None:
     """End all containers after a drain of at most `wait_secs`, or after a savepoint into that
-    folder; the nodes stay. HeronError if that cannot be, and then the request has failed."""
+    folder; the nodes stay. HeronError if that cannot be, and then the request has failed; or if
+    another command does it already."""
     name, requests = topology.name, TopologyRequests(topology.store, topology.name)
-    for number, before in _unfinished(requests, OperationKind.KILL):
-        click.echo(f"{_description(before)} was not finished: this one takes it up", err=True)
-        requests.save(number, before.failed("the next kill has taken it up"))
-    number = requests.ask(OperationKind.KILL, {"wait_secs": wait_secs, SAVEPOINT: savepoint})
-    steps = steps_on(topology, cluster)
-    with _stands(f"the kill of {name} is not finished: `heronpy kill {name}` goes on with it"):
-        _carry_out(requests, number, steps.kill_with_savepoint, rest)
+    left = f"the kill of {name} is not finished: `heronpy kill {name}` goes on with it"
+    with holding(topology.store, name, OperationKind.KILL) as hold:
+        for number, before in _unfinished(requests, OperationKind.KILL):
+            click.echo(f"{_description(before)} was not finished: this one takes it up", err=True)
+            requests.save(number, before.failed("the next kill has taken it up"))
+        arguments = {"wait_secs": wait_secs, SAVEPOINT: savepoint}
+        with _stands(left):
+            _carry_out(topology, cluster, OperationKind.KILL, arguments, hold, rest)
 
 
 def _description(kill: Operation) -> str:
@@ -81,22 +86,22 @@ def update_on_cluster(
 ) -> None:
     """Have the topology run by another packing plan, and wait until it does; HeronError if that is
     given up."""
-    name, requests = topology.name, TopologyRequests(topology.store, topology.name)
-    steps = steps_on(topology, cluster)
-    touched = sorted(containers_of(steps.stored_plan(), plan))
+    name = topology.name
+    touched = sorted(containers_of(steps_on(topology, cluster).stored_plan(), plan))
     arguments = {PACKING: packing_to_json(plan), CONTAINERS: touched}
-    number = requests.ask(OperationKind.UPDATE, arguments)
     left = (
         f"the topology master goes on with the update of {name}: the next update ends what is left"
     )
-    with _stands(left):
-        _carry_out(requests, number, lambda _: steps.update(plan), rest)
+    with holding(topology.store, name, OperationKind.UPDATE) as hold, _stands(left):
+        _carry_out(topology, cluster, OperationKind.UPDATE, arguments, hold, rest)
 
 
 def take_up_update(topology: RunningTopology, cluster: SelfRunning) -> None:
     """End the containers that an update has left whose command did not see its end; HeronError if
     it is still under way."""
     name, requests = topology.name, TopologyRequests(topology.store, topology.name)
+    if _is_carried(topology, OperationKind.UPDATE):
+        raise carried(topology.store, name, OperationKind.UPDATE)
     for number, before in _unfinished(requests, OperationKind.UPDATE):
         if (update := topology.client.stats().update) is not None and update.under_way:
             raise update_under_way(name)
@@ -112,6 +117,8 @@ def cancel_on_cluster(topology: RunningTopology, cluster: SelfRunning) -> None:
     if (update := topology.client.stats().update) is None or not update.under_way:
         take_up_update(topology, cluster)
     follow(steps_on(topology, cluster).cancel_update(who))
+    if _is_carried(topology, OperationKind.UPDATE):
+        return  # that command hears of it from the topology master, and says so
     for number, before in _unfinished(requests, OperationKind.UPDATE):
         requests.save(number, before.failed(f"cancelled by {who}"))
 
@@ -119,36 +126,58 @@ def cancel_on_cluster(topology: RunningTopology, cluster: SelfRunning) -> None:
 # --- both -------------------------------------------------------------------------------------
 
 
+def _is_carried(topology: RunningTopology, kind: OperationKind) -> bool:
+    return carrier_of(topology.store, topology.name, kind) is not None
+
+
 def _unfinished(requests: TopologyRequests, kind: OperationKind) -> list[tuple[int, Operation]]:
-    found = requests.all().items()
-    return [(number, each) for number, each in found if each.kind is kind and not each.is_over]
+    numbered = requests.all().items()
+    return [
+        (number, request)
+        for number, request in numbered
+        if request.kind is kind and not request.is_over
+    ]
 
 
 def _carry_out(
-    requests: TopologyRequests, number: int, steps: Callable[[Operation], Steps], rest: Rest
+    topology: RunningTopology,
+    cluster: SelfRunning,
+    kind: OperationKind,
+    arguments: Mapping[str, Any],
+    hold: Hold,
+    rest: Rest,
 ) -> None:
-    """Step by step, each noted before the next one."""
-    shown, request = ShownOperation(), requests.get(number)
+    """Ask for an operation, and do it step by step, as the scheduler of a topology of ours does;
+    HeronError if it has failed."""
+    requests = TopologyRequests(topology.store, topology.name)
+    number = requests.ask(kind, arguments)
+    request = requests.get(number)
     assert request is not None
     request = request.running()
     requests.save(number, request)
+    steps = OperationKinds(steps_on(topology, cluster), requests).of(number, request)
+    shown = ShownOperation()
     try:
-        for progress in steps(request):
-            changed = request.running(progress.text, progress.result, progress.note)
-            if changed != request:
-                requests.save(number, changed)
-            request = changed
-            shown.show_progress(progress)
+        while not (request := _noted(requests, number, request, steps, hold)).is_over:
+            shown.show(request)
             rest(POLL_SECS)
-        requests.save(number, request.done({}))
-        requests.forget_old()
-    except StateStoreError:
-        raise
-    except HeronError as error:
-        requests.save(number, request.failed(str(error)))
-        raise
+        shown.show_notes(request)
     finally:
         shown.clear()
+    requests.forget_old()
+    if request.state is OperationState.FAILED:
+        raise HeronError(request.reason)
+
+
+def _noted(
+    requests: TopologyRequests, number: int, before: Operation, steps: Steps, hold: Hold
+) -> Operation:
+    """The request after a step, which is noted before the next one."""
+    hold.keep()
+    request = stepped(before, steps)
+    if request != before:
+        requests.save(number, request)
+    return request
 
 
 @contextmanager

@@ -69,6 +69,12 @@ def operation_path(name: str, number: int) -> str:
     return check_path(f"{operations_path(name)}/{number}")
 
 
+def carrier_path(name: str, kind: str) -> str:
+    """Where a command stands that carries out an operation of this kind, because a cluster runs the
+    topology and no process of its own can; ephemeral."""
+    return check_path(f"{_named('carriers', name)}/{kind}")
+
+
 def keys_path(name: str) -> str:
     """Where the topology's key pair stands; whoever may read it may talk to its processes."""
     return _named("keys", name)

@@ -2,7 +2,7 @@
 
 The scheduler's own process forks, so it may have no thread and no socket: this child of it reads
 the state store and talks to the topology master instead. It ends the topology by ending itself
-with ExitCode.KILLED, which is final for the scheduler. Killed, it is started again and goes on
+with ExitCode.KILLED, which is final for the scheduler. TopologyKilled, it is started again and goes on
 with what it finds in the state store.
 """
 
@@ -27,13 +27,7 @@ from heron_engine.scheduler.container.engines import Choice, Engines
 from heron_engine.scheduler.container.own_process import pid_of
 from heron_engine.scheduler.container.supervisor_events import ProcessSpec
 from heron_engine.scheduler.operation_kinds import OperationKinds
-from heron_engine.scheduler.operation_steps import (
-    OperationProgress,
-    OperationSteps,
-    Service,
-    Steps,
-    not_up,
-)
+from heron_engine.scheduler.operation_steps import OperationSteps, Service, Steps, not_up, stepped
 from heron_engine.scheduler.operations import (
     HISTORY_MAX,
     TopologyRequests,
@@ -169,9 +163,7 @@ class OperationRunner:
         try:
             if number not in self._under_way:
                 request = self._begin(number, request)
-            self._save_progress(number, request, next(self._under_way[number]))
-        except StopIteration as end:
-            self._finish(number, request.done(end.value))
+            self._note(number, request, stepped(request, self._under_way[number]))
         except (StateStoreError, TopologyKilled):
             raise
         except HeronError as error:
@@ -206,12 +198,13 @@ class OperationRunner:
         self._under_way[number] = self._kinds.of(number, request)
         return request
 
-    def _save_progress(self, number: int, request: Operation, progress: OperationProgress) -> None:
-        changed = request.running(progress.text, progress.result, progress.note)
-        if changed != request:
-            self._requests.save(number, changed)
-        if progress.note:
-            log.info("%s: %s", request.kind, progress.note)
+    def _note(self, number: int, before: Operation, request: Operation) -> None:
+        for note in request.notes[len(before.notes) :]:
+            log.info("%s: %s", request.kind, note)
+        if request.is_over:
+            self._finish(number, request)
+        elif request != before:
+            self._requests.save(number, request)
 
     def _finish(self, number: int, request: Operation) -> None:
         log.info("%s: %s%s", request.kind, request.state, request.reason and f": {request.reason}")

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from msgspec import Struct, field
 
-from heron_core.errors import HeronError
+from heron_core.errors import HeronError, StateStoreError
 from heron_core.naming import first_of
 from heron_core.operations import Operation, OperationKind
 from heron_core.plans import (
@@ -83,6 +83,21 @@ class OperationProgress(Struct, frozen=True):
 
 Steps = Generator[OperationProgress, None, Mapping[str, Any]]
 """Returns the result; HeronError says why it is given up."""
+
+
+def stepped(request: Operation, steps: Steps) -> Operation:
+    """A request after its next step, to be noted in the state store before the step after that.
+    StateStoreError if the store does not answer: then the request is as it was."""
+    try:
+        progress = next(steps)
+    except StopIteration as end:
+        return request.done(end.value)
+    except StateStoreError:
+        raise
+    except HeronError as error:
+        return request.failed(str(error))
+    return request.running(progress.text, progress.result, progress.note)
+
 
 Service = tuple[str, int]
 """Host and pid of a container's topology master or stream manager."""

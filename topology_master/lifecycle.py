@@ -206,10 +206,9 @@ class Lifecycle:
 
     def _begin_epoch(self, once: EffectivelyOnce, why: str, now: float, out: Out) -> None:
         """All go back to a checkpoint, by a plan with an epoch that is new."""
-        before = once.restore.checkpoint
-        self.plan.restore = once.begin_epoch()
+        before, self.plan.restore = once.restore.checkpoint, once.begin_epoch()
         number = self.plan.restore.checkpoint
-        # What is killed takes no further checkpoint, so its drain is not to wait for one.
+        # What is killed takes no further checkpoint.
         awaited = None if self.draining else once.awaited_at_end(number, now)
         self.termination.go_back(self.plan.packing, awaited)
         if why != SWITCHED and self.plan.epoch > 1 and (why != ANOTHER_TRY or number != before):

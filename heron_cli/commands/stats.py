@@ -31,6 +31,7 @@ from heron_core.operations import Operation
 from heron_core.records import replace
 from heron_core.stats import EVERY_COMPONENT, InstanceStats, TopologyStats
 from heron_core.typed_json import to_json
+from heron_engine.scheduler.carriers import carrier_of
 from heron_engine.scheduler.operations import TopologyRequests
 from heron_engine.scheduler.outcomes import last_numbers_of, outcome_of
 from heron_engine.scheduler.registration import is_alive
@@ -141,14 +142,15 @@ def _waiting(topology: RunningTopology) -> Iterator[str]:
 
 
 def _remedy(topology: RunningTopology, request: Operation) -> str:
-    """How a request is cancelled that waits, or taken up that a command carries out itself."""
+    """How a request is cancelled that waits, or taken up whose command has ended."""
     if request.waits:
         return f"; `heronpy update {topology.name} --cancel` cancels it"
     if "pid" in (topology.scheduler or {"pid": 0}):
         return ""
-    return (
-        f"; if its command has ended, the next `heronpy {request.kind} {topology.name}` takes it up"
-    )
+    if carrier_of(topology.store, topology.name, request.kind) is not None:
+        return ""
+    taken_up = f"the next `heronpy {request.kind} {topology.name}` takes it up"
+    return f"; its command has ended, {taken_up}"
 
 
 def _stats(topology: RunningTopology) -> TopologyStats:

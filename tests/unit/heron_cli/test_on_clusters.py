@@ -1,6 +1,7 @@
 """Cancelling an update and killing a topology that YARN or Aurora runs: commands do the steps."""
 
 import json
+import os
 import stat
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,7 +11,12 @@ from typing import Any, cast
 import pytest
 from click.testing import CliRunner
 
-from heron_cli.cluster_operations import end_on_cluster, take_up_update, update_on_cluster
+from heron_cli.cluster_operations import (
+    cancel_on_cluster,
+    end_on_cluster,
+    take_up_update,
+    update_on_cluster,
+)
 from heron_cli.commands.stats import _waiting
 from heron_cli.commands.update import _cancel
 from heron_cli.main import heronpy
@@ -28,6 +34,7 @@ from heron_core.plans import (
     packing_to_json,
     physical_to_json,
 )
+from heron_core.records import replace
 from heron_core.state_tree import (
     execution_path,
     packing_path,
@@ -117,12 +124,25 @@ class FakeCluster:
     """A cluster that ends a topology, or does not."""
 
     ended: list[str] = field(default_factory=list)
+    scaled: list[tuple[list[int], list[int]]] = field(default_factory=list)
     refuses: BaseException | None = None
 
     def end(self, name: str) -> None:
         if self.refuses is not None:
             raise self.refuses
         self.ended.append(name)
+
+    def scale(self, name: str, added: list[int], removed: list[int]) -> None:
+        self.scaled.append((added, removed))
+
+    def make_room(self, store: FileStore, name: str, plan: PackingPlan | None) -> None:
+        """There is enough."""
+
+    def too_small(self, store: FileStore, name: str, plan: PackingPlan) -> str:
+        return ""
+
+    def waiting(self, store: FileStore, name: str) -> str:
+        return ""
 
 
 @pytest.fixture
@@ -251,7 +271,7 @@ def test_a_kill_that_is_interrupted_is_seen_and_the_next_one_takes_it_up(
     assert (left.kind, left.state) == (OperationKind.KILL, OperationState.RUNNING)
     (shown,) = _waiting(topology)
     assert shown.startswith("kill asked by ")
-    assert shown.endswith("; if its command has ended, the next `heronpy kill words` takes it up")
+    assert shown.endswith("; its command has ended, the next `heronpy kill words` takes it up")
 
     end_on_cluster(topology, cast(SelfRunning, cluster), 0.0)
     assert "was not finished: this one takes it up" in capsys.readouterr().err
@@ -261,6 +281,59 @@ def test_a_kill_that_is_interrupted_is_seen_and_the_next_one_takes_it_up(
     assert second.state is OperationState.DONE
     # Interrupted here, before the nodes go, it is shown as what it is.
     assert (store.get(execution_path(NAME)) or {})["state"] == "KILLED"
+
+
+def test_a_second_kill_leaves_the_first_alone_and_names_it(
+    store: FileStore, tmp_path: Path
+) -> None:
+    topology = on(store, "yarn", FakeClient(store, is_drained=False))
+    cluster, elsewhere = FakeCluster(), FileStore(str(tmp_path / "state"))
+    asked = replace(topology, store=elsewhere)
+    refused: list[str] = []
+
+    def another(_: float) -> None:
+        with pytest.raises(HeronError) as error:
+            end_on_cluster(asked, cast(SelfRunning, cluster), 0.0)
+        refused.append(str(error.value))
+        (shown,) = _waiting(asked)
+        assert "its command has ended" not in shown
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        end_on_cluster(topology, cast(SelfRunning, cluster), 30.0, rest=another)
+    assert refused[0].startswith("a kill of words is under way (")
+    assert f"(pid {os.getpid()}), since 2" in refused[0]
+    (request,) = Requests(store, NAME).all().values()
+    assert request.state is State.RUNNING, "the second one has marked it"
+    assert cluster.ended == []
+    end_on_cluster(asked, cast(SelfRunning, cluster), 0.0)
+    assert cluster.ended == [NAME]
+
+
+def test_a_second_update_leaves_the_first_alone_and_a_cancel_lets_it_tell(
+    store: FileStore, tmp_path: Path
+) -> None:
+    """The command of the update ends what it has added; the cancel only asks the master."""
+    topology, fake = on(store, "yarn", FakeClient(store)), FakeCluster()
+    asked, cluster = (
+        replace(topology, store=FileStore(str(tmp_path / "state"))),
+        cast(SelfRunning, fake),
+    )
+
+    def others(_: float) -> None:
+        with pytest.raises(HeronError, match="an update of words is under way"):
+            take_up_update(asked, cluster)
+        if fake.scaled == [([2], [])]:
+            cancel_on_cluster(asked, cluster)
+        (request,) = Requests(store, NAME).all().values()
+        assert request.state is State.RUNNING
+
+    with pytest.raises(HeronError, match="words is not updated"):
+        update_on_cluster(topology, cluster, TARGET, rest=others)
+    (request,) = Requests(store, NAME).all().values()
+    assert request.state is State.FAILED
+    assert "words is not updated" in request.reason
+    assert ([], [2]) in fake.scaled
 
 
 def test_a_kill_that_the_cluster_refuses_has_failed_and_the_topology_stands(

@@ -1,0 +1,78 @@
+"""One command at a time carries out an operation on a topology that a cluster runs by itself."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from heron_core.errors import HeronError
+from heron_core.operations import Kind
+from heron_core.state_tree import carrier_path
+from heron_engine.scheduler.carriers import Hold, carrier_of, holding
+from heron_io.state_store.file_store import FileStore
+
+NAME = "words"
+
+
+@pytest.fixture
+def stores(tmp_path: Path) -> Iterator[tuple[FileStore, FileStore]]:
+    """Those of two commands."""
+    with FileStore(str(tmp_path)) as first, FileStore(str(tmp_path)) as second:
+        yield first, second
+
+
+def test_a_second_command_is_refused_and_names_the_first(
+    stores: tuple[FileStore, FileStore],
+) -> None:
+    first, second = stores
+    with holding(first, NAME, Kind.KILL):
+        with (
+            pytest.raises(HeronError, match=rf"a kill of words .*\(pid {os.getpid()}\), since 2"),
+            holding(second, NAME, Kind.KILL),
+        ):
+            pytest.fail("both carry out a kill")
+        assert carrier_of(second, NAME, Kind.KILL) is not None, "the refused one took it away"
+        with holding(second, NAME, Kind.UPDATE):
+            pass  # another kind
+    with holding(second, NAME, Kind.KILL):
+        assert carrier_of(first, NAME, Kind.KILL) is not None
+    assert carrier_of(first, NAME, Kind.KILL) is None
+
+
+def test_a_command_that_has_ended_anyhow_is_in_no_way(stores: tuple[FileStore, FileStore]) -> None:
+    first, second = stores
+    Hold(first, NAME, Kind.UPDATE).keep()
+    first.close()
+    with holding(second, NAME, Kind.UPDATE):
+        pass
+
+
+def test_a_lost_session_gives_the_node_back_unless_another_command_has_come(
+    stores: tuple[FileStore, FileStore],
+) -> None:
+    first, second = stores
+    hold = Hold(first, NAME, Kind.KILL)
+    hold.keep()
+    first.delete(carrier_path(NAME, Kind.KILL))
+    hold.keep()
+    assert carrier_of(second, NAME, Kind.KILL) is not None
+
+    first.delete(carrier_path(NAME, Kind.KILL))
+    second.create(carrier_path(NAME, Kind.KILL), {
+        "user": "ada", "host": "east", "pid": 7, "since": "noon"
+    }, ephemeral=True)  # fmt: skip
+    with pytest.raises(HeronError, match=r"\(ada on east \(pid 7\), since noon\)"):
+        hold.keep()
+    hold.end()
+    assert carrier_of(first, NAME, Kind.KILL) is not None, "it is not ours to remove"
+
+
+def test_a_node_that_is_nonsense_says_where_it_stands(stores: tuple[FileStore, FileStore]) -> None:
+    first, second = stores
+    second.create(carrier_path(NAME, Kind.KILL), {"pid": "seven"}, ephemeral=True)
+    with (
+        pytest.raises(HeronError, match="delete /carriers/words/kill"),
+        holding(first, NAME, Kind.KILL),
+    ):
+        pytest.fail("it is taken")
