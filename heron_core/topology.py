@@ -64,6 +64,16 @@ class GroupingKind(Enum):
         """Whether fields of the tuple decide, which the grouping names."""
         return self in (GroupingKind.FIELDS, GroupingKind.PARTIAL_KEY)
 
+    @property
+    def is_spread(self) -> bool:
+        """Whether any task may take any tuple, and each gets about as many."""
+        return self in (GroupingKind.SHUFFLE, GroupingKind.NONE, GroupingKind.LOCAL_OR_SHUFFLE)
+
+    @property
+    def is_to_one(self) -> bool:
+        """Whether one task gets all tuples, however many tasks there are."""
+        return self is GroupingKind.GLOBAL
+
 
 class GroupingSpec(Struct, frozen=True):
     """One grouping; `fields` for FIELDS and PARTIAL_KEY, `custom` (cloudpickle) for CUSTOM."""

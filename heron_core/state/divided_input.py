@@ -30,7 +30,6 @@ from heron_core.wire.frames import Flag, FrameKind, Frames, Header, header, head
 Decode = Callable[[bytes], list[list[Any]]]
 """The rows of a body."""
 
-_SPREAD = frozenset({GroupingKind.SHUFFLE, GroupingKind.NONE, GroupingKind.LOCAL_OR_SHUFFLE})
 _TRACKED, _MIXED = int(Flag.TRACKED), int(Flag.MIXED)
 _STREAMS_AT = 2
 """Which frame of an untracked batch says the stream of each tuple."""
@@ -137,7 +136,7 @@ class InputDivider:
             for grouping in groupings
             if grouping.kind is GroupingKind.FIELDS
         )
-        return _Rule(spec, keys, any(grouping.kind in _SPREAD for grouping in groupings))
+        return _Rule(spec, keys, any(grouping.kind.is_spread for grouping in groupings))
 
     def _rows(self, head: Header, frames: Frames, rules: list[_Rule]) -> Sequence[Sequence[Any]]:
         """The values of each tuple, if any of them has a key; else nothing of each."""

@@ -107,19 +107,17 @@ def _demand(
     load: Load,
     hot_keys: Mapping[str, HotKey],
 ) -> Demand:
-    to_all, to_one = (
-        sum(
-            out.get(entry.component, {}).get(entry.stream, 0.0)
-            for entry in bolt.inputs
-            if entry.grouping.kind is kind
-        )
-        for kind in (GroupingKind.ALL, GroupingKind.GLOBAL)
-    )
+    rates = [
+        (entry.grouping.kind, out.get(entry.component, {}).get(entry.stream, 0.0))
+        for entry in bolt.inputs
+    ]
+    to_all = sum(rate for kind, rate in rates if kind is GroupingKind.ALL)
+    to_one = sum(rate for kind, rate in rates if kind.is_to_one)
     shared = max(0.0, amount - to_all * load.instances - to_one)
     share, reason = _stands_out(bolt, load, hot_keys.get(bolt.name))
     reasons = (
         (to_all, "each of its instances gets all tuples of a stream"),
-        (to_one, "global grouping sends a stream to one of its instances"),
+        (to_one, "its grouping sends all tuples of a stream to one of its instances"),
         (share * shared, reason),
     )
     return Demand(
