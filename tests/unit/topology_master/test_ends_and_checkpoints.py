@@ -4,8 +4,6 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from test_checkpoints import EXACT, OPTIONS, Made, all_input_is_processed, bolts_finish, phase
-from test_master_core import FIRST, LAST, NOTHING, PACKED, SPOUT, TOPOLOGY
 
 from heron_core.plans import ContainerPlan, InstancePlan, PackingPlan, Phase
 from heron_core.records import replace
@@ -17,6 +15,22 @@ from heron_engine.topology_master.checkpoints import Checkpoints
 from heron_engine.topology_master.options import Options
 from heron_engine.topology_master.termination import Ended, Finish, Save, Termination
 from tests.transitions_seen import arrows, transitions_seen
+from tests.unit.topology_master.test_checkpoints import (
+    EXACT,
+    OPTIONS,
+    Made,
+    all_input_is_processed,
+    bolts_finish,
+    phase,
+)
+from tests.unit.topology_master.test_master_core import (
+    FIRST,
+    LAST,
+    NOTHING,
+    PACKED,
+    SPOUT,
+    TOPOLOGY,
+)
 
 SPOUT_ALONE = replace(TOPOLOGY, components=TOPOLOGY.components[:1])
 ALONE = PackingPlan("t", (ContainerPlan(1, (InstancePlan(SPOUT, "spout", 0, NOTHING),), NOTHING),))
