@@ -2,7 +2,7 @@
 
 import click
 
-from heron_cli.operations import ClusterContainers, ask, follow, gone, self_running
+from heron_cli.operations import ClusterContainers, ask, follow, goes_on, gone, self_running
 from heron_cli.options.find_topology import Target, target_options
 from heron_cli.running_topology import RunningTopology
 from heron_core.errors import HeronError, UsageError
@@ -53,10 +53,11 @@ def _restart_on(
     steps = OperationSteps(topology.store, topology.name, topology.client, containers)
     chosen = known if container is None else [container]
     before = {number: steps.service(number) for number in chosen}
-    cluster.restart(topology.name, container)
-    if topology.state.get("state") not in TopologyState.OVER:
-        for number in chosen:
-            follow(steps.back(number, before[number]))
+    with goes_on(f"containers of {topology.name} may not be restarted: give the command again"):
+        cluster.restart(topology.name, container)
+        if topology.state.get("state") not in TopologyState.OVER:
+            for number in chosen:
+                follow(steps.back(number, before[number]))
 
 
 def _containers(topology: RunningTopology) -> list[int]:

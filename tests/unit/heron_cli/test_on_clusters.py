@@ -17,6 +17,7 @@ from heron_cli.cluster_operations import (
     take_up_update,
     update_on_cluster,
 )
+from heron_cli.commands.restart import _restart_on
 from heron_cli.commands.stats import _waiting
 from heron_cli.commands.update import _cancel
 from heron_cli.main import heronpy
@@ -131,6 +132,10 @@ class FakeCluster:
         if self.refuses is not None:
             raise self.refuses
         self.ended.append(name)
+
+    def restart(self, name: str, container: int | None) -> None:
+        if self.refuses is not None:
+            raise self.refuses
 
     def scale(self, name: str, added: list[int], removed: list[int]) -> None:
         self.scaled.append((added, removed))
@@ -334,6 +339,17 @@ def test_a_second_update_leaves_the_first_alone_and_a_cancel_lets_it_tell(
     assert request.state is State.FAILED
     assert "words is not updated" in request.reason
     assert ([], [2]) in fake.scaled
+
+
+def test_a_restart_that_is_interrupted_says_what_it_may_leave(
+    store: FileStore, capsys: pytest.CaptureFixture[str]
+) -> None:
+    topology = on(store, "yarn", FakeClient(store))
+    cluster = FakeCluster(refuses=KeyboardInterrupt())
+    with pytest.raises(KeyboardInterrupt):
+        _restart_on(cast(SelfRunning, cluster), topology, None, [0, 1])
+    said = "containers of words may not be restarted: give the command again"
+    assert said in capsys.readouterr().err
 
 
 def test_a_kill_that_the_cluster_refuses_has_failed_and_the_topology_stands(
