@@ -117,7 +117,7 @@ def _demand(
     share, reason = _stands_out(bolt, load, hot_keys.get(bolt.name))
     reasons = (
         (to_all, "each of its instances gets all tuples of a stream"),
-        (to_one, "its grouping sends all tuples of a stream to one of its instances"),
+        (to_one, "global grouping sends a stream to one of its instances"),
         (share * shared, reason),
     )
     return Demand(
