@@ -31,7 +31,14 @@ from tests.mutants.verdicts import Journal, Verdict, fingerprint, told
 SAMPLED = ("heron_instance", "stream_manager", "topology_master", "heron_core/wire")
 SHELLS = ("server.py", "__main__.py", "native.py")
 """Names of files with I/O, which no simulation runs."""
-PACKAGES = ("heron_instance", "heron_tester", "stream_manager", "topology_master", "heron_core")
+PACKAGES = (
+    "heron_api",
+    "heron_instance",
+    "heron_tester",
+    "stream_manager",
+    "topology_master",
+    "heron_core",
+)
 SIMULATED = ("test_cluster.py", "test_effectively_once.py", "test_coroutines.py")
 PATHS = {
     "unit": tuple(f"tests/unit/{each}" for each in PACKAGES),
@@ -124,8 +131,7 @@ class Trial:
 
     def _tried(self, tests: Tests) -> Iterator[Verdict]:
         journal = Journal(self._options.journal)
-        in_place_first = sorted(self._chosen, key=lambda each: tests.of(each) is None)
-        for mutation in in_place_first:
+        for mutation in sorted(self._chosen, key=tests.cost_of):
             source = self._sources[mutation.path]
             key = fingerprint(mutation, source)
             found = journal.known(key, self._options.survivors)

@@ -10,6 +10,15 @@ KNOWN: dict[tuple[str, str, str, str], str] = {
     ("heron_instance/attempts.py", "_works_on", "False", "(True)"): (
         "the adapters of all bolts say whether they ack later: the default is never used"
     ),
+    ("stream_manager/flow_control.py", "FlowControl.overtake", "0", "(1)"): (
+        "its only caller waits until the instance has registered: an incarnation is there"
+    ),
+    (
+        "topology_master/recovery.py",
+        "Recovery._take_restored",
+        "return Progress.NOTHING",
+        "return None",
+    ): "mypy notices: the caller asks for RELEASED, REPLACED and FAILED, and leaves the rest alone",
     (
         "stream_manager/queues.py",
         "InstanceQueue._messages_to_hand",

@@ -154,6 +154,13 @@ class Tests:
         found.sort(key=lambda each: (stages.index(stage_of(each.test)), each.secs))
         return [x.test for x in found if x.test not in self.unsteady and x.test in self._items]
 
+    def cost_of(self, mutation: Mutation) -> float:
+        """Seconds of CPU, if none of its tests notices it: the cheapest are tried first."""
+        tests = self.of(mutation)
+        if tests is None:
+            return float("inf")  # a fresh process
+        return sum(self._usual[each].secs for each in tests)
+
     def files_of(self, mutation: Mutation) -> list[str]:
         """Files of tests that reach the mutated module, or one that imports it: those that are
         called after it first, then the cheapest."""
