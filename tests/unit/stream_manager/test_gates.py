@@ -182,6 +182,13 @@ def test_a_barrier_goes_once_to_each_container_behind_the_data(manager: Manager)
     assert (header_of(barrier).destination, checkpoint_of(barrier)) == (3, 7)
 
 
+def test_a_barrier_of_a_newer_plan_keeps_its_epoch(manager: Manager) -> None:
+    # A peer may have the next plan already, and an instance drops a barrier of an older one.
+    manager.handle(events.FromInstance(1, 71, encode_barrier(1, 1, 0, 7)))
+    (barrier,) = delivered(manager.peer(encode_barrier(2, 2, 1, 7)))
+    assert header_of(barrier).epoch == 2
+
+
 def test_the_master_hears_how_long_a_gate_was_closed_for_each_checkpoint(manager: Manager) -> None:
     def barrier(source: int, number: int) -> None:
         message = encode_barrier(1, source, 0 if source == 1 else 1, number)

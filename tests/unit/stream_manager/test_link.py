@@ -188,6 +188,19 @@ def test_a_successor_begins_anew_and_its_predecessor_is_refused() -> None:
     assert arrived(link, 2, sender=99, generation=2) is Arrival.NEXT
 
 
+def test_a_predecessor_that_goes_on_is_told_again_after_a_while() -> None:
+    # It lost the refusal with its connection: it is no reason to answer each of its messages.
+    link = Incoming()
+    arrived(link, 1, sender=99, generation=2)
+    told_at = []
+    for now in (10.0, 10.0 + AGAIN_SECS / 2, 10.0 + AGAIN_SECS):
+        link.acknowledged()
+        arrived(link, 2, now)
+        if link.refused_sender is not None:
+            told_at.append(now)
+    assert told_at == [10.0, 10.0 + AGAIN_SECS]
+
+
 @pytest.mark.parametrize("seed", range(50))
 def test_whatever_connections_lose_repeat_and_reorder_all_arrives_once_in_order(seed: int) -> None:
     chance = Random(seed)

@@ -131,5 +131,7 @@ def test_mode_drop_loses_what_finds_the_queue_full_and_pauses_nobody() -> None:
     made.hello(SPOUT)
     made.hello(NEAR)
     assert pauses(fill(made, NEAR)) == []
+    dropped = made.core.statistics()["dropped"]
     made.data(init(SPOUT, ROOT, 7))
     assert results(made.data(batch(NEAR, 10, roots=[ROOT]))) == [(FrameKind.FAILED, [ROOT])]
+    assert made.core.statistics()["dropped"] == dropped + 1

@@ -2,6 +2,10 @@
 
 from heron_core import config as keys
 from heron_engine.stream_manager.options import StreamManagerOptions
+from heron_instance.emit.output_buffers import BUFFERS_COUNTED
+
+BUFFERED_BYTES = BUFFERS_COUNTED * keys.value_of(keys.with_defaults({}), keys.BATCH_BYTES)
+"""An instance may have them in a buffer beside its last tuple."""
 
 
 def test_milliseconds_of_the_config_are_seconds_here() -> None:
@@ -18,6 +22,11 @@ def test_milliseconds_of_the_config_are_seconds_here() -> None:
     assert options.aligned_timeout_secs == 1.5
     assert options.message_timeout_secs == 12.0
     assert StreamManagerOptions.of({keys.METRICS_INTERVAL_MS: 10_000}).heartbeat_secs == 1.0
+
+
+def test_a_batch_with_a_tuple_of_the_largest_size_behind_others_is_taken() -> None:
+    options = StreamManagerOptions.of({keys.MESSAGE_BYTES_MAX: 5_000_000})
+    assert options.frame_bytes_max > 5_000_000 + BUFFERED_BYTES
 
 
 def test_limits_that_are_switched_off_are_none() -> None:

@@ -1,8 +1,11 @@
 """The stream manager routes each batch to its task, and drops what an older plan routed."""
 
 from heron_core.wire import messages
-from heron_core.wire.frames import FrameKind, header, parse_header, u64_array
+from heron_core.wire.frames import ROOT_COUNTER_BITS, FrameKind, header, parse_header, u64_array
+from heron_core.wire.links import parse_link
+from heron_core.wire.merged import MERGED_BYTES_MAX
 from heron_engine.stream_manager import events
+from heron_engine.stream_manager.link import ACK_SECS
 from tests.unit.stream_manager.manager_support import (
     FAR,
     FAR_TOO,
@@ -33,6 +36,16 @@ def test_what_nobody_has_is_counted() -> None:
     made = manager()
     assert made.data(batch(99)) == []
     assert made.core.state.counters["unroutable"] == 1
+
+
+def test_the_roots_of_a_lost_batch_fail_at_their_spouts_wherever_those_are() -> None:
+    made = Manager(TOPOLOGY, packing_of({NEAR: "near"}, {SPOUT: "spout", FAR: "far"}))
+    of_nobody, of_a_bolt = 99 << ROOT_COUNTER_BITS, NEAR << ROOT_COUNTER_BITS
+    out = made.peer(batch(99, roots=[ROOT, of_nobody, of_a_bolt]))
+    (((_, fail),),) = to_peer(out)
+    head = parse_header(fail[0])
+    assert (head.kind, head.destination, list(u64_array(fail[1]))) == (FrameKind.FAIL, SPOUT, [ROOT])
+    assert made.core.statistics()["unroutable"] == 3
 
 
 def test_garbage_is_counted_and_survived() -> None:
@@ -80,6 +93,26 @@ def test_a_full_socket_keeps_the_order() -> None:
     assert [each.number for each in sent] == [2, 3, 4]
     assert to_peer(sent) == [[(FAR, each)] for each in (second, third, fourth)]
     assert to_peer(made.data(first)) == [[(FAR, first)]]
+
+
+def test_a_message_that_is_full_alone_goes_to_its_peer_at_once() -> None:
+    made = manager()
+    large = batch(FAR, MERGED_BYTES_MAX)
+    (at_once,) = made.core.handle(events.FromInstance(SPOUT, 1, large), made.now)
+    assert to_peer([at_once]) == [[(FAR, large)]]
+    assert to_peer(made.handle()) == []
+
+
+def test_an_acknowledgement_that_a_socket_did_not_take_is_said_when_it_does() -> None:
+    # Else the peer keeps the messages, and asks.
+    made = manager()
+    made.peer(batch(NEAR))
+    made.now += ACK_SECS
+    (alone,) = of_type(events.ToPeer, made.handle(events.StreamManagerTimer()))
+    made.handle(events.PeerBlocked(2, 0))
+    assert of_type(events.ToPeer, made.handle(events.StreamManagerTimer())) == []
+    (again,) = of_type(events.ToPeer, made.handle(events.PeerWritable(2)))
+    assert [parse_link(each.frames).acked for each in (alone, again)] == [1, 1]
 
 
 def test_leftovers_of_an_older_plan_are_dropped_and_their_roots_fail() -> None:

@@ -58,6 +58,15 @@ def test_an_instance_that_is_replaced_hears_the_newest_one_again() -> None:
     assert [watermark_of(each) for each in local(made.hello(NEAR, 2), NEAR)] == [9]
 
 
+def test_what_a_process_has_said_that_was_replaced_is_told_to_nobody_any_more() -> None:
+    # Its successor begins with older events.
+    made = manager()
+    made.data(encode_watermark(1, SPOUT, 0, 9), SPOUT)
+    made.consumed(NEAR, 1)
+    made.hello(SPOUT, 2)
+    assert local(made.hello(NEAR, 2), NEAR) == []
+
+
 def test_a_watermark_of_an_older_plan_or_of_nobody_is_dropped() -> None:
     made = manager()
     made.plan(2, c2="tcp://new")

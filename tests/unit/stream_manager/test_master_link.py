@@ -1,5 +1,6 @@
 """How a stream manager finds the topology master, and the one after it."""
 
+import select
 import socket
 import struct
 import threading
@@ -22,6 +23,7 @@ from heron_engine.topology_master.manager_links import ManagerLinks, sender_of
 from heron_io import transport
 from heron_io.known_master import KnownMaster
 from heron_io.security import CurveAuthenticator, Keys
+from heron_io.state_store.file_store import FileStore
 from heron_io.state_store.opening import open_store
 from heron_io.transport import tcp_router
 
@@ -192,6 +194,35 @@ def place(tmp_path: Path, keys: Keys) -> Iterator[Place]:
     made.link.disconnect()
     made.link.close()
     context.destroy(linger=0)
+
+
+def test_a_state_store_is_asked_for_the_master_a_few_times_a_second_at_most(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A master that does not accept connections yet: its node is there, and is found each time.
+    asked: list[str] = []
+    closed = threading.Event()
+
+    class Counting(FileStore):
+        def get(self, path: str) -> Any:
+            asked.append(path)
+            return super().get(path)
+
+        def close(self) -> None:
+            super().close()
+            closed.set()
+
+    monkeypatch.setattr(master_lookup, "open_store", lambda url: Counting(str(tmp_path)))
+    with FileStore(str(tmp_path)) as store:
+        store.put(master_path(NAME), {"address": NOWHERE})
+    lookup = MasterLookup("", NAME, KnownMaster(str(tmp_path / "local")))
+    assert lookup.node(10.0) is None
+    assert select.select([lookup.waker.readable], [], [], DEADLINE_SECS)[0]
+    assert lookup.node(10.0) == {"address": NOWHERE}
+    assert lookup.node(10.0 + master_lookup.RETRY_SECS / 2) is None
+    lookup.close()
+    assert closed.wait(DEADLINE_SECS)
+    assert asked == [master_path(NAME)]
 
 
 def test_a_killed_master_is_left_for_the_next_one_as_soon_as_that_is_there(

@@ -10,6 +10,7 @@ from heron_core.transition_log import STEPS_MAX
 from heron_core.wire import messages
 from heron_core.wire.frames import FrameKind, header, with_consumed
 from heron_engine.stream_manager import events
+from heron_engine.stream_manager.core import MALFORMED_LOG_SECS
 from tests.unit.stream_manager.manager_support import (
     FAR,
     NEAR,
@@ -61,6 +62,7 @@ def test_of_two_processes_of_a_task_one_ends_also_at_a_new_stream_manager() -> N
     assert isinstance(order, events.ToLocalControl)
     assert type(order.message) is messages.Superseded
     assert order.incarnation == 6
+    assert made.core.statistics()["superseded"] == 1
 
 
 def test_its_story_says_what_happened() -> None:
@@ -87,6 +89,16 @@ def test_a_packet_of_another_kind_is_refused_and_counted() -> None:
     (log,) = made.peer([header(FrameKind.ACKED, 1, 1, 1, 0), b""])
     assert isinstance(log, events.StreamManagerLog)
     assert made.core.statistics()["malformed"] == 1
+
+
+def test_garbage_that_comes_for_ever_is_counted_and_told_of_once_a_minute() -> None:
+    # A scanner of ports, or a peer of another release: the log is not for each of its frames.
+    made = manager()
+    told = []
+    for made.now in (10.0, 11.0, 10.0 + MALFORMED_LOG_SECS):
+        told += [made.now for _ in of_type(events.StreamManagerLog, made.peer([b"nonsense"]))]
+    assert told == [10.0, 10.0 + MALFORMED_LOG_SECS]
+    assert made.core.statistics()["malformed"] == 3
 
 
 def test_a_newcomer_answers_the_wave_and_finishes_like_the_others() -> None:
