@@ -456,6 +456,24 @@ def test_a_checkpoint_can_be_asked_for() -> None:
     assert made.checkpoints["latest"] == 1
 
 
+def test_a_checkpoint_has_its_whole_time() -> None:
+    checkpoints = Checkpoints(OPTIONS, {}, 0.0)
+    checkpoints.begin({SPOUT}, 100.0)
+    assert checkpoints.late(100.0 + OPTIONS.checkpoint_timeout_secs) is None
+    assert checkpoints.late(100.5 + OPTIONS.checkpoint_timeout_secs) is checkpoints.pending
+
+
+def test_the_input_that_barriers_have_overtaken_is_summed_over_the_tasks() -> None:
+    made = running()
+    made.wait(1.1)
+    for task, number in ((SPOUT, 0), (FIRST, 3), (LAST, 4)):
+        made.receive(messages.CheckpointStored(task, 1, 100, 0, number, 70 * number))
+    made.wait()
+    stats = made.core.stats(None, made.now).checkpoints
+    assert stats is not None
+    assert (stats.completed, stats.input_messages, stats.input_bytes) == (1, 7, 490)
+
+
 def test_a_paused_topology_takes_none() -> None:
     made = running()
     made.receive(messages.Command("deactivate", {}))
@@ -482,6 +500,9 @@ def test_after_the_checkpoint_of_a_savepoint_none_follows_for_a_while() -> None:
     assert made.checkpoints["latest"] == 1
     made.wait(11)
     assert made.checkpoints["latest"] == 2
+    made.complete(2)
+    made.wait(1.1)
+    assert made.checkpoints["latest"] == 3, "it was for that one"
 
 
 def test_why_a_savepoint_cannot_be_restored_is_told_after_some_tries() -> None:

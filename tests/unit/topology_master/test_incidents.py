@@ -4,6 +4,8 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+import pytest
+
 from heron_core.instance_report import NOTHING_REPORTED, to_wire
 from heron_core.plans import (
     ContainerPlan,
@@ -210,6 +212,14 @@ def test_an_instance_that_cannot_start_is_told_with_its_error() -> None:
     assert made.stats().errors == {COUNT: "no database"}
     made.heartbeat(2, {COUNT: snapshot(1.0)})
     assert made.stats().errors == {}, "it has started since"
+
+
+def test_the_next_try_of_an_instance_that_keeps_ending_counts_down_in_seconds() -> None:
+    made = Made()
+    message = messages.InstanceReplaced(COUNT, "was killed by signal 9 (SIGKILL)", 0, 0, 6400)
+    made.handle(events.Received(b"2-1", message))
+    (count,) = made.core.stats("count", made.now + 0.4).instances or ()
+    assert count.next_try_secs == pytest.approx(6.0)
 
 
 def test_the_totals_do_not_fall_when_another_master_takes_over() -> None:

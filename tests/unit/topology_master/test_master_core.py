@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from heron_core.instance_report import NOTHING_REPORTED, to_wire
 from heron_core.plans import (
     ContainerPlan,
     InstancePlan,
@@ -228,6 +229,9 @@ def test_activate_and_deactivate_keep_the_epoch() -> None:
     assert [(each.state, each.epoch) for each in plans] == [("PAUSED", 1)] * 2
     again = made.receive(messages.Command("deactivate", {}), b"cli")
     assert not sent(messages.Plan, again)
+    assert sent(messages.Reply, again) == [
+        (b"cli", messages.Reply(True, {"state": "PAUSED", "changed": False}))
+    ]
 
 
 def test_an_unknown_command_is_answered_with_the_known_ones() -> None:
@@ -274,6 +278,16 @@ def test_a_spout_that_gets_a_fail_goes_on() -> None:
     finished(made, on=False)
     assert not sent(messages.QuiescenceProbe, made.wait(1.0))
     finished(made)
+    assert sent(messages.QuiescenceProbe, made.wait(1.0))
+
+
+def test_a_master_that_took_over_learns_from_a_heartbeat_that_a_spout_is_finished() -> None:
+    # The spout has told its predecessor, and tells nobody again: the run would never end.
+    made = Made()
+    assert not sent(messages.QuiescenceProbe, made.wait(1.0))
+    report = {**to_wire(NOTHING_REPORTED), "at": made.now, "incarnation": 1, "finished": True}
+    beat = messages.Heartbeat(1, {"waiting_bytes": {}}, {SPOUT: report}, {})
+    made.receive(beat, b"1-1")
     assert sent(messages.QuiescenceProbe, made.wait(1.0))
 
 

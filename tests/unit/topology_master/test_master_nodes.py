@@ -19,6 +19,7 @@ from heron_core.state_tree import (
 )
 from heron_engine.topology_master.stored_nodes import MasterNode, StoredNodes
 from heron_io.state_store.file_store import FileStore
+from heron_io.state_store.protocol import CONNECTED, LOST, SessionListener
 
 NAME = "Topology"
 DEADLINE_SECS = 30.0
@@ -31,6 +32,12 @@ class Slow(FileStore):
         super().__init__(root)
         self.runs = threading.Event()
         self.runs.set()
+        self.tell_session: SessionListener = lambda state: None
+
+    def on_session(self, callback: SessionListener) -> None:
+        """As it does; the test says what else becomes of the session."""
+        self.tell_session = callback
+        super().on_session(callback)
 
     def put(self, path: str, value: Any, *, guard: str = "") -> None:
         """As it does, when it runs."""
@@ -123,6 +130,37 @@ def test_a_master_whose_successor_is_gone_again_ends_as_well(folder: Path) -> No
     old.until(lambda: bool(old.reasons))
     assert old.store.get(execution_path(NAME)) is None
     old.nodes.close()
+
+
+def test_a_master_whose_session_ended_while_it_had_a_successor_ends(folder: Path) -> None:
+    # ZooKeeper did not hear of it for a while. Its successor came and has ended since: the name is
+    # free, and what the successor has stored is newer than what this one knows.
+    old = Master(folder, "old")
+    old.stopped()
+    new = Master(folder, "new")
+    new.nodes.close()
+    new.store.close()
+    for state in (LOST, CONNECTED):
+        old.store.tell_session(state)
+    old.until(lambda: bool(old.reasons))
+    assert "another topology master took over" in old.reasons[0]
+    old.nodes.close()
+
+
+def test_what_is_written_is_not_looked_after_with_each_write(folder: Path) -> None:
+    # A large topology writes its plan and statistics each second: all nodes it keeps would be read.
+    master = Master(folder, "one")
+    master.nodes.keep(execution_path(NAME), {"state": "RUNNING"})
+    deadline = time.monotonic() + DEADLINE_SECS
+    for epoch in range(3):  # a node is gone when two looks in a row do not find it
+        master.nodes.put(physical_path(NAME), {"epoch": epoch})
+        while not master.nodes.is_written:
+            assert time.monotonic() < deadline
+            select.select([master.nodes.readable], [], [], 0.01)
+            master.nodes.finish()
+    assert master.store.get(execution_path(NAME)) is None
+    master.until(lambda: master.store.get(execution_path(NAME)) is not None)
+    master.nodes.close()
 
 
 def test_a_state_store_that_lost_everything_has_it_again(folder: Path) -> None:

@@ -232,6 +232,12 @@ def test_without_its_containers_an_update_is_given_up() -> None:
     )
 
 
+def test_without_an_update_there_is_none_to_cancel() -> None:
+    reply = ask(Stateless(), "cancel", reason="a mistake")[0]
+    assert not reply.ok
+    assert "no update of t is under way" in reply.data["error"]
+
+
 def test_a_cancelled_update_lets_the_spouts_go_on() -> None:
     made = Stateless()
     update(made, MORE)

@@ -1,5 +1,7 @@
 """Reports of instances become the spans of a trace, and go to a receiver of OTLP."""
 
+import time
+
 import pytest
 
 from heron_core.plans import ContainerPlan, InstancePlan, PackingPlan, Resource
@@ -8,11 +10,12 @@ from heron_core.traces import ACKED, EXECUTED, EXPIRED, NO_TASK, RAISED, Executi
 from heron_engine.topology_master.events import ExportTrace
 from heron_engine.topology_master.options import MasterOptions
 from heron_engine.topology_master.spans import Executed, spans_of
-from heron_engine.topology_master.trace_buffer import TREES_MAX, TraceBuffer
+from heron_engine.topology_master.trace_buffer import EXECUTIONS_MAX, TREES_MAX, TraceBuffer
 from heron_engine.topology_master.trace_export import TraceExport
-from heron_io.span_exporter import NOT_INSTALLED, NotInstalled
+from heron_io.span_exporter import NOT_INSTALLED, ExportedSpan, NotInstalled
 from tests.otlp_support import receiver
 
+DEADLINE_SECS = 30.0
 ROOT = (1 << 44) | 99
 SPOUT, SPLIT, COUNT, OTHER = 1, 2, 3, 4
 RESOURCE = Resource(0.0, 0, 0)
@@ -106,6 +109,34 @@ def test_more_trees_than_there_is_room_for_go_as_they_are() -> None:
     buffer.take(SPLIT, many, 0.0)
     assert len(buffer.ready(0.0)) == 7
     assert len(buffer) == TREES_MAX
+
+
+def test_a_tree_of_very_many_executions_is_shown_without_the_last_ones() -> None:
+    buffer = TraceBuffer("words", 3.0, 30.0)
+    buffer.take(SPLIT, [SPLIT_UP] * (EXECUTIONS_MAX + 7), 0.0)
+    buffer.take(SPOUT, [WHOLE], 0.0)
+    assert len(buffer.ready(3.0)) == EXECUTIONS_MAX + 1, "with the spout's, which is the whole"
+
+
+@pytest.mark.parametrize("raises", [False, True])
+def test_spans_that_a_collector_does_not_accept_are_told_of(
+    raises: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    def exports(spans: list[ExportedSpan]) -> bool:
+        if raises:
+            raise ConnectionResetError("it is away")
+        return False
+
+    config = {"topology.trace.sample": 1, "topology.reliability.mode": "ATLEAST_ONCE"}
+    export = TraceExport(TOPOLOGY, Options.of(config), lambda topology, endpoint: exports)
+    deadline, now = time.monotonic() + DEADLINE_SECS, 0.0
+    while "spans were dropped: the collector did not accept them" not in caplog.text:
+        assert time.monotonic() < deadline
+        export.take(ExportTrace(SPOUT, (WHOLE,)), now)
+        now += 1000.0
+        export.look(PACKING, now)
+        time.sleep(0)
+    export.close(PACKING)
 
 
 def test_the_spans_reach_a_receiver_of_otlp() -> None:
