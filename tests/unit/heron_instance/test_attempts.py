@@ -10,8 +10,10 @@ from heron_connectors.two_phase import TwoPhaseSink
 from heron_core.errors import TopologyStopped
 from heron_core.plans import TopologyState
 from heron_core.wire import messages
+from heron_core.wire.frames import parse_header
 from heron_core.wire.packets import encode_watermark
 from heron_instance.events import InstanceReceived, SendControl, Turn
+from heron_instance.input.bolt import EVERY_MESSAGE_TIMED
 from tests.unit.heron_instance.attempts_support import (
     REFUSED,
     Asking,
@@ -113,6 +115,43 @@ def test_a_tick_that_was_given_up_and_succeeds_after_a_restore_is_no_error() -> 
     bolt.go_back()
     metrics = bolt.core.driver.metrics
     assert (metrics.calls_given_up, metrics.callback_errors) == (0, 0)
+
+
+def test_the_end_of_the_run_waits_until_the_topology_has_gone_back() -> None:
+    # What on_finish does is void, too, when the state is that of before.
+    bolt = Cluster(Asking)
+    bolt.world.refuses = lambda value, call: value == 3
+    bolt.handle(InstanceReceived(values_batch([3], bolt.epoch)))
+    bolt.handle(Turn())
+    assert bolt.hear(messages.FinishBolts((ME,))) == []
+    assert bolt.component.seen == [3]
+
+
+def test_a_message_that_was_tried_when_the_topology_went_back_does_not_fill_the_window() -> None:
+    # Its stream manager counts what is not reported, and would hand over nothing more.
+    bolt = Cluster(Asking)
+    bolt.world.refuses = lambda value, call: call == 1
+    bolt.tuples(1)
+    bolt.world.refuses = lambda value, call: True
+    bolt.handle(InstanceReceived(values_batch([7], bolt.epoch)))
+    bolt.handle(Turn())
+    driver: Any = bolt.core.driver
+    assert driver.is_trying
+    bolt.sent.clear()
+    bolt.begin(bolt.epoch + 1)
+    bolt.turn()
+    assert sum(parse_header(each[0]).consumed for each in bolt.sent) == 1
+
+
+def test_a_careful_bolt_measures_as_many_calls_as_any_other() -> None:
+    bolt = Cluster(Asking)
+    bolt.world.refuses = lambda value, call: call == 1
+    bolt.tuples(-1)
+    driver: Any = bolt.core.driver
+    before = driver.metrics.execute.histogram.copy()
+    bolt.one_by_one(*range(2 * EVERY_MESSAGE_TIMED))
+    found = driver.metrics.execute.histogram
+    assert sum(found.values()) - sum(before.values()) == 2
 
 
 def test_tries_that_are_undone_drop_no_tuple_twice() -> None:

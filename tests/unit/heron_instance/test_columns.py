@@ -194,6 +194,13 @@ def test_batches_of_a_shuffle_take_turns() -> None:
     assert sorted(tasks) == [task for task in (2, 3, 4, 5) for _ in range(4)]
 
 
+def test_batches_leave_by_themselves_when_they_fill_a_message() -> None:
+    made = make(Source, reads(SHUFFLE), outputs=[TYPED], tracked=False)
+    for _ in range(100):  # 10 MB
+        made.component.emit_batch({"key": ["x" * 100] * 1000, "number": range(1000)})
+    assert len(made.batches()) > 4
+
+
 def test_tuples_and_batches_for_one_task_keep_their_order() -> None:
     made = make(Source, reads(grouped(ALL)), outputs=[TYPED], tracked=False)
     for at in range(6):

@@ -14,9 +14,10 @@ import pytest
 import zmq
 
 from heron_core.instance_report import NOTHING_REPORTED
-from heron_core.wire.messages import Resync
+from heron_core.wire import message_codec
+from heron_core.wire.messages import BoltFinished, Resync
 from heron_instance.control_thread import ControlThread
-from heron_instance.events import ControlReceived
+from heron_instance.events import Connected, ControlReceived
 from heron_io.transport import CONTROL, identity, local_router, watch_local
 
 NAME = identity(CONTROL, 1, 7)
@@ -32,12 +33,15 @@ class RestingCore:
 
     def __init__(self) -> None:
         self.resynced = threading.Event()
+        self.connected = threading.Event()
         self.identity = SimpleNamespace(task=1)
         self.control = SimpleNamespace(traces=list, report=lambda _: NOTHING_REPORTED, pace=None)
 
     def handle(self, event: Any, _: float) -> list[Any]:
         if isinstance(event, ControlReceived) and isinstance(event.message, Resync):
             self.resynced.set()
+        if isinstance(event, Connected):
+            self.connected.set()
         return []
 
 
@@ -62,4 +66,21 @@ def test_a_second_stream_manager_is_told_though_the_first_was_connected_early(pa
         thread.finish(DEADLINE_SECS)
         assert not thread.is_alive()
         assert second.poll(int(DEADLINE_SECS * 1000))
+    routers.term()
+
+
+def test_what_another_thread_says_is_sent_at_once(path: str) -> None:
+    # The main thread of a bolt at rest says that it has finished, ten seconds before a report.
+    routers: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+    own: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+    core: Any = RestingCore()
+    with local_router(routers, path) as router:
+        thread = ControlThread(core, own, watch_local(own, path, NAME), lambda: None)
+        thread.start()
+        assert core.connected.wait(DEADLINE_SECS)
+        thread.send(BoltFinished(1))
+        assert router.poll(int(DEADLINE_SECS * 1000))
+        assert message_codec.decode(router.recv_multipart()[-1]) == BoltFinished(1)
+        thread.finish(DEADLINE_SECS)
+        assert not thread.is_alive()
     routers.term()

@@ -94,6 +94,19 @@ def answers(made: Made) -> list[Any]:
     return found
 
 
+def test_a_call_lasts_from_its_beginning_to_its_answer() -> None:
+    made = opened(Calls, reads(SHUFFLE))
+    made.core.deliver(batch([1], [2], roots=[(17, 5), (18, 6)]))
+    work(made.core)
+    for value, secs in ((1, 2.0), (2, 3.0)):
+        made.now = 100.0 + secs
+        answer(made.component, value)
+        for _ in range(TURNS):
+            made.core.work_on(made.now)
+    assert made.core.metrics.execute.number == 2
+    assert made.core.metrics.execute.total_secs == pytest.approx(5.0)
+
+
 def test_no_more_than_the_capacity_are_called_at_a_time() -> None:
     made = opened(Calls, reads(SHUFFLE), tracked=False, config={"topology.async.capacity": 3})
     made.core.deliver(batch(*([each] for each in range(10))))

@@ -5,6 +5,7 @@ from typing import Any, ClassVar
 
 import pytest
 
+from heron_core import config as keys
 from heron_core.topology import GroupingKind, StreamSpec
 from heron_core.wire.frames import FrameKind
 from heronpy_compat import BatchBolt
@@ -209,6 +210,55 @@ def test_a_bolt_that_acks_batches_itself_may_hold_the_one_that_was_divided() -> 
     assert made.words_of(FrameKind.FAIL) == [ROOT + 2]
     assert made.component.taken == list(range(7))
     assert set(acks(made)) <= {ROOT + 1, ROOT + 2}
+
+
+class HoldsFew(RaisesForMany):
+    auto_ack = False
+
+    def process_batch(self, batch: Any) -> None:
+        held = self.divided if batch.num_rows > 2 else self.whole
+        held.append(self.current_tuple)
+        super().process_batch(batch)
+
+    def initialize(self, config: Any, context: Any) -> None:
+        super().initialize(config, context)
+        self.divided: list[Any] = []
+        self.whole: list[Any] = []
+
+
+def test_a_root_is_acked_when_all_pieces_are_and_batches_that_were_divided_are_none() -> None:
+    made = made_of(HoldsFew)
+    made.core.deliver(columns_message(range(16), [(ROOT + 1, 10, 16)]))
+    assert (len(made.component.divided), len(made.component.whole)) == (7, 8)
+    for each in [*made.component.divided, *made.component.whole[1:]]:
+        made.component.ack(each)
+    assert acks(made) == {}
+    made.component.ack(made.component.whole[0])
+    assert set(acks(made)) == {ROOT + 1}
+
+
+def test_each_row_of_each_failed_batch_counts_and_no_row_counts_twice() -> None:
+    made = made_of(HoldsFew)
+    for rows in (range(2), range(1), range(2)):
+        made.core.deliver(columns_message(rows, [(ROOT + 1, 10, len(rows))]))
+    for each in made.component.whole * 2:
+        made.component.fail(each)
+    assert made.core.statistics().failed == 5
+
+
+class HearsTicks(PickyAboutTen):
+    def process_tick(self, tup: Any) -> None:
+        self.taken.append("tick")
+
+
+def test_ticks_come_between_the_rows_of_a_batch_that_is_divided() -> None:
+    made = made_of(HearsTicks, config={keys.TICK_TUPLE_FREQ_SECS: 1})
+    made.core.begin(True, made.now)
+    made.look_secs = 0.25
+    made.core.deliver(tuples())
+    taken = made.component.taken
+    assert [each for each in taken if each != "tick"] == GOOD
+    assert taken[taken.index(GOOD[-1]) :].count("tick") < taken.count("tick") - 1
 
 
 def come(bolt: Cluster, *values: Any) -> None:

@@ -11,6 +11,7 @@ from heron_core.algorithms.histogram import bucket_of
 from heron_core.errors import ComponentError, ProtocolError
 from heron_core.wire.frames import Flag, FrameKind, header
 from heron_core.wire.values import TUPLE
+from heron_instance.input.driver import LOOK_UP_EVERY
 from tests.unit.heron_instance.instance_support import (
     EPOCH,
     OTHER,
@@ -467,6 +468,29 @@ def test_errors_in_callbacks_do_not_lose_the_other_results() -> None:
     assert made.component.acked == [2]
     assert made.core.metrics.errors == 2
     assert made.core.collector.pending == {}
+
+
+def test_a_spout_that_takes_long_for_each_tuple_is_called_again_at_once() -> None:
+    made = spout()
+    made.component.script = lambda: made.component.emit([1, 1], tup_id=1)
+    made.look_secs = 1.0
+    made.core.turn(made.now + 1.5)
+    before = len(made.core.collector.pending)
+    assert made.core.turn(made.now + 1.5) is True
+    assert len(made.core.collector.pending) == before + 1
+
+
+def test_the_clock_is_not_read_for_each_tuple_of_a_fast_bolt() -> None:
+    made, tuples = bolt(), 100 * LOOK_UP_EVERY
+    made.core.deliver(batch(*([each] for each in range(LOOK_UP_EVERY))))
+    began, made.look_secs = made.now, 1e-6
+    made.core.deliver(batch(*([each] for each in range(tuples))))
+    looks = (made.now - began) / made.look_secs
+    assert looks < 2 * tuples / LOOK_UP_EVERY
+
+
+def test_nothing_is_counted_before_the_first_tuple() -> None:
+    assert bolt().core.counts()[:2] == spout().core.counts()[:2] == (0, 0)
 
 
 def test_an_error_in_next_tuple_is_survived() -> None:

@@ -8,10 +8,13 @@ from typing import Any
 import pytest
 
 from heron_api.state.stateful_component import StatefulComponent
+from heron_core import config as keys
 from heron_core.errors import ComponentError, TopologyStopped
 from heron_core.wire.frames import FrameKind
+from heron_instance import attempts, later_acks
+from heron_instance.attempts import kind_of
 from heron_instance.events import Turn
-from heronpy_compat import Bolt, Spout
+from heronpy_compat import BatchBolt, Bolt, Spout
 from tests.unit.heron_instance.checkpointed_support import Process
 from tests.unit.heron_instance.instance_support import SHUFFLE, batch, make, reads
 from tests.unit.heron_instance.test_saving_state import barrier
@@ -91,6 +94,40 @@ def test_a_pool_of_threads_loses_nothing_by_a_restore() -> None:
         process.component.ack(tup)
     assert values_of(process) == [["again", 2], ["again", 3]]
     assert process.core.bolt.unfinished() == []
+
+
+def test_a_bolt_that_forgets_to_ack_is_told_of_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(later_acks, "MANY", 3)
+    process = Process(Pooled)
+    process.begin(epoch=1)
+    told = "tuples are neither acked nor failed"
+    for value, times in ((1, 0), (2, 0), (3, 1), (4, 1)):
+        process.receive(batch([value], epoch=1))
+        assert len([line for line in process.lines if told in line]) == times
+
+
+def test_what_a_bolt_raises_that_works_in_threads_is_undone_by_the_topology_alone() -> None:
+    for bolt, kind in ((Pooled, attempts.Kind.RESTORE), (Careless, attempts.Kind.ROLL_BACK)):
+        assert kind_of(Process(bolt).core.instance.adapter, keys.MEMORY) is kind
+
+
+class PoolOfBatches(BatchBolt):
+    acks_later = True
+    auto_ack = False
+
+    def initialize(self, config: Any, context: Any) -> None:
+        self.rows: list[int] = []
+
+    def process_batch(self, batch: Any) -> None:
+        self.rows.append(batch.num_rows)
+        raise ValueError("no batch is good enough")
+
+
+def test_the_rows_of_a_batch_that_may_be_in_threads_are_not_tried_again() -> None:
+    process = Process(PoolOfBatches)
+    process.begin(epoch=1)
+    process.receive(batch([1], [2], [3], epoch=1))
+    assert process.component.rows == [3]
 
 
 def test_a_run_ends_when_the_pool_is_done() -> None:

@@ -166,6 +166,7 @@ def test_a_spouts_state_counts_when_all_that_it_covers_is_acked(tmp_path: Path) 
     spout = Process(Numbers, tmp_path)
     spout.emit()
     spout.wait()
+    spout.wait(0.5)
     assert Process(Numbers, tmp_path).component.at == 0
     spout.settle(FrameKind.ACKED)
     spout.component.at = 20  # it goes on meanwhile

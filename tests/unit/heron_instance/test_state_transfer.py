@@ -291,6 +291,8 @@ def test_what_no_key_divides_stays_with_its_task(tmp_path: Path) -> None:
     assert (bolt.counts, bolt.component.state.get("who")) == (mine(0), who)
     new = Process(Both, tmp_path, task=NEW, plan=TWO)
     new.plan(2, TWO, (SOURCE,))
+    assert new.core.transfer is not None
+    assert new.core.transfer.rests, "the update may be rolled back, and this process end"
     assert new.counts == mine(1)
     assert new.component.state.get("who") != who
     # And of a task that goes it would be lost.
@@ -394,6 +396,28 @@ def test_a_spout_that_defers_fail_is_told_of_it_when_the_update_is_over(tmp_path
     assert driver.metrics.failed == 0
     spout.plan(2)
     assert (driver.metrics.failed, driver.metrics.expired) == (3, 1)
+
+
+class Replaying(Numbers):
+    def fail(self, tup_id: Any) -> None:
+        self.emit([tup_id, "x"], tup_id=tup_id)
+
+
+def test_a_spout_that_replays_within_fail_is_told_of_the_next_ones_when_they_are_settled(
+    tmp_path: Path,
+) -> None:
+    spout = Process(Replaying, tmp_path)
+    spout.plan(1, state=TopologyState.RUNNING)
+    spout.handle(InputEmpty())
+    spout.plan(1)
+    driver = spout.core.driver
+    assert isinstance(driver, SpoutDriver)
+    spout.hear(messages.DeferFails(1, 1, (SOURCE,)))
+    for told_of in (0, 3):
+        pending = list(driver.collector.pending)
+        spout.handle(Received(encode_roots(Kind.FAILED, 1, SOURCE, SOURCE, pending)))
+        assert driver.metrics.failed == told_of
+        assert not spout.save()
 
 
 def test_a_spout_is_told_of_what_failed_before_its_state_is_saved(tmp_path: Path) -> None:
