@@ -103,6 +103,7 @@ class Wire:
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.address = f"tcp://127.0.0.1:{self._listener.getsockname()[1]}"
         self._ends: list[socket.socket] = []
+        self._is_closed = False
         self.is_dead = False
         """Nothing passes, and nobody is told: as a cable that is unplugged."""
         self.accepted = 0
@@ -112,8 +113,11 @@ class Wire:
         with suppress(OSError):
             while True:
                 near = self._listener.accept()[0]
+                self._ends.append(near)  # also if the master is gone
                 far = socket.create_connection(self._target)
-                self._ends += [near, far]
+                self._ends.append(far)
+                if self._is_closed:  # an accept under way outlives its listener
+                    self.reset()
                 for pair in ((near, far), (far, near)):
                     threading.Thread(target=self._carry, args=pair, daemon=True).start()
                 self.accepted += 1
@@ -137,6 +141,7 @@ class Wire:
 
     def close(self) -> None:
         """For good."""
+        self._is_closed = True
         self._listener.close()
         self.reset()
 
