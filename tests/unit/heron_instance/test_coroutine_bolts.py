@@ -19,7 +19,17 @@ from heron_instance.events import Turn
 from heron_instance.runtime.factory import ReadyInstance
 from heronpy_compat import Bolt
 from tests.unit.heron_instance.checkpointed_support import Process
-from tests.unit.heron_instance.instance_support import SHUFFLE, Batch, Made, batch, make, reads
+from tests.unit.heron_instance.instance_support import (
+    EPOCH,
+    OTHER,
+    SHUFFLE,
+    SOURCE,
+    Batch,
+    Made,
+    batch,
+    make,
+    reads,
+)
 from tests.unit.heron_instance.test_saving_state import barrier
 
 TURNS = 50
@@ -105,6 +115,13 @@ def test_a_call_lasts_from_its_beginning_to_its_answer() -> None:
             made.core.work_on(made.now)
     assert made.core.metrics.execute.number == 2
     assert made.core.metrics.execute.total_secs == pytest.approx(5.0)
+
+
+def test_a_state_that_was_saved_before_a_watermark_is_not_that_of_now() -> None:
+    made = opened(Calls, reads(SHUFFLE))
+    before = made.core.exchanged()
+    made.core.deliver(encode_watermark(EPOCH, OTHER, SOURCE, 77))
+    assert made.core.exchanged() != before
 
 
 def test_no_more_than_the_capacity_are_called_at_a_time() -> None:
