@@ -489,10 +489,6 @@ def test_the_clock_is_not_read_for_each_tuple_of_a_fast_bolt() -> None:
     assert looks < 2 * tuples / LOOK_UP_EVERY
 
 
-def test_nothing_is_counted_before_the_first_tuple() -> None:
-    assert bolt().core.counts()[:2] == spout().core.counts()[:2] == (0, 0)
-
-
 def test_an_error_in_next_tuple_is_survived() -> None:
     made = spout()
     made.component.script = lambda: 1 / 0

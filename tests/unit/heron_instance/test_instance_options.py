@@ -4,6 +4,7 @@ import pytest
 
 from heron_core import config as keys
 from heron_instance.options import Options
+from tests.unit.heron_instance.test_drivers import bolt, spout
 
 
 def test_milliseconds_of_the_config_are_seconds_here() -> None:
@@ -17,3 +18,7 @@ def test_barriers_overtake_unless_the_timeout_is_switched_off(
     assert (
         Options.of(keys.with_defaults({keys.ALIGNED_TIMEOUT_MS: timeout_ms})).overtakes is overtakes
     )
+
+
+def test_nothing_is_counted_before_the_first_tuple() -> None:
+    assert bolt().core.counts()[:2] == spout().core.counts()[:2] == (0, 0)

@@ -135,7 +135,6 @@ def test_spans_that_a_collector_does_not_accept_are_told_of(
         export.take(ExportTrace(SPOUT, (WHOLE,)), now)
         now += 1000.0
         export.look(PACKING, now)
-        time.sleep(0)
     export.close(PACKING)
 
 
