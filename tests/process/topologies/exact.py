@@ -20,8 +20,8 @@ from heronpy_compat.windows import Count as CountOf
 from heronpy_compat.windows import KeyedWindowBolt, Tumbling
 
 KEYS = 97
-PACE_SECS = 0.01
-"""For ten numbers, or a line: the cores are for what is killed and comes back."""
+NUMBERS_SECS, LINE_SECS = 0.04, 0.01
+"""For ten numbers, and for a line: the cores are for what is killed and comes back."""
 TASKS = int(os.environ.get("COUNTERS", "2"))
 
 
@@ -48,7 +48,7 @@ class Numbers(Spout, StatefulComponent):
 
     def next_tuple(self):
         if self.at % 10 == 0:
-            time.sleep(PACE_SECS)
+            time.sleep(NUMBERS_SECS)
             if os.path.exists(os.path.join(self.config["exact.folder"], "enough")):
                 write(self.config, f"emitted-{self.task}", self.at)
                 self.finish()
@@ -84,7 +84,7 @@ class Windows(KeyedWindowBolt):
     outputs = ["key", "start_ms", "end_ms", "numbers"]
     key_fields = ["key"]
     timestamp_field = "at"
-    window = Tumbling(1000)
+    window = Tumbling(250)
     aggregate = CountOf()
 
 
@@ -107,7 +107,7 @@ class Lines(FileSpout):
 
     def next_tuple(self):
         if not self.is_fast:
-            time.sleep(PACE_SECS)
+            time.sleep(LINE_SECS)
             self.is_fast = os.path.exists(self.end)
         super().next_tuple()
 

@@ -8,7 +8,7 @@ from heronpy_compat import Bolt, Grouping, Spout, Topology
 from heronpy_compat.api.state.keyed_state import value_state
 from heronpy_compat.api.state.stateful_component import StatefulComponent
 
-PACE_SECS = 0.001
+PACE_SECS = 0.01
 LOOK_AGAIN_SECS = 0.05
 
 

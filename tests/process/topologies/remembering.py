@@ -10,7 +10,7 @@ import time
 from heronpy_compat import Bolt, Spout, Topology
 from heronpy_compat.api.state.stateful_component import StatefulComponent
 
-PACE_SECS = 0.005
+PACE_SECS = 0.02
 
 
 class Numbers(Spout, StatefulComponent):
