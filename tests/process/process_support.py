@@ -36,10 +36,11 @@ EXAMPLES = REPOSITORY / "examples"
 
 DEADLINE_SECS = 40.0
 """For what takes a second on an idle machine."""
-LOOK_AGAIN_SECS = 0.02
+LOOK_AGAIN_SECS = 0.05
+"""A look at a topology's numbers takes half a millisecond here, and three of its processes."""
 LOOKS_SHARE = 0.1
-"""Of a core: a look at all processes of the machine takes as long as the pause above, so that three
-tests that wait would leave half of two cores for what they wait for."""
+"""Of a core: a look at all processes of a busy machine takes longer than any other, and three tests
+that wait leave the cores to what they wait for."""
 LOOK_AGAIN_SECS_MAX = 0.5
 """However much a look took, a whole command perhaps."""
 GONE_SECS = 15.0
