@@ -16,6 +16,7 @@ from xdist.scheduler import LoadScopeScheduling
 REPOSITORY = Path(__file__).parents[1]
 SERVERS = {
     "tests/spark": ("standalone_cluster", "spark"),
+    "tests/process": ("running_zookeeper",),
     "tests/cluster": ("west", "kafka", "standalone_cluster"),
 }
 """Folder -> fixtures that take seconds to start, and are shared by a process's tests. What a file
