@@ -1,5 +1,6 @@
 """What holds for all tests."""
 
+import gc
 import os
 from collections.abc import Generator
 from pathlib import Path
@@ -31,6 +32,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if item.path.parent == SPARK and item.get_closest_marker("timeout") is None:
             item.add_marker(pytest.mark.timeout(SPARK_SECS))
     items.sort(key=lambda item: rank(item.path))
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_finish() -> None:
+    """What is imported and collected by now stays to the end, so the garbage collector leaves it
+    alone: to look through it takes some tenths of a second each time, and tests of connectors ask
+    for that at each kill."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(wrapper=True)
