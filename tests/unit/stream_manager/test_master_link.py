@@ -103,21 +103,19 @@ class Wire:
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.address = f"tcp://127.0.0.1:{self._listener.getsockname()[1]}"
         self._ends: list[socket.socket] = []
-        self._is_closed = False
         self.is_dead = False
         """Nothing passes, and nobody is told: as a cable that is unplugged."""
         self.accepted = 0
-        threading.Thread(target=self._accept, daemon=True).start()
+        self._accepting = threading.Thread(target=self._accept, daemon=True)
+        self._accepting.start()
 
     def _accept(self) -> None:
         with suppress(OSError):
             while True:
                 near = self._listener.accept()[0]
-                self._ends.append(near)  # also if the master is gone
+                self._ends.append(near)  # closed in the end, too, if there is nobody to connect to
                 far = socket.create_connection(self._target)
                 self._ends.append(far)
-                if self._is_closed:  # an accept under way outlives its listener
-                    self.reset()
                 for pair in ((near, far), (far, near)):
                     threading.Thread(target=self._carry, args=pair, daemon=True).start()
                 self.accepted += 1
@@ -132,16 +130,17 @@ class Wire:
 
     def reset(self) -> None:
         """RST both ways: what is under way is lost."""
-        for each in self._ends:
+        ends, self._ends = self._ends, []
+        for each in ends:
             with suppress(OSError):
                 each.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
                 each.shutdown(socket.SHUT_RDWR)
             each.close()
-        self._ends.clear()
 
     def close(self) -> None:
-        """For good."""
-        self._is_closed = True
+        """For good. To be closed does not end an accept that waits: it would take one more."""
+        self._listener.shutdown(socket.SHUT_RDWR)
+        self._accepting.join(DEADLINE_SECS)
         self._listener.close()
         self.reset()
 
