@@ -27,11 +27,12 @@ SPARK_SECS = 600
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Those that take longest begin, in random order among themselves."""
+    """Those that take longest begin, in random order among themselves. What reads the results of
+    the other tests of its file comes behind these: it would run them all itself."""
     for item in items:
         if item.path.parent == SPARK and item.get_closest_marker("timeout") is None:
             item.add_marker(pytest.mark.timeout(SPARK_SECS))
-    items.sort(key=lambda item: rank(item.path))
+    items.sort(key=lambda item: (rank(item.path), item.get_closest_marker("behind") is not None))
 
 
 @pytest.hookimpl(trylast=True)

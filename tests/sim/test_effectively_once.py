@@ -25,7 +25,8 @@ def test_effectively_once(seed: int) -> None:
 
 
 @pytest.mark.skipif("HERON_SIM_SEEDS" in os.environ, reason="about the default seeds together")
+@pytest.mark.behind
 @pytest.mark.timeout(900)
 def test_the_default_seeds_take_the_arrows_of_the_drawings() -> None:
-    """But for those that `arrows.RARE` lists."""
+    """But for those that `arrows.RARE` lists. Alone it runs the seeds, else they have been run."""
     assert never_taken(range(SEEDS), True) == []
