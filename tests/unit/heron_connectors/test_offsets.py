@@ -1,6 +1,6 @@
 """OffsetLedger against the simplest model: lists of what was read, sets of what is done."""
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
@@ -76,6 +76,7 @@ class Ledger(RuleBasedStateMachine):
 
 
 TestLedger = Ledger.TestCase
+TestLedger.settings = settings(max_examples=60, stateful_step_count=40)
 
 
 @given(st.permutations(range(6)))

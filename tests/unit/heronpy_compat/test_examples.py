@@ -244,19 +244,19 @@ def test_click_through_rates_are_those_of_all_events_but_the_late_ones(
 ) -> None:
     config = {
         "topology.reliability.mode": mode,
-        "click_through_rate.events": 7000,
-        "topology.max.spout.pending": 5000,
+        "click_through_rate.events": 4000,
+        "topology.max.spout.pending": 3000,
     }
     with TopologyTester(str(EXAMPLES / "click_through_rate.py"), config=config) as tester:
         tester.run_spouts()
         tester.finish()
         (table,) = tester.component("table")
         example = sys.modules[type(table).__module__]
-        events = list(example.events(7000, 1))
+        events = list(example.events(4000, 1))
         expected, late = plain_rates(events, 5 * 60_000)
         assert late > 5
         assert (table.counts, table.late) == (expected, late)
-        assert len(tester.acked("rates")) == 7000
+        assert len(tester.acked("rates")) == 4000
     assert f"{late} events came too late" in capsys.readouterr().out
 
 
@@ -341,14 +341,14 @@ def plain_sessions(rows: list[tuple[str, int]], gap_ms: int) -> Counter[int]:
 
 
 def test_the_sessions_of_aircraft_are_those_of_a_plain_scan(fresh_imports: None) -> None:
-    config = {"sessions.rows": 6000}
+    config = {"sessions.rows": 2000}
     path = str(EXAMPLES / "flights" / "sessions.py")
     with TopologyTester(path, config=config) as tester:
         tester.run_spouts()
         tester.finish()
         (longest,) = tester.component("longest")
         example = sys.modules[type(longest).__module__]
-        rows = list(example.departures(6000))
+        rows = list(example.departures(2000))
         assert longest.sessions == plain_sessions(rows, example.GAP_MS)
         assert max(longest.sessions) >= 3
 
