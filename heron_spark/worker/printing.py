@@ -48,14 +48,15 @@ class Printed:
     def __init__(self, log: TextIO, echo: bool) -> None:
         self._log = log
         self._echo = echo
-        self.lines = PrintedLines()
-        """Of the task that runs."""
+        self.lines: PrintedLines | None = PrintedLines()
+        """Of the task that runs; None while it closes, as its lines belong to no batch then."""
 
     def write(self, text: str) -> int:
         """Take text."""
-        if self._echo:
+        if self._echo or self.lines is None:
             self._log.write(text)
-        self.lines.add(text)
+        if self.lines is not None:
+            self.lines.add(text)
         return len(text)
 
     def flush(self) -> None:

@@ -345,5 +345,7 @@ class TaskRunner:
         )
 
     def close(self) -> None:
-        """The last calls of user code."""
+        """The last calls of user code; what they print only the log gets. This copy may be one of
+        an attempt that does not count, and its batch is told of by another one."""
+        self._printed.lines = None
         self._core.close_component()

@@ -108,14 +108,55 @@ class Overtaken(Topology):
     waits = Waiting.spec(inputs=[numbers])
 
 
+class PrintsEach(Bolt):
+    """Says each number, and fails some batches at their ends."""
+
+    failing: ClassVar[list[Exception]] = []
+
+    def process(self, tup: Any) -> None:
+        print(tup.values[0])
+
+    def end_batch(self) -> None:
+        if self.failing:
+            raise self.failing.pop()
+
+
+class PrintingEach(Topology):
+    numbers = Numbers.spec()
+    prints = PrintsEach.spec(inputs=[numbers])
+
+
+class Prints(Bolt):
+    """Says how much each batch has come to, and that it closes."""
+
+    sum = 0
+
+    def process(self, tup: Any) -> None:
+        self.sum += tup.values[0]
+
+    def end_batch(self) -> None:
+        print(f"sum {self.sum}")
+
+    def close(self) -> None:
+        print(f"closed with {self.sum}")
+
+
+class Printing(Topology):
+    numbers = Numbers.spec()
+    prints = Prints.spec(inputs=[numbers])
+
+
 class Batches:
     """A host that runs both levels of a batch."""
 
     def __init__(self, path: Path, *, of_frame: bool, topology: type[Topology] = Failing) -> None:
         plan = compile_topology(topology_of(topology, None, None, {}))
+        self.topology = plan.topology
         job = replace(Job(plan.topology, 1, 1000, 0.2, echo=True), of_frame=of_frame)
         self.folder = CheckpointDir(str(path))
-        self.host = TaskHost(self.folder, job, plan, Printed(io.StringIO(), False))
+        self.log = io.StringIO()
+        self.printed = Printed(self.log, False)
+        self.host = TaskHost(self.folder, job, plan, self.printed)
 
     def run(self, batch: int) -> list[dict[str, Any]]:
         """What its two tasks tell."""
@@ -169,6 +210,45 @@ def test_an_attempt_that_another_one_overtakes_commits_nothing(tmp_path: Path) -
         done = range(batch, batch + others + 1)
         assert Waiting.committed == [(each, sum_of(EACH * (each + 1))) for each in done]
         batch = done.stop
+
+
+def test_each_line_is_shown_and_each_tuple_counted_once_however_often_a_batch_is_tried(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Spark repeats the task of a batch that fails, here, on another host, and once more although
+    it is done: its worker died before it could say so."""
+    one, other = (Batches(tmp_path, of_frame=False, topology=PrintingEach) for _ in range(2))
+    one.run(0)
+    metrics = QueryMetrics(one.topology, one_container(one.topology))
+    for batch in (1, 2):
+        for batches in (one, other, one):
+            PrintsEach.failing.append(OSError("the sink is away"))
+            monkeypatch.setattr("sys.stdout", batches.printed)
+            with pytest.raises(OSError, match="the sink is away"):
+                batches.run(batch)
+        facts = [one.run(batch), other.run(batch), one.run(batch)]
+        assert facts[0] == facts[1] == facts[2]
+        numbers = range(EACH * batch + 1, EACH * (batch + 1) + 1)
+        assert facts[0][1]["printed"] == [f"prints[0] | {number}" for number in numbers]
+        for each in facts:
+            metrics.record_batch(Progress(batch, 1.0, tuple(each)), 0.0)
+    components = metrics.stats(None, 0.0).components
+    assert components["prints"].executed == 2 * EACH
+
+
+def test_what_a_copy_that_is_replaced_prints_as_it_closes_is_in_no_batch(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A host has another attempt's batch to go on from, so it closes its own older copies."""
+    one, other = (Batches(tmp_path, of_frame=False, topology=Printing) for _ in range(2))
+    shown = []
+    for batch, batches in enumerate((one, other, one, one)):
+        monkeypatch.setattr("sys.stdout", batches.printed)
+        shown += [line for facts in batches.run(batch) for line in facts["printed"]]
+    one.host.close()
+    assert shown == [f"prints[0] | sum {sum_of(EACH * batch)}" for batch in range(1, 5)]
+    assert one.log.getvalue() == "closed with 6\nclosed with 78\n"
+    assert other.log.getvalue() == ""
 
 
 def sum_of(last: int) -> int:
