@@ -137,14 +137,23 @@ def _names(samples: Sequence[Sample]) -> list[str]:
     return [f"c{at}" for at in range(len(samples))]
 
 
-def _topology(kind: str, samples: Sequence[Sample], folder: Path) -> type[Topology]:
-    loaded = FrameSpout.load(str(folder), format=kind, columns=_names(samples))
+def _table(kind: str, samples: Sequence[Sample], folder: Path) -> Any:
+    return FrameSpout.load(str(folder), format=kind, columns=_names(samples)).spec()
 
+
+def _read_alone(kind: str, samples: Sequence[Sample], folder: Path) -> type[Topology]:
     class Read(Topology):
-        table = loaded.spec()
-        rows = Pickling.spec(inputs=[table])
+        table = _table(kind, samples, folder)
 
     return Read
+
+
+def _printed(kind: str, samples: Sequence[Sample], folder: Path) -> type[Topology]:
+    class Printed(Topology):
+        table = _table(kind, samples, folder)
+        rows = Pickling.spec(inputs=[table])
+
+    return Printed
 
 
 def _natively(kind: str, samples: Sequence[Sample], folder: Path) -> list[list[Any]]:
@@ -152,7 +161,7 @@ def _natively(kind: str, samples: Sequence[Sample], folder: Path) -> list[list[A
     found = []
     for mode in ENGINES:
         config = {keys.RELIABILITY_MODE: mode}
-        with TopologyTester(_topology(kind, samples, folder), config=config) as tester:
+        with TopologyTester(_read_alone(kind, samples, folder), config=config) as tester:
             tester.run_spouts()
             found.append([list(each.values) for each in tester.emitted("table")])
             assert not tester.errors("table")
@@ -163,7 +172,7 @@ def _natively(kind: str, samples: Sequence[Sample], folder: Path) -> list[list[A
 def _by_spark(spark: Any, kind: str, samples: Sequence[Sample], folder: Path) -> list[list[Any]]:
     """The same by Spark; no rows if the files are refused."""
     watched = Watched()
-    spec = topology_of(_topology(kind, samples, folder), None, None, {})
+    spec = topology_of(_printed(kind, samples, folder), None, None, {})
     spec = replace(spec, search_paths=(HERE,))
     try:
         assert run(spark, spec, folder.with_name(f"{folder.name}-checkpoint"), watched) == 0
