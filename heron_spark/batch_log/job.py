@@ -19,7 +19,8 @@ class Job(Struct, frozen=True):
     max_batch: int
     batch_secs: float
     echo: bool
-    """Whether printed lines go to the worker's stderr, too: not where that is the console."""
+    """Whether printed lines go to the worker's stderr, too: not where that is the console on which
+    the driver shows them."""
     classes: str = ""
     """Of the driver's main module (main_classes.py)."""
     of_frame: bool = False

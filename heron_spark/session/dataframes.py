@@ -26,7 +26,7 @@ from heron_spark.batch_log.job import Job
 from heron_spark.compile.columns import emits_batches
 from heron_spark.compile.main_classes import by_value, pickled_classes
 from heron_spark.compile.plan import QueryPlan, compile_topology
-from heron_spark.driver.session import is_local, is_one_machine
+from heron_spark.driver.session import is_one_machine
 from heron_spark.options import BATCH_SECS, MAX_BATCH
 from heron_spark.session.in_session import counters
 from heron_spark.session.user_session import check_session, planned, slots_of
@@ -176,6 +176,15 @@ def _scratch_folder(spark: "SparkSession") -> str:
     return os.path.join(path, "checkpoint")
 
 
+def job_of(plan: QueryPlan, slots: int, *, driven: bool, once: bool) -> Job:
+    """What the hosts of a DataFrame have to know. They echo what is printed on every master, as
+    there is no driver of ours that shows the lines of a batch."""
+    return Job(
+        by_value(plan.topology), slots, MAX_BATCH, BATCH_SECS, True, pickled_classes(plan.topology),
+        of_frame=True, driven=driven, once=once,
+    )  # fmt: skip
+
+
 def _rows(
     spark: "SparkSession",
     plan: QueryPlan,
@@ -194,11 +203,7 @@ def _rows(
 
     slots = slots_of(spark)
     driven = folder is None and (tables is None or not tables.brings_batches)
-    job = Job(
-        by_value(plan.topology), slots, MAX_BATCH, BATCH_SECS,
-        not is_local(str(spark.sparkContext.master)), pickled_classes(plan.topology),
-        of_frame=True, driven=driven, once=folder is not None,
-    ).to_json()  # fmt: skip
+    job = job_of(plan, slots, driven=driven, once=folder is not None).to_json()
     listener_of(spark)
     rows = source(spark, plan, slots, tables, driven=driven, is_stream=folder is None)
     run = uuid.uuid4().hex[:12]

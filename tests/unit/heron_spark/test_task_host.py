@@ -16,6 +16,7 @@ from heron_spark.batch_log.checkpoint_dir import BATCHES_KEPT, CheckpointDir
 from heron_spark.batch_log.job import Job
 from heron_spark.compile.plan import compile_topology, one_container
 from heron_spark.driver.progress import Progress
+from heron_spark.session.dataframes import job_of
 from heron_spark.worker.printing import Printed
 from heron_spark.worker.task_host import TaskHost
 from heron_tester.sources import topology_of
@@ -152,10 +153,12 @@ class Batches:
     def __init__(self, path: Path, *, of_frame: bool, topology: type[Topology] = Failing) -> None:
         plan = compile_topology(topology_of(topology, None, None, {}))
         self.topology = plan.topology
-        job = replace(Job(plan.topology, 1, 1000, 0.2, echo=True), of_frame=of_frame)
+        job = Job(plan.topology, 1, 1000, 0.2, echo=False)
+        if of_frame:
+            job = replace(job_of(plan, 1, driven=True, once=False), max_batch=1000, batch_secs=0.2)
         self.folder = CheckpointDir(str(path))
         self.log = io.StringIO()
-        self.printed = Printed(self.log, False)
+        self.printed = Printed(self.log, job.echo)
         self.host = TaskHost(self.folder, job, plan, self.printed)
 
     def run(self, batch: int) -> list[dict[str, Any]]:
@@ -186,6 +189,17 @@ def test_batches_of_a_dataframe_that_nothing_asked_for_are_left_out(tmp_path: Pa
     Path(batches.folder.task_file(2, 4)).unlink()
     with pytest.raises(HeronError, match=r"batch 4 is not whole: it failed, and the function of"):
         batches.run(5)
+
+
+def test_what_components_of_a_dataframe_print_is_in_the_log_of_the_worker(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No driver of ours is there that would show it."""
+    batches = Batches(tmp_path, of_frame=True, topology=Printing)
+    monkeypatch.setattr("sys.stdout", batches.printed)
+    batches.run(0)
+    batches.run(1)
+    assert batches.log.getvalue() == "sum 6\nsum 21\n"
 
 
 def test_a_state_that_is_missing_is_an_error_of_any_other_query(tmp_path: Path) -> None:
