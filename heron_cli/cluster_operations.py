@@ -19,7 +19,7 @@ from heron_core.errors import HeronError
 from heron_core.operations import Operation, OperationKind, OperationState
 from heron_core.plans import PackingPlan, packing_to_json
 from heron_engine.scheduler.backends.protocol import SelfRunning
-from heron_engine.scheduler.carriers import Hold, carried, carrier_of, holding
+from heron_engine.scheduler.carriers import CarrierHold, carried, carrier_of, holding
 from heron_engine.scheduler.operation_kinds import PACKING, OperationKinds
 from heron_engine.scheduler.operation_steps import (
     SAVEPOINT,
@@ -144,7 +144,7 @@ def _carry_out(
     cluster: SelfRunning,
     kind: OperationKind,
     arguments: Mapping[str, Any],
-    hold: Hold,
+    hold: CarrierHold,
     rest: Rest,
 ) -> None:
     """Ask for an operation, and do it step by step, as the scheduler of a topology of ours does;
@@ -170,7 +170,7 @@ def _carry_out(
 
 
 def _noted(
-    requests: TopologyRequests, number: int, before: Operation, steps: Steps, hold: Hold
+    requests: TopologyRequests, number: int, before: Operation, steps: Steps, hold: CarrierHold
 ) -> Operation:
     """The request after a step, which is noted before the next one."""
     hold.keep()

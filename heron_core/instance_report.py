@@ -89,7 +89,7 @@ def counter(what: str, *, summed: Summed = Summed.EVER, **names: str) -> Measure
 def net_count(what: str, *, summed: Summed = Summed.HISTORY, **names: str) -> Measure:
     """A number that grows, and falls when some of it is taken back: no counter of OpenMetrics',
     whose readers take a fall for a process that begins anew, and add all of it again."""
-    return Measure(what, Kind.NET, summed, **names)
+    return Measure(what, MeasureKind.NET, summed, **names)
 
 
 def level(what: str, *, summed: Summed = Summed.ALONE, **names: str) -> Measure:

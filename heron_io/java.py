@@ -13,7 +13,7 @@ from heron_core.errors import JavaMissing
 
 JAVA_VERSION_MIN = 17  # what the jars of pyspark 4 are built for
 ANSWER_SECS = 30.0  # of `java -version`: 0.1 s on an idle machine
-CURE = f"install Java {JAVA_VERSION_MIN} or newer, or: pip install 'heronpy-topologies[java]'"
+REMEDY = f"install Java {JAVA_VERSION_MIN} or newer, or: pip install 'heronpy-topologies[java]'"
 
 SPARK_MODULE = "jdk.incubator.vector"
 REMOVED_PACKAGE = "--add-opens=java.base/sun.security.action=ALL-UNNAMED"
@@ -46,7 +46,7 @@ def find_java() -> str:
             problems.append(problem)
         else:
             return java
-    raise JavaMissing(f"{', '.join(problems)}: {CURE}")
+    raise JavaMissing(f"{', '.join(problems)}: {REMEDY}")
 
 
 def java_home_for_spark(folder: str) -> dict[str, str]:

@@ -14,7 +14,7 @@ from typing import Any
 from msgspec import Struct
 
 from heron_core.errors import HeronError, NameInUse, ProtocolError, StateStoreError
-from heron_core.operations import Kind, Requester
+from heron_core.operations import OperationKind, Requester
 from heron_core.state_tree import carrier_path
 from heron_core.typed_json import from_json, to_json
 from heron_engine.scheduler.operations import requester
@@ -36,10 +36,10 @@ class Carrier(Struct, frozen=True):
         return f"{Requester(self.user, self.host, self.pid)}, since {self.since}"
 
 
-class Hold:
+class CarrierHold:
     """What a command holds while it carries out operations of a kind."""
 
-    def __init__(self, store: StateStore, name: str, kind: Kind) -> None:
+    def __init__(self, store: StateStore, name: str, kind: OperationKind) -> None:
         self._store, self._name, self._kind = store, name, kind
         self._path = carrier_path(name, kind)
         asked = requester()
@@ -65,9 +65,9 @@ class Hold:
 
 
 @contextmanager
-def holding(store: StateStore, name: str, kind: Kind) -> Iterator[Hold]:
+def holding(store: StateStore, name: str, kind: OperationKind) -> Iterator[CarrierHold]:
     """This command carries out operations of a kind; HeronError if another one does."""
-    hold = Hold(store, name, kind)
+    hold = CarrierHold(store, name, kind)
     hold.keep()
     try:
         yield hold
@@ -75,15 +75,15 @@ def holding(store: StateStore, name: str, kind: Kind) -> Iterator[Hold]:
         hold.end()
 
 
-def carrier_of(store: StateStore, name: str, kind: Kind) -> Carrier | None:
+def carrier_of(store: StateStore, name: str, kind: OperationKind) -> Carrier | None:
     """The command that carries out an operation now; None if there is none."""
     value = store.get(carrier_path(name, kind))
     return None if value is None else from_json(Carrier, value, "a command")
 
 
-def carried(store: StateStore, name: str, kind: Kind) -> HeronError:
+def carried(store: StateStore, name: str, kind: OperationKind) -> HeronError:
     """The refusal of a second command, which names the first."""
-    article = "an" if kind is Kind.UPDATE else "a"
+    article = "an" if kind is OperationKind.UPDATE else "a"
     try:
         carrier = carrier_of(store, name, kind)
     except ProtocolError as error:

@@ -2,7 +2,7 @@
 
 The scheduler's own process forks, so it may have no thread and no socket: this child of it reads
 the state store and talks to the topology master instead. It ends the topology by ending itself
-with ExitCode.KILLED, which is final for the scheduler. TopologyKilled, it is started again and goes on
+with ExitCode.KILLED, which is final for the scheduler. Killed, it is started again and goes on
 with what it finds in the state store.
 """
 

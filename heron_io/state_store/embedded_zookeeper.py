@@ -25,7 +25,7 @@ ANSWER_TIMEOUT_SECS = 1.0
 PORT_ATTEMPTS_MAX = 5  # another process may take a free port before the server does
 TICK_MS = 500  # sessions may be as short as two ticks
 
-CURE = "pip install 'heronpy-topologies[spark]'"
+REMEDY = "pip install 'heronpy-topologies[spark]'"
 JARS = (
     "zookeeper-[0-9]*.jar",
     "zookeeper-jute-*.jar",
@@ -181,11 +181,11 @@ def find_classpath() -> str:
     """The server's jars, from the installed pyspark (which is not imported)."""
     spec = importlib.util.find_spec("pyspark")
     if spec is None or spec.origin is None:
-        raise StateStoreError(f"the embedded ZooKeeper needs the jars of pyspark: {CURE}")
+        raise StateStoreError(f"the embedded ZooKeeper needs the jars of pyspark: {REMEDY}")
     folder = Path(spec.origin).parent / "jars"
     found = [jar for pattern in JARS for jar in sorted(folder.glob(pattern))]
     if not any(jar.name.startswith("zookeeper-jute") for jar in found):
-        raise StateStoreError(f"no ZooKeeper jars in {folder}: reinstall pyspark with {CURE}")
+        raise StateStoreError(f"no ZooKeeper jars in {folder}: reinstall pyspark with {REMEDY}")
     return os.pathsep.join(map(str, found))
 
 

@@ -20,7 +20,7 @@ from heron_core.naming import others
 from heron_core.plans import ContainerPlan, InstancePlan, PackingPlan, Resource
 from heron_core.records import replace
 from heron_core.topology import ComponentSpec, TopologySpec
-from heron_spark.driver.json_checks import other_encoding
+from heron_spark.compile.encodings import other_encoding
 
 SHELL_CLASSES = (
     "heron_frontends.adapters.multilang.ShellBolt",
@@ -162,10 +162,10 @@ def _notices(topology: TopologySpec) -> Iterator[str]:
             f"{', '.join(sorted(named))}: without meaning on Spark, where each batch is processed "
             "exactly once or again as a whole"
         )
-    for each in topology.components:
-        is_json = each.config.get(frames.SPARK_FORMAT) == "json"
-        if is_json and (encoding := other_encoding(each.config.get(frames.OPTIONS, {}))):
+    for component in topology.components:
+        is_json = component.config.get(frames.SPARK_FORMAT) == "json"
+        if is_json and (encoding := other_encoding(component.config.get(frames.OPTIONS, {}))):
             yield (
-                f"spout {each.name!r}: JSON in {encoding} is not looked through: Spark reads half a"
-                " character as a question mark, and values of several types in one place as texts"
+                f"spout {component.name!r}: JSON in {encoding} is not looked through: Spark reads"
+                " half a character as a question mark, and values of several types in one place as texts"
             )

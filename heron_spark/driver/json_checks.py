@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from heron_core.errors import TopologyError
+from heron_spark.compile.encodings import other_encoding
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -18,8 +19,6 @@ character."""
 HALF = r"\\u[dD][89a-fA-F][0-9a-fA-F]{2}"
 """Where WHOLE is taken away."""
 SHOWN_CHARACTERS = 80
-ENCODINGS = ("encoding", "charset")
-"""Options of Spark's for the one thing. The reader of a text knows UTF-8 alone."""
 LINE_END = "linesep"
 _TOKEN = re.compile(r"(OBJECT|ARRAY)<|>|VARIANT|`(?:[^`]|``)*`: |[^\s<>,:]+: ")
 
@@ -54,12 +53,6 @@ def check_json(
                 f"{path}: {'.'.join(names)} has values of several types, which Spark reads as"
                 f" texts: give a schema, or leave {names[0]!r} out of the columns"
             )
-
-
-def other_encoding(options: Mapping[str, str]) -> str:
-    """The encoding that a user's options name; empty if it is UTF-8, as without any."""
-    names = [str(value) for option, value in options.items() if option.lower() in ENCODINGS]
-    return next((name for name in names if name.lower() not in ("utf-8", "utf8")), "")
 
 
 def mixed_paths(types: str) -> Iterator[tuple[str, ...]]:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("heron_spark")
 
-CURE = "pip install 'heronpy-topologies[spark]'"
+REMEDY = "pip install 'heronpy-topologies[spark]'"
 PANDAS_MIN = (2, 2)
 """Of pyspark 4."""
 CONNECT_SECS = 5.0
@@ -75,7 +75,7 @@ def check_environment(options: SparkOptions) -> None:
         import pyarrow  # noqa: F401
         import pyspark  # noqa: F401
     except ImportError as error:
-        raise HeronError(f"--engine spark needs {error.name}: {CURE}") from None
+        raise HeronError(f"--engine spark needs {error.name}: {REMEDY}") from None
     check_pandas()
     try:
         find_java()
@@ -92,11 +92,11 @@ def check_pandas() -> None:
     try:
         version = importlib.metadata.version("pandas")
     except importlib.metadata.PackageNotFoundError:
-        raise HeronError(f"--engine spark needs pandas: {CURE}") from None
+        raise HeronError(f"--engine spark needs pandas: {REMEDY}") from None
     parts = tuple(int(part) for part in re.findall(r"\d+", version)[:2])
     if parts < PANDAS_MIN:
         wanted = ".".join(map(str, PANDAS_MIN))
-        raise HeronError(f"--engine spark needs pandas {wanted}, not {version}: {CURE}")
+        raise HeronError(f"--engine spark needs pandas {wanted}, not {version}: {REMEDY}")
 
 
 def check_master(master: str) -> None:

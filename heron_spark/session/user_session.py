@@ -19,7 +19,7 @@ from heron_core.topology import TopologySpec
 from heron_frontends.loading.topology_sources import topology_from
 from heron_spark.compile.columns import with_columns
 from heron_spark.compile.plan import QueryPlan, compile_topology
-from heron_spark.driver.session import CURE, check_pandas, is_local, is_one_machine
+from heron_spark.driver.session import REMEDY, check_pandas, is_local, is_one_machine
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -49,7 +49,7 @@ def check_session(spark: Any) -> None:
     try:
         import pyarrow  # noqa: F401
     except ImportError:
-        raise UsageError(f"topologies on Spark need pyarrow: {CURE}") from None
+        raise UsageError(f"topologies on Spark need pyarrow: {REMEDY}") from None
     check_pandas()
     _let_workers_run_this_python(spark.sparkContext)
 

@@ -308,8 +308,8 @@ def test_a_second_kill_leaves_the_first_alone_and_names_it(
         end_on_cluster(topology, cast(SelfRunning, cluster), 30.0, rest=another)
     assert refused[0].startswith("a kill of words is under way (")
     assert f"(pid {os.getpid()}), since 2" in refused[0]
-    (request,) = Requests(store, NAME).all().values()
-    assert request.state is State.RUNNING, "the second one has marked it"
+    (request,) = TopologyRequests(store, NAME).all().values()
+    assert request.state is OperationState.RUNNING, "the second one has marked it"
     assert cluster.ended == []
     end_on_cluster(asked, cast(SelfRunning, cluster), 0.0)
     assert cluster.ended == [NAME]
@@ -330,13 +330,13 @@ def test_a_second_update_leaves_the_first_alone_and_a_cancel_lets_it_tell(
             take_up_update(asked, cluster)
         if fake.scaled == [([2], [])]:
             cancel_on_cluster(asked, cluster)
-        (request,) = Requests(store, NAME).all().values()
-        assert request.state is State.RUNNING
+        (request,) = TopologyRequests(store, NAME).all().values()
+        assert request.state is OperationState.RUNNING
 
     with pytest.raises(HeronError, match="words is not updated"):
         update_on_cluster(topology, cluster, TARGET, rest=others)
-    (request,) = Requests(store, NAME).all().values()
-    assert request.state is State.FAILED
+    (request,) = TopologyRequests(store, NAME).all().values()
+    assert request.state is OperationState.FAILED
     assert "words is not updated" in request.reason
     assert ([], [2]) in fake.scaled
 

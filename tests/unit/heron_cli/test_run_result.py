@@ -132,7 +132,7 @@ def test_an_attribute_that_cannot_be_saved_is_a_warning_until_a_restart_loses_da
         "in: lines, lock cannot be saved between batches: after a restart such an attribute is what"
         " initialize makes it"
     )
-    assert Ending(warned, 2.0, True, "/logs").lines(80)[-2] == line
+    assert RunEnding(warned, 2.0, True, "/logs").lines(80)[-2] == line
     assert ending_code(0, warned) == 0
     lost = replace(lines, forgotten=3, forgotten_by_attribute={"lines": 3})
     restarted = replace(GOOD, components={"in": lost})

@@ -6,14 +6,14 @@ import pytest
 
 from heron_core.errors import ProtocolError
 from heron_core.wire.batch import decode_batch
-from heron_core.wire.frames import Flag, Frames, Kind, header, parse_header
+from heron_core.wire.frames import Flag, FrameKind, Frames, header, parse_header
 
 ROOT, OTHER_ROOT = 7, 8
 
 
 def joined(position: int) -> Frames:
     """A batch of two tuples, of which the first has a root, and the one at `position` another."""
-    head = header(Kind.DATA, 1, 2, 3, 2, 0, Flag.TRACKED | Flag.MULTI_ROOT)
+    head = header(FrameKind.DATA, 1, 2, 3, 2, 0, Flag.TRACKED | Flag.MULTI_ROOT)
     ids, extras = array("Q", [ROOT, 5, 0, 6]), array("Q", [position, OTHER_ROOT])
     return [head, b"body", ids.tobytes(), extras.tobytes()]
 

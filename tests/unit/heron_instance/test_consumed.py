@@ -1,10 +1,10 @@
 """What an instance tells its stream manager of the messages that it has processed."""
 
-from heron_core.wire.frames import Frames, Kind, header, header_of
+from heron_core.wire.frames import FrameKind, Frames, header, header_of
 from heron_core.wire.packets import busy_secs_of
 from heron_instance.consumed import REPORT_SECS, Consumed
 
-BATCH: Frames = [header(Kind.DATA, 1, 2, 3, 1), bytes(76)]
+BATCH: Frames = [header(FrameKind.DATA, 1, 2, 3, 1), bytes(76)]
 BATCH_BYTES = 100
 
 

@@ -25,8 +25,7 @@ from tests.unit.heron_instance.instance_support import (
     reads,
 )
 
-ROOT = (OTHER << 44) | 1
-SPOUT_ROOTS = SOURCE << 44
+ROOT, SPOUT_ROOTS = (OTHER << 44) | 1, SOURCE << 44
 
 
 def bolt(**config: Any) -> Made:

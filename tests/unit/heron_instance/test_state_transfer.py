@@ -415,7 +415,7 @@ def test_a_spout_that_replays_within_fail_is_told_of_the_next_ones_when_they_are
     spout.hear(messages.DeferFails(1, 1, (SOURCE,)))
     for told_of in (0, 3):
         pending = list(driver.collector.pending)
-        spout.handle(Received(encode_roots(Kind.FAILED, 1, SOURCE, SOURCE, pending)))
+        spout.handle(InstanceReceived(encode_roots(FrameKind.FAILED, 1, SOURCE, SOURCE, pending)))
         assert driver.metrics.failed == told_of
         assert not spout.save()
 

@@ -1,6 +1,7 @@
 """Levels, tasks, partitions, and what a query of Spark cannot do."""
 
 import sys
+from typing import Any
 
 import pytest
 
@@ -87,7 +88,8 @@ def test_keys_without_meaning_are_told_of() -> None:
 
 
 def test_json_in_an_encoding_that_is_not_looked_through_is_told_of() -> None:
-    config = {frames.SPARK_FORMAT: "json", frames.OPTIONS: {"encoding": "latin1", "lineSep": "|"}}
+    options = {"encoding": "latin1", "lineSep": "|"}
+    config: dict[str, Any] = {frames.SPARK_FORMAT: "json", frames.OPTIONS: options}
     (notice,) = compile_topology(topology(component("words", config=config))).notices
     assert notice.startswith(
         "spout 'words': JSON in latin1 is not looked through: Spark reads half"

@@ -4,7 +4,8 @@ import re
 
 import pytest
 
-from heron_spark.driver.json_checks import HALF, WHOLE, mixed_paths, other_encoding
+from heron_spark.compile.encodings import other_encoding
+from heron_spark.driver.json_checks import HALF, WHOLE, mixed_paths
 
 
 @pytest.mark.parametrize(

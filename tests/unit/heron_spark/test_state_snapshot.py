@@ -137,8 +137,8 @@ def test_what_can_be_saved_again_is_saved_again() -> None:
     old.lines = [1, 2]  # type: ignore[attr-defined]
     del old.locks["lock"]  # type: ignore[attr-defined]
     memory(new, other_emit).restore(saving.save({}))
-    assert saving.unsaved == ()
-    assert (new.lines, new.locks) == ([1, 2], {"count": 1})  # type: ignore[attr-defined]
+    assert not saving.unsaved
+    assert (new.lines, new.locks) == ([1, 2], {"count": 1})
 
 
 def test_data_that_a_restart_has_lost_is_named_and_connections_are_not(tmp_path: Path) -> None:

@@ -74,7 +74,7 @@ def test_a_bolt_that_emits_without_declared_outputs_is_named() -> None:
 
 def test_a_spout_whose_iterator_began_anew_is_named() -> None:
     lost = {"forgotten": 2, "forgotten_by_attribute": {"lines": 2}, "last_error": "begins anew"}
-    assert headline(stats({"count": lost})) == (
+    assert summary(stats({"count": lost})) == (
         "attributes of `count` could not be saved, and began anew: `lines`; the last error is"
         " begins anew"
     )

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from heron_core.errors import HeronError
-from heron_core.operations import Kind
+from heron_core.operations import OperationKind
 from heron_core.state_tree import carrier_path
-from heron_engine.scheduler.carriers import Hold, carrier_of, holding
+from heron_engine.scheduler.carriers import CarrierHold, carrier_of, holding
 from heron_io.state_store.file_store import FileStore
 
 NAME = "words"
@@ -26,25 +26,27 @@ def test_a_second_command_is_refused_and_names_the_first(
     stores: tuple[FileStore, FileStore],
 ) -> None:
     first, second = stores
-    with holding(first, NAME, Kind.KILL):
+    with holding(first, NAME, OperationKind.KILL):
         with (
             pytest.raises(HeronError, match=rf"a kill of words .*\(pid {os.getpid()}\), since 2"),
-            holding(second, NAME, Kind.KILL),
+            holding(second, NAME, OperationKind.KILL),
         ):
             pytest.fail("both carry out a kill")
-        assert carrier_of(second, NAME, Kind.KILL) is not None, "the refused one took it away"
-        with holding(second, NAME, Kind.UPDATE):
+        assert carrier_of(second, NAME, OperationKind.KILL) is not None, (
+            "the refused one took it away"
+        )
+        with holding(second, NAME, OperationKind.UPDATE):
             pass  # another kind
-    with holding(second, NAME, Kind.KILL):
-        assert carrier_of(first, NAME, Kind.KILL) is not None
-    assert carrier_of(first, NAME, Kind.KILL) is None
+    with holding(second, NAME, OperationKind.KILL):
+        assert carrier_of(first, NAME, OperationKind.KILL) is not None
+    assert carrier_of(first, NAME, OperationKind.KILL) is None
 
 
 def test_a_command_that_has_ended_anyhow_is_in_no_way(stores: tuple[FileStore, FileStore]) -> None:
     first, second = stores
-    Hold(first, NAME, Kind.UPDATE).keep()
+    CarrierHold(first, NAME, OperationKind.UPDATE).keep()
     first.close()
-    with holding(second, NAME, Kind.UPDATE):
+    with holding(second, NAME, OperationKind.UPDATE):
         pass
 
 
@@ -52,27 +54,27 @@ def test_a_lost_session_gives_the_node_back_unless_another_command_has_come(
     stores: tuple[FileStore, FileStore],
 ) -> None:
     first, second = stores
-    hold = Hold(first, NAME, Kind.KILL)
+    hold = CarrierHold(first, NAME, OperationKind.KILL)
     hold.keep()
-    first.delete(carrier_path(NAME, Kind.KILL))
+    first.delete(carrier_path(NAME, OperationKind.KILL))
     hold.keep()
-    assert carrier_of(second, NAME, Kind.KILL) is not None
+    assert carrier_of(second, NAME, OperationKind.KILL) is not None
 
-    first.delete(carrier_path(NAME, Kind.KILL))
-    second.create(carrier_path(NAME, Kind.KILL), {
+    first.delete(carrier_path(NAME, OperationKind.KILL))
+    second.create(carrier_path(NAME, OperationKind.KILL), {
         "user": "ada", "host": "east", "pid": 7, "since": "noon"
     }, ephemeral=True)  # fmt: skip
     with pytest.raises(HeronError, match=r"\(ada on east \(pid 7\), since noon\)"):
         hold.keep()
     hold.end()
-    assert carrier_of(first, NAME, Kind.KILL) is not None, "it is not ours to remove"
+    assert carrier_of(first, NAME, OperationKind.KILL) is not None, "it is not ours to remove"
 
 
 def test_a_node_that_is_nonsense_says_where_it_stands(stores: tuple[FileStore, FileStore]) -> None:
     first, second = stores
-    second.create(carrier_path(NAME, Kind.KILL), {"pid": "seven"}, ephemeral=True)
+    second.create(carrier_path(NAME, OperationKind.KILL), {"pid": "seven"}, ephemeral=True)
     with (
         pytest.raises(HeronError, match="delete /carriers/words/kill"),
-        holding(first, NAME, Kind.KILL),
+        holding(first, NAME, OperationKind.KILL),
     ):
         pytest.fail("it is taken")

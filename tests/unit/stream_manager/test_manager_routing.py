@@ -44,7 +44,11 @@ def test_the_roots_of_a_lost_batch_fail_at_their_spouts_wherever_those_are() -> 
     out = made.peer(batch(99, roots=[ROOT, of_nobody, of_a_bolt]))
     (((_, fail),),) = to_peer(out)
     head = parse_header(fail[0])
-    assert (head.kind, head.destination, list(u64_array(fail[1]))) == (FrameKind.FAIL, SPOUT, [ROOT])
+    assert (head.kind, head.destination, list(u64_array(fail[1]))) == (
+        FrameKind.FAIL,
+        SPOUT,
+        [ROOT],
+    )
     assert made.core.statistics()["unroutable"] == 3
 
 

@@ -47,10 +47,9 @@ class Made:
             checkpoints=self.checkpoints,
             wall_clock_secs=1e6,
         )
-        self.now = 100.0
+        self.now, self.store_failure = 100.0, ""
         self.unseen: set[int] = set()
         """The tasks whose states are not in the store that the master's host has."""
-        self.store_failure = ""
         self.answers = True
         """Whether the checkpoint store does, when the master looks for states."""
         self.out: list[events.Instruction] = []

@@ -12,7 +12,7 @@ from heron_core.transitions import Transitions
 from heron_core.wire import messages
 from heron_engine.topology_master import checkpoints, termination
 from heron_engine.topology_master.checkpoints import Checkpoints
-from heron_engine.topology_master.options import Options
+from heron_engine.topology_master.options import MasterOptions
 from heron_engine.topology_master.termination import Ended, Finish, Save, Termination
 from tests.transitions_seen import arrows, transitions_seen
 from tests.unit.topology_master.test_checkpoints import (
@@ -34,7 +34,7 @@ from tests.unit.topology_master.test_master_core import (
 
 SPOUT_ALONE = replace(TOPOLOGY, components=TOPOLOGY.components[:1])
 ALONE = PackingPlan("t", (ContainerPlan(1, (InstancePlan(SPOUT, "spout", 0, NOTHING),), NOTHING),))
-WITHOUT_CHECKPOINTS = Options.of(TOPOLOGY.config)
+WITHOUT_CHECKPOINTS = MasterOptions.of(TOPOLOGY.config)
 
 
 class Run:
@@ -42,7 +42,7 @@ class Run:
 
     def __init__(
         self,
-        options: Options = OPTIONS,
+        options: MasterOptions = OPTIONS,
         topology: TopologySpec = EXACT,
         packing: PackingPlan = PACKED,
     ) -> None:
@@ -108,7 +108,9 @@ def test_without_checkpoints_bolts_finish_and_that_is_the_end() -> None:
 @pytest.mark.parametrize(
     ("options", "saved"), [(WITHOUT_CHECKPOINTS, ()), (OPTIONS, (7, 8))], ids=["without", "with"]
 )
-def test_spouts_alone_have_nothing_to_finish(options: Options, saved: tuple[int, ...]) -> None:
+def test_spouts_alone_have_nothing_to_finish(
+    options: MasterOptions, saved: tuple[int, ...]
+) -> None:
     run = Run(options, SPOUT_ALONE, ALONE)
     run.input_ends()
     for number in saved:

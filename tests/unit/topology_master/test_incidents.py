@@ -217,7 +217,7 @@ def test_an_instance_that_cannot_start_is_told_with_its_error() -> None:
 def test_the_next_try_of_an_instance_that_keeps_ending_counts_down_in_seconds() -> None:
     made = Made()
     message = messages.InstanceReplaced(COUNT, "was killed by signal 9 (SIGKILL)", 0, 0, 6400)
-    made.handle(events.Received(b"2-1", message))
+    made.handle(events.MasterReceived(b"2-1", message))
     (count,) = made.core.stats("count", made.now + 0.4).instances or ()
     assert count.next_try_secs == pytest.approx(6.0)
 

@@ -1,6 +1,7 @@
 """Reports of instances become the spans of a trace, and go to a receiver of OTLP."""
 
 import time
+from collections.abc import Sequence
 
 import pytest
 
@@ -122,13 +123,13 @@ def test_a_tree_of_very_many_executions_is_shown_without_the_last_ones() -> None
 def test_spans_that_a_collector_does_not_accept_are_told_of(
     raises: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def exports(spans: list[ExportedSpan]) -> bool:
+    def exports(spans: Sequence[ExportedSpan]) -> bool:
         if raises:
             raise ConnectionResetError("it is away")
         return False
 
     config = {"topology.trace.sample": 1, "topology.reliability.mode": "ATLEAST_ONCE"}
-    export = TraceExport(TOPOLOGY, Options.of(config), lambda topology, endpoint: exports)
+    export = TraceExport(TOPOLOGY, MasterOptions.of(config), lambda topology, endpoint: exports)
     deadline, now = time.monotonic() + DEADLINE_SECS, 0.0
     while "spans were dropped: the collector did not accept them" not in caplog.text:
         assert time.monotonic() < deadline

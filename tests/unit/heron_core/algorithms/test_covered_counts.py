@@ -4,7 +4,7 @@ from typing import Any
 
 from heron_core.algorithms.covered_counts import CoveredCounts, ProcessCounts, numbers_of
 from heron_core.algorithms.rollup import RollUp
-from heron_core.instance_report import Kind, SummedNumbers, measures_of
+from heron_core.instance_report import MeasureKind, SummedNumbers, measures_of
 from heron_core.plans import ContainerPlan, InstancePlan, PackingPlan, Resource
 from heron_core.stats import ComponentStats
 from heron_core.typed_json import from_json, to_json
@@ -117,4 +117,4 @@ def test_a_number_that_a_restore_lets_fall_is_no_counter() -> None:
     after = bolt_of(rollup, NOTHING)
     fallen = {each for each in measures if getattr(after, each) < getattr(before, each)}
     assert fallen >= {"undeclared", "callback_errors", "calls_given_up", "failed_for_good"}
-    assert {each for each in fallen if measures[each].kind is Kind.COUNTER} == set()
+    assert {each for each in fallen if measures[each].kind is MeasureKind.COUNTER} == set()

@@ -151,7 +151,7 @@ def test_a_counter_that_an_older_engine_does_not_report_is_zero_there() -> None:
 
 def test_a_component_names_what_its_instances_cannot_save_and_what_restarts_have_lost() -> None:
     rollup = RollUp(TOPOLOGY, PACKED)
-    lost = {"forgotten": 1, "forgotten_by_attribute": {"lines": 1}}
+    lost: dict[str, Any] = {"forgotten": 1, "forgotten_by_attribute": {"lines": 1}}
     rollup.update(2, report(1.0, **lost, unsaved=1, unsaved_attributes=("lines",)), 1.0)
     rollup.update(3, report(1.0, unsaved=2, unsaved_attributes=("lines", "lock")), 1.0)
     rollup.update(2, report(2.0, incarnation=2, **lost), 2.0)
