@@ -167,5 +167,6 @@ def _notices(topology: TopologySpec) -> Iterator[str]:
         if is_json and (encoding := other_encoding(component.config.get(frames.OPTIONS, {}))):
             yield (
                 f"spout {component.name!r}: JSON in {encoding} is not looked through: Spark reads"
-                " half a character as a question mark, and values of several types in one place as texts"
+                " half a character as a question mark, and values of several types in one place"
+                " as texts"
             )
