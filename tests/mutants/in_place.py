@@ -59,6 +59,7 @@ def place_of(mutation: Mutation, source: bytes) -> Place | None:
 def living() -> dict[str, list[FunctionType]]:
     """The functions of this process, by the files that they were made of."""
     found: dict[str, list[FunctionType]] = defaultdict(list)
+    gc.unfreeze()  # else what was frozen is not among the objects
     for each in gc.get_objects():
         if isinstance(each, FunctionType):
             found[each.__code__.co_filename].append(each)
