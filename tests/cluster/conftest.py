@@ -1,6 +1,5 @@
 """Real servers for all of these tests, started once; whatever happens nothing of them is left."""
 
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,9 +17,6 @@ from tests.process import process_support
 from tests.process.conftest import place, usual_signals
 
 __all__ = ["place", "pytest_terminal_summary", "usual_signals"]
-
-# A config names the messages of a topology's module as the processes find it, beside the topology.
-sys.path.append(str(Path(__file__).parent))
 
 LOOK_AGAIN_SECS = 0.2
 

@@ -53,7 +53,7 @@ def json_schema(**properties: str) -> dict[str, Any]:
 
 def protobuf(name: str) -> dict[str, Any]:
     """The config of a sink that writes messages of that class."""
-    return {"kafka.value.message": f"rows_messages.{name}"}
+    return {"kafka.value.message": f"tests.cluster.rows_messages.{name}"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ PROTOBUF = Format(
     "protobuf", protobuf("Row"), protobuf("Wider"),
     {**protobuf("Other"), "kafka.schema.auto.register": False},
     "register it, or set kafka.schema.auto.register: true",
-    {"kafka.value.message": "rows_messages.Row"},
+    {"kafka.value.message": "tests.cluster.rows_messages.Row"},
 )  # fmt: skip
 """This registry does not compare files of Protobuf that are registered serialized."""
 JSON = Format(
