@@ -195,10 +195,13 @@ class ControlPlane:
 
     # --- master -------------------------------------------------------------------------------
 
-    def master_connected(self, out: Out) -> None:
+    def master_connected(self, registers: bool, out: Out) -> None:
         """A connection to a topology master was opened."""
         self._state.note("master connected")
         self._master_seen = self._state.now
+        if not registers:
+            self._report(out)
+            return
         self._unreported.update(self._snapshots)
         out.append(events.ToMaster(replace(self.identity, epoch=self._state.epoch)))
         self.identity = replace(self.identity, predecessor="")  # said once

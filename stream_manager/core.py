@@ -106,8 +106,8 @@ class StreamManager:
                 refusal = messages.Superseded(reason)
                 out.append(events.ToLocalControl(task, incarnation, refusal))
                 out.append(events.StreamManagerLog(f"refused: {reason}"))
-            case events.MasterConnected():
-                self._control.master_connected(out)
+            case events.MasterConnected(registers):
+                self._control.master_connected(registers, out)
             case events.MasterReplaced():
                 self._control.find_master("replaced", out)
             case events.PeerBlocked(container, number):

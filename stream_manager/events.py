@@ -57,7 +57,10 @@ class StreamManagerOtherEngine(Struct, frozen=True):
 
 
 class MasterConnected(Struct, frozen=True):
-    """A connection to a topology master was opened; it is to be told who we are."""
+    """A connection to a topology master was opened."""
+
+    registers: bool = True
+    """Whether it is to be told who we are; False while that is on its way to it already."""
 
 
 class MasterReplaced(Struct, frozen=True):

@@ -72,7 +72,7 @@ class MasterLink:
         if self._session.is_over:
             self._session.renew()
             if self._socket is not None:
-                return events.MasterConnected()
+                return self._connected()
         if not self.looks:
             self._lookup.forget()
             return None
@@ -81,8 +81,13 @@ class MasterLink:
             return None
         if self._socket is None:
             self._connect(node["address"])
-            return events.MasterConnected()
+            return self._connected()
         return events.MasterReplaced() if node["address"] != self._address else None
+
+    def _connected(self) -> events.MasterConnected:
+        # In a partition each look for a silent master opens a connection. One registration waits
+        # for its end, not one for each of them.
+        return events.MasterConnected(registers=self._session.begin_registration())
 
     def received(self, ready: dict[Any, int], now: float) -> list[bytes]:
         """What has come from the master, in its order."""

@@ -18,6 +18,8 @@ class MasterSession(Generic[T]):
         """`incarnation`: of this process."""
         self._link: NumberedLink[T] = NumberedLink(incarnation, 1)
         self._address = ""
+        self._registration = 0
+        """The number of the newest registration in this session; 0: there is none."""
         self._before = {"messages_resent": 0, "messages_unsent": 0}
         """Counted in the sessions before: what was sent again, and what was given up."""
 
@@ -34,6 +36,15 @@ class MasterSession(Generic[T]):
         self._before["messages_resent"] += before.resent
         self._before["messages_unsent"] += before.unacknowledged
         self._link = NumberedLink(before.incarnation, before.session + 1)
+        self._registration = 0
+
+    def begin_registration(self) -> bool:
+        """Have the message that is sent next register this process; False while a registration
+        of this session is on its way: it is kept, and a connection sends it again."""
+        if self._link.is_kept(self._registration):
+            return False
+        self._registration = self._link.next_number
+        return True
 
     @property
     def is_over(self) -> bool:

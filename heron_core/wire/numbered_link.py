@@ -118,6 +118,15 @@ class NumberedLink(Generic[T]):
         """Whether nothing more can be kept: the session is to be given up."""
         return len(self._kept) >= KEPT_MAX
 
+    @property
+    def next_number(self) -> int:
+        """Of the message that is sent next."""
+        return self._sent + 1
+
+    def is_kept(self, number: int) -> bool:
+        """Whether the message with this number was sent and is not acknowledged."""
+        return self._acknowledged < number <= self._sent
+
     def send(self, message: T) -> Packet[T]:
         """A message with its number; it is kept until it is acknowledged."""
         self._sent += 1

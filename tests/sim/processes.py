@@ -169,7 +169,7 @@ class Manager:
         self.line = Line(master, self._connection(), up, down)
         master.lines.append(self.line)
         up.send(self.session.reconnected())
-        self.handle(manager_events.MasterConnected())
+        self.handle(manager_events.MasterConnected(self.session.begin_registration()))
 
     def _connection(self) -> bytes:
         self._lines += 1
@@ -195,7 +195,7 @@ class Manager:
         if self.session.is_over:
             self.session.renew()
             if self.line is not None:
-                self.handle(manager_events.MasterConnected())
+                self.handle(manager_events.MasterConnected(self.session.begin_registration()))
         line = self.line
         if line is None or line.is_noticed or self.cluster.rng.random() >= NOTICED_SHARE:
             return

@@ -27,3 +27,32 @@ def test_a_master_at_another_address_has_another_session() -> None:
     for address, expected in (("", 1), ("tcp://one", 1), ("tcp://one", 1), ("tcp://two", 2)):
         session.found(address)
         assert session.send("x").header.session == expected
+
+
+def test_a_registration_that_is_on_its_way_is_not_sent_once_more() -> None:
+    # A partition of a minute: 19 connections were opened, and 19 registrations arrived at its end.
+    session: MasterSession[str] = MasterSession(7)
+    session.found("tcp://one")
+    assert session.begin_registration()
+    session.send("register")
+    session.send("heartbeat")
+    for _ in range(19):
+        session.found("tcp://one")
+        assert not session.begin_registration()
+    other_end: NumberedLink[str] = NumberedLink(7, 1)
+    kept = session.take(other_end.report(resend=True), 0.0).answers
+    assert [each.message for each in kept] == ["register", "heartbeat"]
+    other_end.take(kept[0], 0.0)
+    session.take(other_end.report(), 0.0)
+    assert session.begin_registration(), "a master that is silent all the same may not know us"
+
+
+def test_another_session_registers_anew() -> None:
+    session: MasterSession[str] = MasterSession(7)
+    session.found("tcp://one")
+    for address in ("tcp://two", "tcp://three"):
+        assert session.begin_registration()
+        session.send("register")
+        session.found(address)
+    session.renew()
+    assert session.begin_registration()

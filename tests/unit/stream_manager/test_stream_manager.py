@@ -202,6 +202,18 @@ def test_the_master_hears_how_a_process_ended_and_what_it_took_along() -> None:
     assert (replaced.lost, replaced.failed) == (1, 0)
     again = to_master(made.handle(events.MasterConnected()))
     assert len(again) == 1, "it is told once"
+    assert not to_master(made.handle(events.MasterConnected(registers=False)))
+
+
+def test_what_the_master_missed_is_sent_when_it_is_reached_again() -> None:
+    made = Manager(TOPOLOGY, PACKED)
+    made.hello(NEAR)
+    made.handle(events.MasterConnected())
+    made.handle(events.MasterReplaced())
+    died = messages.RegisterInstance(task=NEAR, incarnation=2, pid=1, predecessor="was killed")
+    assert not to_master(made.control(NEAR, died, 2)), "the master is looked for"
+    told = to_master(made.handle(events.MasterConnected(registers=False)))
+    assert told == [messages.InstanceReplaced(NEAR, died.predecessor, 0, 0)]
 
 
 def to_master(out: list[events.Instruction]) -> list[Any]:
