@@ -54,6 +54,7 @@ from heron_io.processes import SupervisorLink, start_heartbeat_thread
 from heron_io.transport import (
     CONTROL,
     DATA,
+    POLLIN,
     close_watched,
     connect_local,
     identity,
@@ -328,7 +329,7 @@ class InstanceServer:
 
     def _has_input(self) -> bool:
         """Its file descriptor says only that it may have some."""
-        return bool(int(self._data.getsockopt(zmq.EVENTS)) & zmq.POLLIN)
+        return bool(int(self._data.getsockopt(zmq.EVENTS)) & POLLIN)
 
     def _call_soon(self, function: Callable[[], None]) -> None:
         """From any thread; also while the core is being made."""

@@ -11,10 +11,14 @@ from collections.abc import Iterator
 
 import zmq
 
+from heron_core.wire.frames import Frames
 from heron_io.security import CurveAuthenticator, Keys
 
 DATA = b"d"
 CONTROL = b"c"
+POLLIN, POLLOUT = int(zmq.POLLIN), int(zmq.POLLOUT)
+_NOBLOCK, _NOBLOCK_MORE = int(zmq.NOBLOCK), int(zmq.NOBLOCK | zmq.SNDMORE)
+"""As integers, for each message: `&` and `|` of a flag make another flag, which takes 1 µs."""
 _IDENTITY = struct.Struct("<cIQ")
 
 LOCAL_HWM = 16
@@ -35,17 +39,18 @@ as many connections open. A server that has not answered by then is connected to
 UNACKNOWLEDGED_MS = 1_500
 """A connection whose packets the other host's kernel has not acknowledged for so long is closed and
 made again (TCP_USER_TIMEOUT, RFC 5482): TCP itself repeats a lost packet after a pause that doubles
-each time, and goes on as late after a partition or a lossy network is whole. A process that stands
-still does not count, its kernel acknowledges."""
+each time, and goes on as late after a partition or a lossy network is whole. The kernel of a
+process that stands still acknowledges for it as long as its receive buffer has room: with more
+under way that connection is closed as well, and the link sends again (stream_manager/link.py)."""
 HEARTBEAT_MS = 1_000
 """Between two pings on a connection to another host."""
 HEARTBEAT_TIMEOUT_MS = 3_000
 """A connection that answers no ping for so long is closed and made again: it may be open at one end
 only, and have nothing to acknowledge."""
 CONNECT_MS = 500
-"""For one attempt to connect, which a network across a continent needs half of; then the next one,
-whose first packet leaves at once. With the pause between two it is what passes at most between the
-end of a partition and a connection."""
+"""For one attempt to connect; then the next one, whose first packet leaves at once. With the pause
+between two it is what passes at most between the end of a partition and a connection. A round trip
+across an ocean takes half of it; hosts with a longer one, by a satellite, cannot be connected."""
 RECONNECT_MS, RECONNECT_MAX_MS = 50, 200
 """Between two attempts to connect."""
 
@@ -154,10 +159,17 @@ def _find_broken_connections(sock: "zmq.Socket[bytes]") -> None:
     sock.setsockopt(zmq.HANDSHAKE_IVL, HANDSHAKE_MS)
 
 
+def send_now(sock: "zmq.Socket[bytes]", frames: Frames) -> None:
+    """Send one message, whole; zmq.ZMQError, zmq.Again among them, if the socket takes none."""
+    for frame in frames[:-1]:
+        sock.send(frame, _NOBLOCK_MORE)
+    sock.send(frames[-1], _NOBLOCK)
+
+
 def drain(sock: "zmq.Socket[bytes]", most: int) -> Iterator[list[bytes]]:
     """Up to `most` messages that are there already."""
     try:
         for _ in range(most):
-            yield sock.recv_multipart(zmq.NOBLOCK)
+            yield sock.recv_multipart(_NOBLOCK)
     except zmq.Again:
         return

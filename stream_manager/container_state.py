@@ -10,8 +10,9 @@ from msgspec import Struct
 from heron_core.plans import MASTER_CONTAINER, InstancePlan, PackingPlan
 from heron_core.topology import TopologySpec
 from heron_core.transition_log import TransitionLog
+from heron_core.wire import links
 from heron_core.wire.frames import Frames
-from heron_core.wire.links import LinkFlag, LinkHeader, encode_link
+from heron_core.wire.links import LinkHeader, encode_link
 from heron_core.wire.messages import RegisterStreamManager, Superseded, ToInstance
 from heron_engine.stream_manager import events
 from heron_engine.stream_manager.acks import Trees
@@ -118,10 +119,10 @@ class ContainerState:
         what has come from there."""
         number = 0 if message is None else message.number
         incoming = self.incoming_of(container)
-        flags = LinkFlag.GAP if incoming.is_gap else LinkFlag.NONE
+        flags = links.GAP if incoming.is_gap else links.NONE
         acked, (sender, generation) = incoming.received, (incoming.sender, incoming.generation)
         if incoming.refused_sender is not None:
-            flags, acked, (sender, generation) = LinkFlag.REFUSED, 0, incoming.refused_sender
+            flags, acked, (sender, generation) = links.REFUSED, 0, incoming.refused_sender
         head = LinkHeader(
             flags, self.container, probe, incoming.echo,
             self.peers[container].outgoing.generation, generation,

@@ -38,8 +38,9 @@ from msgspec import Struct
 
 from heron_core.errors import ProtocolError
 from heron_core.transitions import MachineState, Transitions
+from heron_core.wire import links
 from heron_core.wire.frames import Frames
-from heron_core.wire.links import LinkFlag, LinkHeader
+from heron_core.wire.links import LinkHeader
 
 LINK_BYTES_MAX = 16 * 1024 * 1024
 """Kept until acknowledged: a round trip of 100 ms at full speed, as the socket's own limit."""
@@ -185,7 +186,7 @@ class Outgoing:
             to = WAITING if self._kept else IDLE
             if to is not self.state:
                 self._enter(to)
-        is_lost = bool(head.flags & LinkFlag.GAP) or self._echo_shows_loss(head)
+        is_lost = bool(head.flags & links.GAP) or self._echo_shows_loss(head)
         return self._send_again(now) if is_lost else 0
 
     def _forget(self, number: int) -> None:

@@ -12,6 +12,7 @@ import zmq
 from msgspec import Struct, field
 
 from heron_core.wire.frames import Frames
+from heron_io.transport import send_now
 
 log = logging.getLogger("stream_manager")
 
@@ -64,7 +65,7 @@ class LocalSender:
 
     def _try(self, name: bytes, frames: Frames) -> bool:
         try:
-            self._router.send_multipart([name, *frames], zmq.NOBLOCK)
+            send_now(self._router, [name, *frames])
         except zmq.ZMQError:  # "Host unreachable": no connection of that name
             return False
         return True

@@ -6,7 +6,7 @@ The numbering itself is in link, the queues in front of it are in peer_queue.
 from collections.abc import Callable
 
 from heron_core.wire.frames import Frames, size_of
-from heron_core.wire.links import LinkFlag, LinkHeader, parse_link
+from heron_core.wire.links import REFUSED, LinkHeader, parse_link
 from heron_engine.stream_manager import events
 from heron_engine.stream_manager.container_state import ContainerState
 from heron_engine.stream_manager.flow_control import FlowControl
@@ -51,7 +51,7 @@ class PeerLinks:
         if queue is None or head.acked_generation != queue.outgoing.generation:
             return
         outgoing = queue.outgoing
-        is_refused = bool(head.flags & LinkFlag.REFUSED)
+        is_refused = bool(head.flags & REFUSED)
         # One that answers at the very address of its predecessor: no plan says that it replaced it.
         if outgoing.peer not in (0, head.sender) or (
             is_refused and state.epoch > outgoing.generation

@@ -40,11 +40,13 @@ from heron_io.transport import (
     CONTROL,
     DATA,
     PEER_HWM,
+    POLLOUT,
     connect_dealer,
     drain,
     identity,
     local_router,
     parse_identity,
+    send_now,
     tcp_router,
 )
 
@@ -186,7 +188,7 @@ class StreamManagerServer:
         for said in self._master.received(ready, time.monotonic()):
             self._from_master(said)
         for container, (_, peer) in list(self._peers.items()):
-            if ready.get(peer, 0) & zmq.POLLOUT:
+            if ready.get(peer, 0) & POLLOUT:
                 self.handle(events.PeerWritable(container))
         self.handle(events.InputTaken())
         self._watch_blocked()
@@ -265,7 +267,7 @@ class StreamManagerServer:
         if send.container not in refused and peer is not None:
             try:
                 frames = send.frames
-                peer[1].send_multipart(frames, zmq.NOBLOCK)
+                send_now(peer[1], frames)
                 self._network.to_peer(send.container, frames)
                 return
             except zmq.Again:

@@ -18,7 +18,6 @@ whose `echo` is the same number. How they are used is described in stream_manage
 """
 
 import struct
-from enum import IntFlag
 from typing import NamedTuple
 
 from heron_core.errors import ProtocolError
@@ -29,14 +28,13 @@ _OURS = bytes([MAGIC, VERSION])
 _CONTAINER = struct.Struct("<4xI")
 
 
-class LinkFlag(IntFlag):
-    """What a link frame says besides its numbers."""
-
-    NONE = 0
-    GAP = 1
-    """A message has arrived, but not the one before it."""
-    REFUSED = 2
-    """Messages of the acked sender and generation are dropped: a later one has taken its place."""
+# What a link frame says besides its numbers: integers and not flags, for each message. Python's `&`
+# of two flags makes another flag, which takes 1 µs.
+NONE = 0
+GAP = 1
+"""A message has arrived, but not the one before it."""
+REFUSED = 2
+"""Messages of the acked sender and generation are dropped: a later one has taken its place."""
 
 
 class LinkHeader(NamedTuple):

@@ -23,7 +23,7 @@ from heron_core.topology import (
     StreamSpec,
     TopologySpec,
 )
-from heron_core.wire import message_codec, messages
+from heron_core.wire import links, message_codec, messages
 from heron_core.wire.frames import (
     ROOT_COUNTER_BITS,
     Flag,
@@ -33,7 +33,7 @@ from heron_core.wire.frames import (
     parse_header,
     u64_array,
 )
-from heron_core.wire.links import LinkFlag, LinkHeader, encode_link
+from heron_core.wire.links import LinkHeader, encode_link
 from heron_core.wire.packets import encode_consumed
 from heron_engine.stream_manager import events
 from heron_engine.stream_manager.core import StreamManager
@@ -190,7 +190,7 @@ PEER_INCARNATION = 88
 def link_frame(
     number: int,
     acked: int = 0,
-    flags: LinkFlag = LinkFlag.NONE,
+    flags: int = links.NONE,
     generation: int = 1,
     sender: int = PEER_INCARNATION,
     probe: int = 0,

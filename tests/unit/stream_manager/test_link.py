@@ -6,8 +6,9 @@ from typing import TypeVar
 import pytest
 
 from heron_core.errors import ProtocolError
+from heron_core.wire import links
 from heron_core.wire.frames import Frames
-from heron_core.wire.links import LinkFlag, LinkHeader, encode_link, parse_link
+from heron_core.wire.links import LinkHeader, encode_link, parse_link
 from heron_engine.stream_manager import events
 from heron_engine.stream_manager.link import (
     ACK_BYTES,
@@ -71,10 +72,10 @@ def test_what_is_acknowledged_is_kept_no_longer() -> None:
 def test_a_reported_gap_sends_everything_from_there_again_once() -> None:
     link = Outgoing(FULL)
     sent(link, 5)
-    assert link.acknowledged(said(2, flags=LinkFlag.GAP), 1.0) == 3
+    assert link.acknowledged(said(2, flags=links.GAP), 1.0) == 3
     assert transmitted(link) == [3, 4, 5]
-    assert link.acknowledged(said(2, flags=LinkFlag.GAP), 1.0 + AGAIN_SECS / 2) == 0
-    assert link.acknowledged(said(2, flags=LinkFlag.GAP), 1.0 + AGAIN_SECS) == 3
+    assert link.acknowledged(said(2, flags=links.GAP), 1.0 + AGAIN_SECS / 2) == 0
+    assert link.acknowledged(said(2, flags=links.GAP), 1.0 + AGAIN_SECS) == 3
 
 
 def test_the_echo_of_a_probe_shows_that_the_last_messages_were_lost() -> None:
@@ -129,7 +130,7 @@ def test_an_old_acknowledgement_changes_nothing_and_one_of_the_future_is_refused
     link = Outgoing(FULL)
     sent(link, 3)
     link.acknowledged(said(2), 0.0)
-    assert link.acknowledged(said(1, flags=LinkFlag.GAP), 0.0) == 0
+    assert link.acknowledged(said(1, flags=links.GAP), 0.0) == 0
     with pytest.raises(ProtocolError, match="never sent"):
         link.acknowledged(said(4), 0.0)
 
@@ -223,7 +224,7 @@ def test_whatever_connections_lose_repeat_and_reorder_all_arrives_once_in_order(
             taken += arrived(into, number, now, probe=probe) is Arrival.NEXT
             assert into.received == taken
         if into.is_due(now):
-            flags = LinkFlag.GAP if into.is_gap else LinkFlag.NONE
+            flags = links.GAP if into.is_gap else links.NONE
             back.append(said(into.received, flags=flags, echo=into.echo))
             into.acknowledged()
         while back and chance.random() < 0.8:
@@ -268,7 +269,7 @@ def test_a_connection_that_loses_messages_delivers_them_again_in_order() -> None
     first, second, third = (batch(FAR, size) for size in (1, 2, 3))
     for each in (first, second, third):
         made.data(each)
-    out = made.handle(events.FromPeer([link_frame(0, 1, LinkFlag.GAP)]))
+    out = made.handle(events.FromPeer([link_frame(0, 1, links.GAP)]))
     assert to_peer(out) == [[(FAR, second)], [(FAR, third)]]
     assert numbers(out) == [2, 3]
     assert made.core.state.counters["resent"] == 2
@@ -310,7 +311,7 @@ def test_a_peer_that_answers_as_another_process_restarts_the_link_and_loss_is_co
     made.data(batch(FAR))
     made.handle(events.FromPeer([link_frame(0, 1)]))
     made.data(batch(FAR))
-    other = link_frame(0, 1, LinkFlag.GAP, generation=2, sender=99)
+    other = link_frame(0, 1, links.GAP, generation=2, sender=99)
     made.handle(events.FromPeer([other]))
     assert made.core.state.counters["lost"] == 1
     assert numbers(made.data(batch(FAR))) == [1]
@@ -320,7 +321,7 @@ def test_a_stream_manager_that_was_replaced_and_came_back_restarts_its_links() -
     # Another one had our place for a while: the peer refuses the numbers of before.
     made = manager()
     made.data(batch(FAR))
-    refusal = [link_frame(0, 0, LinkFlag.REFUSED)]
+    refusal = [link_frame(0, 0, links.REFUSED)]
     assert heads(made.handle(events.FromPeer(refusal))) == []
     assert made.core.state.counters["lost"] == 0, "there is no later plan that names us"
     made.plan(2)
@@ -346,7 +347,7 @@ def test_a_message_without_a_sound_link_frame_is_refused(frames: Frames) -> None
 
 
 def test_a_link_frame_is_decoded_as_it_was_encoded() -> None:
-    head = LinkHeader(LinkFlag.GAP, 7, 1, 2, 3, 4, 1 << 63, 1 << 40, (1 << 64) - 1, 9)
+    head = LinkHeader(links.GAP, 7, 1, 2, 3, 4, 1 << 63, 1 << 40, (1 << 64) - 1, 9)
     assert parse_link([encode_link(head), b"x"]) == head
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import zmq
 
 from heron_core.wire.frames import Frames
 from heron_engine.stream_manager import events, server
@@ -24,10 +25,14 @@ class Peer:
 
     def __init__(self) -> None:
         self.sent: list[Frames] = []
+        self._frames: Frames = []
 
-    def send_multipart(self, frames: Frames, flags: int) -> None:
-        """Take one message."""
-        self.sent.append(frames)
+    def send(self, frame: bytes, flags: int) -> None:
+        """Take one frame of a message."""
+        self._frames.append(frame)
+        if not flags & zmq.SNDMORE:
+            self.sent.append(self._frames)
+            self._frames = []
 
     def close(self, linger: int) -> None:
         """Nothing is to be let go."""
