@@ -100,16 +100,22 @@ def _inside(folder: Path, path: str) -> Path:
 
 
 def _run(protoc: Sequence[str], folder: Path, known: Any) -> bytes:
-    """protoc's set of descriptors; UnreadSchema with its first line if it refuses a file."""
+    """protoc's set of descriptors; UnreadSchema with its first line if it refuses a file, or if it
+    does not end."""
     (folder / "known").write_bytes(known.SerializeToString())
     command = [
         *protoc, f"--proto_path={folder / 'files'}",
         f"--descriptor_set_in={folder / 'known'}", "--include_imports",
         f"--descriptor_set_out={folder / 'made'}", MAIN,
     ]  # fmt: skip
-    done = subprocess.run(
-        command, capture_output=True, text=True, timeout=COMPILE_SECS, check=False
-    )
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=COMPILE_SECS, check=False
+        )
+    except subprocess.TimeoutExpired:
+        raise UnreadSchema(
+            f"cannot be read: protoc did not end within {COMPILE_SECS:g} s"
+        ) from None
     if done.returncode:
         said = first_line(done.stderr).replace(f"{folder / 'files'}/", "")
         raise UnreadSchema(f"cannot be read: protoc says {said}")

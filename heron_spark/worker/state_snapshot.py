@@ -13,6 +13,7 @@ such an object, and its attributes count one by one as well.
 
 import io
 import pickle
+import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
@@ -24,6 +25,12 @@ FORGOTTEN = "forgotten"
 METRIC = "metric."
 """Before the names of registered metrics among the engine's parts. One that the class of now does
 not register any more is None in the attributes that had it."""
+
+LOOKS_SHARE = 0.01
+"""Of a worker's time at most goes into trying whether what did not pickle does by now: a try of a
+large collection takes as long as saving it."""
+QUICK_SECS = 0.005
+"""A try that takes no longer is made in each batch."""
 
 _parts: dict[str, Any] = {}
 """The engine's parts by name while a state is read: what `_part` answers from."""
@@ -45,6 +52,8 @@ class StateSnapshot:
         self._reported: set[str] = set()
         self._left_out: dict[tuple[str, str], Any] = {}
         """(holder, attribute) that did not pickle the last time, and what it was"""
+        self._look_at: dict[tuple[str, str], float] = {}
+        """When one of them is tried once more at the earliest (time.monotonic)"""
         self.forgotten: tuple[str, ...] = ()
         """Attributes that held data, and that the state did not have that was restored."""
 
@@ -69,8 +78,19 @@ class StateSnapshot:
         self._left_out = {
             (name, attribute): value
             for (name, attribute), value in self._left_out.items()
-            if holders.get(name, {}).get(attribute) is value and self._problem_of(value) is not None
+            if holders.get(name, {}).get(attribute) is value
+            and not self._is_solved((name, attribute), value)
         }
+
+    def _is_solved(self, attribute: tuple[str, str], value: Any) -> bool:
+        now, began = time.monotonic(), time.thread_time()
+        if now < self._look_at.get(attribute, now):
+            return False
+        is_solved = self._problem_of(value) is None
+        taken_secs = time.thread_time() - began
+        if taken_secs > QUICK_SECS:
+            self._look_at[attribute] = now + taken_secs / LOOKS_SHARE
+        return is_solved
 
     def _whole(self, extra: Mapping[str, Any]) -> dict[str, Any]:
         names = {name for (_, name), value in self._left_out.items() if holds_data(value)}

@@ -384,6 +384,22 @@ def test_a_text_that_protoc_refuses_leaves_its_record_out_with_the_reason(
         tester.next_tuple()
 
 
+def test_a_protoc_that_does_not_end_leaves_the_record_out_with_the_reason(
+    registry: FakeRegistry, client: Client, shop: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        proto_texts, "compiler", lambda: [sys.executable, "-c", "import time; time.sleep(60)"]
+    )
+    monkeypatch.setattr(proto_texts, "COMPILE_SECS", 0.2)
+    text_registered(registry)
+    client.records = [record(b"\0\0\0\0\2\0")]
+    with (
+        spout(registry, ("value",), **PROTOBUF) as tester,
+        pytest.raises(ComponentError, match=r"cannot be read: protoc did not end within 0\.2 s"),
+    ):
+        tester.next_tuple()
+
+
 def test_without_the_package_the_line_names_it(
     registry: FakeRegistry, client: Client, shop: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
