@@ -13,7 +13,6 @@ such an object, and its attributes count one by one as well.
 
 import io
 import pickle
-import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
@@ -26,11 +25,9 @@ METRIC = "metric."
 """Before the names of registered metrics among the engine's parts. One that the class of now does
 not register any more is None in the attributes that had it."""
 
-LOOKS_SHARE = 0.01
-"""Of a worker's time at most goes into trying whether what did not pickle does by now: a try of a
-large collection takes as long as saving it."""
-QUICK_SECS = 0.005
-"""A try that takes no longer is made in each batch."""
+RETRY_BYTES = 64 * 1024
+"""Pickled in each batch, on average, to see whether an attribute that did not pickle does by now: a
+try gets as far as the part that fails, through megabytes of a large collection."""
 
 _parts: dict[str, Any] = {}
 """The engine's parts by name while a state is read: what `_part` answers from."""
@@ -52,8 +49,8 @@ class StateSnapshot:
         self._reported: set[str] = set()
         self._left_out: dict[tuple[str, str], Any] = {}
         """(holder, attribute) that did not pickle the last time, and what it was"""
-        self._look_at: dict[tuple[str, str], float] = {}
-        """When one of them is tried once more at the earliest (time.monotonic)"""
+        self._pauses: dict[tuple[str, str], int] = {}
+        """Batches before one of them is tried again"""
         self.forgotten: tuple[str, ...] = ()
         """Attributes that held data, and that the state did not have that was restored."""
 
@@ -83,14 +80,12 @@ class StateSnapshot:
         }
 
     def _is_solved(self, attribute: tuple[str, str], value: Any) -> bool:
-        now, began = time.monotonic(), time.thread_time()
-        if now < self._look_at.get(attribute, now):
+        if pause := self._pauses.get(attribute, 0):
+            self._pauses[attribute] = pause - 1
             return False
-        is_solved = self._problem_of(value) is None
-        taken_secs = time.thread_time() - began
-        if taken_secs > QUICK_SECS:
-            self._look_at[attribute] = now + taken_secs / LOOKS_SHARE
-        return is_solved
+        problem, pickled_bytes = self._try(value)
+        self._pauses[attribute] = pickled_bytes // RETRY_BYTES
+        return problem is None
 
     def _whole(self, extra: Mapping[str, Any]) -> dict[str, Any]:
         names = {name for (_, name), value in self._left_out.items() if holds_data(value)}
@@ -149,11 +144,16 @@ class StateSnapshot:
 
     def _problem_of(self, value: Any) -> Exception | None:
         """Why it does not pickle; None if it does."""
+        return self._try(value)[0]
+
+    def _try(self, value: Any) -> tuple[Exception | None, int]:
+        """(why it does not pickle or None, bytes until then)"""
+        file = io.BytesIO()
         try:
-            self._pickled(value)
+            _Pickler(file, self._names).dump(value)
         except Exception as error:
-            return error
-        return None
+            return error, file.tell()
+        return None, file.tell()
 
     def _leave_out(self, name: str, attribute: str, value: Any, error: Exception) -> None:
         self._left_out[name, attribute] = value
