@@ -366,10 +366,10 @@ class Attempts:
         if before.state is None:
             return
         self._host.make_anew(as_bytes(before.state))
-        made = self._host.bolt
-        made.follow(driver)
-        made.tell_again(before.watermarks)
-        made.outbox.discard()  # it was sent when the former object was told
+        successor = self._host.bolt
+        successor.follow(driver)
+        successor.tell_again(before.watermarks)
+        successor.outbox.discard()  # it was sent when the former object was told
 
     # --- where only the topology undoes -------------------------------------------------------
 

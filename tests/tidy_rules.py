@@ -127,8 +127,6 @@ VAGUE: frozenset[str] = frozenset({"each", "found", "made"})
 """What a variable is not called in a function that does not fit a glance."""
 VAGUE_LINES = 10
 """A function with more lines than that; and a comprehension of more than one line in it."""
-VAGUE_STANDING: frozenset[str] = frozenset({"heron_api", "heron_instance", "topology_master"})
-"""Packages in which such variables still stand. Take out what is clean."""
 
 SHARED_CLASSES: dict[str, str] = {
     "BatchingBolt": "pystorm's and streamparse's",

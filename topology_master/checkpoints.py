@@ -156,8 +156,8 @@ class Checkpoints:
         self.latest = int(stored.get("latest", 0))
         """The highest number that was given away."""
         self.completed = [
-            from_json(CompletedCheckpoint, each, "a checkpoint")
-            for each in stored.get("completed", ())
+            from_json(CompletedCheckpoint, completed, "a checkpoint")
+            for completed in stored.get("completed", ())
         ]
         """Newest first."""
         self.pending: PendingCheckpoint | None = None
@@ -229,10 +229,13 @@ class Checkpoints:
         # What is new with changed code begins without state.
         changed |= dict.fromkeys(after.tasks_of.keys() - before.tasks_of.keys(), ())
         self.completed = [
-            replace(each, former={**changed, **each.former}) for each in self.completed
+            replace(completed, former={**changed, **completed.former})
+            for completed in self.completed
         ]
         self._aligned_ms = {
-            task: each for task, each in self._aligned_ms.items() if task in after.instances
+            task: aligned_ms
+            for task, aligned_ms in self._aligned_ms.items()
+            if task in after.instances
         }
         return StoreCheckpoints(self.to_json())
 
@@ -431,7 +434,9 @@ class Checkpoints:
             failed=self.failed,
             failure=self.failure,
             alignment_ms={
-                name_of(task): each for task, each in sorted(self._aligned_ms.items()) if each
+                name_of(task): aligned_ms
+                for task, aligned_ms in sorted(self._aligned_ms.items())
+                if aligned_ms
             },
         )
 

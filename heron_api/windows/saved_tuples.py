@@ -37,12 +37,12 @@ _TUPLE = 2
 which its windows were shown."""
 
 
-def _put_all(table: StateTable, found: Mapping[Hashable, Any]) -> None:
+def _put_all(table: StateTable, values: Mapping[Hashable, Any]) -> None:
     """Not by clearing it: then the backend would have to save all it has anew."""
     for key in table.all_keys():
-        if key not in found:
+        if key not in values:
             table.remove(key, _SUB)
-    for key, kept in found.items():
+    for key, kept in values.items():
         table.put(key, kept, _SUB)
 
 
@@ -54,11 +54,11 @@ def save_storm_windows(state: Any, windows: StormWindows, watermark_ms: int, key
         state.put(SAVED_TUPLES, [watermark_ms, [each[1:] for each in kept]])
         return
     state.delete(SAVED_TUPLES)
-    found: dict[Hashable, list[Any]] = {}
-    for each in kept:
-        found.setdefault(key_of(each[1]), []).append(each)
+    by_key: dict[Hashable, list[Any]] = {}
+    for ranked in kept:
+        by_key.setdefault(key_of(ranked[1]), []).append(ranked)
     table, watermark = state.named.window_tables()
-    _put_all(table, found)
+    _put_all(table, by_key)
     save_watermark(watermark, watermark_ms)
 
 
@@ -67,8 +67,9 @@ def restore_storm_windows(state: Any, windows: StormWindows, key_of: KeyOf) -> i
     whole = state.get(SAVED_TUPLES)
     if whole is None and isinstance(state, ComponentState) and key_of is not None:
         table, watermark = state.named.window_tables()
-        found = [each for key in table.all_keys() for _, kept in table.items(key) for each in kept]
-        items = [each[1:] for each in sorted(found, key=lambda each: each[0])]
+        keys = table.all_keys()
+        ranked = [each for key in keys for _, kept in table.items(key) for each in kept]
+        items = [each[1:] for each in sorted(ranked, key=lambda each: each[0])]
         whole = saved_watermark(watermark), items
     elif whole is None:
         check_none_by_key(state)
@@ -97,15 +98,15 @@ def save_event_windows(state: Any, operator: WindowOperator, key_of: KeyOf) -> N
         return
     operator.forget_changes()
     panes, cells = operator.changes().keys.get(None) or ([], [])
-    found: dict[Hashable, dict[tuple[int, int], list[Any]]] = {}
+    by_key: dict[Hashable, dict[tuple[int, int], list[Any]]] = {}
     for start, end, events in cells:
         for event in events:
-            of_key = found.setdefault(key_of(event[_TUPLE]), {})
+            of_key = by_key.setdefault(key_of(event[_TUPLE]), {})
             of_key.setdefault((start, end), []).append(event)
     table, watermark = state.named.window_tables()
     kept = {
         key: [operator.watermark_ms, panes, [[*cell, events] for cell, events in of_key.items()]]
-        for key, of_key in found.items()
+        for key, of_key in by_key.items()
     }
     _put_all(table, kept)
     save_watermark(watermark, operator.watermark_ms)
@@ -124,8 +125,8 @@ def restore_event_windows(state: Any, operator: WindowOperator, key_of: KeyOf) -
         for _, (shown_ms, packed, of_key) in table.items(key):
             _join_panes(panes, packed)
             for start, end, events in of_key:
-                found = cells.setdefault((start, end), [])
-                found.extend(_marked(each, shown_ms, watermark_ms) for each in events)
+                cell_events = cells.setdefault((start, end), [])
+                cell_events.extend(_marked(each, shown_ms, watermark_ms) for each in events)
     kept = [
         [each.packed(watermark_ms) for each in panes.values()],
         [[*cell, events] for cell, events in cells.items()],

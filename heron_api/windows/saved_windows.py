@@ -152,8 +152,8 @@ def restore_windows(state: Any, windows: Saved, grouping_key: KeyOf) -> None:
         check_none_by_key(state)
         return
     table, watermark = state.named.window_tables()
-    found = [(key, kept) for group in table.all_keys() for key, kept in table.items(group)]
-    windows.restore(saved_watermark(watermark), found)
+    saved = [(key, kept) for group in table.all_keys() for key, kept in table.items(group)]
+    windows.restore(saved_watermark(watermark), saved)
 
 
 def check_none_by_key(state: Any) -> None:
