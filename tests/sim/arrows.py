@@ -9,7 +9,7 @@ from typing import Any
 
 from heron_core.transitions import Transitions
 from heron_engine.stream_manager import gates, link
-from heron_engine.topology_master import recovery
+from heron_engine.topology_master import checkpoints, recovery, termination
 from heron_engine.topology_master.update.states import TRANSITIONS as UPDATE
 from tests.sim.run import arrows_taken
 from tests.transitions_seen import Arrow, arrows
@@ -24,13 +24,24 @@ WITHOUT_CHECKPOINTS = {"ADDING > DRAINING", "DRAINING > CANCELLED", "DRAINING > 
 ROLLBACK = {"STARTING > RETURNING", "RETURNING > RESTARTING", "RESTARTING > ROLLED_BACK"}
 PROBES = {"PROBING > IDLE", "PROBING > PROBING", "PROBING > RESTARTED", "PROBING > WAITING",
           "WAITING > PROBING"}  # fmt: skip
+END_WITH_CHECKPOINTS = {"COMMITTING > ENDED", "DRAINING > SAVING", "FINISHING > COMMITTING",
+                        "FINISHING > RUNNING", "RUNNING > RUNNING",
+                        "SAVING > FINISHING"}  # fmt: skip
+END_WITHOUT_CHECKPOINTS = {"DRAINING > FINISHING", "FINISHING > ENDED"}
+KILLS = {"COMMITTING > COMMITTING", "COMMITTING > RUNNING", "DRAINING > COMMITTING",
+         "DRAINING > ENDED", "RUNNING > COMMITTING", "SAVING > COMMITTING",
+         "SAVING > RUNNING"}  # fmt: skip
+"""Of the end of a run: a kill, or a fault within moments of it."""
 RARE = {
     False: {
+        "the end": {*END_WITH_CHECKPOINTS, *KILLS, "DRAINING > RUNNING"},
         "an update": {*WITH_CHECKPOINTS, *ROLLBACK, "ADDING > CANCELLED", "DRAINING > CANCELLED",
                       "DRAINING > STARTING"},
         "a link": {*PROBES, "IDLE > RESTARTED"},
     },
     True: {
+        "the end": {*END_WITHOUT_CHECKPOINTS, *KILLS},
+        "a checkpoint": {"CHECKING > ABORTED"},
         "an update": {*WITHOUT_CHECKPOINTS, *ROLLBACK, "ADDING > CANCELLED",
                       "CHECKPOINTING > CANCELLED", "RETURNING > SAVING_BACK",
                       "SAVING_BACK > RESTARTING"},
@@ -46,9 +57,9 @@ take, or none. Thousands of other seeds take most of them (`python -m tests.sim`
 
 def drawn(effectively_once: bool) -> set[Arrow]:
     """All arrows of the machines that such a topology has."""
-    machines: list[Transitions[Any]] = [UPDATE, link.TRANSITIONS]
+    machines: list[Transitions[Any]] = [UPDATE, link.TRANSITIONS, termination.TRANSITIONS]
     if effectively_once:
-        machines += [gates.TRANSITIONS, recovery.TRANSITIONS]
+        machines += [gates.TRANSITIONS, recovery.TRANSITIONS, checkpoints.TRANSITIONS]
     return {each for machine in machines for each in arrows(machine)}
 
 
