@@ -11,6 +11,7 @@ from random import Random
 
 from heron_core import config as keys
 from heron_core.plans import Phase, UpdateStage
+from heron_engine.topology_master.update.moved_states import moving
 from tests.sim.at_least_once import with_keys
 from tests.sim.cluster import PATIENCE_SECS, Cluster
 from tests.sim.effectively_once import scalable
@@ -158,9 +159,15 @@ class Faults:
         is_tracked = cluster.habits.tracked and not cluster.effectively_once
         moves = cluster.own_states is not None if is_tracked else not cluster.effectively_once
         names = with_keys(cluster.topology) if moves else []
-        cluster.habits.amid_switch = lambda: cluster.masters == 1 and cluster.step in SWITCHING
+        cluster.habits.defers_fail = self._defers_fail
         if names and chance.random() < MOVES_SHARE:
             self._planned[chance.randint(*MOVES_ROUNDS)].append("move")
+
+    def _defers_fail(self, task: int) -> bool:
+        cluster = self.cluster
+        if cluster.masters != 1 or cluster.step not in SWITCHING:
+            return False
+        return task not in moving(cluster.packing, cluster.deployment.packings.wanted)
 
     def _move(self, at: int) -> None:
         """A component with keys has one instance more or less."""

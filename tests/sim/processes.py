@@ -298,21 +298,22 @@ class Manager:
         it went on undrained (seed 50433), else only news of roots whose spout has left.
 
         A tuple that a bolt holds back may be acked when its root has failed elsewhere (seed 20345)
-        or has timed out during the drain (seed 50909); by then the drained spout may be gone.
+        or has timed out during the drain (seed 50909); by then the drained spout may be gone. So
+        may a task whose process starts amid the update and tells its event time (seed 901207).
         """
         cluster, counters = self.cluster, self.core.state.counters
         if counters["unroutable"] == before["unroutable"] or cluster.journal.undrained:
             return
         is_late = any(counters[each] > before[each] for each in ("fenced", "lost"))
+        is_gone = False
         if arrived := _message(event):
-            wanted = packing_from_json(json.loads(cluster.stored_packing)).instances
-            heads = [parse_header(message[0]) for message in split(arrived)]
-            is_late |= any(
-                head.kind in (FrameKind.ACK, FrameKind.FAIL) and head.destination not in wanted
-                for head in heads
-            )
-        allowed = is_late and cluster.updates and cluster.habits.tracked
-        require(allowed, f"unroutable in container {self.container}: {event}")
+            wanted = cluster.deployment.packings.wanted.instances
+            for head in (parse_header(message[0]) for message in split(arrived)):
+                is_settled = head.kind in (FrameKind.ACK, FrameKind.FAIL)
+                is_late |= is_settled and head.destination not in wanted
+                is_gone |= head.kind == FrameKind.WATERMARK and head.source not in wanted
+        allowed = cluster.updates and (is_gone or (is_late and cluster.habits.tracked))
+        require(bool(allowed), f"unroutable in container {self.container}: {event}")
 
     def _to_local(self, task: int, incarnation: int, frames: Frames) -> None:
         instance = self.cluster.process(self.container, task, incarnation)
