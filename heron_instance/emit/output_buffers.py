@@ -156,6 +156,9 @@ class Outbox(BufferRoom):
         self._slow_start_left = 0
         """How many of them are left."""
         self.buffers: list[OutputBuffer] = []
+        self.is_read = False
+        """Whether any component reads what is sent here. A direct emit makes its buffer when it
+        first names the task, so that an instance with readers may have none for a long time."""
         self.inits: list[int] = []
         self.ids_begin_trees = False
         """A spout's batches tell the beginnings of trees by their ids: no INIT is needed."""

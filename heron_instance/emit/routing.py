@@ -226,6 +226,7 @@ class Router:
             spec.name: self._route(index, spec, topology)
             for index, spec in enumerate(self.component.outputs)
         }
+        outbox.is_read = bool(self._aims)
         self._aim()
 
     def repack(self, packing: PackingPlan) -> None:

@@ -29,7 +29,7 @@ class WatermarkOutput:
     def is_news(self, watermark_ms: int) -> bool:
         """Whether anybody is to hear of it."""
         is_higher = watermark_ms > self._sent_ms
-        return (is_higher or self._is_void(watermark_ms)) and bool(self._outbox.buffers)
+        return (is_higher or self._is_void(watermark_ms)) and self._outbox.is_read
 
     def _is_void(self, watermark_ms: int) -> bool:
         """Whether it is the last one, and tuples were emitted behind it."""

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from functools import cache
 
+from heron_instance.input.bolt import BoltDriver
 from tests.sim.at_least_once import check_keyed_counts
 from tests.sim.checkers import Violation, require
 from tests.sim.cluster import Cluster
@@ -90,6 +91,14 @@ def _have_one_plan(cluster: Cluster) -> bool:
     return epochs == {cluster.master.core.epoch}
 
 
+def _check_ends_of_sources(cluster: Cluster) -> None:
+    """A window waits for each of its sources, those that have sent nothing as well."""
+    for task, each in cluster.instances.items():
+        if isinstance(each.driver, BoltDriver):
+            late = each.driver.source_watermarks.slowest()
+            require(late is None, f"task {task} was not told that task {late} has finished")
+
+
 def _check_end(cluster: Cluster) -> None:
     journal = cluster.journal
     # A spout that was killed a moment before the end has begun anew and finishes as well.
@@ -98,6 +107,7 @@ def _check_end(cluster: Cluster) -> None:
         if at > LAST_ROUNDS and cluster.all_done and _have_one_plan(cluster):
             break
     cluster.rules.check_idle()
+    _check_ends_of_sources(cluster)
     if cluster.effectively_once or (cluster.masters > 1 and _fenced(cluster)):
         # A dead master's first plan came to some only: who hears of the next one first drops what
         # was sent by it. That is failed and emitted again, which check_idents sees to.
