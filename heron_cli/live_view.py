@@ -17,6 +17,7 @@ from heron_cli.stats_text import (
     start_error_lines,
     stuck_lines,
 )
+from heron_core.ending_text import end_lines
 from heron_core.number_text import short
 from heron_core.stats import TopologyStats
 from heron_core.topology_events import BAD_KINDS, TopologyEvent
@@ -109,7 +110,9 @@ class PlainScreen:
 def progress_line(stats: TopologyStats, elapsed_secs: float) -> str:
     """All in one line: headline, throughput, what holds it up, and errors of user code."""
     words = [headline(stats, elapsed_secs), f"{short(processed_per_sec(stats))}/s"]
-    return GAP.join((*words, *stuck_lines(stats), *cause_lines(stats), *error_lines(stats)))
+    ends = () if processed_per_sec(stats) else end_lines(stats)
+    held_up = (*ends, *stuck_lines(stats), *cause_lines(stats))
+    return GAP.join((*words, *held_up, *error_lines(stats)))
 
 
 class LiveView:
@@ -143,7 +146,8 @@ class LiveView:
             [ComponentCell(text, BAD)] for text in (*stuck_lines(stats), *start_error_lines(stats))
         ]
         lines += [[ComponentCell(text, BAD)] for text in error_lines(stats)]
-        lines += [[ComponentCell(text, WARNING)] for text in cause_lines(stats)]
+        held_up = (*cause_lines(stats), *(() if rate else end_lines(stats)))
+        lines += [[ComponentCell(text, WARNING)] for text in held_up]
         newest = stats.events[-EVENTS_SHOWN:]
         for event, text in zip(newest, event_lines(newest, EVENTS_SHOWN), strict=True):
             lines.append([ComponentCell(text, BAD if event.kind in BAD_KINDS else PLAIN)])

@@ -349,7 +349,7 @@ class TopologyStats(Struct, frozen=True, kw_only=True):
     in_flight: int | None = None
     """Deliveries that were sent and are not processed; None if some instance has not said."""
     waiting_for: tuple[str, ...] = ()
-    """While it drains: the instances, component[index], that are not idle."""
+    """While it is stopped, or ends: the instances, component[index], that this waits for."""
     stuck: Mapping[str, float] = field(default_factory=dict)
     """component[index] -> for how many seconds its call of user code has not returned."""
     tracked: bool = False

@@ -38,7 +38,7 @@ def topology_stats(
         lost=_lost(life, options),
         lost_uncounted=_may_have_lost(life, options),
         in_flight=measurements.in_flight(),
-        waiting_for=_busy(life) if life.draining else (),
+        waiting_for=_waiting_for(life),
         stuck={
             instance_name(packing, task): secs
             for task, secs in life.incidents.stuck.items()
@@ -81,11 +81,12 @@ def _may_have_lost(life: Lifecycle, options: MasterOptions) -> bool:
     return bool(losses.stream_managers) and not recovers and not is_counted
 
 
-def _busy(life: Lifecycle) -> tuple[str, ...]:
-    """The instances that are not idle, by the last round of probes."""
-    packing = life.plan.packing
-    busy = life.termination.detector.busy() & packing.instances.keys()
-    return tuple(instance_name(packing, task) for task in sorted(busy))
+def _waiting_for(life: Lifecycle) -> tuple[str, ...]:
+    """The instances that a stop, or the end of a finite run, waits for: by the last round of probes
+    those that are not idle."""
+    packing, termination = life.plan.packing, life.termination
+    tasks = termination.detector.busy() if life.draining else termination.waits_for()
+    return tuple(instance_name(packing, task) for task in sorted(tasks & packing.instances.keys()))
 
 
 def _update_stats(life: Lifecycle) -> UpdateStats:

@@ -198,6 +198,16 @@ class Termination:
         """Whether something has to come first that no probe tells of."""
         return bool(self.finishing) or self.awaited is not None
 
+    def waits_for(self) -> set[int]:
+        """The tasks that the next step of the end waits for. If nothing moves any more, and tuples
+        wait for their outcome, these are the bolts that keep them."""
+        if self.finishing or not self.is_near or self.awaited is not None:
+            return set(self.finishing)
+        if self.detector.still_since is None:
+            return self.detector.busy()
+        holders = self.detector.holders()
+        return holders - self._spouts or holders
+
     def is_drained(self, is_killed: bool) -> bool:
         """Whether nothing is in flight, and of a topology that is killed: nothing can be."""
         return self.detector.drained and not (is_killed and self.has_ticks)

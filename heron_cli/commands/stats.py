@@ -26,6 +26,7 @@ from heron_cli.stats_text import (
     stuck_lines,
 )
 from heron_cli.terminal import stdout_width
+from heron_core.ending_text import end_lines
 from heron_core.errors import HeronError, UsageError
 from heron_core.operations import Operation
 from heron_core.records import replace
@@ -211,9 +212,11 @@ def _print(numbers: TopologyNumbers, outcome: Mapping[str, Any], name: str) -> N
         if metrics:
             click.echo(f"\n# Metrics of {component}, over all its instances")
             click.echo(metrics_text(metrics, stats.components[component].user_totals))
+    ends = () if numbers.summary in end_lines(stats) else end_lines(stats)
     lines = (
-        *stuck_lines(stats), *start_error_lines(stats), *error_lines(stats), *pause_lines(stats),
-        *dropped_lines(stats), *hot_key_lines(stats), *event_lines(stats.events, EVENTS_SHOWN),
+        *ends, *stuck_lines(stats), *start_error_lines(stats), *error_lines(stats),
+        *pause_lines(stats), *dropped_lines(stats), *hot_key_lines(stats),
+        *event_lines(stats.events, EVENTS_SHOWN),
     )  # fmt: skip
     for line in lines:
         click.echo(line)

@@ -14,6 +14,7 @@ from heron_core.algorithms.autoscale.assessment import GROWTH_MAX, needed
 from heron_core.algorithms.autoscale.flow import SKEWED, Demand
 from heron_core.algorithms.autoscale.readings import THROTTLED_MAX
 from heron_core.config import AUTOSCALE_TARGET_UTILIZATION, DEFAULTS
+from heron_core.ending_text import end_lines
 from heron_core.naming import component_of, first_of
 from heron_core.number_text import counted
 from heron_core.plans import Phase, TopologyState
@@ -109,6 +110,8 @@ def summary(stats: TopologyStats, at: float | None = None) -> str:
         return found[0].sentence
     if stats.state != TopologyState.RUNNING:
         return f"the topology is {stats.state}"
+    if ends := end_lines(stats):
+        return ends[0]
     return f"nothing holds it back{_pace(stats)}"
 
 

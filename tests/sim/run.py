@@ -93,7 +93,7 @@ def _have_one_plan(cluster: Cluster) -> bool:
 
 def _check_ends_of_sources(cluster: Cluster) -> None:
     """A window waits for each of its sources, those that have sent nothing as well."""
-    for task, each in cluster.instances.items():
+    for (_, task), each in cluster.instances.items():
         if isinstance(each.driver, BoltDriver):
             late = each.driver.source_watermarks.slowest()
             require(late is None, f"task {task} was not told that task {late} has finished")

@@ -44,6 +44,18 @@ def test_the_view_at_each_width(width: int) -> None:
     assert all(len(line) <= width for line in lines)
 
 
+def test_a_run_that_does_not_end_says_what_its_end_waits_for() -> None:
+    """Once nothing is processed any more; until then it is on its way."""
+    idle = {"count": component("bolt", executed=10)}
+    stats = replace(STATS, phase="draining", components=idle, paused={}, stuck={})
+    line = "the end waits for count[0]"
+    assert progress_line(stats, 12.3).endswith(f"0/s  {line}")
+    assert line in shown(stats, 80)
+    busy = replace(stats, components={"count": component("bolt", executed_per_sec=5.0)})
+    assert line not in progress_line(busy, 12.3)
+    assert line not in shown(busy, 80)
+
+
 def test_at_80_columns_a_long_line_ends_in_an_ellipsis() -> None:
     """Events tell much; the table above must not be pushed away by them."""
     *_, crash, stuck = shown(STATS, 80)

@@ -27,6 +27,12 @@ def test_nothing_is_wrong() -> None:
     assert summary(stats(state="PAUSED")) == "the topology is PAUSED"
 
 
+def test_a_finite_run_that_waits_for_its_end_says_for_whom() -> None:
+    found = stats(phase="draining", waiting_for=("count[1]",))
+    assert problems(found) == ()
+    assert summary(found) == "the end waits for count[1]"
+
+
 def test_a_slow_bolt_is_named_with_the_number_of_instances_that_would_do() -> None:
     """Two instances at 97 %, whose senders are held back a third of the time."""
     rows = {task: {"capacity": 0.97, "executed_per_sec": 100.0} for task in (4, 5)}
