@@ -78,6 +78,8 @@ class StateSnapshot:
             if holders.get(name, {}).get(attribute) is value
             and not self._is_solved((name, attribute), value)
         }
+        # A pause is of the value, not of the name: another value does not inherit it.
+        self._pauses = {each: self._pauses[each] for each in self._left_out}
 
     def _is_solved(self, attribute: tuple[str, str], value: Any) -> bool:
         if pause := self._pauses.get(attribute, 0):

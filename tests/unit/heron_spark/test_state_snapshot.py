@@ -175,6 +175,22 @@ def test_what_can_be_saved_again_is_saved_again() -> None:
     assert (new.lines, new.locks) == ([1, 2], {"count": 1})
 
 
+def test_another_value_does_not_inherit_the_pause_of_the_one_before() -> None:
+    component, other = Component(emit), Component(other_emit)
+    large = ["x" * state_snapshot.RETRY_BYTES for _ in range(10)]
+    component.found = [tuple(large), threading.Lock()]  # type: ignore[attr-defined]
+    saving = memory(component)
+    for _ in range(2):
+        saving.save({})
+    small = {"lock": threading.Lock(), "count": 1}
+    component.found = small  # type: ignore[attr-defined]
+    saving.save({})
+    del small["lock"]
+    memory(other, other_emit).restore(saving.save({}))
+    assert not saving.unsaved
+    assert other.found == {"count": 1}  # type: ignore[attr-defined]
+
+
 def test_data_that_a_restart_has_lost_is_named_and_connections_are_not(tmp_path: Path) -> None:
     old, new = Component(emit), Component(other_emit)
     old.lines = (number for number in range(3))  # type: ignore[attr-defined]
