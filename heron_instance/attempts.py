@@ -335,6 +335,7 @@ class Attempts:
             return UserCodeRaised("pre_save", line_of(error))
         withheld: list[list[Frames]] = []
         driver.outbox.send = withheld.append
+        driver.attempt_begins(before.totals)
         try:
             unit.attempt(driver)
             driver.flush()
@@ -343,6 +344,7 @@ class Attempts:
             return raised
         finally:
             driver.outbox.send = self._host.send
+            driver.attempt_ended()
         for messages in withheld:  # back-pressure may have begun since
             driver.outbox.admit()
             self._host.send(messages)

@@ -472,18 +472,21 @@ class BoltDriver(FailedCalls):
 
     def statistics(self) -> InstanceReport:
         """See ComponentDriver; the batch under way counts as busy up to now."""
-        collector, outbox, metrics = self.collector, self.outbox, self.metrics
-        metrics.acked = outbox.acks_counted + len(outbox.acked)
-        metrics.failed, metrics.failed_for_good = collector.failed, collector.failed_for_good
-        metrics.late = outbox.late
-        routes = collector.router.routes
+        totals, metrics = self.certain_totals(), self.metrics
         under_way = self.clock() - self._busy_since if self._busy else 0.0
         return metrics.report(
+            executed=totals.executed,
+            acked=totals.acked,
+            failed=totals.failed,
+            failed_for_good=totals.failed_for_good,
+            ticks=totals.ticks,
+            undeclared=totals.undeclared,
+            late=self.outbox.late,
             busy_secs=metrics.busy_secs + under_way,
-            emitted_by_stream={name: route.emits[0] for name, route in routes.items()},
+            emitted_by_stream=totals.emits,
             executed_by_input=self._inputs.by_name(),
-            finished=self._finished,
-            waited_secs=outbox.waited_secs,
+            finished=totals.is_finished,
+            waited_secs=self.outbox.waited_secs,
             fixed_state=self.has_fixed_state(),
             hot_keys=self._key_samples.snapshot,
             clock=self._clock_state(),

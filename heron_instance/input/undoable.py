@@ -4,7 +4,7 @@ heron_instance/attempts.py says when that is.
 """
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
 from msgspec import Struct
@@ -31,6 +31,8 @@ class Totals(Struct, frozen=True):
     ticks: int
     sent: int
     acks_counted: int
+    acked: int
+    """Those included that are told of with the next message."""
     failed: int
     failed_for_good: int
     undeclared: int
@@ -51,6 +53,9 @@ class UndoableCalls(RowMaker):
     time ends with UserCodeRaised then."""
     is_trying = False
     """Something is under way that may raise and be tried again."""
+    _before_attempt: Sequence[Totals] = ()
+    """What was counted before the attempt under way, which may be undone. Another object for each
+    attempt and behind it, so that another thread sees whether any of that has changed."""
     _is_attempt = False
     """The tuples under way count all together, or not at all."""
     _inputs: InputCounts
@@ -192,13 +197,31 @@ class UndoableCalls(RowMaker):
 
     def totals(self) -> Totals:
         """What is counted, for `set_totals`."""
-        routes = self.collector.router.routes
+        routes, outbox = self.collector.router.routes, self.outbox
         return Totals(
-            self.metrics.executed, self.metrics.ticks, self.outbox.sent, self.outbox.acks_counted,
+            self.metrics.executed, self.metrics.ticks, outbox.sent, outbox.acks_counted,
+            outbox.acks_counted + len(outbox.acked),
             self.collector.failed, self.collector.failed_for_good, self.metrics.undeclared,
             self.watermarks_taken, self._finished,
             {name: route.emits[0] for name, route in routes.items()},
         )  # fmt: skip
+
+    def attempt_begins(self, before: Totals) -> None:
+        """Until `attempt_ended` reports have these totals: a counter that falls again has its
+        readers think that the process has begun anew."""
+        self._before_attempt = [before]
+
+    def attempt_ended(self) -> None:
+        """What is counted now stays."""
+        self._before_attempt = []
+
+    def certain_totals(self) -> Totals:
+        """What is counted, without the attempt under way; from any thread."""
+        while True:
+            seen = self._before_attempt
+            totals = seen[0] if seen else self.totals()
+            if seen is self._before_attempt:
+                return totals
 
     def set_totals(self, before: Totals) -> None:
         """All that was counted since then has not happened."""

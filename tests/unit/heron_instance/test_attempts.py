@@ -8,6 +8,7 @@ import pytest
 from heron_api.metrics import TupleCount
 from heron_connectors.two_phase import TwoPhaseSink
 from heron_core.errors import TopologyStopped
+from heron_core.instance_report import InstanceReport
 from heron_core.plans import TopologyState
 from heron_core.wire import messages
 from heron_core.wire.frames import parse_header
@@ -165,6 +166,55 @@ def test_tries_that_are_undone_drop_no_tuple_twice() -> None:
     bolt.tuples(2)
     bolt.go_back()
     assert bolt.core.driver.metrics.undeclared == 1
+
+
+class Acking(Asking):
+    """Acks before it asks."""
+
+    ack: Any
+
+    def process(self, tup: Any) -> None:
+        self.ack(tup)
+        super().process(tup)
+
+
+@pytest.mark.parametrize("declares", [True, False])
+def test_no_total_falls_while_a_bolt_tries_and_the_last_ones_are_exact(declares: bool) -> None:
+    # A connection that is refused after half a minute, say: reports are made meanwhile, and what
+    # reads them takes a counter that falls for that of a new process.
+    bolt = Cluster(Acking, declares=declares, topology_tick_tuple_freq_secs=60)
+    bolt.step_secs = 0.05
+    bolt.world.refuses = lambda value, call: call == 1
+    bolt.tuples(0)  # all go back for the first raise; it is careful from here on
+    reports = [bolt.core.control.report(bolt.now)]
+
+    def refuses(value: Any, call: int) -> bool:
+        reports.append(bolt.core.control.report(bolt.now))
+        return call % 3 > 0
+
+    bolt.world.refuses = refuses
+    bolt.tuples(*range(1, 6))
+    bolt.one_by_one(*range(6, 9))
+    bolt.now += 60.0
+    bolt.settle()
+    reports.append(bolt.core.control.report(bolt.now))
+    first, last = (totals_of(each) for each in (reports[0], reports[-1]))
+    grown = {name: last[name] - first[name] for name in last if last[name] > first[name]}
+    sent = {"emitted": 9} if declares else {"undeclared": 9}
+    assert grown == {"executed": 8, "acked": 8, "inputs": 8, "ticks": 1, **sent}
+    for name in last:
+        totals = [totals_of(each)[name] for each in reports]
+        assert totals == sorted(totals), name
+
+
+def totals_of(report: InstanceReport) -> dict[str, int]:
+    """What it counts of tuples and ticks."""
+    names = ("executed", "acked", "failed", "failed_for_good", "ticks", "undeclared")
+    return {
+        **{name: getattr(report, name) for name in names},
+        "emitted": sum(report.emitted_by_stream.values()),
+        "inputs": sum(report.executed_by_input.values()),
+    }
 
 
 class Parting(Asking):
