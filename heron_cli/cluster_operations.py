@@ -17,10 +17,10 @@ from heron_cli.operations import ClusterContainers, ShownOperation, follow
 from heron_cli.running_topology import RunningTopology
 from heron_core.errors import HeronError
 from heron_core.operations import Operation, OperationKind, OperationState
-from heron_core.plans import PackingPlan, packing_to_json
+from heron_core.plans import PackingPlan, packing_from_json, packing_to_json
 from heron_engine.scheduler.backends.protocol import SelfRunning
-from heron_engine.scheduler.carriers import CarrierHold, carried, carrier_of, holding
-from heron_engine.scheduler.operation_kinds import PACKING, OperationKinds
+from heron_engine.scheduler.carriers import CarrierHold, carrier_of, holding
+from heron_engine.scheduler.operation_kinds import CONTAINERS, PACKING, OperationKinds
 from heron_engine.scheduler.operation_steps import (
     SAVEPOINT,
     SAVING,
@@ -32,8 +32,6 @@ from heron_engine.scheduler.operation_steps import (
 from heron_engine.scheduler.operations import TopologyRequests, requester, update_under_way
 from heron_io.polling import POLL_SECS
 
-CONTAINERS = "containers"
-"""Argument of an update: the containers of the plan before it and of its own."""
 Rest = Callable[[float], None]
 
 
@@ -60,22 +58,22 @@ def end_on_cluster(
     left = f"the kill of {name} is not finished: `heronpy kill {name}` goes on with it"
     with holding(topology.store, name, OperationKind.KILL) as hold:
         for number, before in _unfinished(requests, OperationKind.KILL):
-            click.echo(f"{_description(before)} was not finished: this one takes it up", err=True)
+            _say_taken_up(before)
             requests.save(number, before.failed("the next kill has taken it up"))
         arguments = {"wait_secs": wait_secs, SAVEPOINT: savepoint}
         with _stands(left):
             _carry_out(topology, cluster, OperationKind.KILL, arguments, hold, rest)
 
 
-def _description(kill: Operation) -> str:
-    """What is known of a kill that was not finished, for people."""
-    begun = f"the kill that {kill.requester} asked for at {kill.asked_at}"
-    url = kill.arguments.get(SAVEPOINT)
-    if url and SAVEPOINT in kill.result:
+def _say_taken_up(request: Operation) -> None:
+    """What is known of a request whose command has ended, for people."""
+    begun = f"the {request.kind} that {request.requester} asked for at {request.asked_at}"
+    url = request.arguments.get(SAVEPOINT)
+    if url and SAVEPOINT in request.result:
         begun += f", whose savepoint {url} is complete,"
-    elif url and SAVING in kill.result:
+    elif url and SAVING in request.result:
         begun += f", whose savepoint {url} is incomplete,"
-    return begun
+    click.echo(f"{begun} was not finished: this one takes it up", err=True)
 
 
 # --- update -----------------------------------------------------------------------------------
@@ -89,33 +87,66 @@ def update_on_cluster(
     name = topology.name
     touched = sorted(containers_of(steps_on(topology, cluster).stored_plan(), plan))
     arguments = {PACKING: packing_to_json(plan), CONTAINERS: touched}
-    left = (
-        f"the topology master goes on with the update of {name}: the next update ends what is left"
-    )
-    with holding(topology.store, name, OperationKind.UPDATE) as hold, _stands(left):
+    with (
+        holding(topology.store, name, OperationKind.UPDATE) as hold,
+        _stands(_update_left(name)),
+    ):
         _carry_out(topology, cluster, OperationKind.UPDATE, arguments, hold, rest)
 
 
-def take_up_update(topology: RunningTopology, cluster: SelfRunning) -> None:
-    """End the containers that an update has left whose command did not see its end; HeronError if
-    it is still under way."""
-    name, requests = topology.name, TopologyRequests(topology.store, topology.name)
-    if _is_carried(topology, OperationKind.UPDATE):
-        raise carried(topology.store, name, OperationKind.UPDATE)
-    for number, before in _unfinished(requests, OperationKind.UPDATE):
-        if (update := topology.client.stats().update) is not None and update.under_way:
-            raise update_under_way(name)
-        plan = steps_on(topology, cluster).stored_plan()
-        left = set(before.arguments[CONTAINERS]) - containers_of(plan)
-        cluster.scale(name, [], sorted(left))
-        requests.save(number, before.failed("its command has ended before the update did"))
+def _update_left(name: str) -> str:
+    return (
+        f"the update of {name} is not finished: the next update goes on with it, "
+        f"`heronpy update {name} --cancel` cancels it"
+    )
+
+
+def take_up_update(
+    topology: RunningTopology, cluster: SelfRunning, rest: Rest = time.sleep
+) -> bool:
+    """Bring updates to their end whose commands did not see it: one that the topology master has
+    goes on, what another one has added ends. Returns whether there was such another one. HeronError
+    if a command carries out an update."""
+    requests, is_given_up = TopologyRequests(topology.store, topology.name), False
+    with holding(topology.store, topology.name, OperationKind.UPDATE) as hold:
+        for number, before in _unfinished(requests, OperationKind.UPDATE):
+            _say_taken_up(before)
+            if _is_wanted(topology, cluster, before):
+                with _stands(_update_left(topology.name)):
+                    _follow(topology, cluster, number, before, hold, rest)
+            else:
+                _end_unwanted(topology, cluster, number, before)
+                is_given_up = True
+    return is_given_up
+
+
+def _is_wanted(topology: RunningTopology, cluster: SelfRunning, update: Operation) -> bool:
+    """Whether the topology runs by the update's plan, or is about to."""
+    plan = steps_on(topology, cluster).stored_plan()
+    return plan == packing_from_json(update.arguments[PACKING])
+
+
+def _end_unwanted(
+    topology: RunningTopology, cluster: SelfRunning, number: int, update: Operation
+) -> None:
+    """End what an update has added that the master was not asked for, or has given up."""
+    name = topology.name
+    if (last := topology.client.stats().update) is not None and last.under_way:
+        raise update_under_way(name)
+    left = set(update.arguments[CONTAINERS]) - containers_of(
+        steps_on(topology, cluster).stored_plan()
+    )
+    cluster.scale(name, [], sorted(left))
+    requests = TopologyRequests(topology.store, name)
+    requests.save(number, update.failed("its command has ended before the update did"))
 
 
 def cancel_on_cluster(topology: RunningTopology, cluster: SelfRunning) -> None:
     """Cancel the update under way, and wait until all is as before; HeronError if none is."""
     who, requests = str(requester()), TopologyRequests(topology.store, topology.name)
-    if (update := topology.client.stats().update) is None or not update.under_way:
-        take_up_update(topology, cluster)
+    is_under_way = (update := topology.client.stats().update) is not None and update.under_way
+    if not is_under_way and take_up_update(topology, cluster):
+        return  # the master was not asked for it
     follow(steps_on(topology, cluster).cancel_update(who))
     if _is_carried(topology, OperationKind.UPDATE):
         return  # that command hears of it from the topology master, and says so
@@ -147,12 +178,25 @@ def _carry_out(
     hold: CarrierHold,
     rest: Rest,
 ) -> None:
-    """Ask for an operation, and do it step by step, as the scheduler of a topology of ours does;
-    HeronError if it has failed."""
+    """Ask for an operation, and do it; HeronError if it has failed."""
     requests = TopologyRequests(topology.store, topology.name)
     number = requests.ask(kind, arguments)
     request = requests.get(number)
     assert request is not None
+    _follow(topology, cluster, number, request, hold, rest)
+
+
+def _follow(
+    topology: RunningTopology,
+    cluster: SelfRunning,
+    number: int,
+    request: Operation,
+    hold: CarrierHold,
+    rest: Rest,
+) -> None:
+    """Do what a request asks for step by step, as the scheduler of a topology of ours does;
+    HeronError if it has failed."""
+    requests = TopologyRequests(topology.store, topology.name)
     request = request.running()
     requests.save(number, request)
     steps = OperationKinds(steps_on(topology, cluster), requests).of(number, request)

@@ -54,9 +54,15 @@ def scheduler_path(name: str) -> str:
 
 
 def restart_requests_path(name: str) -> str:
-    """Where the command line says what it wants of a scheduler elsewhere, which takes it away: a
-    restart of containers, or an end."""
+    """Where Spark's driver is told which container to restart, and above the requests of YARN's
+    application master, which takes them away."""
     return _named("wishes", name)
+
+
+def restart_request_path(name: str, number: int) -> str:
+    """Where one request stands that the application master takes away: a restart of containers,
+    more room for them, or an end."""
+    return check_path(f"{restart_requests_path(name)}/{number}")
 
 
 def operations_path(name: str) -> str:

@@ -6,6 +6,7 @@ is refused and names the first, and a request without such a node is of a comman
 """
 
 import secrets
+import socket
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -18,7 +19,13 @@ from heron_core.operations import OperationKind, Requester
 from heron_core.state_tree import carrier_path
 from heron_core.typed_json import from_json, to_json
 from heron_engine.scheduler.operations import requester
+from heron_io.polling import wait_until
+from heron_io.processes import started_at
 from heron_io.state_store.protocol import StateStore
+
+DEAD_SECS = 15.0
+"""How long the node of a command that was killed may stand: as long as its session, which is 5 s
+unless the server's least is longer."""
 
 
 class Carrier(Struct, frozen=True):
@@ -31,6 +38,14 @@ class Carrier(Struct, frozen=True):
     """Local time with its offset, for people."""
     token: str = ""
     """Different for each command: processes of two hosts of one name may have one number."""
+    started: str = ""
+    """When the process began, as its machine says it."""
+
+    @property
+    def is_dead(self) -> bool:
+        """Whether it has ended, as far as this machine can know."""
+        is_here = self.host == socket.gethostname()
+        return is_here and bool(self.started) and started_at(self.pid) != self.started
 
     def __str__(self) -> str:
         return f"{Requester(self.user, self.host, self.pid)}, since {self.since}"
@@ -44,8 +59,14 @@ class CarrierHold:
         self._path = carrier_path(name, kind)
         asked = requester()
         since = time.strftime("%Y-%m-%dT%H:%M:%S%z")
-        carrier = Carrier(asked.user, asked.host, asked.pid, since, secrets.token_hex(8))
+        token, started = secrets.token_hex(8), started_at(asked.pid) or ""
+        carrier = Carrier(asked.user, asked.host, asked.pid, since, token, started)
         self._node: Any = to_json(carrier)
+
+    def begin(self, dead_secs: float = DEAD_SECS) -> None:
+        """As `keep`; the node of a command that was killed is waited for until it goes."""
+        wait_until(lambda: not _is_of_dead(self._store, self._name, self._kind), dead_secs)
+        self.keep()
 
     def keep(self) -> None:
         """It is held, from now on or still: a session that was lost has taken the node along.
@@ -68,7 +89,7 @@ class CarrierHold:
 def holding(store: StateStore, name: str, kind: OperationKind) -> Iterator[CarrierHold]:
     """This command carries out operations of a kind; HeronError if another one does."""
     hold = CarrierHold(store, name, kind)
-    hold.keep()
+    hold.begin()
     try:
         yield hold
     finally:
@@ -76,20 +97,34 @@ def holding(store: StateStore, name: str, kind: OperationKind) -> Iterator[Carri
 
 
 def carrier_of(store: StateStore, name: str, kind: OperationKind) -> Carrier | None:
-    """The command that carries out an operation now; None if there is none."""
+    """The command that carries out an operation now; None if there is none that lives."""
+    carrier = _stored(store, name, kind)
+    return None if carrier is None or carrier.is_dead else carrier
+
+
+def _stored(store: StateStore, name: str, kind: OperationKind) -> Carrier | None:
     value = store.get(carrier_path(name, kind))
     return None if value is None else from_json(Carrier, value, "a command")
+
+
+def _is_of_dead(store: StateStore, name: str, kind: OperationKind) -> bool:
+    try:
+        carrier = _stored(store, name, kind)
+    except ProtocolError:
+        return False  # the refusal says what to do about it
+    return carrier is not None and carrier.is_dead
 
 
 def carried(store: StateStore, name: str, kind: OperationKind) -> HeronError:
     """The refusal of a second command, which names the first."""
     article = "an" if kind is OperationKind.UPDATE else "a"
     try:
-        carrier = carrier_of(store, name, kind)
+        carrier = _stored(store, name, kind)
     except ProtocolError as error:
         return HeronError(f"{error}: delete {carrier_path(name, kind)}")
     who = "its command has just ended" if carrier is None else str(carrier)
+    then = "" if kind is OperationKind.RESTART else f", and the next {kind} takes it up"
     return HeronError(
         f"{article} {kind} of {name} is under way ({who}): wait until it is done, or end its "
-        f"command, and the next {kind} takes it up"
+        f"command{then}"
     )

@@ -18,9 +18,9 @@ from heron_engine.scheduler.operation_steps import OperationProgress, OperationS
 from heron_engine.scheduler.operations import TopologyRequests, is_under_way
 from heron_engine.scheduler.upgrade_steps import Upgrade
 
-WANTED, PACKING, ENGINE = "wanted", "packing", "engine"
-"""Arguments: what an update that waits is to come to; the plan of one that does not; the engine of
-an upgrade."""
+WANTED, PACKING, CONTAINERS, ENGINE = "wanted", "packing", "containers", "engine"
+"""Arguments: what an update that waits is to come to; the plan of one that does not, and the
+containers of the plan before it and of its own; the engine of an upgrade."""
 
 
 class OperationKinds(Struct, frozen=True):
@@ -46,7 +46,8 @@ class OperationKinds(Struct, frozen=True):
                 return steps.restart(arguments["containers"], done)
             case OperationKind.UPDATE:
                 plan = request.result.get(PACKING) or arguments[PACKING]
-                return steps.update(packing_from_json(plan))
+                touched = frozenset(arguments.get(CONTAINERS, ()))
+                return steps.update(packing_from_json(plan), touched)
             case OperationKind.UPGRADE:
                 engine = from_json(InstalledEngine, arguments[ENGINE], "an engine")
                 return Upgrade(steps, engine).run(request.result)

@@ -241,10 +241,12 @@ class OperationSteps(Struct, frozen=True):
 
     # --- update ---------------------------------------------------------------------------------
 
-    def update(self, target: PackingPlan) -> Steps:
-        """Run the topology by another packing plan; UpdateGivenUp if the master gives it up."""
+    def update(self, target: PackingPlan, touched: Set[int] = frozenset()) -> Steps:
+        """Run the topology by another packing plan; UpdateGivenUp if the master gives it up.
+        `touched`: the containers of both plans; if the topology runs by the plan already, because
+        one of us that died has come so far, nothing else says which of them are to end."""
         before, after = containers_of(self._running_plan()), containers_of(target)
-        added, removed = sorted(after - before), sorted(before - after)
+        added, removed = sorted(after - before), sorted((before | touched) - after)
         yield from self._make_room(target)
         number = yield from self._begin_update(target)
         self._add(added)

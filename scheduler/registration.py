@@ -311,6 +311,8 @@ def forget(store: StateStore, name: str, *, is_over: bool = False) -> None:
     ):
         store.delete(path(name))
     _forget_code(store, name)
+    for request in store.children(restart_requests_path(name)):
+        store.delete(f"{restart_requests_path(name)}/{request}")
     for token in store.children(fences_path(name)):
         store.delete(fence_path(name, token))
     store.delete(topology_path(name))

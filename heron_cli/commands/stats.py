@@ -28,7 +28,7 @@ from heron_cli.stats_text import (
 from heron_cli.terminal import stdout_width
 from heron_core.ending_text import end_lines
 from heron_core.errors import HeronError, UsageError
-from heron_core.operations import Operation
+from heron_core.operations import Operation, OperationKind
 from heron_core.records import replace
 from heron_core.stats import EVERY_COMPONENT, InstanceStats, TopologyStats
 from heron_core.typed_json import to_json
@@ -150,8 +150,10 @@ def _remedy(topology: RunningTopology, request: Operation) -> str:
         return ""
     if carrier_of(topology.store, topology.name, request.kind) is not None:
         return ""
-    taken_up = f"the next `heronpy {request.kind} {topology.name}` takes it up"
-    return f"; its command has ended, {taken_up}"
+    ended, command = "; its command has ended, the next", f"`heronpy {request.kind} {topology.name}"
+    if request.kind is OperationKind.UPDATE:
+        return f"{ended} update goes on with it, {command} --cancel` cancels it"
+    return f"{ended} {command}` takes it up"
 
 
 def _stats(topology: RunningTopology) -> TopologyStats:

@@ -14,6 +14,7 @@ import io
 import json
 import os
 import shutil
+import stat
 import subprocess
 import sys
 import tarfile
@@ -170,6 +171,16 @@ def _is_packed(parent: str, name: str) -> bool:
     return not hidden and not os.path.exists(os.path.join(parent, name, VIRTUALENV_MARK))
 
 
+def _has_no_contents(path: str) -> bool:
+    """A socket or a pipe, which a process has put beside the code: whoever reads one waits for
+    another process."""
+    try:
+        mode = os.stat(path).st_mode
+    except OSError:
+        return False  # a link that leads nowhere is an error
+    return stat.S_ISSOCK(mode) or stat.S_ISFIFO(mode)
+
+
 def write_archive(
     path: str,
     manifest: Manifest,
@@ -187,7 +198,9 @@ def write_archive(
     """
     contents = dict[str, str]()
     for member in _all_files(root) if whole else packed_files(root):
-        contents[f"{PROJECT}/{member}"] = os.path.join(root, member)
+        source = os.path.join(root, member)
+        if not _has_no_contents(source):
+            contents[f"{PROJECT}/{member}"] = source
     for wheel in sorted(os.listdir(wheels)) if wheels else ():
         contents[f"{WHEELS}/{wheel}"] = os.path.join(wheels or "", wheel)
     _check_size(root, contents)

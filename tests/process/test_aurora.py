@@ -22,6 +22,7 @@ from heron_core.state_tree import (
     topology_path,
 )
 from heron_engine.scheduler.backends.aurora.client import NothingThere, Refused
+from heron_io.state_store.embedded_zookeeper import EmbeddedZooKeeper
 from tests.process.aurora_support import AuroraPlace
 from tests.process.process_support import DEADLINE_SECS, EXAMPLES, GONE_SECS, until
 from tests.process.survival import TOPOLOGY, acked, settings, survey
@@ -30,6 +31,7 @@ JOB = "west/www/test"
 LINES, PENDING, SLEEP_SECS, FLOWING_LINES = 600, 100, 0.001, 50
 ALL_DUE = 1e9
 """Lines a second: the spouts emit as fast as they may."""
+SLOW_LINES, SLOW_LINES_PER_SEC = 100_000, 50.0
 WORD_LINES = 2000
 BATCH = ["--batch-size", str(2**31 - 1)]
 
@@ -117,6 +119,31 @@ def test_an_emptied_state_store_and_a_container_killed_in_the_middle_lose_nothin
     assert survey(aurora.path, LINES).complete
     comes_too_early(aurora)
     aurora.heronpy("kill", name, "--cluster", "west").succeeded()
+    aurora.all_gone()
+
+
+def test_an_update_whose_command_is_killed_before_it_adds_a_container_goes_on_with_the_next_one(
+    aurora: AuroraPlace, running_zookeeper: EmbeddedZooKeeper
+) -> None:
+    """The topology master has the plan, and nothing starts the container; the node of the command
+    that was killed stands until its session ends."""
+    name = aurora.name
+    aurora.cluster("west", state=f"zk://{running_zookeeper.address}/{name}")
+    options, _ = settings(aurora.path, SLOW_LINES, SLOW_LINES_PER_SEC)
+    aurora.heronpy("submit", TOPOLOGY, "-N", name, "--cluster", "west", "-w", 1, *options)
+    words = ("update", name, "--container-number", 2, "--cluster", "west")
+    aurora.aurora_says(stops=["add"])
+    killed = aurora.start(*words)
+    killed.until(lambda: aurora.calls()[-1][:2] == ["job", "add"], "it adds a container")
+    for each in killed.processes():
+        each.kill()
+    killed.wait()
+    aurora.aurora_says()
+    again = aurora.heronpy(*words).succeeded()
+    assert again.out == f"nothing changes: {name} has 2 containers already\n"
+    assert "was not finished: this one takes it up" in again.err
+    assert [each.number for each in aurora.client(name).status()] == [0, 1, 2]
+    aurora.heronpy("kill", name, "--wait", 0, "--cluster", "west").succeeded()
     aurora.all_gone()
 
 

@@ -197,22 +197,11 @@ class AuroraBackend:
     def scale(self, name: str, added: Sequence[int], removed: Sequence[int]) -> None:
         """`aurora job add` and `aurora job kill`. Aurora numbers new instances itself, one above
         the highest that is active, as the packing plan does; should it give other numbers, they go
-        again and it is an error."""
+        again and it is an error. A command that was killed may have added some already."""
         client = self.client(name)
         if added:
-            try:
-                given = client.add(len(added))
-            except TimedOut:
-                with suppress(HeronError):
-                    client.kill(added)
-                raise
-            if sorted(given) != sorted(added):
-                client.kill(given)
-                raise HeronError(
-                    f"Aurora calls the added instances of {client.job} {_listed(given)}, and the "
-                    f"plan needs {_listed(added)}: `aurora job status {client.job}` shows who has "
-                    "those numbers"
-                )
+            there = {each.number for each in client.status()}
+            _add(client, [each for each in added if each not in there])
         if removed:
             # Who cancels an update, and who has asked for it, both end what it has added.
             with suppress(NothingThere):
@@ -298,6 +287,24 @@ class AuroraBackend:
 
     def _fetched(self, path: str, folder: str) -> render.FetchedArchive:
         return render.FetchedArchive(os.path.basename(path), f"{self._archives.uri}/{path}", folder)
+
+
+def _add(client: AuroraClient, added: Sequence[int]) -> None:
+    """Add instances of these numbers; HeronError if that cannot be, and then none is left."""
+    if not added:
+        return
+    try:
+        given = client.add(len(added))
+    except TimedOut:
+        with suppress(HeronError):
+            client.kill(added)
+        raise
+    if sorted(given) != sorted(added):
+        client.kill(given)
+        raise HeronError(
+            f"Aurora calls the added instances of {client.job} {_listed(given)}, and the plan "
+            f"needs {_listed(added)}: `aurora job status {client.job}` shows who has those numbers"
+        )
 
 
 def _listed(numbers: Iterable[int]) -> str:

@@ -44,7 +44,7 @@ from heron_engine.scheduler.backends.yarn.requests import (
     asks_of,
     number_of,
     rows,
-    take_request,
+    take_requests,
     waiting_words,
 )
 from heron_engine.scheduler.backends.yarn.rm import MasterSuperseded, ResourceManager
@@ -184,7 +184,11 @@ class YarnMaster:
             self._handle(events.EndRequested("the topology was removed from the state store"))
             return
         self._follow_plan()
-        request = take_request(self._store, self._name)
+        for request in take_requests(self._store, self._name):
+            self._do(request)
+
+    def _do(self, request: Mapping[str, Any]) -> None:
+        """What a command asks for."""
         if "restart" in request:
             self._handle(events.RestartRequested(tuple(request["restart"])))
         if ROOM in request:

@@ -3,14 +3,15 @@
 The scheduler's node says which container of YARN's belongs to which container of the packing plan.
 A container whose number was given to another one, or that is to end, ends in order by itself: also
 one that nobody can reach any more, because its node manager is gone. Requests of the command line
-stand in a node that the application master takes away.
+stand in nodes that the application master takes away.
 """
 
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from heron_core.errors import NameInUse
 from heron_core.plans import MASTER_CONTAINER
-from heron_core.state_tree import restart_requests_path, scheduler_path
+from heron_core.state_tree import restart_request_path, restart_requests_path, scheduler_path
 from heron_engine.scheduler.backends.yarn.events import Ask
 from heron_engine.scheduler.backends.yarn.slots import Slot, SlotPhase
 from heron_engine.scheduler.backends.yarn.warm import is_warm
@@ -129,17 +130,30 @@ def running(node: Mapping[str, Any] | None) -> int:
 
 
 def request(store: StateStore, name: str, requested: Mapping[str, Any]) -> None:
-    """Tell the application master, which may be about to start."""
-    store.put(restart_requests_path(name), dict(requested))
+    """Tell the application master, which may be about to start. Each request is a node of its own,
+    so none takes the place of another one that it has not seen."""
+    number = max(_numbers(store, name), default=0) + 1
+    while True:
+        try:
+            store.create(restart_request_path(name, number), dict(requested))
+            return
+        except NameInUse:
+            number += 1
 
 
-def take_request(store: StateStore, name: str) -> Mapping[str, Any]:
-    """The request that stands there, which is taken away; empty if there is none."""
-    found = store.get(restart_requests_path(name))
-    if found is None:
-        return {}
-    store.delete(restart_requests_path(name))
-    return dict(found)
+def take_requests(store: StateStore, name: str) -> list[Mapping[str, Any]]:
+    """The requests that stand there, oldest first, which are taken away."""
+    requests = list[Mapping[str, Any]]()
+    for number in _numbers(store, name):
+        path = restart_request_path(name, number)
+        requests.append(dict(store.get(path) or {}))
+        store.delete(path)
+    return requests
+
+
+def _numbers(store: StateStore, name: str) -> list[int]:
+    nodes = store.children(restart_requests_path(name))
+    return sorted(int(node) for node in nodes if node.isdecimal())
 
 
 def node_of(store: StateStore, name: str) -> dict[str, Any] | None:

@@ -3,7 +3,8 @@
 apache.aurora.client.cli (jobs.py, options.py, __init__.py) of Aurora 0.21. AURORA_STAND_IN is the
 folder with what would be Aurora's own; in it `settings.json` may say: clusters (known ones), roles
 (whom we may act for), quota_cpu (for each role), fail_first (how many calls fail before one works),
-hosts (an instance's number -> words before its command line, by which it begins on that host).
+stops (verbs at which the client hangs), hosts (an instance's number -> words before its command
+line, by which it begins on that host).
 """
 
 import argparse
@@ -281,6 +282,8 @@ def main() -> int:
     with (PLACE / "calls").open("a", encoding="utf-8") as calls:
         calls.write(json.dumps(sys.argv[1:]) + "\n")
     try:
+        while given.verb in settings().get("stops", ()):
+            time.sleep(POLL_SECS)
         if fails_first():
             raise Failed(API_ERROR, " ERROR] Internal error executing command: TTransportException")
         given.function(given)

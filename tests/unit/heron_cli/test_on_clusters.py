@@ -24,7 +24,7 @@ from heron_cli.main import heronpy
 from heron_cli.operations import self_running
 from heron_cli.running_topology import RunningTopology
 from heron_core.errors import HeronError
-from heron_core.operations import OperationKind, OperationState
+from heron_core.operations import Operation, OperationKind, OperationState
 from heron_core.plans import (
     ContainerPlan,
     InstancePlan,
@@ -46,6 +46,7 @@ from heron_core.state_tree import (
 from heron_core.stats import TopologyStats
 from heron_core.topology import ComponentSpec, TopologySpec, topology_to_json
 from heron_engine.scheduler.backends.protocol import SelfRunning
+from heron_engine.scheduler.operation_kinds import CONTAINERS, PACKING
 from heron_engine.scheduler.operations import TopologyRequests
 from heron_io.master_client import MasterClient
 from heron_io.state_store.file_store import FileStore
@@ -127,6 +128,7 @@ class FakeCluster:
     ended: list[str] = field(default_factory=list)
     scaled: list[tuple[list[int], list[int]]] = field(default_factory=list)
     refuses: BaseException | None = None
+    refuses_to_add: BaseException | None = None
 
     def end(self, name: str) -> None:
         if self.refuses is not None:
@@ -138,6 +140,8 @@ class FakeCluster:
             raise self.refuses
 
     def scale(self, name: str, added: list[int], removed: list[int]) -> None:
+        if self.refuses_to_add is not None:
+            raise self.refuses_to_add
         self.scaled.append((added, removed))
 
     def make_room(self, store: FileStore, name: str, plan: PackingPlan | None) -> None:
@@ -217,30 +221,100 @@ def aurora_of(store: FileStore, tmp_path: Path, client: FakeClient) -> Any:
     return topology, self_running(topology, str(tmp_path / "clusters"))
 
 
-def test_an_update_whose_command_has_died_leaves_no_container_behind(
-    store: FileStore, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """The master goes on with the update; the container that it has removed is ended by the next
-    command, and nobody else does that on Aurora."""
+def at_once(_: float) -> None:
+    """Between two looks."""
+
+
+def interrupted_update(
+    store: FileStore, tmp_path: Path
+) -> tuple[RunningTopology, SelfRunning, FakeClient]:
+    """An update to BEFORE whose command has ended while the topology master carries it out."""
     run_by(store, TARGET)
     client = FakeClient(store, under_way=False)
     topology, cluster = aurora_of(store, tmp_path, client)
     with pytest.raises(KeyboardInterrupt):
         update_on_cluster(topology, cluster, BEFORE, rest=interrupted)
-    assert "the topology master goes on with the update of words" in capsys.readouterr().err
     assert calls(tmp_path) == []
+    return topology, cluster, client
+
+
+def only_request(store: FileStore) -> Operation:
+    (request,) = TopologyRequests(store, NAME).all().values()
+    return request
+
+
+def test_an_update_whose_command_has_died_goes_on_with_the_next_one(
+    store: FileStore, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The master goes on with the update by itself, and adds or ends no container on Aurora."""
+    topology, cluster, _ = interrupted_update(store, tmp_path)
+    left = "the update of words is not finished: the next update goes on with it"
+    assert left in capsys.readouterr().err
     (shown,) = _waiting(topology)
     assert shown.startswith("update asked by ")
-    with pytest.raises(HeronError, match="an update of words is under way"):
-        take_up_update(topology, cluster)
+    assert shown.endswith("`heronpy update words --cancel` cancels it")
 
-    client.try_stats()
-    take_up_update(topology, cluster)
+    take_up_update(topology, cluster, rest=at_once)
+    assert "was not finished: this one takes it up" in capsys.readouterr().err
     assert calls(tmp_path) == ["job kill west/www/test/words/2"]
-    (request,) = TopologyRequests(store, NAME).all().values()
-    assert request.state is OperationState.FAILED
-    take_up_update(topology, cluster)
+    assert only_request(store).state is OperationState.DONE
+    take_up_update(topology, cluster, rest=at_once)
     assert len(calls(tmp_path)) == 1, "once is enough"
+
+
+def test_an_update_that_came_to_its_end_without_its_command_leaves_no_container_behind(
+    store: FileStore, tmp_path: Path
+) -> None:
+    """The plan says nothing more of the container that it has removed; the request does."""
+    topology, cluster, client = interrupted_update(store, tmp_path)
+    client.try_stats()
+    take_up_update(topology, cluster, rest=at_once)
+    assert calls(tmp_path) == ["job kill west/www/test/words/2"]
+    assert only_request(store).state is OperationState.DONE
+
+
+def test_an_update_whose_command_died_before_it_added_containers_adds_them(
+    store: FileStore, tmp_path: Path
+) -> None:
+    """The master waits for them, and on Aurora nobody else starts any."""
+    topology, cluster = on(store, "yarn", FakeClient(store, under_way=False)), FakeCluster()
+    cluster.refuses_to_add = KeyboardInterrupt()
+    with pytest.raises(KeyboardInterrupt):
+        update_on_cluster(topology, cast(SelfRunning, cluster), TARGET)
+    cluster.refuses_to_add = None
+    take_up_update(topology, cast(SelfRunning, cluster), rest=at_once)
+    assert cluster.scaled[0] == ([2], [])
+    assert only_request(store).state is OperationState.DONE
+
+
+def test_an_update_that_the_master_was_not_asked_for_is_not_begun_again(
+    store: FileStore, tmp_path: Path
+) -> None:
+    topology, cluster = aurora_of(store, tmp_path, FakeClient(store, under_way=False))
+    arguments = {PACKING: packing_to_json(TARGET), CONTAINERS: [1, 2]}
+    TopologyRequests(store, NAME).ask(OperationKind.UPDATE, arguments)
+    take_up_update(topology, cluster, rest=at_once)
+    assert calls(tmp_path) == ["job kill west/www/test/words/2"]
+    request = only_request(store)
+    assert (request.state, request.reason) == (
+        OperationState.FAILED,
+        "its command has ended before the update did",
+    )
+
+
+def test_an_update_that_the_master_was_not_asked_for_is_cancelled(
+    store: FileStore, tmp_path: Path
+) -> None:
+    """Its command died before it had asked: there is nothing more to give up."""
+    client = FakeClient(store, under_way=False)
+    topology, cluster = aurora_of(store, tmp_path, client)
+    arguments = {PACKING: packing_to_json(TARGET), CONTAINERS: [1, 2]}
+    TopologyRequests(store, NAME).ask(OperationKind.UPDATE, arguments)
+    cancel_on_cluster(topology, cluster)
+    assert client.asked == []
+    assert only_request(store).state is OperationState.FAILED
+    with pytest.raises(HeronError, match="no update of words is under way"):
+        cancel_on_cluster(topology, cluster)
 
 
 def test_an_update_on_a_cluster_is_a_request_that_is_done(store: FileStore, tmp_path: Path) -> None:
@@ -350,6 +424,21 @@ def test_a_restart_that_is_interrupted_says_what_it_may_leave(
         _restart_on(cast(SelfRunning, cluster), topology, None, [0, 1])
     said = "containers of words may not be restarted: give the command again"
     assert said in capsys.readouterr().err
+
+
+def test_a_second_restart_is_refused_while_the_first_one_waits(
+    store: FileStore, tmp_path: Path
+) -> None:
+    """It would take what the first one has started for what it has asked for."""
+    first = on(store, "yarn", FakeClient(store))
+    second = replace(first, store=FileStore(str(tmp_path / "state")))
+
+    class Slow(FakeCluster):
+        def restart(self, name: str, container: int | None) -> None:
+            _restart_on(cast(SelfRunning, FakeCluster()), second, container, [0, 1])
+
+    with pytest.raises(HeronError, match=r"a restart of words is .*, or end its command$"):
+        _restart_on(cast(SelfRunning, Slow()), first, 1, [0, 1])
 
 
 def test_a_kill_that_the_cluster_refuses_has_failed_and_the_topology_stands(

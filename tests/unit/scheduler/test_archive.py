@@ -4,6 +4,7 @@ import errno
 import io
 import json
 import os
+import socket
 import tarfile
 from pathlib import Path
 from typing import Any
@@ -50,6 +51,16 @@ def test_what_belongs_into_an_archive(project: Path) -> None:
     assert list(packed_files(str(project))) == [
         "config.json", "resources/split.js", "src/bolts/split.py", "topologies/words.py",
     ]  # fmt: skip
+
+
+def test_sockets_and_pipes_beside_the_code_stay_at_home(project: Path, tmp_path: Path) -> None:
+    """An editor or a file system monitor has put them there: a pipe would be read for ever."""
+    os.mkfifo(project / "src" / "pipe")
+    with socket.socket(socket.AF_UNIX) as listening:
+        folder = os.open(project / "src", os.O_RDONLY)
+        listening.bind(f"/proc/self/fd/{folder}/socket")  # a longer path would be refused
+        os.close(folder)
+        assert write_archive(str(tmp_path / "a.tar.gz"), MANIFEST, str(project), None) == 4
 
 
 def test_the_same_contents_are_the_same_bytes(project: Path, tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """Scaling on Aurora: which commands it comes to, and what if Aurora numbers instances otherwise."""
 
+import json
 import stat
 from pathlib import Path
 
@@ -17,9 +18,13 @@ JOB = "west/www/prod/wordcount"
 def backend(tmp_path: Path) -> AuroraBackend:
     """A back end whose client notes its calls and says what the file `said` holds."""
     client = tmp_path / "aurora"
-    client.write_text(f'#!/bin/sh\necho "$*" >> {tmp_path}/calls\ncat {tmp_path}/said >&2\n')
+    client.write_text(
+        f'#!/bin/sh\necho "$*" >> {tmp_path}/calls\n'
+        f'if [ "$2" = status ]; then cat {tmp_path}/there; else cat {tmp_path}/said >&2; fi\n'
+    )
     client.chmod(client.stat().st_mode | stat.S_IXUSR)
     (tmp_path / "said").write_text(" INFO] Querying instance statuses: [2, 3]\n")
+    there(tmp_path, 0, 1)
     options = {"cluster": "west", "role": "www", "env": "prod", "client": str(client)}
     archives = Archives(str(tmp_path), f"file://{tmp_path}")
     store_url = f"file://{tmp_path}/state"
@@ -28,10 +33,16 @@ def backend(tmp_path: Path) -> AuroraBackend:
     )
 
 
+def there(tmp_path: Path, *numbers: int) -> None:
+    """The instances that Aurora has."""
+    active = [{"assignedTask": {"instanceId": each}, "status": "RUNNING"} for each in numbers]
+    (tmp_path / "there").write_text(json.dumps([{"active": active}]))
+
+
 def calls(tmp_path: Path) -> list[str]:
-    """The client's calls, without the batch size."""
+    """The client's calls that change something, without the batch size."""
     lines = (tmp_path / "calls").read_text().splitlines()
-    return [each.partition(" --batch-size")[0] for each in lines]
+    return [each.partition(" --batch-size")[0] for each in lines if "job status" not in each]
 
 
 def test_added_containers_are_instances_like_the_first(
@@ -43,6 +54,14 @@ def test_added_containers_are_instances_like_the_first(
         f"job add --wait-until RUNNING {JOB}/0 2 --verbose",
         f"job kill {JOB}/2,3",
     ]
+
+
+def test_what_a_killed_command_has_added_is_not_added_again(
+    backend: AuroraBackend, tmp_path: Path
+) -> None:
+    there(tmp_path, 0, 1, 2, 3)
+    backend.scale("wordcount", [2, 3], [])
+    assert calls(tmp_path) == []
 
 
 def test_instances_with_other_numbers_than_planned_go_again(

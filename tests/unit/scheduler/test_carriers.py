@@ -1,6 +1,8 @@
 """One command at a time carries out an operation on a topology that a cluster runs by itself."""
 
 import os
+import socket
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -48,6 +50,34 @@ def test_a_command_that_has_ended_anyhow_is_in_no_way(stores: tuple[FileStore, F
     first.close()
     with holding(second, NAME, OperationKind.UPDATE):
         pass
+
+
+DEAD = {"user": "ada", "host": socket.gethostname(), "pid": os.getpid(), "since": "noon",
+        "started": "before this process"}  # fmt: skip
+
+
+def test_the_node_of_a_killed_command_is_waited_for_until_its_session_ends(
+    stores: tuple[FileStore, FileStore],
+) -> None:
+    """ZooKeeper removes it seconds after kill -9; nothing says meanwhile that the command lives."""
+    first, second = stores
+    path = carrier_path(NAME, OperationKind.UPDATE)
+    first.create(path, DEAD, ephemeral=True)
+    assert carrier_of(second, NAME, OperationKind.UPDATE) is None
+    session = threading.Timer(0.2, first.delete, [path])
+    session.start()
+    with holding(second, NAME, OperationKind.UPDATE):
+        assert carrier_of(first, NAME, OperationKind.UPDATE) is not None
+    session.join()
+
+
+def test_a_node_of_a_killed_command_that_does_not_go_is_in_the_way(
+    stores: tuple[FileStore, FileStore],
+) -> None:
+    first, second = stores
+    first.create(carrier_path(NAME, OperationKind.RESTART), DEAD, ephemeral=True)
+    with pytest.raises(HeronError, match=r"a restart of words is under way \(ada .*its command$"):
+        CarrierHold(second, NAME, OperationKind.RESTART).begin(dead_secs=0.1)
 
 
 def test_a_lost_session_gives_the_node_back_unless_another_command_has_come(

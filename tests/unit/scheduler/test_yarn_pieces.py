@@ -18,6 +18,8 @@ from heron_engine.scheduler.backends.yarn.logs import contents
 from heron_engine.scheduler.backends.yarn.slots import Slot, SlotPhase
 from heron_engine.scheduler.clusters.backends import backend_of
 from heron_engine.scheduler.clusters.config import parse
+from heron_engine.scheduler.registration import forget
+from heron_io.state_store.file_store import FileStore
 
 KEY = "yarn: conf_dir in w.yaml"
 CONFIGURATION = "<configuration></configuration>"
@@ -138,3 +140,17 @@ def test_a_queue_may_give_more_than_its_guaranteed_share(share: float, expected:
     """Up to its maximum, as far as nodes have it; without a maximum that we know, its share."""
     nodes = [YarnNode(Room(4096, 4), Room(3072, 3)), YarnNode(Room(4096, 4), Room(3072, 3))]
     assert queue_room(Room(1024, 1), Room(1024, 1), share, nodes) == expected
+
+
+def test_requests_wait_beside_each_other_for_the_application_master(tmp_path: Path) -> None:
+    """Two commands that ask before it looks: neither takes the other one's place."""
+    with FileStore(str(tmp_path)) as store:
+        room = {requests.ROOM: {"2": [4, 1]}}
+        asked: list[dict[str, Any]] = [{"restart": [1]}, room, {"restart": [2]}]
+        for each in asked:
+            requests.request(store, "words", each)
+        assert requests.take_requests(store, "words") == asked
+        assert requests.take_requests(store, "words") == []
+        requests.request(store, "words", {"end": "a kill"})
+        forget(store, "words")
+        assert requests.take_requests(store, "words") == []
