@@ -212,10 +212,8 @@ class Attempts:
         self._given_up_in_a_row = 0
         self._calm = 0
         """Checkpoints completed since the last raise."""
-        self._raises: dict[int, int] = {}
-        """Where each raise takes all back: how often a tuple has, by what it is known by."""
-        self._faults: dict[int, LetterFault] = {}
-        """What it raised last."""
+        self._raised: dict[int, LetterFault] = {}
+        """key of a unit -> what its newest try has raised, the how many-th; until one succeeds."""
         self._reported: dict[str, None] = {}
         """Windows and timers whose calls are given up since the topology went back last."""
 
@@ -277,7 +275,7 @@ class Attempts:
         if raised is None:
             if unit.has_run_tuples:
                 self._given_up_in_a_row = 0
-            self._raises.pop(self._key_of(unit), None)
+            self._raised.pop(self._key_of(unit), None)
             self._end_if(unit.succeeded(), unit)
             return None
         self._calm = 0
@@ -384,33 +382,33 @@ class Attempts:
         return self._host.bolt.row_key(unit.frames, unit.first)
 
     def _is_given_up(self, key: int) -> bool:
-        failures = self._raises.get(key, 0)
-        return bool(failures) and self._policy.pause_secs(failures) is None
+        fault = self._raised.get(key)
+        return fault is not None and self._policy.pause_secs(fault.attempt) is None
 
     def _leave_out(self, unit: Unit) -> None:
         """It has raised too often. A tuple may come once more, if others raise."""
         if self._host.bolt.options.stops_on_exception:
             self._host.bolt.stop_topology(unit.where)
         key = self._key_of(unit)
+        fault = self._raised.get(key) or fault_of(None)
         if isinstance(unit, Call):
-            self._raises.pop(key)
-        self._give_up(unit, self._faults.get(key) or fault_of(None))
+            self._raised.pop(key, None)
+        self._give_up(unit, fault)
 
     def gives_up(self, raised: UserCodeRaised) -> bool:
         """Whether what a call raised that is no unit is not worth another restore."""
         if raised.key or not self._is_given_up(raised.key):
             return False
-        self._raises.pop(raised.key)
+        self._raised.pop(raised.key)
         return True
 
     def restore_pause_secs(self, raised: UserCodeRaised) -> float:
         """How long to wait until all go back, as this was raised."""
-        if len(self._raises) >= KNOWN_MAX:
-            oldest = next(iter(self._raises))
-            self._raises.pop(oldest)
-            self._faults.pop(oldest, None)
-        failures = self._raises[raised.key] = self._raises.get(raised.key, 0) + 1
-        self._faults[raised.key] = fault_of(raised.__cause__, failures)
+        if len(self._raised) >= KNOWN_MAX:
+            self._raised.pop(next(iter(self._raised)))
+        before = self._raised.get(raised.key)
+        failures = 1 if before is None else before.attempt + 1
+        self._raised[raised.key] = fault_of(raised.__cause__, failures)
         self._calm = 0
         return pause_secs(self._policy.first_pause_secs, failures)
 

@@ -20,7 +20,7 @@ exception is a bug of ours and passes through.
 from typing import Any, assert_never, get_args
 
 from heron_core.errors import ProtocolError
-from heron_core.plans import PackingPlan, PhysicalPlan
+from heron_core.plans import PackingPlan
 from heron_core.topology import TopologySpec
 from heron_core.transition_log import TransitionLog
 from heron_core.wire import messages
@@ -152,11 +152,6 @@ class StreamManager:
     def epoch(self) -> int:
         """Of the physical plan; 0 before the first."""
         return self.state.epoch
-
-    @property
-    def plan(self) -> PhysicalPlan | None:
-        """The newest physical plan."""
-        return self._control.plans.plan
 
     def blocked_peers(self) -> list[int]:
         """Peers whose socket is to be watched until it takes messages again."""

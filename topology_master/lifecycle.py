@@ -170,9 +170,9 @@ class Lifecycle:
 
     def _plan_json(self) -> dict[str, Any]:
         self.plan.moved = self.updates.moved
-        self.plan.has_ticks = self.termination.has_ticks
-        self.plan.is_updated = self.updates.spouts_paused and not self.draining
-        return self.plan.to_json(self.topology.name, self._plan_state)
+        is_updated = self.updates.spouts_paused and not self.draining
+        has_ticks = self.termination.has_ticks
+        return self.plan.to_json(self.topology.name, self._plan_state, is_updated, has_ticks)
 
     def _publish(self, out: Out) -> None:
         """Store the physical plan and send it to all stream managers in it."""

@@ -36,10 +36,6 @@ class CurrentPlan:
         """States that the update moves which is under way."""
         self.rescaled = dict(previous.rescaled) if previous else {}
         """component -> the epoch since which it has its tasks, if it had others before."""
-        self.has_ticks = True
-        """Whether bolts have ticks; not where nobody is left who would take what these emit."""
-        self.is_updated = False
-        """Whether spouts stand still for an update; then they may have deferred `fail`."""
         self._addresses = dict(previous.stream_managers) if previous else {}
 
     @property
@@ -78,8 +74,12 @@ class CurrentPlan:
             if self.former.tasks_of.get(name, tasks) != tasks
         }
 
-    def to_json(self, topology: str, state: str) -> dict[str, Any]:
-        """The physical plan of a topology in `state`."""
+    def to_json(
+        self, topology: str, state: str, is_updated: bool, has_ticks: bool
+    ) -> dict[str, Any]:
+        """The physical plan of a topology in `state`. `is_updated`: spouts stand still for an
+        update, and may have deferred `fail`; `has_ticks`: bolts have ticks, unless nobody is left
+        who would take what these emit."""
         plan = PhysicalPlan(
             topology,
             self.epoch,
@@ -89,8 +89,8 @@ class CurrentPlan:
             self.restore,
             self.moved,
             self.rescaled,
-            self.is_updated,
-            self.has_ticks,
+            is_updated,
+            has_ticks,
         )
         return physical_to_json(plan)
 

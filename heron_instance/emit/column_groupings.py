@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from heron_core.wire.columns import rows_of, values_of
 from heron_instance.emit.output_buffers import OutputBuffer
-from heron_instance.emit.routing import ByCustom, ByFields, ByPartialKey, Choose, KeyedBuffers
+from heron_instance.emit.routing import ByCustom, ByFields, ByPartialKey, Choose
 
 Shares = Iterable[tuple[Sequence[int], pa.RecordBatch]]
 """Tasks, and the rows that each of them gets."""
@@ -45,13 +45,14 @@ def slices(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
 
 def _by_fields(choose: ByFields, batch: pa.RecordBatch) -> Shares:
     keys, rows = _distinct([batch.column(each) for each in choose.positions])
-    tasks = [buffer.destination for buffer in _buffers_of(choose.keyed, keys)]
+    tasks = [buffer.destination for buffer in _buffers_of(choose, keys)]
     return [((task,), part) for task, part in _split(batch, _taken(tasks, rows))]
 
 
-def _buffers_of(keyed: KeyedBuffers, keys: list[tuple[object, ...]]) -> list[OutputBuffer]:
+def _buffers_of(choose: ByFields, keys: list[tuple[object, ...]]) -> list[OutputBuffer]:
     """By a dict as long as keys can be hashed by Python: an unknown one is hashed once."""
-    if not keys or len(keys[0]) > 1:
+    keyed = choose.keyed
+    if len(choose.positions) > 1:
         return [keyed.buffer_of(key) for key in keys]
     try:
         return [keyed[key] for (key,) in keys]

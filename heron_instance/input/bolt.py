@@ -252,7 +252,6 @@ class BoltDriver(FailedCalls):
         self.collector.failed += left
         if not roots_of(head, frames):
             self.collector.failed_for_good += left
-        self._cut = None
         self._fail_batch(head, frames)
 
     def _fail_batch(self, head: Header, frames: Frames) -> None:

@@ -164,10 +164,9 @@ class UndoableCalls(RowMaker):
         head = header_of(frames)
         batch = decode_batch(head, frames)
         try:
-            rows = self._rows_between(head, batch, row, row + 1)
+            return key_of(self._rows_between(head, batch, row, row + 1)[0])
         except Exception:  # which is told when it is run
             return 0
-        return key_of(rows[0]) if rows else 0
 
     def _rows_between(self, head: Header, batch: Batch, first: int, last: int) -> list[EngineTuple]:
         values = self._values(head, batch)

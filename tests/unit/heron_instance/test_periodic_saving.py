@@ -176,6 +176,16 @@ def test_a_spouts_state_counts_when_all_that_it_covers_is_acked(tmp_path: Path) 
     assert Process(Numbers, tmp_path).component.at == 3
 
 
+def test_a_process_that_an_update_may_end_has_nothing_to_save(tmp_path: Path) -> None:
+    spout = Process(Numbers, tmp_path)
+    saving = spout.core.saving
+    assert saving is not None
+    assert not saving.is_due(spout.now)
+    assert saving.is_due(spout.now + INTERVAL_SECS)
+    saving.rests = True
+    assert not saving.is_due(spout.now + INTERVAL_SECS)
+
+
 def test_a_spouts_state_that_covers_what_has_failed_never_counts(tmp_path: Path) -> None:
     spout = Process(Numbers, tmp_path)
     spout.emit()

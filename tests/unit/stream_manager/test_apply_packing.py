@@ -173,3 +173,12 @@ def test_a_plan_without_this_container_is_not_taken() -> None:
     assert not of_type(events.ConnectPeers, scale(made, others))
     assert made.core.state.counters["malformed"] == 1
     assert made.core.epoch == 1
+
+
+def test_a_spout_that_is_removed_leaves_no_trees() -> None:
+    more = packing_of({SPOUT: "spout", NEW: "spout", NEAR: "near"}, {FAR: "far"})
+    made = Manager(TOPOLOGY, more)
+    made.hello(NEW)
+    made.data(init(NEW, (NEW << ROOT_COUNTER_BITS) | 5, 7), NEW)
+    scale(made, packing_of({SPOUT: "spout", NEAR: "near"}, {FAR: "far"}))
+    assert made.core.state.trees.keys() == {SPOUT}

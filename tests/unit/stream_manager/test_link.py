@@ -189,6 +189,13 @@ def test_a_successor_begins_anew_and_its_predecessor_is_refused() -> None:
     assert arrived(link, 2, sender=99, generation=2) is Arrival.NEXT
 
 
+def test_another_process_with_the_same_generation_is_no_successor() -> None:
+    link = Incoming()
+    arrived(link, 1)
+    assert arrived(link, 1, sender=99) is Arrival.SUPERSEDED
+    assert arrived(link, 2) is Arrival.NEXT
+
+
 def test_a_predecessor_that_goes_on_is_told_again_after_a_while() -> None:
     # It lost the refusal with its connection: it is no reason to answer each of its messages.
     link = Incoming()

@@ -4,12 +4,13 @@ Many of these were found by tests/sim; the seeds named here fail again without t
 """
 
 from heron_core import config as keys
-from heron_core.wire.frames import FrameKind
+from heron_core.wire.frames import FrameKind, size_of
 from heron_engine.stream_manager import events
 from tests.unit.stream_manager.manager_support import (
     FAR,
     FAR_TOO,
     HIGH_BYTES,
+    LOW_BYTES,
     NEAR,
     PACKED,
     ROOT,
@@ -39,6 +40,18 @@ def test_a_full_queue_pauses_its_feeders_and_an_empty_one_lets_them_go() -> None
     out = made.consumed(NEAR, 3)
     assert pauses(out) == [(SPOUT, False)]
     assert causes_told(out) == [(2, NEAR, False)]
+
+
+def test_feeders_go_on_when_exactly_the_low_water_mark_is_left() -> None:
+    made = Manager(TOPOLOGY, PACKED, window_bytes=1)
+    made.hello(SPOUT)
+    made.hello(NEAR)
+    waiting = batch(NEAR, LOW_BYTES - size_of(batch(NEAR)))
+    while not pauses(made.data(waiting)):
+        assert made.core.state.queues[NEAR].queued_bytes <= HIGH_BYTES
+    while not pauses(made.consumed(NEAR, 1)):
+        assert made.core.state.queues[NEAR].queued_bytes > LOW_BYTES
+    assert made.core.state.queues[NEAR].queued_bytes == LOW_BYTES
 
 
 def test_who_comes_during_back_pressure_is_paused_at_once() -> None:

@@ -89,6 +89,7 @@ def test_a_packet_of_another_kind_is_refused_and_counted() -> None:
     (log,) = made.peer([header(FrameKind.ACKED, 1, 1, 1, 0), b""])
     assert isinstance(log, events.StreamManagerLog)
     assert made.core.statistics()["malformed"] == 1
+    assert any("malformed" in str(step) for step in made.core.transition_log().steps)
 
 
 def test_garbage_that_comes_for_ever_is_counted_and_told_of_once_a_minute() -> None:

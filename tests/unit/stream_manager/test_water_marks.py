@@ -121,6 +121,22 @@ def test_single_tuples_say_little_of_a_bolt() -> None:
     assert rate.secs_per_tuple(0, 0.0) < 0.00005
 
 
+def test_a_slow_tuple_shows_for_a_while_behind_many_fast_ones() -> None:
+    rate = ConsumerRate()
+    rate.processed(1, 0.05, False, 0.0)
+    for _ in range(3):
+        rate.processed(1000, 0.001, False, 0.0)
+    assert rate.secs_per_tuple(0, 0.0) > 0.00001
+
+
+def test_a_successor_is_not_held_for_slow_because_its_predecessor_was_handed_something() -> None:
+    rate = ConsumerRate()
+    rate.handed(0.0)
+    assert rate.secs_per_tuple(1, 100.0) > 1.0
+    rate.replaced()
+    assert rate.secs_per_tuple(1, 100.0) == 0.0
+
+
 def test_a_few_slow_tuples_show_behind_a_million_fast_ones() -> None:
     rate = ConsumerRate()
     rate.processed(1_000_000, 1.0, False, 0.0)

@@ -182,3 +182,33 @@ def test_what_is_in_flight_is_asked_anew_when_all_have_their_states() -> None:
     before = made.core.probe_round
     made.receive(messages.Restored(FIRST, 99, 2))
     assert made.core.probe_round == before + 1
+
+
+def test_a_bolt_that_raised_before_all_went_back_takes_nobody_back_again() -> None:
+    """Its message was on its way when another process had all of them go back."""
+    made = running()
+    made.wait(1.1)
+    made.complete(1)
+    made.receive(messages.Restored(FIRST, 99, 0))
+    epoch = made.core.epoch
+    made.restored(incarnation=80)
+    made.receive(messages.RestoreWanted(LAST, epoch - 1, "it raised"))
+    assert made.core.epoch == epoch
+    made.receive(messages.RestoreWanted(LAST, epoch, "it raised"))
+    assert made.core.epoch == epoch + 1
+
+
+def test_the_master_knows_whether_a_checkpoint_is_complete() -> None:
+    """A run that ends without one leaves nothing to begin with."""
+    made = running()
+    assert not made.core.has_checkpoint
+    made.wait(1.1)
+    made.complete(1)
+    made.wait()
+    assert made.core.has_checkpoint
+
+
+def test_a_state_of_no_task_is_malformed() -> None:
+    made = running()
+    made.receive(messages.CheckpointStored(77, 1, 100))
+    assert made.core.counters["malformed"] == 1

@@ -39,6 +39,8 @@ def test_a_task_that_is_removed_and_comes_again_waits_for_no_try_of_its_former_s
     for plan in (packing(1), packing(1, 2)):
         measurements.rescale(plan)
     assert next_tries(measurements) == {1: 0.0, 2: 0.0}
+    measurements.rescale(packing(1, 3))
+    assert next_tries(measurements).keys() == {1, 3}
 
 
 def next_tries(measurements: Measurements) -> dict[int, float]:

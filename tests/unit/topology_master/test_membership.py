@@ -48,3 +48,10 @@ def test_the_other_one_takes_over_from_a_stream_manager_that_does_not_answer(
     assert taken.sender == membership.registered[1].sender == b"2"
     assert membership.registered[1].since == now
     assert not membership.has_candidates
+
+
+def test_a_stream_manager_is_silent_if_it_was_not_heard_of_for_longer(
+    membership: Membership,
+) -> None:
+    assert membership.silent(5.0, 5.0) == set()
+    assert membership.silent(5.0, 5.1) == {1}

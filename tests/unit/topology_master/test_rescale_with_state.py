@@ -266,3 +266,36 @@ def test_an_update_that_comes_during_a_restore_needs_no_checkpoint_of_its_own() 
     out += made.wait(0.1)
     assert made.core.update_stage is None
     assert not sent(out, messages.TriggerCheckpoint)
+
+
+def test_no_checkpoint_is_restored_by_a_command_during_an_update() -> None:
+    made = running()
+    made.wait(1.1)
+    made.complete(1)
+    made.wait()
+    assert ask(made, MORE).ok
+    made.receive(messages.Command("restore", {"checkpoint": 1}))
+    reply: messages.Reply = sent(made.out, messages.Reply)[-1]
+    assert reply.data["error"] == "an update of t is under way: wait until it is done"
+
+
+def test_the_reason_of_an_update_that_was_given_up_is_not_the_next_ones() -> None:
+    made = running()
+    assert ask(made, MORE).ok
+    made.receive(messages.Command("cancel", {"reason": "a mistake"}))
+    made.wait(0.1)
+    given_up = made.core.stats(None, made.now).update
+    assert given_up is not None
+    assert given_up.reason == "a mistake"
+
+    assert ask(made, MORE).ok
+    under_way = made.core.stats(None, made.now).update
+    assert under_way is not None
+    assert (under_way.number, under_way.reason) == (2, "")
+
+
+def test_an_added_instance_stands_in_the_numbers() -> None:
+    made = saved(MORE)
+    made.restored()
+    made.wait(0.1)
+    assert made.core.stats(None, made.now).components["last"].instances == 2
