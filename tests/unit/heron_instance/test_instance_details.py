@@ -18,7 +18,9 @@ from heron_instance.hold import Hold
 from heron_instance.input.bolt import BoltDriver
 from heron_instance.runtime.bindings import DriverCalls
 from heron_instance.runtime.letters import give_up_rows
-from heronpy_compat import Bolt
+from heronpy_compat import Bolt, Spout, Topology
+from heronpy_compat.testing import TopologyTester
+from tests.unit.heron_instance.attempts_support import Asking, Cluster
 from tests.unit.heron_instance.checkpointed_support import Process
 from tests.unit.heron_instance.instance_support import (
     EPOCH,
@@ -252,3 +254,82 @@ def test_a_hold_ends_once() -> None:
     assert hold.lasts(False, outbox)
     assert [hold.lasts(True, outbox) for _ in range(2)] == [False, False]
     assert held == [float("inf"), 7.0]
+
+
+class Greeting(Asking):
+    def initialize(self, config: Any, context: Any) -> None:
+        super().initialize(config, context)
+        self.emit(["hello", "y"])
+
+
+def test_what_initialize_emits_is_sent_once_however_often_the_object_is_made_anew() -> None:
+    bolt = Cluster(Greeting)
+    bolt.world.refuses = lambda value, call: call % 3 == 0
+    bolt.tuples(*range(5))
+    assert bolt.of_now == ["hello", *range(5)]
+
+
+def test_what_initialize_emits_is_not_sent_again_behind_a_restore() -> None:
+    """It went ahead of the checkpoint, which its receivers go back to as well."""
+    bolt = Cluster(Greeting)
+    bolt.tuples(1)
+    bolt.checkpoint()
+    bolt.go_back()
+    bolt.tuples(2)
+    assert bolt.of_now == [2]
+
+
+def test_a_message_that_is_run_in_pieces_counts_once() -> None:
+    bolt = Cluster(Asking)
+    bolt.world.refuses = lambda value, call: value in (3, 7)
+    bolt.tuples(*range(10))
+    assert list(bolt.core.driver.statistics().executed_by_input.values()) == [10]
+
+
+@pytest.mark.parametrize("retries", [1, 3])
+def test_a_tick_is_tried_as_often_as_the_topology_says(retries: int) -> None:
+    bolt = Cluster(Asking, topology_tick_tuple_freq_secs=60, topology_bolt_retries=retries)
+    bolt.step_secs = 0.05
+    bolt.world.refuses = lambda value, call: value == "tick"
+    bolt.now += 60.0
+    while not bolt.settle():
+        bolt.now += 60.0
+    assert bolt.world.calls == retries + 2, "the first one has the topology go back"
+
+
+class Marking(Spout):
+    outputs = ("value",)
+
+    def initialize(self, config: Any, context: Any) -> None:
+        is_first = context.get_task_id() == min(context.get_component_tasks("marking"))
+        self.marks = [10, 20, 30] if is_first else [10, 10, 30]
+
+    def next_tuple(self) -> None:
+        if self.marks:
+            self.emit_watermark(self.marks.pop(0))
+            self.emit([1])
+
+
+class Hearing(Bolt):
+    def initialize(self, config: Any, context: Any) -> None:
+        self.heard: list[int] = []
+
+    def process(self, tup: Any) -> None:
+        pass
+
+    def on_watermark(self, watermark_ms: int) -> None:
+        self.heard.append(watermark_ms)
+
+
+class Marks(Topology):
+    marking = Marking.spec(par=2)
+    hearing = Hearing.spec(inputs=[marking])
+
+
+def test_a_watermark_is_told_when_the_lowest_of_the_sources_advances() -> None:
+    with TopologyTester(Marks) as tester:
+        for _ in range(3):
+            tester.run_spouts(1)
+            tester.advance(1)
+        (hearing,) = tester.component("hearing")
+        assert hearing.heard == [10, 30]

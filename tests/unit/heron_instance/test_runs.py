@@ -329,6 +329,15 @@ def test_runs_go_with_nothing_else(flags: int, kind: FrameKind) -> None:
         check_batch(parse_header(frames[0]), frames)
 
 
+@pytest.mark.parametrize("frames_of_it", range(1, 7))
+@pytest.mark.parametrize("flags", [Flag.MULTI_ROOT, Flag.BEGINS, Flag.COLUMNS | Flag.MIXED])
+def test_flags_that_make_no_sense_are_malformed(flags: int, frames_of_it: int) -> None:
+    """However many frames there are: roots of several trees, or the begin of some, of no tree."""
+    head = header(FrameKind.DATA, EPOCH, OTHER, SOURCE, 1, 0, flags)
+    with pytest.raises(ProtocolError, match=f"{frames_of_it} frames with flags"):
+        check_batch(parse_header(head), [head, *[b""] * (frames_of_it - 1)])
+
+
 @pytest.mark.parametrize("cut", [2, 3])
 def test_cut_runs_are_malformed(cut: int) -> None:
     frames = run_batch((ROOT, 1, 1), (ROOT + 1, 2, 2))
