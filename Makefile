@@ -86,7 +86,7 @@ native: $(NATIVE) ## Compile the hot path, where there is a C compiler; see docs
 	$(BIN)/heronpy --version
 
 native-off: ## Remove the compiled hot path again
-	rm -f heron_core/hot_path_compiled.* $(NATIVE)
+	rm -f heron_core/hot_*_compiled.* $(NATIVE)
 
 native-wheel: $(RUNNABLE) ## Make a wheel for this platform, with the compiled hot path, in dist
 	HERONPY_BUILD_NATIVE=1 $(BIN)/pip wheel --quiet --no-deps --wheel-dir dist .
@@ -105,7 +105,7 @@ $(RUNNABLE): requirements.txt pyproject.toml | $(VENV)/bin/python
 	@$(BIN)/python -m compileall -qq $(PACKAGES) || true # once, also where Python is told to write no bytecode
 	@touch $@
 
-$(NATIVE): requirements-native.txt native_build.py heron_core/hot_path.py heron_core/hot_path.pxd heron_core/hot_path.h $(RUNNABLE)
+$(NATIVE): requirements-native.txt native_build.py $(wildcard heron_core/hot_*.py heron_core/hot_*.pxd heron_core/hot_*.h) $(RUNNABLE)
 	@command -v cc >/dev/null || { echo "A C compiler is needed to compile the hot path (without it all runs in Python): install gcc or clang" >&2; exit 1; }
 	@$(INSTALL) --requirement requirements-native.txt || { echo "The packages of requirements-native.txt cannot be installed: the lines above name the one, and why" >&2; exit 1; }
 	$(BIN)/python native_build.py

@@ -25,14 +25,14 @@ class NativeBuildHook(BuildHookInterface):  # type: ignore[type-arg,misc,unused-
         return [line for line in lines if line and not line.startswith("#")]
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Before the wheel is made; an editable one gets its extension by `make native`."""
+        """Before the wheel is made; an editable one gets its extensions by `make native`."""
         if version == "editable" or not _is_wanted():
             return
         sys.path.insert(0, self.root)
         from native_build import PACKAGE, build
 
-        made = build(Path(self.directory, "native"))
-        build_data["force_include"][str(made)] = f"{PACKAGE.name}/{made.name}"
+        for made in build(Path(self.directory, "native")):
+            build_data["force_include"][str(made)] = f"{PACKAGE.name}/{made.name}"
         build_data["pure_python"] = False
         build_data["infer_tag"] = True
 

@@ -20,7 +20,7 @@ from typing import Any, NoReturn, Protocol
 
 Emit = Callable[..., Any]
 EmitOf = Callable[..., Emit]
-"""emit_of(general, unnamed stream, ...): `general` with a fast path for the default stream
+"""emit_of(general, unnamed stream, ...): `general` with fast paths for the streams
 (heron_instance.emit.collector)."""
 TupleLoop = Callable[[Iterable[Any]], None]
 ValuesMaker = Callable[[str, str], Callable[[list[Any]], Any]]

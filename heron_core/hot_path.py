@@ -1,9 +1,10 @@
 """The hot path: what runs for each tuple and for each root, in one source for two ways to run it.
 
 It is plain Python, and so it runs where there is no compiler. Cython compiles the very same file
-(`make native`): hot_path.pxd beside it gives the classes C fields, and hot_path.h has the two C
-functions that take the place of the Python ones under `if not cython.compiled`. The annotations
+(`make native`): hot_path.pxd beside it gives the classes C fields, and hot_path.h has the C
+function that takes the place of the Python one under `if not cython.compiled`. The annotations
 `cython.…` are C types then, and mean nothing in Python. heron_core/native.py takes one of the two.
+What is sent is in hot_emit.py, in the same way.
 
 What is here says nothing of groupings, sockets or plans; it is handed what it needs at the start,
 because a lookup for each tuple is what this module is to spare.
@@ -11,7 +12,7 @@ because a lookup for each tuple is what this module is to spare.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from itertools import chain, repeat
 from operator import is_
 from types import SimpleNamespace
@@ -27,210 +28,9 @@ else:
     # The module of that name is the compiler's; its import takes 13 ms, if it is there at all.
     cython = SimpleNamespace(compiled=False)
 
-Emit = Callable[..., Any]
-NextNumber = Callable[[], int]
-Pack = Callable[[Any], bytes]
-
 COMPILED: bool = cython.compiled
-NO_ROOT = (0, 0)
-NO_RUN = -1
-"""No root: the next tuple of a buffer gets an edge of its own."""
-SHARED: str = "\0"
-"""The name of no stream: what an emit that is shared by threads compares each stream with."""
 COMPLETE_ALL_NUMBERS_MIN = 50
 """25 pairs: 217 ns a root all at once, 247 one by one; with 10 pairs 326 against 312."""
-
-
-# --- what emit writes to --------------------------------------------------------------------------
-
-
-class TupleBuffer:
-    """Packed tuples for one destination and the ids they travel with."""
-
-    __slots__ = ("extras", "ids", "parts", "run", "starts")
-
-    def __init__(self, ids: list[int]) -> None:
-        self.parts: list[bytes] = []
-        self.ids = ids
-        """root, edge, root, edge, … of each tuple, or of each run of them."""
-        self.run: int = NO_RUN
-        """The root whose tuples may go on sharing the last edge."""
-        self.starts: list[int] = []
-        """In a bolt that tracks: the position of each pair's first tuple."""
-        self.extras: list[int] = []
-        """position, root, … of tuples with more roots than one"""
-
-
-class BufferRoom:
-    """Bytes that may be buffered before all is flushed, below zero when it is time to."""
-
-    __slots__ = ("room",)
-
-    def __init__(self, room: int) -> None:
-        self.room = room
-
-    def flush(self) -> None:
-        """Send all that is buffered."""
-        raise NotImplementedError
-
-
-# --- packing --------------------------------------------------------------------------------------
-
-if not cython.compiled:
-
-    def packed_plain(values: Any, pack: Pack) -> bytes:
-        """The values as msgpack: in C without `pack` for a short list of short plain values."""
-        return pack(values)
-
-    def made_tuple(
-        kind: Any,
-        key: Any,
-        component: str,
-        stream: str,
-        task: int,
-        values: Any,
-        created: float,
-        roots: AnchorState,
-    ) -> Any:
-        """A tuple of the class `kind`, which is made from one iterable (FromItems)."""
-        return kind((key, component, stream, task, values, created, roots))
-
-
-def plain_packer(pack: Pack) -> Pack:
-    """`pack`, a msgpack packer; compiled code makes the bytes of plain values without it."""
-    if not cython.compiled:
-        return pack
-
-    def pack_plain(values: Any) -> bytes:
-        return packed_plain(values, pack)
-
-    return pack_plain
-
-
-# --- emit -----------------------------------------------------------------------------------------
-
-
-def bolt_emit(
-    outbox: BufferRoom, general: Emit, pack: Pack, next_edge: NextNumber,
-    pick: tuple[int, Any, Any], width: cython.Py_ssize_t, most: cython.Py_ssize_t,
-    overhead: cython.Py_ssize_t, tracked: cython.bint, unnamed: str | None,
-    user: Any, thread: NextNumber, shares: list[Callable[[], None]],
-) -> Emit:  # fmt: skip
-    """The emit of a bolt whose default stream has one consumer, grouped as `pick` says. A call of
-    what it adds to `shares` has it leave all to `general`, as several threads emit."""
-    main_thread = thread()
-    position: cython.Py_ssize_t = pick[0]
-    keyed, next_buffer = pick[1:]
-
-    def emit(
-        tup: Any,
-        stream: Any = unnamed,
-        anchors: Any = None,
-        direct_task: Any = None,
-        need_task_ids: Any = False,
-    ) -> Any:
-        data: bytes
-        size: cython.Py_ssize_t
-        buffer: TupleBuffer
-        if stream is not unnamed or direct_task is not None or need_task_ids:
-            return general(tup, stream, anchors, direct_task, need_task_ids)
-        if user is not None:
-            if anchors is not None or thread() != main_thread:
-                return general(tup, stream, anchors)
-            anchors = user._current_tups if user.auto_anchor else None
-        try:
-            data = pack(tup)
-            size = len(data)
-            if type(tup) is not list or len(tup) != width or size > most:
-                return general(tup, stream, anchors)
-            root, anchor_state = 0, None
-            if tracked and anchors:
-                (anchor,) = anchors
-                if (anchor_state := anchor.roots) is not None:
-                    root, value = anchor_state
-            # The buffer is taken last: who leaves for `general` would skip one.
-            buffer = next_buffer() if keyed is None else keyed[tup[position]]
-            if buffer.run is not root and tracked and buffer.run != root:
-                buffer.run = NO_RUN if buffer.extras else root  # what follows shares the edge
-                buffer.starts.append(len(buffer.parts))
-                if anchor_state is None:
-                    buffer.ids += NO_ROOT
-                else:
-                    buffer.ids += (root, edge := next_edge())
-                    anchor_state[1] = value ^ edge
-        except Exception:  # several anchors or roots, settled ones, values that need care
-            return general(tup, stream, anchors)
-        buffer.parts.append(data)
-        outbox.room -= size + overhead
-        return outbox.flush() if outbox.room < 0 else None
-
-    def share() -> None:
-        nonlocal unnamed
-        unnamed = SHARED
-
-    shares.append(share)
-    return emit
-
-
-def spout_emit(
-    outbox: BufferRoom, general: Emit, pack: Pack, next_edge: NextNumber, next_root: NextNumber,
-    pick: tuple[int, Any, Any], width: cython.Py_ssize_t, most: cython.Py_ssize_t,
-    overhead: cython.Py_ssize_t, tracked: cython.bint, unnamed: str | None,
-    thread: NextNumber | None, pending: Any, done_at_once: Any, inits: Any,
-    shares: list[Callable[[], None]],
-) -> Emit:  # fmt: skip
-    """The emit of a spout whose default stream has one consumer, grouped as `pick` says; for
-    `shares` see `bolt_emit`."""
-    main_thread = thread() if thread else 0
-    position: cython.Py_ssize_t = pick[0]
-    keyed, next_buffer = pick[1:]
-
-    def emit(
-        tup: Any,
-        tup_id: Any = None,
-        stream: Any = unnamed,
-        direct_task: Any = None,
-        need_task_ids: Any = False,
-    ) -> Any:
-        data: bytes
-        size: cython.Py_ssize_t
-        buffer: TupleBuffer
-        if stream is not unnamed or direct_task is not None or need_task_ids:
-            return general(tup, tup_id, stream, direct_task, need_task_ids)
-        if type(tup) is not list or len(tup) != width or (thread and thread() != main_thread):
-            return general(tup, tup_id, stream)
-        try:
-            data = pack(tup)
-            # Taken last: who leaves for `general` would skip a buffer.
-            buffer = next_buffer() if keyed is None else keyed[tup[position]]
-        except Exception:
-            return general(tup, tup_id, stream)
-        size = len(data)
-        if size > most:
-            return general(tup, tup_id, stream)
-        if tracked:
-            if tup_id is None:
-                buffer.ids += NO_ROOT
-            else:
-                root, edge = next_root(), next_edge()
-                buffer.ids += (root, edge)
-                if inits is not None:
-                    inits.extend((root, edge))
-                pending[root] = tup_id
-        elif tup_id is not None:
-            done_at_once.append(tup_id)
-        buffer.parts.append(data)
-        outbox.room -= size + overhead
-        if outbox.room < 0:
-            outbox.flush()
-        return None
-
-    def share() -> None:
-        nonlocal unnamed
-        unnamed = SHARED
-
-    shares.append(share)
-    return emit
 
 
 # --- anchors --------------------------------------------------------------------------------------
@@ -300,6 +100,21 @@ def each_its(anchor_states: Iterable[AnchorState], sizes: array[int]) -> Iterato
 
 
 # --- tuples of a batch ----------------------------------------------------------------------------
+
+if not cython.compiled:
+
+    def made_tuple(
+        kind: Any,
+        key: Any,
+        component: str,
+        stream: str,
+        task: int,
+        values: Any,
+        created: float,
+        roots: AnchorState,
+    ) -> Any:
+        """A tuple of the class `kind`, which is made from one iterable (FromItems)."""
+        return kind((key, component, stream, task, values, created, roots))
 
 
 def made_rows(

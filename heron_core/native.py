@@ -11,7 +11,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from heron_core import hot_path
+from heron_core import hot_emit, hot_path
 
 __all__ = [
     "HOT_PATH",
@@ -19,6 +19,8 @@ __all__ = [
     "SharedAnchorState",
     "TupleBuffer",
     "bolt_emit",
+    "bolt_emit_by_stream",
+    "bolt_emit_to_several",
     "each_its",
     "fold_acks",
     "fold_at_once",
@@ -26,48 +28,67 @@ __all__ = [
     "fold_runs",
     "made_rows",
     "own_anchors",
+    "plain_keys",
     "plain_packer",
+    "put_tuple",
     "run_anchors",
     "spout_emit",
+    "spout_emit_by_stream",
+    "spout_emit_to_several",
     "whole_batch",
 ]
 
 SWITCH = "HERONPY_NATIVE"
 OFF = "0"
 PYTHON, COMPILED = "Python", "compiled"
-EXTENSION = "heron_core.hot_path_compiled"
+MODULES: tuple[ModuleType, ...] = (hot_emit, hot_path)
+
+
+def extension(module: ModuleType) -> str:
+    """The name of the compiled form of one of MODULES."""
+    return f"{module.__name__}_compiled"
 
 
 def source_number() -> int:
-    """A checksum of the source that the two have in common."""
-    return zlib.crc32(Path(hot_path.__file__).read_bytes())
+    """A checksum of the sources that both forms are made of."""
+    return zlib.crc32(b"".join(Path(each.__file__ or "").read_bytes() for each in MODULES))
 
 
-def _chosen() -> tuple[Any, str]:
-    """The module that runs, and what `heronpy --version` says of it."""
+def _chosen() -> tuple[tuple[Any, ...], str]:
+    """The modules that run, and what `heronpy --version` says of them."""
     if os.environ.get(SWITCH) == OFF:
-        return hot_path, PYTHON
+        return MODULES, PYTHON
     try:
-        compiled: ModuleType = import_module(EXTENSION)
+        compiled = tuple(import_module(extension(each)) for each in MODULES)
     except ImportError:
-        return hot_path, PYTHON
+        return MODULES, PYTHON
     try:
-        is_current = source_number() == compiled.SOURCE_NUMBER
+        is_current = {each.SOURCE_NUMBER for each in compiled} == {source_number()}
     except OSError:  # nothing to compare it with, as in a zip file
         is_current = False
     if not is_current:
-        return hot_path, f"{PYTHON}; the compiled one is of another version, build it again"
+        return MODULES, f"{PYTHON}; the compiled one is of another version, build it again"
     return compiled, COMPILED
 
 
-_module, HOT_PATH = _chosen()
+(_emit, _path), HOT_PATH = _chosen()
 
 if TYPE_CHECKING:
-    from heron_core.hot_path import (
+    from heron_core.hot_emit import (
         BufferRoom,
-        SharedAnchorState,
         TupleBuffer,
         bolt_emit,
+        bolt_emit_by_stream,
+        bolt_emit_to_several,
+        plain_keys,
+        plain_packer,
+        put_tuple,
+        spout_emit,
+        spout_emit_by_stream,
+        spout_emit_to_several,
+    )
+    from heron_core.hot_path import (
+        SharedAnchorState,
         each_its,
         fold_acks,
         fold_at_once,
@@ -75,24 +96,28 @@ if TYPE_CHECKING:
         fold_runs,
         made_rows,
         own_anchors,
-        plain_packer,
         run_anchors,
-        spout_emit,
         whole_batch,
     )
 else:
-    BufferRoom = _module.BufferRoom
-    SharedAnchorState = _module.SharedAnchorState
-    TupleBuffer = _module.TupleBuffer
-    bolt_emit = _module.bolt_emit
-    each_its = _module.each_its
-    fold_acks = _module.fold_acks
-    fold_at_once = _module.fold_at_once
-    fold_into_trees = _module.fold_into_trees
-    fold_runs = _module.fold_runs
-    made_rows = _module.made_rows
-    own_anchors = _module.own_anchors
-    plain_packer = _module.plain_packer
-    run_anchors = _module.run_anchors
-    spout_emit = _module.spout_emit
-    whole_batch = _module.whole_batch
+    BufferRoom = _emit.BufferRoom
+    TupleBuffer = _emit.TupleBuffer
+    bolt_emit = _emit.bolt_emit
+    bolt_emit_by_stream = _emit.bolt_emit_by_stream
+    bolt_emit_to_several = _emit.bolt_emit_to_several
+    plain_keys = _emit.plain_keys
+    plain_packer = _emit.plain_packer
+    put_tuple = _emit.put_tuple
+    spout_emit = _emit.spout_emit
+    spout_emit_by_stream = _emit.spout_emit_by_stream
+    spout_emit_to_several = _emit.spout_emit_to_several
+    SharedAnchorState = _path.SharedAnchorState
+    each_its = _path.each_its
+    fold_acks = _path.fold_acks
+    fold_at_once = _path.fold_at_once
+    fold_into_trees = _path.fold_into_trees
+    fold_runs = _path.fold_runs
+    made_rows = _path.made_rows
+    own_anchors = _path.own_anchors
+    run_anchors = _path.run_anchors
+    whole_batch = _path.whole_batch

@@ -166,5 +166,6 @@ class LaterAcks:
                     self.collector.ack(taken_tuple.tup)
 
     def _send(self, route: Route, buffers: list[OutputBuffer], data: bytes) -> None:
+        self.collector.outbox.make_way(buffers, False)
         self.collector.put(buffers, route, data, ())
         self.collector.outbox.flush_if_full()

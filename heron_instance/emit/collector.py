@@ -1,9 +1,10 @@
 """emit, ack and fail as user code calls them: closures made at start for the routes there are.
 
-A default stream that goes to one consumer by shuffle or by one field gets an `emit` made for it;
-whatever else is asked for (other streams, several consumers, direct tasks, several anchors, task
-ids wanted) takes the general way of `emit_general`. Both pack the values at once, so a list that
-user code changes after its emit does no harm, and a value that cannot travel fails that very emit.
+A stream whose values have no declared types gets an `emit` made for it: the shortest one if it has
+one consumer and each tuple goes to one task. What else is asked for (direct tasks, several anchors,
+several threads) takes the general way of `emit_general`. Both pack the values at once, so a list
+that user code changes after its emit does no harm, and a value that cannot travel fails that very
+emit.
 
 Ack trees are Storm's: each delivery has a random 64-bit edge; what a tuple's ack reports is the xor
 of its own edge and the edges of all that was emitted anchored to it (storm: Acker.java).
@@ -14,8 +15,16 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from heron_core.errors import ComponentError
-from heron_core.hot_path import NO_RUN
-from heron_core.native import bolt_emit, spout_emit
+from heron_core.hot_emit import NO_RUN
+from heron_core.native import (
+    bolt_emit,
+    bolt_emit_by_stream,
+    bolt_emit_to_several,
+    put_tuple,
+    spout_emit,
+    spout_emit_by_stream,
+    spout_emit_to_several,
+)
 from heron_core.optional_packages import needed
 from heron_core.topology import DEFAULT_STREAM
 from heron_core.wire.values import Pack, pack_fields
@@ -38,6 +47,8 @@ class TaskCollector(ThreadsCalls):
 
     shares_edges = False
     """Whether tuples of one root that follow each other in a buffer have one edge."""
+    emit_by_stream: Callable[[Emit, dict[str, Emit], str | None], Emit]
+    """What leads to the emits of streams by their names."""
 
     def __init__(
         self,
@@ -105,6 +116,24 @@ class TaskCollector(ThreadsCalls):
             route.checks.check(tup)
         return list(tup)
 
+    def emits_made(self, general: Emit, unnamed: str | None, *how: Any) -> Emit:
+        """`general` behind an emit for each route that can have one: `unnamed` is what the default
+        stream is called where it is not named; for `how` see `made_emit`."""
+        if self.foreign is not None:
+            return general
+        routes = {name: route for name, route in self.router.routes.items() if route.is_plain}
+        default = routes.pop(DEFAULT_STREAM, None)
+        if routes:
+            emits = {
+                name: self.made_emit(route, general, name, *how) for name, route in routes.items()
+            }
+            general = self.emit_by_stream(general, emits, unnamed)
+        return general if default is None else self.made_emit(default, general, unnamed, *how)
+
+    def made_emit(self, route: Route, general: Emit, unnamed: str | None, *how: Any) -> Emit:
+        """The emit of one route, which leaves to `general` what it cannot do."""
+        raise NotImplementedError
+
     def route_of(self, stream: str) -> Route:
         """The route of a declared stream; RuntimeError naming the declared ones otherwise."""
         try:
@@ -150,46 +179,24 @@ class TaskCollector(ThreadsCalls):
     def put(
         self, buffers: Sequence[OutputBuffer], route: Route, data: bytes, roots: Sequence[int]
     ) -> int:
-        """Append one packed tuple to its buffers; returns the xor of the edges it was given.
+        """Append one packed tuple to its buffers, for which way was made (`Outbox.make_way`);
+        returns the xor of the edges it was given.
 
-        It flushes at the end only: a tree has to begin with all of its edges, before any of its
-        tuples leave.
+        Nothing is flushed here: a tree has to begin with all of its edges, before any of its tuples
+        leave.
         """
-        outbox = self.outbox
-        total = 0
-        for other in {other for buffer in buffers for other in buffer.conflicting if other.parts}:
-            outbox.flush_acks()  # a report of what was processed rides on this message
-            outbox.flush_buffer(other)
-        for buffer in buffers:
-            if len(roots) > 1 and buffer.has_runs:  # a batch has either runs or further roots
-                outbox.flush_acks()
-                outbox.flush_buffer(buffer)
-            position = len(buffer.parts)
-            buffer.parts.append(data)
-            if buffer.streams is not None:
-                buffer.streams.append(route.index)
-            if outbox.tracked:
-                total ^= self._anchor_state(buffer, position, roots)
-            outbox.room -= len(data) + outbox.overhead
+        for buffer in buffers if len(roots) > 1 else ():
+            buffer.run = NO_RUN
+            for further in roots[1:]:
+                buffer.extras.extend((len(buffer.parts), further))
+        outbox, root = self.outbox, roots[0] if roots else 0
+        total: int = put_tuple(
+            list(buffers), data, root, route.index, outbox.tracked, self.shares_edges,
+            self.next_edge,
+        )  # fmt: skip
+        outbox.room -= (len(data) + outbox.overhead) * len(buffers)
         if not route.fast_path:
             route.emits[0] += 1
-        return total
-
-    def _anchor_state(self, buffer: OutputBuffer, position: int, roots: Sequence[int]) -> int:
-        """Give each delivery an edge; the same edge counts for each of the tuple's roots, and for
-        the tuples of one root that follow each other."""
-        root, single = roots[0] if roots else 0, len(roots) < 2
-        if single and root == buffer.run:
-            return 0
-        buffer.run = root if single and self.shares_edges and buffer.is_plain else NO_RUN
-        buffer.starts.append(position)
-        total = 0
-        for block in buffer.blocks:
-            edge = self.next_edge() if roots else 0
-            total ^= edge
-            block.extend((root, edge))
-        for further in roots[1:]:
-            buffer.extras.extend((position, further))
         return total
 
 
@@ -197,6 +204,7 @@ class BoltCollector(TaskCollector):
     """emit, ack and fail of a bolt."""
 
     shares_edges = True
+    emit_by_stream = staticmethod(bolt_emit_by_stream)
 
     def __init__(
         self,
@@ -225,16 +233,10 @@ class BoltCollector(TaskCollector):
     def emit_of(
         self, general: Emit, unnamed: str | None, user: Any = None, thread: NextNumber = int
     ) -> Emit:
-        """`general` with a fast path for the default stream: `unnamed` is what it is called then.
-
-        Of a pystorm bolt `user`, what is emitted without anchors is anchored to its _current_tups
-        if its auto_anchor says so; all else, and what comes when `thread` tells another number than
-        now, is left to `general`.
-        """
-        route = self.router.routes.get(DEFAULT_STREAM)
-        if route is None or not route.fast_path or self.foreign is not None:
-            return general
-        return self._fast_emit(route, general, unnamed, user, thread)
+        """As `emits_made`. Of a pystorm bolt `user`, what is emitted without anchors is anchored to
+        its _current_tups if its auto_anchor says so; all else, and what comes when `thread` tells
+        another number than now, is left to `general`."""
+        return self.emits_made(general, unnamed, user, thread)
 
     def emit_general(
         self,
@@ -275,6 +277,8 @@ class BoltCollector(TaskCollector):
         anchors: Sequence[Any] | None,
     ) -> None:
         anchor_states = self._anchors(anchors, route)
+        if self.outbox.make_way(buffers, len(anchor_states) > 1):
+            anchor_states = self._anchors(anchors, route)  # acks of the same tuples may have left
         total = self.put(buffers, route, data, list(anchor_states))
         for anchor_state, at in anchor_states.values():
             anchor_state[at] ^= total
@@ -289,13 +293,13 @@ class BoltCollector(TaskCollector):
             self.count_untracked(route.spec.name)
         return anchors_of(anchors)
 
-    def _fast_emit(
-        self, route: Route, general: Emit, unnamed: str | None, user: Any, thread: NextNumber
-    ) -> Emit:
+    def made_emit(self, route: Route, general: Emit, unnamed: str | None, *how: Any) -> Emit:
+        """See TaskCollector; `how`: the user and the thread of `emit_of`."""
         options, outbox = self.options, self.outbox
-        return bolt_emit(
+        make: Callable[..., Emit] = bolt_emit if route.fast_path else bolt_emit_to_several
+        return make(
             outbox, general, self._pack, self.next_edge, route.pick(), route.width,
-            options.message_bytes_max, outbox.overhead, outbox.tracked, unnamed, user, thread,
+            options.message_bytes_max, outbox.overhead, outbox.tracked, unnamed, *how,
             self.shares,
         )  # fmt: skip
 
@@ -363,6 +367,8 @@ class BoltCollector(TaskCollector):
 class SpoutCollector(TaskCollector):
     """emit of a spout: it starts the trees and remembers which tuple id each root stands for."""
 
+    emit_by_stream = staticmethod(spout_emit_by_stream)
+
     def __init__(
         self,
         router: Router,
@@ -390,14 +396,9 @@ class SpoutCollector(TaskCollector):
         self.emit: Emit = self.emit_of(self.emit_general, DEFAULT_STREAM)
 
     def emit_of(self, general: Emit, unnamed: str | None, thread: NextNumber | None = None) -> Emit:
-        """`general` with a fast path for the default stream: `unnamed` is what it is called then.
-
-        What comes when `thread` tells another number than now is left to `general`.
-        """
-        route = self.router.routes.get(DEFAULT_STREAM)
-        if route is None or not route.fast_path or self.foreign is not None:
-            return general
-        return self._fast_emit(route, general, unnamed, thread)
+        """As `emits_made`; what comes when `thread` tells another number than now is left to
+        `general`."""
+        return self.emits_made(general, unnamed, thread)
 
     def stamp_every_root(self) -> None:
         """Task hooks want the latency of every tuple, not of a sample."""
@@ -425,6 +426,7 @@ class SpoutCollector(TaskCollector):
             return self.left(self.emit_general, *rest, wants_tasks=need_task_ids)  # type: ignore[no-any-return]
         buffers = self.buffers_for(values, route, direct_task)
         data = self.packed(values, route)
+        self.outbox.make_way(buffers, False)
         if tup_id is None or not self.outbox.tracked or not buffers:
             if tup_id is not None:
                 self.done_at_once.append(tup_id)
@@ -484,13 +486,13 @@ class SpoutCollector(TaskCollector):
             outbox.flush()
             outbox.ids_begin_trees = True
 
-    def _fast_emit(
-        self, route: Route, general: Emit, unnamed: str | None, thread: NextNumber | None
-    ) -> Emit:
+    def made_emit(self, route: Route, general: Emit, unnamed: str | None, *how: Any) -> Emit:
+        """See TaskCollector; `how`: the thread of `emit_of`."""
         options, outbox = self.options, self.outbox
         inits = None if outbox.ids_begin_trees else outbox.inits
-        return spout_emit(
+        make: Callable[..., Emit] = spout_emit if route.fast_path else spout_emit_to_several
+        return make(
             outbox, general, self._pack, self.next_edge, self._next_root, route.pick(), route.width,
-            options.message_bytes_max, outbox.overhead, outbox.tracked, unnamed, thread,
+            options.message_bytes_max, outbox.overhead, outbox.tracked, unnamed, *how,
             self.pending, self.done_at_once, inits, self.shares,
         )  # fmt: skip

@@ -52,10 +52,8 @@ def _by_fields(choose: ByFields, batch: pa.RecordBatch) -> Shares:
 def _buffers_of(choose: ByFields, keys: list[tuple[object, ...]]) -> list[OutputBuffer]:
     """By a dict as long as keys can be hashed by Python: an unknown one is hashed once."""
     keyed = choose.keyed
-    if len(choose.positions) > 1:
-        return [keyed.buffer_of(key) for key in keys]
     try:
-        return [keyed[key] for (key,) in keys]
+        return [keyed[key if keyed.are_several else key[0]] for key in keys]
     except TypeError:  # a list, say
         return [keyed.buffer_of(key) for key in keys]
 

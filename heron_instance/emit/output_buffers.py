@@ -13,7 +13,7 @@ from itertools import chain, islice
 from operator import sub
 from typing import Any
 
-from heron_core.hot_path import NO_RUN
+from heron_core.hot_emit import NO_RUN
 from heron_core.native import BufferRoom, TupleBuffer, fold_acks, fold_runs, whole_batch
 from heron_core.wire.batch import encode_batch
 from heron_core.wire.frames import ROOT_COUNTER_BITS, FrameKind, Frames, root_owner
@@ -42,26 +42,11 @@ work left when the pause ends (stream_manager.flow_control)."""
 class OutputBuffer(TupleBuffer):
     """Tuples on their way to one destination, packed one by one in order of their emit."""
 
-    __slots__ = (
-        "blocks",
-        "conflicting",
-        "destination",
-        "emits",
-        "stream",
-        "streams",
-        "targets",
-    )  # fmt: skip
+    __slots__ = ("emits", "stream")
 
     def __init__(self, destination: int, targets: tuple[int, ...] = ()) -> None:
-        self.destination = destination
-        self.targets = targets
+        super().__init__(destination, targets)
         self.stream = 0
-        self.streams: list[int] | None = None
-        """Stream index of each tuple; None as long as only one stream uses the buffer."""
-        self.blocks: list[list[int]] = [[] for _ in targets or (destination,)]
-        """For each target: root, edge, root, edge, … of each tuple, or of each run of them."""
-        super().__init__(self.blocks[0])
-        self.conflicting: list[OutputBuffer] = []
         self.emits: list[int] | None = None
         """Where flushed tuples are counted as emits of a stream ([n]); None: emit counts itself."""
 
@@ -368,6 +353,16 @@ class Outbox(BufferRoom):
     def flush_acks(self) -> None:
         """Send acks and fails alone: back-pressure does not hold them."""
         self._send(self._ack_messages())
+
+    def make_way(self, buffers: Sequence[OutputBuffer], are_several: bool) -> bool:
+        """See BufferRoom. Acks leave first: a report of what was processed rides on the message."""
+        others = [other for buffer in buffers for other in buffer.conflicting if other.parts]
+        if are_several:  # a batch has either runs or further roots
+            others += (buffer for buffer in buffers if buffer.has_runs)
+        for other in dict.fromkeys(others):
+            self.flush_acks()
+            self.flush_buffer(other)
+        return bool(others)
 
     def flush_buffer(self, buffer: OutputBuffer) -> None:
         """Send what one buffer holds."""

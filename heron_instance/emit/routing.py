@@ -9,12 +9,15 @@ The lists of buffers are changed in place, because the closures that user code e
 
 from collections.abc import Callable, Sequence
 from itertools import chain, repeat
+from operator import itemgetter
 from typing import Any
 
 from heron_api.class_loading import load_grouping
 from heron_core.algorithms.hashing import NotHashable, slot, stable_hash
 from heron_core.errors import ComponentError
 from heron_core.field_types import FieldChecks
+from heron_core.hot_emit import Pick, Several
+from heron_core.native import plain_keys
 from heron_core.plans import PackingPlan
 from heron_core.topology import ComponentSpec, GroupingKind, InputSpec, StreamSpec, TopologySpec
 from heron_instance.emit.output_buffers import Outbox, OutputBuffer, find_conflicting
@@ -32,28 +35,35 @@ KEYS_REMEMBERED_MAX = 1 << 16
 
 
 class KeyedBuffers(dict[Any, OutputBuffer]):
-    """key -> buffer of a fields grouping; an unknown key is hashed once."""
+    """key -> buffer of a fields grouping; an unknown key is hashed once.
 
-    def __init__(self, buffers: Sequence[OutputBuffer], where: str) -> None:
+    A key is the value of the one field, or a tuple of the values of several fields.
+    """
+
+    def __init__(self, are_several: bool, where: str) -> None:
         super().__init__()
-        self._buffers = buffers
+        self.are_several = are_several
         self._where = where
+        self.buffers: list[OutputBuffer] = []
+        """A buffer for each range of the hashes; changed in place."""
+        self.fast = plain_keys(self, self.buffers, are_several)
+        """What an emit finds the buffer of a key by."""
 
     def aim(self, buffers: Sequence[OutputBuffer]) -> None:
         """These are the buffers from now on."""
-        self._buffers = buffers
+        self.buffers[:] = buffers
         self.clear()
 
     def __missing__(self, key: Any) -> OutputBuffer:
         if len(self) >= KEYS_REMEMBERED_MAX:
             self.clear()
-        buffer = self[key] = self.buffer_of([key])
+        buffer = self[key] = self.buffer_of(key if self.are_several else (key,))
         return buffer
 
     def buffer_of(self, values: Sequence[Any]) -> OutputBuffer:
         """The buffer of the grouped values, hashed anew."""
         try:
-            return self._buffers[slot(stable_hash(values), len(self._buffers))]
+            return self.buffers[slot(stable_hash(values), len(self.buffers))]
         except NotHashable as error:
             raise ComponentError(f"{self._where}: {error}") from None
 
@@ -64,14 +74,13 @@ class ByFields:
     def __init__(self, positions: list[int], keyed: KeyedBuffers) -> None:
         self.positions = positions
         self.keyed = keyed
+        self._key_of: Callable[[Sequence[Any]], Any] = itemgetter(*positions)
 
     def __call__(self, values: Sequence[Any]) -> Sequence[OutputBuffer]:
-        if len(self.positions) == 1:
-            try:
-                return (self.keyed[values[self.positions[0]]],)
-            except TypeError:  # a list, say: no key of a dict
-                pass
-        return (self.keyed.buffer_of([values[position] for position in self.positions]),)
+        try:
+            return (self.keyed[self._key_of(values)],)
+        except TypeError:  # a list, say: no key of a dict
+            return (self.keyed.buffer_of([values[position] for position in self.positions]),)
 
 
 class ByPartialKey:
@@ -80,16 +89,29 @@ class ByPartialKey:
     def __init__(self, positions: list[int], keyed: KeyedBuffers) -> None:
         self.positions = positions
         self.keyed = keyed
+        self._known: dict[Any, tuple[OutputBuffer, OutputBuffer]] = {}
         self.sent: dict[OutputBuffer, int] = {}
 
     def aim(self, buffers: Sequence[OutputBuffer]) -> None:
         """These are the buffers from now on."""
         self.keyed.aim(buffers)
+        self._known.clear()
         self.sent.clear()
         self.sent.update(dict.fromkeys(buffers, 0))
 
     def __call__(self, values: Sequence[Any]) -> Sequence[OutputBuffer]:
         return (self.less_used(self.candidates([values[each] for each in self.positions])),)
+
+    def __getitem__(self, key: Any) -> OutputBuffer:
+        """The buffer of the next tuple with a key, as KeyedBuffers has it; TypeError for one that
+        no dict takes."""
+        candidates = self._known.get(key)
+        if candidates is None:
+            if len(self._known) >= KEYS_REMEMBERED_MAX:
+                self._known.clear()
+            values = key if self.keyed.are_several else (key,)
+            candidates = self._known[key] = self.candidates(values)
+        return self.less_used(candidates)
 
     def candidates(self, key: Sequence[Any]) -> tuple[OutputBuffer, OutputBuffer]:
         """Where the tuples of a key may go."""
@@ -177,17 +199,27 @@ class Route:
         self.choosers: list[Choose] = []
         self.next_buffer: Callable[[], OutputBuffer] | None = None
         """Set when the one consumer is shuffled: the buffer for the next tuple."""
-        self.keyed: tuple[int, KeyedBuffers] | None = None
-        """Set when the one consumer is grouped by one field: its position and the buffers."""
+        self.keyed: tuple[list[int], Any] | None = None
+        """Set when the one consumer is grouped by fields: their positions, and what has the buffer
+        of a key."""
         self.reachable: set[int] = set()
         """Tasks that a direct emit may name."""
 
-    def pick(self) -> tuple[int, KeyedBuffers | None, Callable[[], OutputBuffer]]:
-        """How a fast path finds the buffer: by the value at a position, or whichever is next."""
+    def pick(self) -> Pick | Several:
+        """What the emit made for this route finds the buffers by."""
+        if not self.fast_path:
+            return self.choosers, self.index, self.emits
         if self.keyed is not None:
-            return *self.keyed, _no_next_buffer
+            positions, keyed = self.keyed
+            key_of = itemgetter(*positions) if len(positions) > 1 else None
+            return positions[0], key_of, keyed, _no_next_buffer
         assert self.next_buffer is not None
-        return 0, None, self.next_buffer
+        return 0, None, None, self.next_buffer
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether an emit can be made for it: no value is checked, and no task to be named."""
+        return self.checks is None and not self.spec.direct
 
     @property
     def fast_path(self) -> bool:
@@ -318,22 +350,20 @@ class Router:
             case GroupingKind.PARTIAL_KEY:
                 return self._by_partial_key(route, consumer, grouping.fields)
             case GroupingKind.ALL:
-                return self._to_buffers(self._all)
+                return self._to_all()
             case GroupingKind.GLOBAL:
-                return self._to_buffers(lambda tasks: [self.buffer_to(tasks[0])])
+                return self._shuffle(route, lambda tasks: tasks[:1])
             case GroupingKind.DIRECT:
                 return lambda values: (), lambda tasks: None
             case GroupingKind.CUSTOM:
                 return self._custom(route, consumer, grouping.custom)
 
-    def _to_buffers(
-        self, buffers_of: Callable[[list[int]], list[OutputBuffer]]
-    ) -> tuple[Choose, Aim]:
+    def _to_all(self) -> tuple[Choose, Aim]:
         """All tuples go into the same buffers."""
         buffers: list[OutputBuffer] = []
 
         def aim(tasks: list[int]) -> None:
-            buffers[:] = buffers_of(tasks)
+            buffers[:] = self._all(tasks)
 
         return lambda values: buffers, aim
 
@@ -360,16 +390,17 @@ class Router:
         self, route: Route, consumer: ComponentSpec, fields: tuple[str, ...]
     ) -> tuple[Choose, Aim]:
         positions = [route.spec.fields.index(field) for field in fields]
-        keyed = KeyedBuffers([], self._where(route, consumer, fields))
-        if len(positions) == 1:
-            route.keyed = (positions[0], keyed)
+        keyed = KeyedBuffers(len(positions) > 1, self._where(route, consumer, fields))
+        route.keyed = positions, keyed.fast
         return ByFields(positions, keyed), lambda tasks: keyed.aim(self._buffers_to(tasks))
 
     def _by_partial_key(
         self, route: Route, consumer: ComponentSpec, fields: tuple[str, ...]
     ) -> tuple[Choose, Aim]:
         positions = [route.spec.fields.index(field) for field in fields]
-        chooser = ByPartialKey(positions, KeyedBuffers([], self._where(route, consumer, fields)))
+        keyed = KeyedBuffers(len(positions) > 1, self._where(route, consumer, fields))
+        chooser = ByPartialKey(positions, keyed)
+        route.keyed = positions, chooser
         return chooser, lambda tasks: chooser.aim(self._buffers_to(tasks))
 
     def _buffers_to(self, tasks: list[int]) -> list[OutputBuffer]:

@@ -9,11 +9,12 @@ from array import array
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import count
+from operator import itemgetter
 from pathlib import Path
-from types import ModuleType
+from types import SimpleNamespace
 from typing import Any
 
-from heron_core.native import EXTENSION
+from heron_core.native import MODULES, extension
 from heron_core.wire.values import packer
 from heron_frontends.adapters.tuple_layout import TupleLayout
 
@@ -24,6 +25,8 @@ BUFFERS = 3
 WIDTH = 2
 MOST_BYTES = 40
 OVERHEAD = 8
+KEYED, JOINT, NEXT, SEVERAL = WAYS = ("keyed", "joint", "next", "several")
+"""By the value of a field, by those of two, whichever is next, and several buffers for a tuple."""
 ROOM = 120
 """A few tuples, so that a flush comes in between."""
 
@@ -40,18 +43,37 @@ def what_is_missing() -> str | None:
     return None
 
 
-def compiled_in(folder: Path) -> ModuleType:
+PYTHON = SimpleNamespace(
+    **{name: each for module in MODULES for name, each in vars(module).items()}
+)
+"""All names of the hot path."""
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """The extensions: their files by their modules, and all of their names."""
+
+    files: dict[str, Path]
+    names: SimpleNamespace
+
+
+def compiled_in(folder: Path) -> Compiled:
     """The hot path, compiled into a folder; nobody else gets it."""
     # By a process of its own: setuptools changes what it is imported into.
     command = [sys.executable, "native_build.py", str(folder), *UNOPTIMISED]
     run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stdout[-2000:] + run.stderr[-4000:]
-    spec = importlib.util.spec_from_file_location(EXTENSION, run.stdout.splitlines()[-1])
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    paths = map(Path, run.stdout.splitlines()[-len(MODULES) :])
+    files = dict(zip(map(extension, MODULES), paths, strict=True))
+    names: dict[str, Any] = {}
+    for name, path in files.items():
+        spec = importlib.util.spec_from_file_location(name, path)
+        assert spec is not None
+        assert spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        names |= vars(module)
+    return Compiled(files, SimpleNamespace(**names))
 
 
 class Anchor:
@@ -94,7 +116,8 @@ class Emitter:
 
     module: Any
     tracked: bool = True
-    keyed: bool = True
+    way: str = KEYED
+    """One of WAYS."""
     states: Sequence[Any] = ()
     log: list[Any] = field(default_factory=list)
 
@@ -108,8 +131,23 @@ class Emitter:
                 log.append(("flush", self.room))
                 self.room = ROOM
 
+            def make_way(self, buffers: Sequence[Any], are_several: bool) -> bool:
+                log.append(("make way", len(buffers), are_several))
+                return acks_leave()
+
+        def acks_leave() -> bool:
+            """What was acked by then leaves, that of the first anchor."""
+            for each in self.anchors[:1]:
+                if each.roots:
+                    each.roots.clear()
+            return True
+
         self.outbox = Room(ROOM)
-        self.buffers = [module.TupleBuffer([]) for _ in range(BUFFERS)]
+        self.buffers = [module.TupleBuffer(task) for task in range(BUFFERS)]
+        self.fanout = module.TupleBuffer(1, (7, 8))
+        self.fanout.conflicting.append(self.buffers[0])
+        self.buffers[1].streams = [] if self.way == SEVERAL else None
+        self.emits = [0]
         self.anchors = [Anchor(None if each is None else list(each)) for each in self.states]
         self.pending: dict[int, Any] = {}
         self.done: list[Any] = []
@@ -117,10 +155,22 @@ class Emitter:
         self.pack = module.plain_packer(packer())
         self.shares: list[Callable[[], None]] = []
 
-    def _pick(self) -> tuple[int, Any, Any]:
+    def _pick(self) -> tuple[Any, ...]:
         by_key = {key: self.buffers[key % BUFFERS] for key in range(BUFFERS * 2)}
         turns = count()
-        return 1, by_key if self.keyed else None, lambda: self.buffers[next(turns) % BUFFERS]
+
+        def next_buffer() -> Any:
+            return self.buffers[next(turns) % BUFFERS]
+
+        def by_value(values: list[Any]) -> list[Any]:
+            return [by_key[values[1]], self.fanout]
+
+        if self.way == SEVERAL:
+            return [by_value, lambda values: [next_buffer()]], 3, self.emits
+        if self.way == JOINT:
+            joint = {(text, key): buffer for key, buffer in by_key.items() for text in ("", "a")}
+            return 0, itemgetter(0, 1), joint, next_buffer
+        return 1, None, by_key if self.way == KEYED else None, next_buffer
 
     def _general(self, *arguments: Any) -> str:
         self.log.append(("general", *map(str, arguments[:2])))
@@ -128,7 +178,9 @@ class Emitter:
 
     def bolt(self) -> Callable[..., Any]:
         """A bolt's emit."""
-        emit: Callable[..., Any] = self.module.bolt_emit(
+        several = self.way == SEVERAL
+        make = self.module.bolt_emit_to_several if several else self.module.bolt_emit
+        emit: Callable[..., Any] = make(
             self.outbox, self._general, self.pack, count(1000).__next__, self._pick(), WIDTH,
             MOST_BYTES, OVERHEAD, self.tracked, "default", None, int, self.shares,
         )  # fmt: skip
@@ -136,10 +188,12 @@ class Emitter:
 
     def spout(self, has_inits: bool) -> Callable[..., Any]:
         """A spout's emit."""
-        emit: Callable[..., Any] = self.module.spout_emit(
+        several = self.way == SEVERAL
+        make = self.module.spout_emit_to_several if several else self.module.spout_emit
+        emit: Callable[..., Any] = make(
             self.outbox, self._general, self.pack, count(1000).__next__, count(5).__next__,
             self._pick(), WIDTH, MOST_BYTES, OVERHEAD, self.tracked, "default", None,
-            self.pending, self.done, self.inits if has_inits else None, self.shares,
+            self.pending, self.done, self.inits if has_inits or several else None, self.shares,
         )  # fmt: skip
         return emit
 
@@ -156,7 +210,11 @@ class Emitter:
     def outcome(self) -> Any:
         """All that has changed."""
         return (
-            [(b.parts, b.ids, b.run, b.starts, b.extras) for b in self.buffers],
+            [
+                (each.parts, each.blocks, each.run, each.starts, each.extras, each.streams)
+                for each in (*self.buffers, self.fanout)
+            ],
+            self.emits,
             [anchor.roots for anchor in self.anchors],
             (self.outbox.room, self.log, self.pending, self.done, self.inits),
         )

@@ -1,25 +1,28 @@
 """The compiled hot path does what the Python one does, whatever it is given."""
 
+import json
 import os
 import subprocess
 import sys
 from array import array
 from pathlib import Path
-from types import ModuleType
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from heron_core import hot_path
-from heron_core.native import EXTENSION
+from heron_core.algorithms.hashing import slot, stable_hash
 from heron_core.wire.values import packer
 from heron_instance.input.tuples import EngineTuple
 from tests.native.hot_path_support import (
     BUFFERS,
+    PYTHON,
     ROOT,
+    WAYS,
     Careful,
+    Compiled,
     Emitted,
     Emitter,
     compiled_in,
@@ -34,6 +37,8 @@ roots = st.integers(1, 3)
 BOUNDS = [sign * 2**bits + off for bits in (0, 5, 7, 8, 15, 16, 31, 32, 63, 64)
           for sign in (-1, 1) for off in (-1, 0, 1)]  # fmt: skip
 """Where an integer takes another form."""
+LONGS = [each for each in BOUNDS if -(2**63) <= each < 2**63]
+"""Those that C has a type for."""
 SIZES = (0, 1, 31, 32, 33, 255, 256, 257, *range(490, 520))
 """Where text or bytes take another form, or are too long for it."""
 numbers = st.integers(-(2**70), 2**70) | st.sampled_from(BOUNDS)
@@ -52,7 +57,9 @@ runs = st.lists(st.tuples(st.integers(0, 3), u64, st.integers(1, 3)), min_size=1
 states = st.none() | st.tuples(roots, u64) | st.tuples(roots, u64, roots, u64) | st.just(())
 emitted = st.builds(
     Emitted,
-    values=st.tuples(values, st.integers(0, BUFFERS * 2)).map(list) | rows,
+    values=st.tuples(values, st.integers(0, BUFFERS * 2)).map(list)
+    | rows
+    | st.tuples(st.sampled_from(["", "a"]), st.integers(0, BUFFERS * 2)),
     stream=st.sampled_from(["default", "default", "default", "other"]),
     anchors=st.none() | st.lists(st.integers(0, 2), max_size=2).map(tuple),
     tup_id=st.none() | st.text(max_size=3),
@@ -72,12 +79,17 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def compiled(folder: Path) -> ModuleType:
+def extensions(folder: Path) -> Compiled:
     """The compiled hot path."""
-    module = compiled_in(folder)
-    assert module.COMPILED
-    assert not hot_path.COMPILED
-    return module
+    return compiled_in(folder)
+
+
+@pytest.fixture(scope="module")
+def compiled(extensions: Compiled) -> SimpleNamespace:
+    """Its names."""
+    assert extensions.names.COMPILED
+    assert not PYTHON.COMPILED
+    return extensions.names
 
 
 def outcome_of(call: Any, *arguments: Any) -> Any:
@@ -90,12 +102,12 @@ def outcome_of(call: Any, *arguments: Any) -> Any:
 
 @given(row=rows)
 @settings(max_examples=200)
-def test_values_are_packed_to_the_same_bytes(compiled: ModuleType, row: Any) -> None:
+def test_values_are_packed_to_the_same_bytes(compiled: SimpleNamespace, row: Any) -> None:
     pack = packer()
     assert outcome_of(compiled.plain_packer(pack), row) == outcome_of(pack, row)
 
 
-def test_each_form_of_a_value_is_packed_as_msgpack_does(compiled: ModuleType) -> None:
+def test_each_form_of_a_value_is_packed_as_msgpack_does(compiled: SimpleNamespace) -> None:
     """Alone, and where it is the last that has room."""
     pack = packer()
     pack_plain = compiled.plain_packer(pack)
@@ -109,14 +121,41 @@ def test_each_form_of_a_value_is_packed_as_msgpack_does(compiled: ModuleType) ->
         assert pack_plain([1] * width) == pack([1] * width), width
 
 
-@given(tracked=st.booleans(), keyed=st.booleans(), three=st.tuples(states, states, states),
+keys = st.one_of(
+    texts, st.text(min_size=255, max_size=257), numbers, st.binary(), st.booleans(), st.none(),
+    st.floats(), st.tuples(st.integers()),
+)  # fmt: skip
+
+
+@given(key=keys, joint=st.tuples(keys, keys) | st.tuples(keys, keys, keys), slots=st.integers(1, 9))
+@settings(max_examples=300)
+def test_a_key_has_the_same_buffer(
+    compiled: SimpleNamespace, key: Any, joint: Any, slots: int
+) -> None:
+    buffers = list(range(slots))
+    others: Any = dict.fromkeys([key, joint], "not plain")
+    of_one = compiled.PlainKeys(others, buffers, False)[key]
+    of_several = compiled.PlainKeys(others, buffers, True)[joint]
+    assert of_one in (slot(stable_hash([key]), slots), "not plain")
+    assert of_several in (slot(stable_hash(joint), slots), "not plain")
+    assert PYTHON.plain_keys(others, buffers, False) is others
+
+
+@pytest.mark.parametrize("key", [*LONGS, "", "a", "é" * 300, b"", b"\0a"])
+def test_a_plain_key_is_not_looked_up(compiled: SimpleNamespace, key: Any) -> None:
+    for slots in (1, 2, 7, 1000):
+        found = compiled.PlainKeys({}, list(range(slots)), False)[key]
+        assert found == slot(stable_hash([key]), slots)
+
+
+@given(tracked=st.booleans(), way=st.sampled_from(WAYS), three=st.tuples(states, states, states),
        sequence=calls)  # fmt: skip
 def test_a_bolt_emits_the_same(
-    compiled: ModuleType, tracked: bool, keyed: bool, three: Any, sequence: list[Emitted]
+    compiled: SimpleNamespace, tracked: bool, way: str, three: Any, sequence: list[Emitted]
 ) -> None:
     outcomes = []
-    for module in (hot_path, compiled):
-        emitter = Emitter(module, tracked, keyed, three)
+    for module in (PYTHON, compiled):
+        emitter = Emitter(module, tracked, way, three)
         emit, returned = emitter.bolt(), []
         for each in sequence:
             emitter.begin(each)
@@ -127,13 +166,13 @@ def test_a_bolt_emits_the_same(
     assert outcomes[0] == outcomes[1]
 
 
-@given(tracked=st.booleans(), keyed=st.booleans(), has_inits=st.booleans(), sequence=calls)
+@given(tracked=st.booleans(), way=st.sampled_from(WAYS), has_inits=st.booleans(), sequence=calls)
 def test_a_spout_emits_the_same(
-    compiled: ModuleType, tracked: bool, keyed: bool, has_inits: bool, sequence: list[Emitted]
+    compiled: SimpleNamespace, tracked: bool, way: str, has_inits: bool, sequence: list[Emitted]
 ) -> None:
     outcomes = []
-    for module in (hot_path, compiled):
-        emitter = Emitter(module, tracked, keyed)
+    for module in (PYTHON, compiled):
+        emitter = Emitter(module, tracked, way)
         emit = emitter.spout(has_inits)
         returned = [
             emit(each.values, tup_id=each.tup_id, stream=each.stream, direct_task=each.direct_task)
@@ -145,11 +184,11 @@ def test_a_spout_emits_the_same(
 
 @given(given_runs=runs, shares=st.booleans(), kind=st.sampled_from([EngineTuple, Careful, tuple]))
 def test_a_batch_becomes_the_same_tuples(
-    compiled: ModuleType, given_runs: Any, shares: bool, kind: Any
+    compiled: SimpleNamespace, given_runs: Any, shares: bool, kind: Any
 ) -> None:
     """Of the same class; and those of a run share one anchor state."""
     found = []
-    for module in (hot_path, compiled):
+    for module in (PYTHON, compiled):
         tuples, anchor_states = made_tuples(module, kind, given_runs, shares)
         assert {type(each) for each in tuples} == {kind}
         sharing = [[tup[-1] is state for state in anchor_states] for tup in tuples]
@@ -160,7 +199,7 @@ def test_a_batch_becomes_the_same_tuples(
 
 @given(given_runs=runs, shares=st.booleans(), data=st.data())
 def test_acks_come_to_the_same(
-    compiled: ModuleType, given_runs: Any, shares: bool, data: st.DataObject
+    compiled: SimpleNamespace, given_runs: Any, shares: bool, data: st.DataObject
 ) -> None:
     """Of whole batches, of some of their tuples, of some twice, and after a fail."""
     total = sum(size for _, _, size in given_runs)
@@ -168,7 +207,7 @@ def test_acks_come_to_the_same(
     order = data.draw(st.just(list(range(total))) | some)
     failed = data.draw(st.none() | st.integers(0, total - 1))
     found = []
-    for module in (hot_path, compiled):
+    for module in (PYTHON, compiled):
         tuples, anchor_states = made_tuples(module, EngineTuple, given_runs, shares)
         shared: Any = tuples[failed].roots if failed is not None else None
         first = shared.first_settle(tuples[failed].tuple_key) if hasattr(shared, "left") else None
@@ -185,10 +224,10 @@ def test_acks_come_to_the_same(
 @given(held=st.dictionaries(roots, st.integers(0, 3)),
        pairs=st.lists(st.tuples(st.integers(1, 5), st.integers(0, 3))))  # fmt: skip
 def test_trees_come_to_the_same(
-    compiled: ModuleType, held: dict[int, int], pairs: list[tuple[int, int]]
+    compiled: SimpleNamespace, held: dict[int, int], pairs: list[tuple[int, int]]
 ) -> None:
     found = []
-    for module in (hot_path, compiled):
+    for module in (PYTHON, compiled):
         trees, done = dict(held), array("Q")
         flat = array("Q", [number for pair in pairs for number in pair])
         found.append((module.fold_into_trees(trees, flat, done), trees, done))
@@ -196,25 +235,27 @@ def test_trees_come_to_the_same(
 
 
 UNDER_THE_COMPILED = """
-import importlib.machinery, importlib.util, sys, pytest
-loader = importlib.machinery.ExtensionFileLoader(sys.argv[1], sys.argv[2])
-spec = importlib.util.spec_from_file_location(sys.argv[1], sys.argv[2], loader=loader)
-sys.modules[sys.argv[1]] = module = importlib.util.module_from_spec(spec)
-loader.exec_module(module)
+import importlib.machinery, importlib.util, json, sys, pytest
+for name, path in json.loads(sys.argv[1]).items():
+    loader = importlib.machinery.ExtensionFileLoader(name, path)
+    spec = importlib.util.spec_from_file_location(name, path, loader=loader)
+    sys.modules[name] = module = importlib.util.module_from_spec(spec)
+    loader.exec_module(module)
 from heron_core.native import HOT_PATH
 assert HOT_PATH == "compiled", HOT_PATH
-sys.exit(pytest.main(["-q", "-p", "no:cacheprovider", *sys.argv[3:]]))
+sys.exit(pytest.main(["-q", "-p", "no:cacheprovider", *sys.argv[2:]]))
 """
 UNIT_TESTS = ("heron_instance/test_collector.py", "heron_instance/test_runs.py",
               "heron_instance/test_drivers.py", "stream_manager/test_acks.py")  # fmt: skip
 
 
-def test_the_unit_tests_pass_with_the_compiled_one(compiled: ModuleType) -> None:
+def test_the_unit_tests_pass_with_the_compiled_one(extensions: Compiled) -> None:
     """What holds of spouts, bolts and trees holds with it too."""
     files = [f"tests/unit/{name}" for name in UNIT_TESTS]
     about = ("HERONPY_NATIVE", "PYTEST_")
     environment = {each: text for each, text in os.environ.items() if not each.startswith(about)}
-    command = [sys.executable, "-c", UNDER_THE_COMPILED, EXTENSION, str(compiled.__file__), *files]
+    paths = json.dumps({name: str(path) for name, path in extensions.files.items()})
+    command = [sys.executable, "-c", UNDER_THE_COMPILED, paths, *files]
     run = subprocess.run(
         command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False
     )

@@ -4,7 +4,7 @@ import threading
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from heron_core.errors import ComponentError, ValueNotSerialisable
@@ -25,54 +25,102 @@ from tests.unit.heron_instance.instance_support import (
 
 ROOT, OTHER_ROOT = (OTHER << 44) | 1, (OTHER << 44) | 2
 FIELDS = grouped(GroupingKind.FIELDS, "a")
+TWO = (StreamSpec("default", ("a", "b")), StreamSpec("named", ("a", "b")))
+ALL, GLOBAL = grouped(GroupingKind.ALL), grouped(GroupingKind.GLOBAL)
+SHAPES = {
+    "shuffle": (reads(SHUFFLE),),
+    "fields": (reads(FIELDS),),
+    "two fields": (reads(grouped(GroupingKind.FIELDS, "b", "a")),),
+    "partial key": (reads(grouped(GroupingKind.PARTIAL_KEY, "a")),),
+    "partial key of two": (reads(grouped(GroupingKind.PARTIAL_KEY, "a", "b")),),
+    "global": (reads(GLOBAL),),
+    "all": (reads(ALL),),
+    "twice": (reads(SHUFFLE), reads(FIELDS)),
+    "named": (reads(FIELDS, "named"),),
+    "both, the same readers": (reads(SHUFFLE), reads(FIELDS, "named")),
+    "all beside fields": (reads(FIELDS), reads(ALL, "named")),
+    "nobody": (),
+}
+"""How a component's streams are read."""
 
 values_lists = st.lists(
     st.tuples(st.integers(0, 5) | st.text(max_size=3), st.none() | st.integers() | st.floats()),
     max_size=12,
 )
+streams_of = st.lists(st.sampled_from(["default", "named"]), min_size=12, max_size=12)
+kinds_of = st.sampled_from([list, tuple])
+EXAMPLES = 20
+"""For each shape: an instance takes some milliseconds to make."""
 
 
-def pair(kind: type, grouping: Any, tracked: bool) -> tuple[Made, Made]:
+def pair(kind: type, shape: str, tracked: bool) -> tuple[Made, Made]:
     """Twice the same instance; the second one emits in the general way only."""
-    fast, general = (make(kind, reads(grouping), tracked=tracked) for _ in range(2))
+    config = {"topology.batch.bytes": 60}  # a flush now and then
+    fast, general = (
+        make(kind, *SHAPES[shape], outputs=TWO, tracked=tracked, config=config) for _ in range(2)
+    )
     general.component.emit = general.core.collector.emit_general
     assert fast.component.emit != fast.core.collector.emit_general
     return fast, general
 
 
-@pytest.mark.parametrize("grouping", [SHUFFLE, FIELDS], ids=["shuffle", "fields"])
+@pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("tracked", [True, False])
-@given(tuples=values_lists, with_ids=st.booleans())
+@settings(max_examples=EXAMPLES)
+@given(tuples=values_lists, streams=streams_of, as_kind=kinds_of, with_ids=st.booleans())
 def test_spouts_fast_and_careful_emits_are_the_same_bytes(
-    grouping: Any, tracked: bool, tuples: list[tuple[Any, Any]], with_ids: bool
+    shape: str, tracked: bool, tuples: Any, streams: list[str], as_kind: Any, with_ids: bool
 ) -> None:
-    fast, general = pair(Source, grouping, tracked)
+    fast, general = pair(Source, shape, tracked)
     for made in (fast, general):
-        for number, values in enumerate(tuples):
-            made.component.emit(list(values), tup_id=number if with_ids else None)
+        for number, (values, stream) in enumerate(zip(tuples, streams, strict=False)):
+            tup_id = number if with_ids else None
+            made.component.emit(as_kind(values), tup_id=tup_id, stream=stream)
         made.core.flush()
     assert fast.sent == general.sent
     assert fast.core.collector.pending == general.core.collector.pending
     assert fast.core.collector.done_at_once == general.core.collector.done_at_once
-    assert fast.core.statistics().emitted_by_stream == {"default": len(tuples)}
-    assert general.core.statistics().emitted_by_stream == {"default": len(tuples)}
+    emitted = {name: streams[: len(tuples)].count(name) for name in ("default", "named")}
+    assert fast.core.statistics().emitted_by_stream == emitted
+    assert general.core.statistics().emitted_by_stream == emitted
 
 
-@pytest.mark.parametrize("grouping", [SHUFFLE, FIELDS], ids=["shuffle", "fields"])
+@pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("tracked", [True, False])
-@given(tuples=values_lists, anchored=st.lists(st.booleans(), min_size=12, max_size=12))
+@settings(max_examples=EXAMPLES)
+@given(
+    tuples=values_lists,
+    streams=streams_of,
+    as_kind=kinds_of,
+    anchored=st.lists(st.integers(0, 3), min_size=12, max_size=12),
+)
 def test_bolts_fast_and_careful_emits_are_the_same_bytes(
-    grouping: Any, tracked: bool, tuples: list[tuple[Any, Any]], anchored: list[bool]
+    shape: str, tracked: bool, tuples: Any, streams: list[str], as_kind: Any, anchored: list[int]
 ) -> None:
-    fast, general = pair(Middle, grouping, tracked)
+    """With an ack in between."""
+    fast, general = pair(Middle, shape, tracked)
     for made in (fast, general):
-        deliver(made, batch(["x"], roots=[(ROOT, 7)]) if tracked else batch(["x"]))
-        (tup,) = made.component.received
-        for values, anchor in zip(tuples, anchored, strict=False):
-            made.component.emit(list(values), anchors=[tup] if anchor else None)
-        made.component.ack(tup)
+        roots = [(ROOT, 7), (OTHER_ROOT, 9)] if tracked else []
+        deliver(made, batch(["x"], ["y"], roots=roots))
+        first, second = made.component.received
+        anchors = [None, [first], [second], [first, second]]
+        for at, (values, stream) in enumerate(zip(tuples, streams, strict=False)):
+            made.component.emit(as_kind(values), stream=stream, anchors=anchors[anchored[at]])
+            if at == 6:
+                made.component.ack(first)
+        made.component.ack(second)
         made.core.flush()
     assert fast.sent == general.sent
+    assert fast.core.collector.router.routes["named"].emits == (
+        general.core.collector.router.routes["named"].emits
+    )
+
+
+def test_task_ids_are_those_of_the_fast_ways_buffer() -> None:
+    fast, general = pair(Middle, "fields", True)
+    for made in (fast, general):
+        found = [made.component.emit([each, 1], need_task_ids=True) for each in "abcdefgh"]
+        assert [[task] for task, _ in sorted(made.emitted(), key=lambda sent: sent[1])] == found
 
 
 def deliver(made: Made, frames: list[bytes]) -> None:

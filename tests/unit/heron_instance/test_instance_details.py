@@ -186,7 +186,8 @@ def test_a_known_key_is_not_hashed_again_and_not_all_keys_are_remembered(
 
     monkeypatch.setattr(routing, "KEYS_REMEMBERED_MAX", 3)
     buffers: list[Any] = ["one", "two"]
-    keyed: dict[Any, Any] = routing.KeyedBuffers(buffers, "tested.default")
+    keyed: Any = routing.KeyedBuffers(False, "tested.default")
+    keyed.aim(buffers)
     sizes = []
     for key in ("a", "b", "c", "a", "d"):
         assert keyed[key] in ("one", "two")
