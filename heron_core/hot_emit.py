@@ -22,6 +22,7 @@ Pack = Callable[[Any], bytes]
 Pick = tuple[int, Callable[[Any], Any] | None, Any, NextBuffer]
 """position, function, keyed, next: the buffer of a tuple is `keyed[values[position]]`, with a
 function `keyed[function(values)]`, and without `keyed` the next one."""
+Shares = list[Callable[[], None]]
 Several = tuple[list[Callable[[Any], Any]], int, list[int]]
 """What chooses the buffers of a tuple for each consumer, the stream's index, and a list of one
 number, which counts the emits."""
@@ -134,10 +135,9 @@ def plain_keys(keyed: Any, buffers: list[Any], are_several: bool) -> Any:
 
 
 def bolt_emit(
-    outbox: BufferRoom, general: Emit, pack: Pack, next_edge: NextNumber,
-    pick: Pick, width: cython.Py_ssize_t, most: cython.Py_ssize_t,
-    overhead: cython.Py_ssize_t, tracked: cython.bint, unnamed: str | None,
-    user: Any, thread: NextNumber, shares: list[Callable[[], None]],
+    outbox: BufferRoom, general: Emit, pack: Pack, next_edge: NextNumber, pick: Pick,
+    width: cython.Py_ssize_t, most: cython.Py_ssize_t, overhead: cython.Py_ssize_t,
+    tracked: cython.bint, unnamed: str | None, user: Any, thread: NextNumber, shares: Shares,
 ) -> Emit:  # fmt: skip
     """The emit of a bolt's stream that has one consumer, grouped as `pick` says. A call of what it
     adds to `shares` has it leave all to `general`, as several threads emit."""
@@ -158,8 +158,7 @@ def bolt_emit(
             if anchors is not None or thread() != main_thread:
                 return general(tup, stream, anchors, None, need_task_ids)
             anchors = user._current_tups if user.auto_anchor else None
-        if type(tup) is tuple:
-            tup = list(tup)
+        tup = list(tup) if type(tup) is tuple else tup
         try:
             data = pack(tup)
             size = len(data)
@@ -171,10 +170,8 @@ def bolt_emit(
                 if (anchor_state := anchor.roots) is not None:
                     root, value = anchor_state
             # The buffer is taken last: who leaves for `general` would skip one.
-            if keyed is None:
-                buffer = next_buffer()
-            else:
-                buffer = keyed[tup[position] if key_of is None else key_of(tup)]
+            key = 0 if keyed is None else tup[position] if key_of is None else key_of(tup)
+            buffer = next_buffer() if keyed is None else keyed[key]
             if buffer.run is not root and tracked and buffer.run != root:
                 buffer.run = NO_RUN if buffer.extras else root  # what follows shares the edge
                 buffer.starts.append(len(buffer.parts))
@@ -204,7 +201,7 @@ def spout_emit(
     pick: Pick, width: cython.Py_ssize_t, most: cython.Py_ssize_t,
     overhead: cython.Py_ssize_t, tracked: cython.bint, unnamed: str | None,
     thread: NextNumber | None, pending: Any, done_at_once: Any, inits: Any,
-    shares: list[Callable[[], None]],
+    shares: Shares,
 ) -> Emit:  # fmt: skip
     """The emit of a spout's stream that has one consumer, grouped as `pick` says; for `shares` see
     `bolt_emit`."""
@@ -223,17 +220,14 @@ def spout_emit(
             return general(tup, tup_id, stream, direct_task, need_task_ids)
         if thread and thread() != main_thread:
             return general(tup, tup_id, stream, None, need_task_ids)
-        if type(tup) is tuple:
-            tup = list(tup)
+        tup = list(tup) if type(tup) is tuple else tup
         if type(tup) is not list or len(tup) != width:
             return general(tup, tup_id, stream, None, need_task_ids)
         try:
             data = pack(tup)
             # Taken last: who leaves for `general` would skip a buffer.
-            if keyed is None:
-                buffer = next_buffer()
-            else:
-                buffer = keyed[tup[position] if key_of is None else key_of(tup)]
+            key = 0 if keyed is None else tup[position] if key_of is None else key_of(tup)
+            buffer = next_buffer() if keyed is None else keyed[key]
         except Exception:
             return general(tup, tup_id, stream, None, need_task_ids)
         size = len(data)
@@ -307,10 +301,9 @@ def are_free(buffers: list[Any]) -> bool:
 
 
 def bolt_emit_to_several(
-    outbox: BufferRoom, general: Emit, pack: Pack, next_edge: NextNumber,
-    route: Several, width: cython.Py_ssize_t, most: cython.Py_ssize_t,
-    overhead: cython.Py_ssize_t, tracked: cython.bint, unnamed: str | None,
-    user: Any, thread: NextNumber, shares: list[Callable[[], None]],
+    outbox: BufferRoom, general: Emit, pack: Pack, next_edge: NextNumber, route: Several,
+    width: cython.Py_ssize_t, most: cython.Py_ssize_t, overhead: cython.Py_ssize_t,
+    tracked: cython.bint, unnamed: str | None, user: Any, thread: NextNumber, shares: Shares,
 ) -> Emit:  # fmt: skip
     """As `bolt_emit`, of a stream whose tuples have several buffers, or buffers that other streams
     use as well."""
@@ -329,8 +322,7 @@ def bolt_emit_to_several(
             if anchors is not None or thread() != main_thread:
                 return general(tup, stream, anchors)
             anchors = user._current_tups if user.auto_anchor else None
-        if type(tup) is tuple:
-            tup = list(tup)
+        tup = list(tup) if type(tup) is tuple else tup
         try:
             data = pack(tup)
             size = len(data)
@@ -369,7 +361,7 @@ def spout_emit_to_several(
     route: Several, width: cython.Py_ssize_t, most: cython.Py_ssize_t,
     overhead: cython.Py_ssize_t, tracked: cython.bint, unnamed: str | None,
     thread: NextNumber | None, pending: Any, done_at_once: Any, inits: Any,
-    shares: list[Callable[[], None]],
+    shares: Shares,
 ) -> Emit:  # fmt: skip
     """As `spout_emit`, of a stream as in `bolt_emit_to_several`."""
     main_thread = thread() if thread else 0
@@ -385,8 +377,7 @@ def spout_emit_to_several(
             return general(tup, tup_id, stream, direct_task, need_task_ids)
         if thread and thread() != main_thread:
             return general(tup, tup_id, stream)
-        if type(tup) is tuple:
-            tup = list(tup)
+        tup = list(tup) if type(tup) is tuple else tup
         if type(tup) is not list or len(tup) != width:
             return general(tup, tup_id, stream)
         try:
