@@ -160,6 +160,13 @@ class BoltDriver(FailedCalls):
             self._take_other(head, frames)
             return None
         self.reopen(head.source)
+        self._takes = True
+        try:
+            return self._take_batch(head, frames, first)
+        finally:
+            self._takes = self._busy = False
+
+    def _take_batch(self, head: Header, frames: Frames, first: int) -> int | None:
         batch = decode_batch(head, frames)
         if head.epoch < self.fence:
             self.metrics.fenced += 1
@@ -186,10 +193,7 @@ class BoltDriver(FailedCalls):
         self._messages += 1
         self._busy = True
         self._busy_since = started
-        try:
-            return self._run_batch(head, batch, values, started, first)
-        finally:
-            self._busy = False
+        return self._run_batch(head, batch, values, started, first)
 
     def _take_other(self, head: Header, frames: Frames) -> None:
         if head.kind != FrameKind.WATERMARK:
@@ -434,9 +438,8 @@ class BoltDriver(FailedCalls):
     def counts(self) -> tuple[int, int, bool]:
         """Processed first: what a tuple's processing sent is then counted for certain."""
         processed = self.metrics.executed - self._void_processed
-        is_at_work = (
-            self._busy or self._in_call or self.is_void or self.is_trying or bool(self.again)
-        )
+        is_at_work = self._takes or self._busy or self._in_call or bool(self.again)
+        is_at_work = is_at_work or self.is_void or self.is_trying
         idle = self.outbox.empty and not is_at_work and self._is_idle()
         return self.outbox.deliveries - self._void_sent, processed, idle
 

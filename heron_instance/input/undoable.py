@@ -53,6 +53,9 @@ class UndoableCalls(RowMaker):
     time ends with UserCodeRaised then."""
     is_trying = False
     """Something is under way that may raise and be tried again."""
+    _takes = False
+    """It has a batch, and is maybe still making values of it, which may take seconds: a serializer
+    of user code, the import of pyarrow on a busy machine."""
     _before_attempt: Sequence[Totals] = ()
     """What was counted before the attempt under way, which may be undone. Another object for each
     attempt and behind it, so that another thread sees whether any of that has changed."""
