@@ -29,8 +29,8 @@ class CountMetric(IMetric):
 
 
 class TupleCount(CountMetric):
-    """Counts tuples, each once: when a topology goes back to a checkpoint, what it has counted of
-    tuples that come again is taken back."""
+    """Counts tuples, each once: when a topology is restored from a checkpoint, what it has counted
+    of tuples that come again is taken back."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -187,7 +187,7 @@ def checkpoint_line(checkpoints: CheckpointStats) -> str:
             parts.append(input_text(checkpoints))
     if not checkpoints.released:
         back = checkpoints.restored
-        parts.append(f"going back to {f'checkpoint {back}' if back else 'the start'}")
+        parts.append(f"restoring {f'checkpoint {back}' if back else 'the start'}")
     if checkpoints.restore_failure:
         parts.append(f"which cannot be had: {checkpoints.restore_failure}")
         if checkpoints.restore_remedy:

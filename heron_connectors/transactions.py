@@ -86,7 +86,7 @@ class PreparedTransactions:
         ]
 
     def restore(self, saved: list[list[Any]]) -> None:
-        """From such values: their checkpoint is complete, as nobody goes back to another one."""
+        """From such values: their checkpoint is complete, as another one is never restored."""
         self._waiting = deque(
             Prepared(TransactionId(writer, number), checkpoint, what)
             for writer, number, checkpoint, what in saved

@@ -158,7 +158,7 @@ class TwoPhaseSink(LeavesRowsOut, Bolt, TwoPhaseStatefulComponent):
         return types
 
     def leave(self, why: str) -> NoReturn:
-        """End this process: it is started again, and the topology goes back to where nothing is
+        """End this process: it is started again, and the topology is restored to where nothing is
         lost."""
         text = f"{self._name}: {why}"
         self.delegate.call_soon(partial(self.delegate.leave, text))

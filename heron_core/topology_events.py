@@ -46,7 +46,7 @@ class EventKind(StrEnum):
     CHECKPOINT = "checkpoint"
     """A checkpoint has failed, or works again."""
     RESTORE = "restore"
-    """The topology has gone back to a checkpoint, or could not."""
+    """The topology has been restored from a checkpoint, or could not."""
 
 
 BAD_KINDS = frozenset({EventKind.CRASH, EventKind.START_FAILED, EventKind.DOWN, EventKind.STUCK})

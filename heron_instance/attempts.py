@@ -4,7 +4,8 @@ In a topology that takes checkpoints a bolt that raises must not lose its tuple,
 emitted and changed before must not count. This is its way (input/undoable.py and core.py have the
 two ends of it):
 
-    first raise ──► RestoreWanted: all go back to the newest checkpoint, which undoes everything.
+    first raise ──► RestoreWanted: all are restored from the newest checkpoint, which undoes
+    everything.
                     From here on this instance is careful:
     each message    the state is taken, the calls run, and what they emit is withheld;
       all is well   it is sent
@@ -70,7 +71,7 @@ class Kind(Enum):
     SAME = "same object"
     """It has done nothing, by its contract."""
     RESTORE = "restore"
-    """By the topology, which goes back."""
+    """By a restore of the topology."""
 
 
 class Host(Protocol):
@@ -215,7 +216,7 @@ class Attempts:
         self._raised: dict[int, LetterFault] = {}
         """key of a unit -> what its newest try has raised, the how many-th; until one succeeds."""
         self._reported: dict[str, None] = {}
-        """Windows and timers whose calls are given up since the topology went back last."""
+        """Windows and timers whose calls are given up since the topology was restored last."""
 
     def begin(self, unit: Unit) -> None:
         """It is tried when those before it are over."""
@@ -240,7 +241,7 @@ class Attempts:
         return self._units[0].where if self._units else ""
 
     def forget(self) -> None:
-        """The topology goes back: what is under way comes again, by other messages."""
+        """The topology is restored: what is under way comes again, by other messages."""
         for unit in self._units:
             if unit.is_message:
                 unit.done()
@@ -362,7 +363,7 @@ class Attempts:
             self._host.close_component()  # what its last calls emit does not count either
         driver.set_totals(before.totals)
         driver.source_watermarks = before.watermarks
-        self._host.instance.context.go_back_to(before.counted)
+        self._host.instance.context.restore_totals(before.counted)
         if before.state is None:
             return
         self._host.make_anew(as_bytes(before.state))
@@ -403,7 +404,7 @@ class Attempts:
         return True
 
     def restore_pause_secs(self, raised: UserCodeRaised) -> float:
-        """How long to wait until all go back, as this was raised."""
+        """How long to wait until all are restored, as this was raised."""
         if len(self._raised) >= KNOWN_MAX:
             self._raised.pop(next(iter(self._raised)))
         before = self._raised.get(raised.key)

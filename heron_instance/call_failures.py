@@ -1,7 +1,7 @@
 """Calls of a coroutine with state that raised, where checkpoints are taken: tries and give-ups.
 
 What such a call has changed is among the changes of the calls that were under way beside it, so
-only the topology undoes it, by going back to a checkpoint. What is counted here outlives that: a
+only the topology undoes it, by restoring a checkpoint. What is counted here outlives that: a
 tuple that has raised too often is not called again when it comes again. Pure.
 """
 
@@ -22,7 +22,7 @@ class CallFailures:
         self._covered = 0
         """How many of them, from the left, the newest checkpoint may have as processed."""
         self._to_skip: list[tuple[int, LetterFault]] = []
-        """Those that have not come again since the topology went back."""
+        """Those that have not come again since the topology was restored."""
 
     def failures_of(self, key: int) -> int:
         """How often it has raised, this time included."""
@@ -32,7 +32,8 @@ class CallFailures:
         return self._failures[key]
 
     def pause_secs(self, key: int, fault: LetterFault) -> float | None:
-        """Until it is called again, after the topology has gone back; None if it is given up."""
+        """Until it is called again, after the topology has been restored; None if it is given
+        up."""
         pause = self._policy.pause_secs(fault.attempt)
         if pause is None:
             del self._failures[key]
@@ -56,7 +57,7 @@ class CallFailures:
         """Whether a tuple's key is worth to be looked at."""
         return bool(self._failures or self._to_skip)
 
-    def went_back(self) -> None:
+    def note_restore(self) -> None:
         """What was given up since the checkpoint comes again."""
         self._to_skip = list(self._given_up)
 

@@ -1,4 +1,4 @@
-"""Checkpoints at one instance: what is saved, and how it goes back; all in the main thread.
+"""Checkpoints at one instance: what is saved, and how it is restored; all in the main thread.
 
 Checkpointing decides when a state is taken and what follows from it. The instance's core owns the
 component and its driver, and does the rest: it is what `CheckpointHost` names.
@@ -102,8 +102,9 @@ class SettledCounts(Struct, frozen=True):
 
 
 SETTLED_KEPT = 100
-"""Changes of an instance's counts that are remembered: `heronpy restore` goes back further than the
-newest checkpoint, though not further than `topology.checkpoints.retained`, 3 without a choice."""
+"""Changes of an instance's counts that are remembered: `heronpy restore` takes an older one than
+the newest checkpoint, though not further than `topology.checkpoints.retained`, 3 without a
+choice."""
 
 
 class SettledTuples:
@@ -126,7 +127,7 @@ class SettledTuples:
         """It is complete: none of those that it covers comes again."""
         self._completed = max(self._completed, checkpoint)
 
-    def go_back(self, checkpoint: int) -> SettledCounts:
+    def restore(self, checkpoint: int) -> SettledCounts:
         """What was counted behind a checkpoint has not happened; the total at it."""
         self._totals = [each for each in self._totals if each[0] <= checkpoint]
         self._completed = min(self._completed, checkpoint)
@@ -172,7 +173,7 @@ class Checkpointing:
         driver.barrier = self._barrier
         if isinstance(driver, BoltDriver):
             user = self._host.instance.adapter.users_object
-            # A class of pystorm that wants its process to end has it ended, and all go back.
+            # A class of pystorm that wants its process to end has it ended, and all are restored.
             undoes = self._undoes and driver.can_undo
             driver.undoes = undoes and getattr(user, "exit_on_exception", False) is not True
             driver.run_again(self._host.instance.state.take_in_flight())
@@ -288,7 +289,7 @@ class Checkpointing:
             driver.checkpoint_completed(checkpoint, behind)
         self._call_component(self._host.instance.adapter.post_save, checkpoint)
 
-    # --- going back ---------------------------------------------------------------------------
+    # --- restore ------------------------------------------------------------------------------
 
     def begin_epoch(
         self,
@@ -299,14 +300,14 @@ class Checkpointing:
         topology: TopologySpec,
         is_scaled: bool,
     ) -> str:
-        """A new plan: the topology goes back to a checkpoint, and begins to run from there, with
-        the input in it. `is_scaled`: by another packing plan than before. Returns what came of it,
-        for the transition log."""
+        """A new plan: the topology is restored from a checkpoint, and begins to run from there,
+        with the input in it. `is_scaled`: by another packing plan than before. Returns what came of
+        it, for the transition log."""
         who, driver = self._host.identity, self._host.driver
         self._packing = packing
         self._saved_input = NO_INPUT
         if restore.members is not None:
-            # The others have gone on already. The master will have all of us go back.
+            # The others have gone on already. The master will have all of us restored.
             answer: messages.FromInstance = messages.Restored(who.task, who.incarnation, 0)
             driver.outbox.discard()
         else:
@@ -337,12 +338,12 @@ class Checkpointing:
             if self._has_state_of(checkpoint, share):
                 return messages.Restored(who.task, who.incarnation, epoch)
         try:
-            saved, inputs = self._states.go_back(checkpoint, share)
+            saved, inputs = self._states.restore(checkpoint, share)
         except HeronError as error:
             return self._not_restored(epoch, error)
         try:
             self._is_completed(checkpoint, gave_up)  # nobody may have told us
-            self._go_back(checkpoint, saved)
+            self._restore_component(checkpoint, saved)
             self._begin_with(take_input(inputs))
         except HeronError as error:
             if self.is_waiting and not isinstance(error, StateError | CheckpointStoreError):
@@ -398,7 +399,7 @@ class Checkpointing:
         self._host.driver.outbox.discard()
         return restore_failed(self._host.identity.task, epoch, error)
 
-    def _go_back(self, checkpoint: int, saved: bytes | None) -> None:
+    def _restore_component(self, checkpoint: int, saved: bytes | None) -> None:
         """Begin with a state. A spout that keeps none goes on as it is: it is told what of it is
         void. Any other component is made anew, so that nothing is left of what it has done."""
         host, driver = self._host, self._host.driver
@@ -412,7 +413,7 @@ class Checkpointing:
         if is_fresh and saved is None:
             return
         if isinstance(driver, SpoutDriver):
-            driver.go_back()
+            driver.roll_back()
             if not host.instance.keeps_state:
                 driver.outbox.discard()
                 return
@@ -420,9 +421,9 @@ class Checkpointing:
         host.close_component()
         host.make_anew(saved)
         if isinstance(host.driver, BoltDriver):  # what it gave up since then comes again
-            settled = self._settled.go_back(checkpoint)
+            settled = self._settled.restore(checkpoint)
             host.driver.take_back(settled.history)
-            host.instance.context.go_back_to(settled.counted)
+            host.instance.context.restore_totals(settled.counted)
 
     def _call_component(self, call: Callable[[str], Any], checkpoint: int) -> None:
         try:

@@ -452,7 +452,7 @@ class InstanceCore:
     def _begin_epoch(self, epoch: int, restore: Restore, is_scaled: bool) -> None:
         assert self._checkpointing is not None, "a restore where no checkpoints are taken"
         if self.retrying is not None:
-            self.retrying.go_back()
+            self.retrying.note_restore()
         by = self._input, self._packing, self._topology, is_scaled
         came_of_it = self._checkpointing.begin_epoch(epoch, restore, *by)
         if is_scaled:

@@ -34,7 +34,7 @@ class OwnStates:
         self._by_checkpoint[checkpoint] = state
 
     def completed(self, checkpoint: int) -> bool:
-        """Nothing older will be gone back to, unless this one cannot be read elsewhere; False if
+        """Nothing older will be restored, unless this one cannot be read elsewhere; False if
         that was known, or this process has not saved it."""
         is_new = self._completed < checkpoint <= self.begun
         if is_new:
@@ -46,7 +46,7 @@ class OwnStates:
             }
         return is_new
 
-    def go_back(
+    def restore(
         self, checkpoint: int, share: RestoreShare
     ) -> tuple[bytes | None, list[FormerInput]]:
         """The state of a checkpoint, made of those of `share`, and the input that is to be

@@ -1,6 +1,6 @@
 """What a bolt's process does about what user code raises, where checkpoints are taken.
 
-It asks for the topology to go back, stands still until it does, and is careful from then on
+It asks for the topology to be restored, stands still until it does, and is careful from then on
 (attempts.py). The instance's core asks it before each step.
 """
 
@@ -22,7 +22,7 @@ from heron_instance.shared_state import SharedState
 REASON_MAX = 300
 """Characters of what was raised, for people to read."""
 AWAIT_SECS = 1.0
-"""Between two looks whether the topology has gone back; the plan itself wakes whoever waits."""
+"""Between two looks whether the topology has been restored; the plan itself wakes whoever waits."""
 
 
 class RetryHost(attempts.Host, Protocol):
@@ -48,7 +48,8 @@ class RetryingBolt:
         self._clock = clock
         self._attempts: Attempts | None = None
         self._ask_at: float | None = None
-        """When the others are asked to go back with us; None if they are not to, or have been."""
+        """When the others are to be restored with this one; None if they are not to, or have
+        been."""
         self._raised: UserCodeRaised | None = None
         """Why we wait for that; None if we do not."""
 
@@ -68,8 +69,8 @@ class RetryingBolt:
             pause_secs = attempts.restore_pause_secs(raised)
         self._ask_at = self._clock() + pause_secs
 
-    def go_back(self) -> None:
-        """The topology goes back, for our sake or another's."""
+    def note_restore(self) -> None:
+        """The topology is restored, for our sake or another's."""
         if self._raised is not None and self._attempts is None and self._host.bolt.can_undo:
             options = self._host.bolt.options
             self._attempts = Attempts(self._host, options.retries, self._kind())
@@ -164,7 +165,7 @@ class RetryingBolt:
         return self._attempts is not None and self._host.bolt.next_tick <= now
 
     def finishes(self, done: Callable[[], None]) -> bool:
-        """Whether on_finish is tried with care, or when the topology has gone back."""
+        """Whether on_finish is tried with care, or when the topology has been restored."""
         if self._raised is not None:
             return True
         if self._attempts is None:

@@ -79,12 +79,12 @@ class SharedState:
         return self.is_overtaken or self.is_called
 
     @property
-    def _goes_back(self) -> bool:
+    def _is_restoring(self) -> bool:
         return self.takes_checkpoints and self.reset_epoch < self.epoch
 
     @property
     def _allows_sending(self) -> bool:
-        if self._goes_back:
+        if self._is_restoring:
             # A send that is held in the middle of a call has to return, so that the main thread can
             # drop all of that; its messages carry the epoch before, and nobody takes them.
             return True
@@ -93,8 +93,8 @@ class SharedState:
 
     def abandons(self) -> bool:
         """Whether the rest of a message, and all input behind it, counts for nothing here: the
-        topology goes back to a checkpoint, or the process ends."""
-        return self.stopping or self._goes_back
+        topology is restored from a checkpoint, or the process ends."""
+        return self.stopping or self._is_restoring
 
     def want_barrier(self, epoch: int, checkpoint: int) -> None:
         """From the control thread: send the barrier of a checkpoint, whatever holds it up."""

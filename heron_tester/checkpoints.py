@@ -10,7 +10,7 @@ Outcome = Callable[[Any, bool], None]
 
 
 class TesterCheckpoints:
-    """The states of all tasks, by number of the checkpoint; only complete ones are gone back to."""
+    """The states of all tasks, by number of the checkpoint; only complete ones are restored."""
 
     def __init__(self, tasks: Set[int]) -> None:
         self._tasks = tasks
@@ -32,7 +32,7 @@ class TesterCheckpoints:
         self._states.setdefault(checkpoint, {})[task] = state
 
     def complete(self, checkpoint: int) -> bool:
-        """Whether all states of it are here: then it is the one to go back to."""
+        """Whether all states of it are here: then it is the one to restore."""
         if self._states.get(checkpoint, {}).keys() != self._tasks:
             return False
         self.newest = checkpoint

@@ -103,7 +103,7 @@ class TesterCluster:
         """None in a topology that takes none."""
         self._restored: dict[int, int] = {}
         """task -> incarnation, of those that have the state that the newest plan begins with"""
-        self._is_going_back = False
+        self._is_restoring = False
         self.instances: dict[int, TesterInstance] = {}
         try:
             for task in tasks:
@@ -265,7 +265,7 @@ class TesterCluster:
         takes its place."""
         if instance.is_dead:
             return
-        if self._is_going_back:
+        if self._is_restoring:
             instance.guarded(call)  # what a component cannot begin with it never can
             return
         try:
@@ -284,7 +284,7 @@ class TesterCluster:
         """Kill instances and start others: what they remembered and held is gone."""
         void = [fed for task in tasks for fed in self._replace(task)]
         if self.checkpoints is not None:
-            self._go_back(self.checkpoints.newest, void)
+            self._restore(self.checkpoints.newest, void)
 
     def _replace(self, task: int) -> list[Fed]:
         """One of them; returns what of the test's tuples is void by that."""
@@ -314,7 +314,7 @@ class TesterCluster:
             self.settle()
         return is_complete
 
-    def _go_back(self, checkpoint: int, void: Sequence[Fed]) -> None:
+    def _restore(self, checkpoint: int, void: Sequence[Fed]) -> None:
         """All begin again with their state of a checkpoint; what was under way is gone."""
         self._epoch += 1
         for queue in self._queues:
@@ -322,12 +322,12 @@ class TesterCluster:
         self._calls.clear()
         self._timers.clear()
         self._restored.clear()
-        self._is_going_back = True
+        self._is_restoring = True
         try:
             self._send_plan(Restore(checkpoint))
             self._release()
         finally:
-            self._is_going_back = False
+            self._is_restoring = False
         for fed in void:
             self.call_soon(next(iter(self.instances.values())), partial(fed.outcome, False))
 

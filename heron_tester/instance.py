@@ -133,7 +133,7 @@ class TesterInstance:
         self._shared_log = SharedLines(self.watch, getattr(self.users_object, "logger", None))
 
     def _attach(self) -> None:
-        """Watch the component that the core runs; it makes another one when it goes back to a
+        """Watch the component that the core runs; it makes another one when it is restored from a
         checkpoint."""
         self.component: Any = self.core.instance.adapter
         self.context = self.core.instance.context

@@ -220,8 +220,8 @@ class TopologyTester:
         Now, or with `when` at the moment such an input is to be processed: then all of its batch
         is lost and fails. What an instance had processed but not acked times out.
 
-        A topology that takes checkpoints goes back to the last one, as a whole: what is under way
-        is gone, and all components are made anew with their state of that moment.
+        A topology that takes checkpoints is restored from the last one, as a whole: what is under
+        way is gone, and all components are made anew with their state of that moment.
         """
         if when is not None:
             self._fault(InputFault(CRASH, component, when, times, task=task))

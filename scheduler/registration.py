@@ -206,8 +206,8 @@ def _brought(
 
 
 def _discard_others(name: str, files: CheckpointFiles, number: int) -> None:
-    """Of the same run: nobody goes back behind the one that it resumes from, and they would stay
-    for ever. What is in the way of that is no reason to keep the topology from its start."""
+    """Of the same run: nothing older is restored than the one that it resumes from, and they would
+    stay for ever. What is in the way of that is no reason to keep the topology from its start."""
     over = files.over(name)
     for other in files.numbers(name):
         if over < other != number:

@@ -91,7 +91,7 @@ class Upgrade(Struct, frozen=True):
             yield from self._has_checkpoint()
         except HeronError as error:
             reason = self._reason(it.container, error)
-            yield from self._go_back(it)
+            yield from self._roll_back(it)
             raise HeronError(self._given_up(it.container, reason, done)) from None
         containers.choose(it.container, Choice(self.engine))
         return {}
@@ -140,7 +140,7 @@ class Upgrade(Struct, frozen=True):
         stats = self._stats()
         return next(iter(stats.errors.values())) if stats and stats.errors else str(error)
 
-    def _go_back(self, it: _Replacing) -> Generator[OperationProgress, None, None]:
+    def _roll_back(self, it: _Replacing) -> Generator[OperationProgress, None, None]:
         """The container runs by what it ran before; nobody can do more than wait for it."""
         failed = self.steps.service(it.container)
         self.steps.containers.choose(it.container, Choice(it.ran))

@@ -170,7 +170,7 @@ class ControlPlane:
         gone = queue.replaced(message.incarnation, message.born_ms)
         self._restored.pop(task, None)
         if self._gates is not None:
-            gone = []  # the topology goes back to a checkpoint, and nothing of it is lost
+            gone = []  # the topology is restored from a checkpoint, and nothing of it is lost
         if message.predecessor:
             self._unsent.append(replaced(message, gone))
             self._report(out)
@@ -223,7 +223,7 @@ class ControlPlane:
                 removed = self.plans.take(plan, out)
                 self._watermarks.packing_applied()
                 if self._gates is not None and self._state.epoch > epoch:
-                    self._finishing.clear()  # the bolts go back, too
+                    self._finishing.clear()  # the bolts are restored, too
                 for task in removed:
                     self._snapshots.pop(task, None)
                     self._finishing.discard(task)

@@ -65,8 +65,8 @@ class FlowControl:
         self._tasks_to_send.add(task)
 
     def drop_fenced(self) -> None:
-        """The topology goes back to a checkpoint: an instance would ignore what waits for it, but
-        would be handed that in many small messages first."""
+        """The topology is restored from a checkpoint: an instance would ignore what waits for it,
+        but would be handed that in many small messages first."""
         for task, queue in self._state.queues.items():
             self._state.counters["fenced"] += queue.drop_before(self._state.fence)
             self._tasks_to_send.add(task)

@@ -143,7 +143,7 @@ class InstanceGate:
         return self._take_held()
 
     def reset(self) -> None:
-        """All that was sent so far is void: the topology goes back to a checkpoint."""
+        """All that was sent so far is void: the topology is restored from a checkpoint."""
         self._forget_held()
         self._end()
 
@@ -179,7 +179,7 @@ class Gates:
 
     def apply_packing(self) -> None:
         """Instances and sources are those of the plan, at the beginning or because the topology was
-        scaled: it goes back to a checkpoint, so nothing is held back."""
+        scaled: the topology is restored from a checkpoint, so nothing is held back."""
         state, topology = self._state, self._state.topology
         self._waiting.clear()
         self._readers = {each.name: topology.readers_of(each.name) for each in topology.components}
@@ -263,7 +263,7 @@ class Gates:
 
     def _overtake(self, task: int, out: Out) -> None:
         if self._state.queues[task].incarnation is None:
-            return  # it comes, or the topology goes back
+            return  # it comes, or the topology is restored
         each = self._waiting.pop(task)
         if self._flow.overtake(task, each.barrier, out):
             self._state.note("barrier overtakes", task=task, checkpoint=each.checkpoint)
@@ -286,7 +286,7 @@ class Gates:
         self._pass(task, gate.give_up(), out)
 
     def reset(self) -> None:
-        """All that was sent so far is void: the topology goes back to a checkpoint."""
+        """All that was sent so far is void: the topology is restored from a checkpoint."""
         self._waiting.clear()
         for gate in self._by_task.values():
             gate.reset()

@@ -28,7 +28,7 @@ class StreamManagerOptions(Struct, frozen=True):
     frame_bytes_max: int
     """A longer frame cuts its connection: the largest tuple, and a buffer of full batches."""
     checkpoints: bool = False
-    """Effectively once: barriers are aligned, and the topology goes back to a checkpoint."""
+    """Effectively once: barriers are aligned, and the topology is restored from a checkpoint."""
     aligned_timeout_secs: float | None = None
     """A barrier that has waited so long behind an instance's input overtakes it; None: never."""
     aligned_bytes_max: int = 64 * 1024 * 1024

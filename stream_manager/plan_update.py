@@ -58,13 +58,13 @@ class PlanUpdate:
         if before is None:
             for queue in state.peers.values():
                 queue.outgoing.generation = plan.epoch
-        self._go_back(before, plan)
+        self._drop_earlier_epoch(before, plan)
         self.peers_replaced(replaced, out)
         for task in state.queues:
             state.send_control(task, self.message, out)
         return removed
 
-    def _go_back(self, before: PhysicalPlan | None, plan: PhysicalPlan) -> None:
+    def _drop_earlier_epoch(self, before: PhysicalPlan | None, plan: PhysicalPlan) -> None:
         """A topology that takes checkpoints runs by a plan of another epoch only after it has gone
         back to one: nothing that was sent before counts."""
         if self._gates is not None and (before is None or before.epoch < plan.epoch):
@@ -109,7 +109,7 @@ class PlanUpdate:
         if self._gates is None:
             self._data.lost(change.lost, out)
         else:
-            self._gates.apply_packing()  # the topology goes back, and nothing of it is lost
+            self._gates.apply_packing()  # the topology is restored, and nothing of it is lost
         out.append(events.ApplyPacking(packing))
         return change.removed
 

@@ -1,4 +1,4 @@
-"""Which checkpoint is under way, and to which ones the topology can go back.
+"""Which checkpoint is under way, and from which ones the topology can be restored.
 
 A checkpoint gets its number, which is stored before it is triggered, so that no number is used
 twice whatever becomes of this master. It is complete when all instances have stored their state and
@@ -91,7 +91,7 @@ ABORTABLE = frozenset(
 
 
 class CompletedCheckpoint(Struct, frozen=True):
-    """A checkpoint to which the topology can go back."""
+    """A checkpoint from which the topology can be restored."""
 
     number: int
     at: float
@@ -386,11 +386,11 @@ class Checkpoints:
         pending.enter(state)
         self.pending = None
 
-    # --- going back ---------------------------------------------------------------------------
+    # --- restore ------------------------------------------------------------------------------
 
     def abandon(self) -> None:
-        """The topology goes back: what is under way cannot be completed any more. What is complete
-        will be stored together with the plan that goes back to it."""
+        """The topology is restored: what is under way cannot be completed any more. What is
+        complete will be stored together with the plan that restores it."""
         pending = self.pending
         if pending is None:
             return
@@ -400,7 +400,7 @@ class Checkpoints:
             self._end(pending, CheckpointState.COMPLETE)
 
     def drop_newer(self, number: int) -> Step:
-        """Somebody wants the topology to go back to that one, so it is the newest from now on.
+        """Somebody wants the topology to restore that one, so it is the newest from now on.
         HeronError if it is not retained, or is the newest already."""
         older = self.numbers()[1:]
         if number not in older:

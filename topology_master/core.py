@@ -313,8 +313,8 @@ class TopologyMaster:
         if container not in life.members.registered:
             if life.updates.number and container not in life.expected:
                 # Of a container that was removed: nothing is to happen to it until it is ended.
-                # One that is wanted once more, by a plan to which an update goes back before it has
-                # ended, hears nothing and so registers again.
+                # One that is wanted once more, by a plan to which an update is rolled back before
+                # it has ended, hears nothing and so registers again.
                 life.updates.removed_heard(container, now)
                 out.append(events.Send(sender, messages.HeartbeatAck()))
             return

@@ -42,7 +42,7 @@ class EffectivelyOnce:
 
     def _may_have_finished(self) -> bool:
         """Whether bolts may have run on_finish since all began by the newest plan: then nobody
-        knows here which ones, and no checkpoint may be taken before all have gone back."""
+        knows here which ones, and no checkpoint may be taken before all have been restored."""
         newest = self.checkpoints.completed[:1]
         if not newest or not newest[0].at_end:
             return False
@@ -50,8 +50,8 @@ class EffectivelyOnce:
         return is_after or newest[0].at_end == Phase.COMMITTING.value
 
     def awaited_at_end(self, number: int, now: float) -> int | None:
-        """The checkpoint that is still to be taken if all go back to the last one: with it what
-        components have prepared is made good. None if that one was not the last."""
+        """The checkpoint that is still to be taken if all are restored from the last one: with it
+        what components have prepared is made good. None if that one was not the last."""
         if self.checkpoints.at_end(number) != Phase.COMMITTING.value:
             return None
         return self.checkpoints.request(now)
@@ -69,7 +69,7 @@ class EffectivelyOnce:
         return self.recovery.restore
 
     def begin_epoch(self) -> Restore:
-        """All go back, to the newest completed checkpoint."""
+        """All are restored, from the newest completed checkpoint."""
         self.checkpoints.abandon()
         restore = self.recovery.begin(self.checkpoints.newest)
         former = self.checkpoints.former(restore.checkpoint)
@@ -126,7 +126,7 @@ class EffectivelyOnce:
             return f"{put_back}; there is no older checkpoint"
         command = f"heronpy restore {topology} --checkpoint {older[0]}"
         cost = f"what sinks have committed since checkpoint {older[0]} is committed again then"
-        return f"{put_back}, or go back further by `{command}`: {cost}"
+        return f"{put_back}, or restore an older one by `{command}`: {cost}"
 
     def missing(self, tasks: Set[int]) -> set[int]:
         """The tasks for whose state all wait: to be restored, or else to be stored."""

@@ -121,7 +121,7 @@ class DescribeCheckpoint(Struct, frozen=True):
 
 
 class DiscardCheckpoint(Struct, frozen=True):
-    """Remove a checkpoint's states from the checkpoint store: nobody will go back to it."""
+    """Remove a checkpoint's states from the checkpoint store: it will not be restored."""
 
     checkpoint: int
 

@@ -39,7 +39,7 @@ Out = list[events.Instruction]
 SWITCHED = "the plan is switched"
 """To begin with a checkpoint: an update is no failure, and an event of its own."""
 ANOTHER_TRY = "another try"
-"""To go back: the first one of a checkpoint is an event."""
+"""To restore: the first one of a checkpoint is an event."""
 
 
 class Lifecycle:
@@ -79,7 +79,7 @@ class Lifecycle:
         self._withheld = False
         """The plan was switched and is not in the state store yet: no stream manager may have it,
         because a master that took over now would not know what the ended instances counted, or
-        which processes have gone back to which checkpoint."""
+        which processes have been restored from which checkpoint."""
         if self.draining:
             self.termination.detector.restart()
 
@@ -139,7 +139,7 @@ class Lifecycle:
         is_new = once is not None and once.is_new_process(who) and who.container in planned
         if once is not None and is_new and self.plan.epoch == epoch > 0:
             # Its address may be that of the one before, whose queues are gone all the same.
-            self._go_back(once, f"another process serves container {who.container}", now, out)
+            self._restore(once, f"another process serves container {who.container}", now, out)
         self.advance_update(now, out)
         if self.termination.finishing:
             # Its predecessor may have died with the order, or with the answers.
@@ -205,22 +205,22 @@ class Lifecycle:
                 self.termination.checkpoint_completed(step.checkpoint)
 
     def _begin_epoch(self, once: EffectivelyOnce, why: str, now: float, out: Out) -> None:
-        """All go back to a checkpoint, by a plan with an epoch that is new."""
+        """All are restored from a checkpoint, by a plan with an epoch that is new."""
         before, self.plan.restore = once.restore.checkpoint, once.begin_epoch()
         number = self.plan.restore.checkpoint
         # What is killed takes no further checkpoint.
         awaited = None if self.draining else once.awaited_at_end(number, now)
-        self.termination.go_back(self.plan.packing, awaited)
+        self.termination.restore(self.plan.packing, awaited)
         if why != SWITCHED and self.plan.epoch > 1 and (why != ANOTHER_TRY or number != before):
             self.incidents.record(now, EventKind.RESTORE, once.restore_text, why)
         self._publish(out)
 
-    def _go_back(self, once: EffectivelyOnce, why: str, now: float, out: Out) -> None:
+    def _restore(self, once: EffectivelyOnce, why: str, now: float, out: Out) -> None:
         """As `_begin_epoch`, now or as soon as all stream managers are registered."""
         once.recovery.wanted = why
-        self._go_back_if_wanted(once, now, out)
+        self._restore_if_wanted(once, now, out)
 
-    def _go_back_if_wanted(self, once: EffectivelyOnce, now: float, out: Out) -> None:
+    def _restore_if_wanted(self, once: EffectivelyOnce, now: float, out: Out) -> None:
         why = once.recovery.wanted
         if why and self.is_complete and self.termination.phase is not Phase.ENDED:
             self.plan.next_epoch()
@@ -238,13 +238,13 @@ class Lifecycle:
                     self._release(once, now, out)
                 elif step is RestoreProgress.REPLACED:
                     who = instance_name(packing, task)
-                    self._go_back(once, f"another process serves {who}", now, out)
+                    self._restore(once, f"another process serves {who}", now, out)
                 elif step is RestoreProgress.FAILED and isinstance(message, messages.RestoreFailed):
                     said = once.failure_text(message.reason, packing.topology)
                     self.incidents.record(now, EventKind.RESTORE, *said, instance=(task, packing))
             case messages.RestoreWanted(task, epoch, reason):
                 if epoch == self.plan.epoch and once.recovery.is_released:
-                    self._go_back(once, f"{instance_name(packing, task)}: {reason}", now, out)
+                    self._restore(once, f"{instance_name(packing, task)}: {reason}", now, out)
             case messages.CheckpointStored():
                 self._take_steps(once.checkpoints.take(message, now), out)
             case messages.GivenUp():
@@ -281,13 +281,13 @@ class Lifecycle:
             self.incidents.record(now, EventKind.CHECKPOINT, f"checkpoint {number} failed", why)
 
     def advance_checkpoints(self, now: float, out: Out) -> None:
-        """What is due: a checkpoint, or its end, or another try to go back."""
+        """What is due: a checkpoint, or its end, or another try to restore."""
         once = self.effectively_once
         if once is None:
             return
         if once.recovery.is_retry_due(now):
-            self._go_back(once, ANOTHER_TRY, now, out)
-        self._go_back_if_wanted(once, now, out)
+            self._restore(once, ANOTHER_TRY, now, out)
+        self._restore_if_wanted(once, now, out)
         if (late := once.checkpoints.late(now)) is not None:
             why = why_late(late.left, self.plan.packing)
             self._checkpoint_failed(once, late.number, why, now)
@@ -311,9 +311,9 @@ class Lifecycle:
         return not is_paused and self.termination.phase in (Phase.RUNNING, Phase.DRAINING)
 
     def restore_older(self, once: EffectivelyOnce, number: int, now: float, out: Out) -> None:
-        """All go back to a checkpoint that is not the newest; HeronError if that cannot be."""
+        """Restore all from an older checkpoint; HeronError if that cannot be."""
         self._take_steps([once.checkpoints.drop_newer(number)], out)
-        self._go_back(once, "requested by `heronpy restore`", now, out)
+        self._restore(once, "requested by `heronpy restore`", now, out)
 
     @property
     def may_probe(self) -> bool:
@@ -480,7 +480,7 @@ class Lifecycle:
     def _store_execution(self, out: Out) -> None:
         uncounted = self.termination.detector.uncounted
         updates = self.updates
-        update = updates.to_json(uncounted) | updates.way_back if updates.number else {}
+        update = updates.to_json(uncounted) | updates.rollback_json if updates.number else {}
         out.append(events.StoreState(self.state, "", self.draining, update))
 
     def validate(self) -> None:

@@ -22,7 +22,7 @@ class MasterOptions(Struct, frozen=True):
     tracked: bool = False
     """At least once: what is lost is replayed."""
     checkpoints: bool = False
-    """Effectively once: after a failure the topology goes back to a checkpoint."""
+    """Effectively once: after a failure the topology is restored from a checkpoint."""
     checkpoint_interval_secs: float = 10.0
     checkpoint_timeout_secs: float = 60.0
     """One that is not complete by then has failed."""

@@ -1,10 +1,10 @@
 """Going back to a checkpoint: who has its state, when all may go on, and whom nobody knows.
 
-Whenever the plan gets a new epoch, all instances go back to the newest completed checkpoint. As
-long as not all have said that they have its state, nobody emits or processes anything
+Whenever the plan gets a new epoch, all instances are restored from the newest completed checkpoint.
+As long as not all have said that they have its state, nobody emits or processes anything
 (Restore.members is None). Then the plan names the processes that have it, and these alone go on. A
-process that comes later, because one of them has died, has no state of this moment: so all go back
-once more. It shows by whatever answer: that it came too late, that it has the state of the
+process that comes later, because one of them has died, has no state of this moment: so all are
+restored once more. It shows by whatever answer: that it came too late, that it has the state of the
 checkpoint, or that it could not have it, which a member cannot say.
 
 It is always the newest one: as soon as a checkpoint is complete, sinks commit what belongs to it,
@@ -60,7 +60,7 @@ TRANSITIONS = Transitions(
         },
         RestoreState.RELEASED: {
             RestoreState.RESTORING: (
-                "a new epoch: a process was replaced, the plan is switched, or a person goes back"
+                "a new epoch: a process was replaced, the plan is switched, or `heronpy restore`"
             ),
         },
     },
@@ -74,7 +74,7 @@ class RestoreProgress(Enum):
     RELEASED = "released"
     """All have the state: they may go on."""
     REPLACED = "replaced"
-    """A process has come that has no state of this moment: all are to go back."""
+    """A process has come that has no state of this moment: all are to be restored."""
     FAILED = "failed"
     """A state cannot be had, and that is news: the first try, or another reason than before."""
 
@@ -91,7 +91,8 @@ class Recovery:
         self.restored: dict[int, int] = {}
         """task -> incarnation, of those that have the state"""
         self.wanted = ""
-        """Why all are to go back, as soon as there is a plan for that; empty if they are not."""
+        """Why all are to be restored, as soon as there is a plan for that; empty if they are
+        not."""
         self.tries = 0
         """In a row that have failed."""
         self.trouble = RestoreTrouble.AWAY

@@ -95,7 +95,7 @@ class StoredCheckpoints:
         self._worker.begin(describe, lambda result: done())
 
     def discard(self, checkpoint: int) -> None:
-        """Remove a checkpoint: nobody will go back to it."""
+        """Remove a checkpoint: it will not be restored."""
 
         def discard() -> None:
             try:

@@ -10,7 +10,7 @@ all components, before the next step.
 
 TRANSITIONS is the table of the phases, which docs/ARCHITECTURE.md draws. What an answer of an
 instance changes is noted when it arrives; the phase changes in `advance`, one step at a time, and
-in `go_back`, with which everything that was noted is void. A restore leads to the phase before the
+in `restore`, with which everything that was noted is void. A restore leads to the phase before the
 end, because the checkpoints of SAVING are restored like any other: the spouts are at the end of
 their input, say so once more, and all follows from that. Only the checkpoint of COMMITTING has the
 states of bolts that have run on_finish, which are not to run it twice. ENDED is stored, and the
@@ -28,7 +28,7 @@ from heron_core.transitions import Transitions
 from heron_core.wire.messages import QuiescenceReport
 from heron_engine.topology_master.options import MasterOptions
 
-ALL_GO_BACK = "all are restored from a checkpoint before the last one"
+ALL_RESTORED = "all are restored from a checkpoint before the last one"
 LAST_IS_RESTORED = "all are restored from the last checkpoint"
 TRANSITIONS = Transitions(
     "the end",
@@ -37,30 +37,30 @@ TRANSITIONS = Transitions(
         Phase.RUNNING: {
             Phase.DRAINING: "all spouts are finished",
             Phase.COMMITTING: LAST_IS_RESTORED,
-            Phase.RUNNING: ALL_GO_BACK,
+            Phase.RUNNING: ALL_RESTORED,
         },
         Phase.DRAINING: {
             Phase.SAVING: "nothing is in flight, and checkpoints are taken",
             Phase.FINISHING: "nothing is in flight",
             Phase.ENDED: "nothing is in flight, and there are no bolts",
             Phase.COMMITTING: LAST_IS_RESTORED,
-            Phase.RUNNING: f"a spout emits again, or {ALL_GO_BACK}",
+            Phase.RUNNING: f"a spout emits again, or {ALL_RESTORED}",
         },
         Phase.SAVING: {
             Phase.FINISHING: "the checkpoint is complete, and nothing is in flight",
             Phase.COMMITTING: f"the same, and there are no bolts, or {LAST_IS_RESTORED}",
-            Phase.RUNNING: f"a spout emits again, or {ALL_GO_BACK}",
+            Phase.RUNNING: f"a spout emits again, or {ALL_RESTORED}",
         },
         Phase.FINISHING: {
             Phase.FINISHING: "the level has finished, nothing is in flight: the next one",
             Phase.COMMITTING: "the last level has finished, and checkpoints are taken",
             Phase.ENDED: "the last level has finished, nothing is in flight",
-            Phase.RUNNING: ALL_GO_BACK,
+            Phase.RUNNING: ALL_RESTORED,
         },
         Phase.COMMITTING: {
             Phase.ENDED: "the last checkpoint is complete, and nothing is in flight",
             Phase.COMMITTING: LAST_IS_RESTORED,
-            Phase.RUNNING: ALL_GO_BACK,
+            Phase.RUNNING: ALL_RESTORED,
         },
     },
 )
@@ -143,10 +143,10 @@ class Termination:
         self._finished -= gone
         self._take_plan(packing)
 
-    def go_back(self, packing: PackingPlan, awaited: int | None = None) -> None:
-        """All instances go back to a checkpoint and count from there: to before the end, or to the
-        last one; then it is only for the checkpoint `awaited` to be complete. What has ended stays
-        so, with what it has lost."""
+    def restore(self, packing: PackingPlan, awaited: int | None = None) -> None:
+        """All instances are restored from a checkpoint and count from there: to before the end, or
+        to the last one; then it is only for the checkpoint `awaited` to be complete. What has ended
+        stays so, with what it has lost."""
         if self.phase is Phase.ENDED:
             return
         self._enter(Phase.RUNNING if awaited is None else Phase.COMMITTING)

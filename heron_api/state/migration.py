@@ -14,7 +14,7 @@ Whoever begins with the state of another version is given it once, after `init_s
                 self.total.for_key(key).put(float(counts.for_key(key).get()))
             counts.clear_all()
 
-The number is saved with the state, so it counts for savepoints and for all that go back as well.
+The number is saved with the state, so it counts for savepoints and for restores as well.
 """
 
 from typing import Any

@@ -33,5 +33,5 @@ class TwoPhaseStatefulComponent(StatefulComponent):
         """Called when the checkpoint is complete: every instance's state of it is saved."""
 
     def pre_restore(self, checkpoint_id: Any) -> Any:
-        """Called before the state goes back to that of a checkpoint: forget what was prepared
+        """Called before the state of a checkpoint is restored: forget what was prepared
         later."""

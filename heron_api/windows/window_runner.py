@@ -62,7 +62,7 @@ class AnchoredAggregate:
         return result, list(accumulator[1])
 
     def pack(self, accumulator: list[Any]) -> Any:
-        """Without the tuples: where a checkpoint is restored, sources go back to it."""
+        """Without the tuples: where a checkpoint is restored, sources restart from it."""
         return self._pack(accumulator[0])
 
     def unpack(self, packed: Any) -> list[Any]:
@@ -112,7 +112,7 @@ class WindowRunner(ClockRunner):
             self.tick()
 
     def now_ms(self) -> int:
-        """Processing time. Where windows go by it, it never goes back: no tuple is late then."""
+        """Processing time. Where windows go by it, it never falls: no tuple is late then."""
         now_ms = self._clock.now_ms()
         return now_ms if self._by_event_time else max(now_ms, self.operator.watermark_ms)
 

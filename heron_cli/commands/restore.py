@@ -1,4 +1,4 @@
-"""`heronpy restore`: a topology goes back to a checkpoint that is not its newest."""
+"""`heronpy restore`: a topology is restored from a checkpoint that is not its newest."""
 
 import click
 
@@ -23,7 +23,7 @@ PATIENCE_SECS = 60.0
     help="Number of a retained checkpoint.",
 )
 def restore_command(target: Target, number: int) -> None:
-    """Have the topology NAME go back to an older checkpoint than its newest.
+    """Restore the topology NAME from an older checkpoint than its newest.
 
     A topology never does so by itself: what sinks have committed since then is committed again.
 

@@ -14,7 +14,7 @@ from heron_core.errors import ComponentError
 
 BUFFERS_MAX = 4
 """So many files' worth is kept in memory while the folder takes none; then the process ends, and
-the topology goes back."""
+the topology is restored."""
 
 
 class PartTransaction:

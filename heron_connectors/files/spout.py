@@ -123,7 +123,8 @@ class FileSpout(Spout, StatefulComponent):
 
     def _oldest(self, path: str) -> int:
         """The inode of the file with which one that is followed begins: the first that was rotated,
-        as a topology that goes back to its start may find its first lines there; else 0."""
+        as a topology that is restarted from its beginning may find its first lines there; else
+        0."""
         older = rotated(path)
         return older[0].inode if older else 0
 

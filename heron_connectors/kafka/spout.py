@@ -178,7 +178,7 @@ class KafkaSpout(Spout, TwoPhaseStatefulComponent):
             self._commit_positions(positions[-1], wait=False)
 
     def _learn_positions(self) -> None:
-        """Where partitions begin that the state does not know: what a restore goes back to must not
+        """Where partitions begin that the state does not know: what a restore needs must not
         depend on what is committed until then."""
         make = kafka().TopicPartition
         known: dict[PartitionKey, int] = {}

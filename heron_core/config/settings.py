@@ -92,7 +92,7 @@ def reliability(config: Mapping[str, Any]) -> str:
 
 
 def takes_checkpoints(config: Mapping[str, Any]) -> bool:
-    """Whether state is saved, and the topology goes back to it after a failure."""
+    """Whether state is saved, and restored after a failure."""
     return reliability(config) == EFFECTIVELY_ONCE
 
 

@@ -51,10 +51,10 @@ class CurrentKey:
         self._seen = self.tuple = object()
 
     def state(self) -> tuple[Any, Any, Any]:
-        """What `go_back_to` takes, once another key has been the current one."""
+        """What `restore` takes, once another key has been the current one."""
         return self.tuple, self._seen, self._key
 
-    def go_back_to(self, state: tuple[Any, Any, Any]) -> None:
+    def restore(self, state: tuple[Any, Any, Any]) -> None:
         """The current key is what it was."""
         self.tuple, self._seen, self._key = state
 

@@ -157,7 +157,7 @@ class TimerService:
                 on_timer(Timer(time_ms, shown_key(key), queue.domain))
             except Exception as error:
                 errors.append(error)
-        self._current.go_back_to(before)
+        self._current.restore(before)
         if errors:
             raise errors[0]
 

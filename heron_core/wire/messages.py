@@ -247,7 +247,7 @@ class CheckpointFailed(Struct, frozen=True, array_like=True, tag=True):
 
 class CheckpointCompleted(Struct, frozen=True, array_like=True, tag=True):
     """From the master, on to the instances: all states of the checkpoint are stored, and from now
-    on it is the one that the topology goes back to. For processes of the plan of this epoch."""
+    on it is the one that the topology is restored from. For processes of the plan of this epoch."""
 
     checkpoint: Whole
     epoch: Whole
@@ -276,8 +276,8 @@ class RestoreFailed(Struct, frozen=True, array_like=True, tag=True):
 
 
 class RestoreWanted(Struct, frozen=True, array_like=True, tag=True):
-    """A bolt raised by the plan of this epoch: all are to go back, which undoes what it has done
-    before, and it tries again."""
+    """A bolt raised by the plan of this epoch: all are to be restored, which undoes what it has
+    done before, and it tries again."""
 
     task: Whole
     epoch: Whole

@@ -7,7 +7,7 @@
 All of them are in flight (heron_instance/in_flight.py) and part of each checkpoint. A component
 that keeps state is another matter: what its coroutines have changed so far would be saved with
 them, and be changed again. So its checkpoint waits until nothing is in flight; and what one has
-changed before it raised is undone, where checkpoints are taken, by the topology, which goes back.
+changed before it raised is undone, where checkpoints are taken, by a restore of the topology.
 """
 
 from collections import deque
@@ -204,7 +204,8 @@ class CoroutineBoltDriver(InFlightBoltDriver):
     def _undo(
         self, taken: TakenTuple, where: str, error: BaseException, tries: CallFailures
     ) -> NoReturn:
-        """What the call has changed counts for nothing: the topology goes back to a checkpoint."""
+        """What the call has changed counts for nothing: the topology is restored from a
+        checkpoint."""
         if self.options.exits_on_exception or self.component.exits_on_exception:
             self.leave(f"process raised, and is to end the process by that: {error!r}")
         key = key_of(taken.tup)
@@ -221,7 +222,7 @@ class CoroutineBoltDriver(InFlightBoltDriver):
         super().go_on_counting(before)
         if isinstance(before, CoroutineBoltDriver) and before._tries is not None:
             self._tries = before._tries
-            self._tries.went_back()
+            self._tries.note_restore()
 
     def checkpoint_completed(self) -> None:
         """See BoltDriver."""

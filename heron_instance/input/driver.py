@@ -71,12 +71,13 @@ class ComponentDriver:
         """Whether something comes before the input that is left, a barrier or a plan: then a
         message is cut between two of its tuples, and the rest is processed later."""
         self.abandoned: Callable[[], bool] = _never
-        """Whether the input that is left counts for nothing: the topology goes back, or this
+        """Whether the input that is left counts for nothing: the topology is restored, or this
         process ends. Then a message is cut as well, also between two of its batches."""
         self._void_sent = self._void_processed = 0
-        """Deliveries of before the topology went back to a checkpoint: they count for nobody."""
+        """Deliveries of before the topology was restored from a checkpoint: they count for
+        nobody."""
         self.is_void = False
-        """A bolt has raised, and waits for the topology to go back."""
+        """A bolt has raised, and waits for the topology to be restored."""
         self.works_on = False
         """Whether it has tuples that it has taken and not finished to go on with: `work_on`."""
         self.may_fail_held = False

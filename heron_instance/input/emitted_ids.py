@@ -34,7 +34,7 @@ class EmittedIds:
         return len(EmittedIds.completed(self, checkpoint))
 
     def void(self) -> list[Any]:
-        """All ids, in order, because the topology goes back; they are forgotten."""
+        """All ids, in order, because the topology is restored; they are forgotten."""
         covered = self.completed(max(self._by_checkpoint, default=0))
         newest, self._newest = self._newest, []
         return covered + newest

@@ -21,11 +21,11 @@ class UserCodeRaised(BaseException):
         self.key = 0
         """What the tuple, or the call, is known by when it comes again."""
         self.pause_secs = 0.0
-        """Until the topology goes back, if the driver counts its tries itself."""
+        """Until the topology is restored, if the driver counts its tries itself."""
 
 
 class Abandoned(UserCodeRaised):
-    """Nothing was raised: the topology goes back, or the process ends, and so the calls that are
+    """Nothing was raised: the topology is restored, or the process ends, and so the calls that are
     left are not made."""
 
     def __init__(self) -> None:

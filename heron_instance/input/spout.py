@@ -243,7 +243,7 @@ class SpoutDriver(ComponentDriver):
                 " emitted for the checkpoint get no ack",
             )
 
-    def go_back(self) -> None:
+    def roll_back(self) -> None:
         """What was emitted since the last completed checkpoint is void: it has failed."""
         assert self.emitted_ids is not None
         self.emitted_ids.take(self.collector.done_at_once)

@@ -189,7 +189,7 @@ class UndoableCalls(RowMaker):
         return {name: getattr(self.metrics, name) for name in HISTORY}
 
     def take_back(self, numbers: Mapping[str, int]) -> None:
-        """The topology goes back to where `history` was that: what was counted since then has not
+        """The topology is restored to where `history` was that: what was counted since then has not
         happened, and comes again."""
         metrics, calls = self.metrics, self.metrics.calls_given_up
         for name in HISTORY:

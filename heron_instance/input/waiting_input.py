@@ -45,7 +45,7 @@ class WaitingInput:
         self._restored += not is_handed
 
     def restore(self, saved: SavedInput) -> None:
-        """The topology goes back: `saved` comes first, in place of what came so before. What was
+        """The topology is restored: `saved` comes first, in place of what came so before. What was
         handed for the plan before is still here, for the stream manager to hear of it."""
         for _ in range(self._restored):
             self.messages.popleft()

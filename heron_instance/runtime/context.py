@@ -97,10 +97,10 @@ class InstanceContext(TopologyContext):
         return {name: metric for name, metric in found if isinstance(metric, TupleCount)}
 
     def counted_tuples(self) -> dict[str, float]:
-        """Their totals, for `go_back_to`."""
+        """Their totals, for `restore_totals`."""
         return {name: metric.total for name, metric in self.tuple_counts.items()}
 
-    def go_back_to(self, totals: Mapping[str, float]) -> None:
+    def restore_totals(self, totals: Mapping[str, float]) -> None:
         """All that was counted since then has not happened."""
         for name, metric in self.tuple_counts.items():
             metric.total = totals.get(name, 0)

@@ -85,7 +85,7 @@ class InstanceEnvironment(Struct, frozen=True):
 
     waits_for_state: bool = False
     """Whether the component is only made when it is known with which state it begins. (The tester
-    makes it at once, and again when it goes back.)"""
+    makes it at once, and again when it is restored.)"""
 
     fails_at_once: bool = False
     """Whether a bolt that raises never tries again: a user's test is to see what it raised."""

@@ -82,7 +82,7 @@ class ReadyInstance(Struct, frozen=True):
 
     @property
     def keeps_state(self) -> bool:
-        """Whether the user's class takes a state: else there is nothing to go back to."""
+        """Whether the user's class takes a state: else there is nothing to restore."""
         return keeps_state(self.adapter.users_object)
 
     @property
@@ -114,7 +114,7 @@ class ReadyInstance(Struct, frozen=True):
     def take_routes(self, plan: PhysicalPlan, is_scaled: bool) -> None:
         """In the main thread: the topology runs by a physical plan, whose packing plan is another
         one than before if it `is_scaled`."""
-        if plan.restore is None:  # else it goes back to a checkpoint, and nothing is left to route
+        if plan.restore is None:  # else nothing is left to route
             name = self.context.get_component_id()
             since = plan.rescaled.get(name, 0) if self.keeps_state else 0
             self.driver.routed_by(plan.epoch, since)

@@ -23,7 +23,7 @@ class LocalCopies:
     def __init__(self, folder: str) -> None:
         self._folder = folder
         self._before: Set[str] = frozenset()
-        """Names of the state before the newest: the topology may go back to it."""
+        """Names of the state before the newest: the topology may be restored from it."""
         self.fetched_bytes = 0
         """Of files that came from the store."""
 

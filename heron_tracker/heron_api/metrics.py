@@ -179,7 +179,7 @@ def check_interval(start: int, end: int, most_secs: int) -> None:
 
 def exceptions(snapshot: TopologySnapshot, wanted: Wanted, first: str, last: str) -> list[Json]:
     """What went wrong in a component: its last traceback, instances that cannot start, crashes.
-    `first` and `last`: when tracebacks of it were seen, as far as the history goes back."""
+    `first` and `last`: when tracebacks of it were seen, as far as the history reaches."""
     check_component(snapshot, wanted.component)
     entries: list[Json] = []
     component = snapshot.components.get(wanted.component)

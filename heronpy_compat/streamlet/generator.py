@@ -30,7 +30,7 @@ class Generator:
 
     def position(self) -> Any:
         """Where it is: whatever `seek` takes, a value that a tuple could have. Asked for at each
-        checkpoint; None, as here, if it cannot go back."""
+        checkpoint; None, as here, if it cannot be restored."""
         return None
 
     def seek(self, position: Any) -> None:

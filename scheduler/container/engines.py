@@ -51,7 +51,7 @@ class Choice(Struct, frozen=True):
 
     engine: InstalledEngine | None = None
     on_trial: bool = False
-    """Whether it may fail: then it goes back to the engine before."""
+    """Whether it may fail: then the engine before is put in place again."""
 
 
 class Engines:

@@ -93,7 +93,7 @@ def main(words: Sequence[str] | None = None) -> int:
     )
     try:
         code = executor.run(spec, link)
-        # One that is on trial does not end the topology: it goes back to the engine before.
+        # One that is on trial does not end the topology: the engine before is put in place again.
         return ExitCode.FAILED if given.on_trial and code == ExitCode.GAVE_UP else code
     finally:
         if given.sockets is None:

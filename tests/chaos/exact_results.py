@@ -122,7 +122,7 @@ def merged(folder: Path, name: str) -> dict[str, Any]:
 
 def _items(folder: Path, name: str) -> Iterator[tuple[str, Any]]:
     """Of the newest files, which are those of as many instances as there were in the end: before
-    the topology went back from its end, or was scaled, there may have been others."""
+    the topology was restored from its end, or was scaled, there may have been others."""
     files = [each for each in folder.glob(f"{name}-*-of-*") if ".part" not in each.name]
     newest = max(files, key=lambda each: each.stat().st_mtime_ns, default=None)
     for each in files:

@@ -250,7 +250,7 @@ def _still_works(fake: Fake) -> None:
     if fake.mode == keys.EFFECTIVELY_ONCE:
         if core.epoch == EPOCH_MAX:
             return
-        # All go back, so that nothing is held back any more.
+        # All are restored, so that nothing is held back any more.
         plan = _plan(fake.mode, max(core.epoch + 1, world.EPOCH))
         fake.handle(events.FromMaster(plan))
     incarnation = _unused_incarnation(fake)

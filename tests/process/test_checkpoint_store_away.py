@@ -64,7 +64,7 @@ def test_a_sink_that_dies_while_the_checkpoint_store_is_away_writes_each_line_on
             lambda: waits_because_of("is not what was saved"), "the bit is found"
         )
         assert waiting.restored == newest
-        assert "put the file back, or go back further by `heronpy restore" in waiting.restore_remedy
+        assert "back, or restore an older one by `heronpy restore" in waiting.restore_remedy
         refused = place.heronpy("restore", NAME, "--checkpoint", newest)
         assert refused.code == 1
         assert all("is not a retained older" in line for line in refused.errors)

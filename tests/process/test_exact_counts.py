@@ -68,7 +68,7 @@ class Watched:
 
         self._running.until(has_gone_on, what)
 
-    def goes_back_and_on(self, epoch: int) -> None:
+    def restores_and_continues(self, epoch: int) -> None:
         """It has a newer epoch, and completes a checkpoint that began in it."""
 
         def latest() -> int | None:
@@ -99,7 +99,7 @@ def test_counts_are_exact_whatever_is_killed(place: Place) -> None:
             before = watched.epoch()
             titles = [title_of(running, f"heron: {victim}") for victim in victims]
             survivors = kill(running, *titles)
-            watched.goes_back_and_on(before)
+            watched.restores_and_continues(before)
             now = processes(running)
             assert {title: now[title].pid for title in survivors} == survivors
         before_death = watched.latest()
@@ -108,7 +108,7 @@ def test_counts_are_exact_whatever_is_killed(place: Place) -> None:
         upgrade_engine(place, running)
         before = watched.epoch()
         kill(running, *CONTAINERS)
-        watched.goes_back_and_on(before)
+        watched.restores_and_continues(before)
         scale(place, running)
         arguments = (change_code(place, running), *arguments[1:])
         watched.goes_on_after(watched.latest(), "it goes on")

@@ -30,7 +30,7 @@ def newest(master: Master) -> CheckpointStats:
 
 
 def killed(running: Running, master: Master, title: str) -> None:
-    """Kill -9; the topology goes back to the newest checkpoint."""
+    """Kill -9; the topology is restored to the newest checkpoint."""
     number = newest(master).completed
     victim = running.until(lambda: running.process_called(title), title)
     victim.kill()

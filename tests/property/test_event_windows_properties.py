@@ -188,7 +188,7 @@ def test_pairs_of_a_join_are_those_of_the_definition() -> None:
 
 
 def test_a_watermark_is_the_least_of_the_sources_that_are_not_idle() -> None:
-    """Against the definition over all that was seen; and it never goes back."""
+    """Against the definition over all that was seen; and it never falls."""
     for seed in range(STREAMS):
         rng = Random(seed)
         lag, idle = rng.randint(0, 5), rng.choice([None, 3, 10])

@@ -35,7 +35,7 @@ def make(tmp_path: Path) -> Any:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_states_are_what_plain_dicts_would_be(make: Any, tmp_path: Path, seed: int) -> None:
-    """Operations, snapshots, and going back, in this process or in another by the store."""
+    """Operations, snapshots, and restores, in this process or in another by the store."""
     rng, store = Random(seed), LocalFiles(f"{tmp_path}/store")
     real, model = Real(make), Model()
     saved: bytes = real.backend.snapshot()

@@ -64,7 +64,7 @@ class Task:
         self.real.do(key, copy.deepcopy(operation))
         self.model.do(key, operation)
 
-    def go_back(self, number: int) -> None:
+    def restore(self, number: int) -> None:
         """Another process, to a checkpoint; those behind it are void."""
         self.real = Real(MemoryBackend)
         self.real.backend.restore(self.store.load("words", number, 1))
@@ -77,7 +77,7 @@ class Task:
 def test_what_is_retained_can_be_read_whatever_is_removed(
     store: LocalFiles, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
-    """Of small changes every third chunk is a file; checkpoints fail, and are gone back to."""
+    """Of small changes every third chunk is a file; checkpoints fail, and are restored."""
     monkeypatch.setattr(memory, "FILE_BYTES_MIN", 60)
     rng, task = Random(seed), Task(store)
     task.save(completes=True)
@@ -85,7 +85,7 @@ def test_what_is_retained_can_be_read_whatever_is_removed(
         for _ in range(rng.randrange(6)):
             task.do(*random_operation(rng))
         if rng.random() < 0.1:
-            task.go_back(rng.choice(list(task.models)))
+            task.restore(rng.choice(list(task.models)))
         else:
             waiting = [random_operation(rng) for _ in range(rng.randrange(3))]
             task.save(rng.random() < 0.8, waiting)

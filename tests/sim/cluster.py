@@ -337,8 +337,8 @@ class Cluster:
             is_switched = self.step in (None, UpdateStage.INSTANCES)
             answer = self.master.ask("cancel", {"reason": "there is no room"})
             self.note(f"cancel: {answer}, {self.step}")
-            goes_back = self.step is UpdateStage.CONTAINERS
-            require(goes_back or not (is_switched and answer.ok), "a cancelled plan stays")
+            may_roll_back = self.step is UpdateStage.CONTAINERS
+            require(may_roll_back or not (is_switched and answer.ok), "a cancelled plan stays")
 
     # --- faults -------------------------------------------------------------------------------
 

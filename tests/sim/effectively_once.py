@@ -31,7 +31,7 @@ LONGER = 3
 KEYED_SHARE = 0.8
 """Of the updates, if there is a component whose state keys divide."""
 RAISES_MAX = 30
-"""Of all bolts of a run: some need all to go back for each."""
+"""Of all bolts of a run: some need a restore for each."""
 HELD_MAX = 3
 """Tuples that a bolt holds back, in its state."""
 
@@ -409,7 +409,7 @@ def check_restore(cluster: "Cluster") -> None:
     newest = cluster.habits.newest_committed
     if restore is not None and restore.members is None:
         at = restore.checkpoint
-        require(at >= newest, f"all go back to {at}, and sinks have committed {newest}")
+        require(at >= newest, f"all are restored from {at}, and sinks have committed {newest}")
 
 
 def check_committed(cluster: "Cluster", bolt: CountingBolt) -> None:

@@ -140,7 +140,7 @@ class Instance:
 
     @property
     def driver(self) -> ComponentDriver:
-        """What runs the component; another one after it has gone back to a checkpoint."""
+        """What runs the component; another one after a restore from a checkpoint."""
         return self.core.driver
 
     @property

@@ -77,7 +77,7 @@ def _switch(update: UpdateRecord, view: MasterView) -> Step:
 
 
 def _is_taken(update: UpdateRecord, found: CheckpointView) -> bool:
-    """Whether the checkpoint is complete, or all are about to go back to one."""
+    """Whether the checkpoint is complete, or all are about to restore one."""
     is_newest = found.newest >= update.checkpoint and not found.is_under_way
     return found.is_held or is_newest
 
@@ -97,7 +97,7 @@ def _await_checkpoint(update: UpdateRecord, view: MasterView, waited: Waited) ->
         return Stay()
     if _has_failed(update, checkpoints):
         return GiveUp(f"checkpoint {checkpoints.latest} failed: {checkpoints.failure}")
-    # A failure came between, and all have gone back.
+    # A failure came between, and all have been restored.
     return Stay(_request(update, checkpoints))
 
 

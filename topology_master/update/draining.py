@@ -145,10 +145,10 @@ def _await_saved(update: UpdateRecord, view: MasterView, waited: Waited) -> Step
 
 
 def _await_started(update: UpdateRecord, view: MasterView, waited: Waited) -> Step:
-    may_go_back = update.before is not None
-    if update.failure and may_go_back and (update.unrestored or _is_new_code(update)):
+    may_roll_back = update.before is not None
+    if update.failure and may_roll_back and (update.unrestored or _is_new_code(update)):
         return GiveUp(update.failure)
-    if update.unrestored and waited.is_late and may_go_back:
+    if update.unrestored and waited.is_late and may_roll_back:
         down = names(view.packing, _down(update, view))
         return GiveUp(f"{first_of(down)} without state after {waited.limit}")
     return _await_up(update, view, waited, UpdateState.DONE)

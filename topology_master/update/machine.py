@@ -41,7 +41,7 @@ from heron_engine.topology_master.update.record import (
 )
 from heron_engine.topology_master.update.states import (
     CANCELLABLE,
-    GOING_BACK,
+    ROLLING_BACK,
     SWITCHED,
     TRANSITIONS,
     UpdateState,
@@ -154,7 +154,7 @@ class UpdateMachine:
         return f"update {self.number} is {end}", self.reason or self.note
 
     @property
-    def way_back(self) -> dict[str, Any]:
+    def rollback_json(self) -> dict[str, Any]:
         """For the state store alone: the plan of a rollback."""
         before = None if self.update is None else self.update.before
         return {} if before is None else {"before": packing_to_json(before)}
@@ -196,7 +196,7 @@ class UpdateMachine:
         update = self.update
         if update is None:
             raise HeronError(f"no update of {view.topology.name} is under way")
-        if update.state in GOING_BACK:
+        if update.state in ROLLING_BACK:
             raise HeronError(f"the update is being rolled back already: {self.reason}")
         if update.state is UpdateState.STARTING and not self._strategy.may_roll_back(update, view):
             raise HeronError(
@@ -336,4 +336,4 @@ class UpdateMachine:
             assert update.up <= update.target.instances.keys(), "a stranger is up"
             assert not update.up or update.state in SWITCHED, "up before the plan is switched"
             assert update.state in self._strategy.steps, f"{update.state} of the other strategy"
-            assert update.state not in GOING_BACK or self.reason, "a rollback without a reason"
+            assert update.state not in ROLLING_BACK or self.reason, "a rollback without a reason"

@@ -163,7 +163,7 @@ class ColumnWindows:
     # --- time -------------------------------------------------------------------------------------
 
     def advance_watermark(self, watermark_ms: int) -> list[Output]:
-        """No row below `watermark_ms` is expected any more; one that goes back is ignored."""
+        """No row below `watermark_ms` is expected any more; a lower one is ignored."""
         outputs: list[Output] = []
         if watermark_ms > self.watermark_ms:
             self.watermark_ms = watermark_ms

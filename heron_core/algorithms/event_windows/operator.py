@@ -187,7 +187,7 @@ class WindowOperator(SavedByKey):
 
     def advance_watermark(self, watermark_ms: int) -> list[Output]:
         """No event below `watermark_ms` is expected any more, says a generator of this process or
-        a watermark that came with the data; one that goes back is ignored."""
+        a watermark that came with the data; a lower one is ignored."""
         outputs: list[Output] = []
         if watermark_ms <= self.watermark_ms:
             return outputs

@@ -20,7 +20,7 @@ class WatermarkStrategy:
 
     def watermark_ms(self, event: Any, timestamp_ms: int) -> int | None:
         """No event of the same partition is expected below this after this one; None if it says
-        nothing of that. A watermark never goes back."""
+        nothing of that. A watermark never falls."""
         raise NotImplementedError(f"{type(self).__name__} must define watermark_ms")
 
 

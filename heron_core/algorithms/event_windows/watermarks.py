@@ -20,7 +20,7 @@ from heron_core.algorithms.event_windows.values import END_OF_TIME, NO_WATERMARK
 
 
 class WatermarkGenerator:
-    """The watermark of all sources; it never goes back."""
+    """The watermark of all sources; it never falls."""
 
     def __init__(
         self, sources: Iterable[Hashable], lag_ms: int, idle_ms: int | None, now_ms: int

@@ -1,6 +1,6 @@
 """Messages as bare msgpack objects one after the other, as pystorm's `-s msgpack` has them.
 
-Nothing marks where an object begins, so after a stray print there is no way back into step.
+Nothing marks where an object begins, so after a stray print the reader cannot find the next object.
 """
 
 from typing import Any

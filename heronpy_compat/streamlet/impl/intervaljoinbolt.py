@@ -13,7 +13,8 @@ from heronpy_compat.streamlet.impl.eventstage import EventStageBolt, EventStageS
 
 
 def _without_tuple(value: tuple[Any, Any]) -> tuple[Any, Any]:
-    """An element as it is saved: its tuple comes again, as sources go back to the checkpoint."""
+    """An element as it is saved: its tuple comes again, as sources are restored from the
+    checkpoint."""
     return value[0], None
 
 

@@ -14,7 +14,7 @@
 Config: `exact.folder`, `exact.count` numbers of each spout's task, due `exact.rate` a second from
 `exact.begin` (CLOCK_MONOTONIC seconds), `exact.burst` of them at a time (1), and all that are left
 when the file `hurry` is in the folder. In the end counts and totals write what they have into
-`counts-INDEX-of-INSTANCES` and `totals-INDEX-of-INSTANCES`, and again if the topology goes back
+`counts-INDEX-of-INSTANCES` and `totals-INDEX-of-INSTANCES`, and again if the topology is restored
 from its end; the sinks write below folders of their names. The environment variable EXACT_TASKS has
 the number of tasks of each component, as JSON.
 """

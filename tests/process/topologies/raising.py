@@ -4,7 +4,7 @@ The environment says what it does: RAISING is "seldom" (each hundredth call), "e
 EXITS processes that get the number 500 end with code 7), "once" (the first process that gets it
 raises), "fails" (so does it, and number 7 is failed each time), or a number that it never takes.
 The file `counted.json` has the numbers that went through it, `acked.json` those that were acked
-since the topology went back last.
+since the topology was restored last.
 """
 
 import os

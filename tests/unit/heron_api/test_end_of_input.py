@@ -257,7 +257,7 @@ class Heard(Topology):
     hears = Hears.spec(inputs=[between])
 
 
-def test_a_watermark_of_a_spout_comes_in_order_and_never_goes_back() -> None:
+def test_a_watermark_of_a_spout_comes_in_order_and_never_falls() -> None:
     with TopologyTester(Heard) as tester:
         tester.run_spouts(7)
         assert tester.component("hears")[0].heard == [

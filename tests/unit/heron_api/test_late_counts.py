@@ -1,4 +1,4 @@
-"""Late tuples of windows count once each, also if the topology goes back and they come again."""
+"""Late tuples of windows count once each, also if the topology is restored and they come again."""
 
 from typing import Any
 

@@ -75,7 +75,7 @@ def test_at_most_once_a_killed_process_has_a_cost() -> None:
 
 
 def test_where_all_has_to_be_exact_a_loss_is_a_failure() -> None:
-    """What goes back to a checkpoint loses nothing, so nobody expects it."""
+    """What is restored from a checkpoint loses nothing, so nobody expects it."""
     lost = replace(GOOD, lost=11, state="FAILED", checkpoints=NINTH)
     assert failure_line(lost) == (
         "FAILED: 11 deliveries sent and never processed, so neither results nor checkpoints are "

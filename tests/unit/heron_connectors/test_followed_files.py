@@ -88,7 +88,7 @@ def test_each_line_comes_once_though_the_spout_is_killed_between_rotations(
         assert items(tester) == log.written
 
 
-def test_a_topology_that_goes_back_to_its_start_finds_its_first_lines(tmp_path: Path) -> None:
+def test_a_topology_that_restarts_from_its_beginning_finds_its_first_lines(tmp_path: Path) -> None:
     log = Log(tmp_path)
     log.write(4)
     with following(log.path) as tester:

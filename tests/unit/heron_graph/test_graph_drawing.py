@@ -61,7 +61,7 @@ def test_a_bolt_stands_behind_its_furthest_source(name: str, columns: list[set[s
     assert [{each for each in column if "\0" not in each} for column in found] == columns
 
 
-def test_a_long_arrow_has_waypoints_and_a_cycle_goes_back() -> None:
+def test_a_long_arrow_has_waypoints_and_a_cycle_points_upwards() -> None:
     """a to d passes the column of b and c; of b and c, the later arrow closes the cycle."""
     assert len(layers_of(DIAMOND).paths["a", "d"]) == 3
     found = layers_of(CYCLE)

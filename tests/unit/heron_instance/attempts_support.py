@@ -82,7 +82,8 @@ class Asking(Remembering, Bolt):
 
 
 class Cluster(Process):
-    """The instance, and what its neighbours make of what it says: they go back when it asks."""
+    """The instance, and what its neighbours make of what it says: they are restored when it
+    asks."""
 
     def __init__(
         self, kind: Any, letters: bool = False, declares: bool = True, **config: Any
@@ -129,7 +130,7 @@ class Cluster(Process):
             wanted = [each for each in self.said if isinstance(each, messages.RestoreWanted)]
             if wanted:
                 assert wanted == [messages.RestoreWanted(ME, self.epoch, wanted[0].reason)]
-                self.go_back()
+                self.restore()
                 return False
             driver: Any = self.core.driver
             if not driver.is_trying and not driver.is_void:
@@ -148,7 +149,7 @@ class Cluster(Process):
                 self.letters.setdefault(epoch, []).extend(letters)
         self.sent.clear()
 
-    def go_back(self) -> None:
+    def restore(self) -> None:
         self.said.clear()
         self.restores += 1
         self.epoch += 1
@@ -168,7 +169,7 @@ class Cluster(Process):
 
     @property
     def of_now(self) -> list[Any]:
-        """What it has emitted since the topology went back last."""
+        """What it has emitted since the topology was restored last."""
         return self.emitted.get(self.epoch, [])
 
     @property

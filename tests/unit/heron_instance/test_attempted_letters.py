@@ -16,7 +16,7 @@ from tests.unit.heron_instance.instance_support import OTHER
 
 
 def letters_of(bolt: Cluster) -> list[dict[str, Any]]:
-    """Those that it has emitted since the topology went back last."""
+    """Those that it has emitted since the topology was restored last."""
     return [dict(zip(FIELDS, each, strict=True)) for each in bolt.letters_of_now]
 
 
@@ -51,7 +51,7 @@ def test_a_letter_of_before_a_restore_is_void_and_comes_again() -> None:
     bolt = Cluster(Asking, letters=True)
     bolt.world.refuses = lambda value, call: value == 7
     bolt.tuples(*range(10))
-    bolt.go_back()
+    bolt.restore()
     assert bolt.letters_of_now == []
     bolt.tuples(*range(10))
     assert [each["values"][0] for each in letters_of(bolt)] == [7]

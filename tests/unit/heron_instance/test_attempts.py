@@ -82,21 +82,21 @@ def test_a_tuple_that_was_given_up_and_is_processed_after_a_restore_has_not_fail
     bolt.world.refuses = lambda value, call: value == 7
     bolt.tuples(*range(5, 10))
     assert bolt.numbers()[1] == 2
-    bolt.go_back()
+    bolt.restore()
     bolt.world.refuses = lambda value, call: False
     bolt.tuples(*range(5, 10))
     check_counts(bolt, list(range(5, 10)))
     assert bolt.numbers()[1] == 1
 
 
-def test_who_goes_back_behind_the_newest_checkpoint_counts_what_had_failed_there() -> None:
+def test_an_older_checkpoint_restored_counts_what_had_failed_there() -> None:
     bolt = Cluster(Refusing)
     for value in range(3):
         bolt.run([values_batch([value], bolt.epoch)])
         bolt.checkpoint()
     assert bolt.numbers()[1] == 3
     bolt.completed = 2  # heronpy restore --checkpoint 2
-    bolt.go_back()
+    bolt.restore()
     assert bolt.numbers()[1] == 2
     bolt.completed = 3
     bolt.checkpoint()
@@ -113,12 +113,12 @@ def test_a_tick_that_was_given_up_and_succeeds_after_a_restore_is_no_error() -> 
         bolt.now += 60.0
     metrics = bolt.core.driver.metrics
     assert (metrics.calls_given_up, metrics.callback_errors) == (1, 1)
-    bolt.go_back()
+    bolt.restore()
     metrics = bolt.core.driver.metrics
     assert (metrics.calls_given_up, metrics.callback_errors) == (0, 0)
 
 
-def test_the_end_of_the_run_waits_until_the_topology_has_gone_back() -> None:
+def test_the_end_of_the_run_waits_until_the_topology_is_restored() -> None:
     # What on_finish does is void, too, when the state is that of before.
     bolt = Cluster(Asking)
     bolt.world.refuses = lambda value, call: value == 3
@@ -128,7 +128,7 @@ def test_the_end_of_the_run_waits_until_the_topology_has_gone_back() -> None:
     assert bolt.component.seen == [3]
 
 
-def test_a_message_that_was_tried_when_the_topology_went_back_does_not_fill_the_window() -> None:
+def test_a_message_that_was_tried_when_the_topology_was_restored_does_not_fill_the_window() -> None:
     # Its stream manager counts what is not reported, and would hand over nothing more.
     bolt = Cluster(Asking)
     bolt.world.refuses = lambda value, call: call == 1
@@ -164,7 +164,7 @@ def test_tries_that_are_undone_drop_no_tuple_twice() -> None:
     assert given_up(bolt)[-1].counted == {"undeclared": 1}
     assert said_of_given_up(bolt) == []
     bolt.tuples(2)
-    bolt.go_back()
+    bolt.restore()
     assert bolt.core.driver.metrics.undeclared == 1
 
 
@@ -256,7 +256,7 @@ def test_a_metric_of_tuples_counts_none_that_is_undone() -> None:
     bolt.checkpoint()
     bolt.tuples(*range(10, 16))
     assert bolt.component.counted.total == 15
-    bolt.go_back()
+    bolt.restore()
     assert bolt.component.counted.total == 9
     bolt.tuples(*range(10, 16))
     assert bolt.component.counted.total == 15
@@ -321,7 +321,7 @@ def test_the_end_is_tried_again_and_said_once() -> None:
     bolt = Cluster(Asking)
     bolt.world.refuses = lambda value, call: value == "end" and call < 8
     bolt.tuples(1, 2)
-    for _ in range(2):  # the second one comes when the topology has gone back
+    for _ in range(2):  # the second one comes when the topology has been restored
         bolt.said += bolt.hear(messages.FinishBolts((ME,)))
         if bolt.settle():
             break
@@ -407,7 +407,7 @@ def test_a_sink_whose_write_raises_now_and_then_writes_each_tuple_once() -> None
 
 
 @pytest.mark.parametrize("retries", [0, 2])
-def test_where_only_the_topology_undoes_it_goes_back_for_each_try(retries: int) -> None:
+def test_where_only_the_topology_undoes_it_there_is_a_restore_for_each_try(retries: int) -> None:
     bolt = Cluster(Prepared, topology_bolt_retries=retries)
     bolt.world.refuses = lambda value, call: value == 7
     bolt.tuples(*range(10))

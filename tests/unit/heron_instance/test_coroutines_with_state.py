@@ -65,8 +65,8 @@ class Running(Process):
         self.now += after_secs
         return [each for each in self.settle() if isinstance(each, messages.RestoreWanted)]
 
-    def go_back(self, checkpoint: int, *values: int) -> None:
-        """Everything goes back; the source sends again what no checkpoint covers."""
+    def restore(self, checkpoint: int, *values: int) -> None:
+        """Everything is restored; the source sends again what no checkpoint covers."""
         self.epoch += 1
         self.begin(self.epoch, checkpoint)
         open_ones.append(self.core.instance)
@@ -117,7 +117,7 @@ def test_what_a_coroutine_has_changed_before_it_raised_is_undone() -> None:
     (wanted,) = process.wants_restore() or process.wants_restore(0.2)
     assert (wanted.task, "ConnectionError: away" in wanted.reason) == (ME, True)
     Total.is_away = False
-    process.go_back(1, 5)
+    process.restore(1, 5)
     assert (process.component.total, process.sent_values()) == (6, [6])
     assert process.core.bolt.collector.failed == 0
 
@@ -126,7 +126,7 @@ def test_calls_beside_one_that_raised_are_made_again_with_it() -> None:
     process = running(bolt_retries=0)
     process.receive(batch([5], [POISON], [7], epoch=1))
     process.wants_restore(0.2)
-    process.go_back(1, 5, POISON, 7)
+    process.restore(1, 5, POISON, 7)
     assert process.component.called == [5, 7]
     assert (process.component.total, process.sent_values()) == (13, [13, 13])
 
@@ -136,12 +136,12 @@ def test_a_tuple_that_raises_too_often_is_given_up_without_a_change() -> None:
     for paused in (0.2, 0.2):
         process.receive(batch([POISON], epoch=process.epoch))
         assert len(process.wants_restore() or process.wants_restore(paused)) == 1
-        process.go_back(1)
+        process.restore(1)
     process.receive(batch([POISON], [2], epoch=process.epoch))
     assert process.wants_restore(1.0) == []
     assert (process.component.called, process.component.total) == ([2], 3)
     assert process.core.bolt.collector.failed_for_good == 1
-    process.go_back(1, POISON, 2)
+    process.restore(1, POISON, 2)
     assert process.component.called == [2], "it comes again until a checkpoint covers it"
     assert process.core.bolt.collector.failed_for_good == 1
 
@@ -166,13 +166,13 @@ def test_a_give_up_is_remembered_until_a_checkpoint_is_sure_to_cover_it() -> Non
     assert failures.pause_secs(7, FAULT) is None
     assert failures.skipped(7) is None, "another tuple with these values is called"
     for _ in range(2):
-        failures.went_back()
+        failures.note_restore()
         assert (failures.skipped(7), failures.skipped(7)) == (FAULT, None)
     failures.checkpoint_completed()  # it may have begun before
-    failures.went_back()
+    failures.note_restore()
     assert failures.skipped(7) == FAULT
     failures.checkpoint_completed()
-    failures.went_back()
+    failures.note_restore()
     assert failures.skipped(7) is None
     assert not failures.has_any
 

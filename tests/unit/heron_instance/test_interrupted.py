@@ -85,7 +85,7 @@ def test_a_restore_does_not_wait_for_a_message_that_is_tried_with_care() -> None
     bolt.world.refuses = asked
     bolt.handle(InstanceReceived(values_batch(list(range(MANY)), bolt.epoch)))
     assert AT <= bolt.world.calls - calls <= AT + FEW
-    bolt.go_back()
+    bolt.restore()
     bolt.world.refuses = lambda value, call: False
     bolt.tuples(*range(5))
     assert bolt.component.seen == list(range(5))

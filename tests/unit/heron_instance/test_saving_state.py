@@ -1,4 +1,4 @@
-"""Effectively once, an instance's part: states at barriers, going back, what of it is void."""
+"""Effectively once, an instance's part: states at barriers, restores, what of it is void."""
 
 from typing import Any, ClassVar
 
@@ -94,7 +94,7 @@ def test_a_spout_saves_its_state_and_sends_a_barrier_behind_its_data() -> None:
     assert list(spout.states) == [7]
 
 
-def test_a_spouts_ids_are_acked_by_a_checkpoint_and_failed_by_going_back() -> None:
+def test_a_spouts_ids_are_acked_by_a_checkpoint_and_failed_by_a_restore() -> None:
     spout = Process(Numbers)
     spout.begin(1)
     spout.turn()
@@ -136,7 +136,7 @@ def test_what_a_spout_keeps_of_its_ids_is_what_came_since_the_last_checkpoint() 
     assert first.failed == [591, 592, 593]
 
 
-def test_ids_of_a_checkpoint_that_nobody_told_us_of_are_acked_when_going_back_to_it() -> None:
+def test_ids_of_a_checkpoint_that_nobody_told_us_of_are_acked_when_it_is_restored() -> None:
     spout = Process(Numbers)
     spout.begin(1)
     spout.turn()
@@ -260,7 +260,7 @@ def test_a_survivor_needs_no_store() -> None:
     assert bolt.component.state.get("a") == 1
 
 
-def test_what_is_sent_between_a_new_plan_and_going_back_carries_the_epoch_before() -> None:
+def test_what_is_sent_between_a_new_plan_and_the_restore_carries_the_epoch_before() -> None:
     spout = Process(Numbers)
     spout.begin(1)
     spout.shared.paused = True
@@ -277,7 +277,7 @@ def test_what_is_sent_between_a_new_plan_and_going_back_carries_the_epoch_before
 
 
 @pytest.mark.parametrize("kind", [Numbers, Count])
-def test_numbers_go_on_over_going_back(kind: type) -> None:
+def test_numbers_go_on_over_a_restore(kind: type) -> None:
     process = Process(kind)
     process.begin(1)
     if kind is Numbers:
@@ -322,7 +322,9 @@ def test_a_new_process_is_initialised_once_when_its_state_is_there() -> None:
     spout.turn()
     assert Once.calls == []
     assert spout.plan(1, 7, member=INCARNATION + 1) == [messages.Restored(ME, INCARNATION, 0)]
-    assert Once.calls == []  # the others run: it is not known yet to which checkpoint all go back
+    assert (
+        Once.calls == []
+    )  # the others run: it is not known yet from which checkpoint all are restored
     assert spout.plan(2, 8) == [messages.RestoreFailed(ME, 2, "no state of 8")]
     assert spout.core.is_waiting
     assert spout.begin(3, 7) == [messages.Restored(ME, INCARNATION, 3)]

@@ -64,7 +64,7 @@ class Scaled(Process):
         return self.hear(messages.Plan(physical_to_json(made)))
 
     def all_restored(self, plan: PackingPlan, epoch: int) -> None:
-        """All of them have gone back to checkpoint 7, and may go on."""
+        """All of them are restored from checkpoint 7, and may go on."""
         restore = Restore(7, dict.fromkeys(plan.instances, INCARNATION))
         made = PhysicalPlan("t", epoch, TopologyState.RUNNING, plan, {1: "a", 2: "b"}, restore)
         self.hear(messages.Plan(physical_to_json(made)))
@@ -127,7 +127,7 @@ def test_a_spout_hears_from_the_new_plan_that_its_checkpoint_is_complete() -> No
     assert (spout.component, before.acked) == (before, ["first"])
 
 
-def test_who_has_done_something_since_goes_back() -> None:
+def test_an_instance_that_has_done_something_since_is_restored() -> None:
     bolt = at_checkpoint()
     before = bolt.component
     bolt.counted(1, 1)

@@ -40,7 +40,7 @@ def by_task(tester: TopologyTester) -> int:
     )
 
 
-def test_a_crash_goes_back_to_the_last_checkpoint_and_nothing_counts_twice() -> None:
+def test_a_crash_restores_the_last_checkpoint_and_nothing_counts_twice() -> None:
     with TopologyTester(CountedLines) as tester:
         tester.run_spouts(2)
         assert tester.checkpoint()
@@ -170,7 +170,7 @@ def test_a_checkpoint_needs_a_topology_that_takes_some() -> None:
         tester.checkpoint()
 
 
-def test_state_in_rocksdb_goes_back_just_as_well(tmp_path: Path) -> None:
+def test_state_in_rocksdb_is_restored_just_as_well(tmp_path: Path) -> None:
     pytest.importorskip("rocksdict")
     config = {"topology.state.backend": "rocksdb", "topology.state.folder": str(tmp_path)}
     with TopologyTester(CountedLines, config=config) as tester:

@@ -79,7 +79,7 @@ class Forgetful(Count):
 
 class Committed(Bolt, TwoPhaseStatefulComponent):
     """Writes to a world outside in two phases: prepared with a checkpoint, there with its end. What
-    was written by a checkpoint is written again after going back to it: in the same place."""
+    was written by a checkpoint is written again after its restore: in the same place."""
 
     world: dict[str, list[str]] = {}
     calls: list[tuple[str, str]] = []

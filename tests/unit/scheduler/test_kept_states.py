@@ -239,7 +239,7 @@ def test_the_next_run_has_the_checkpoint_of_one_that_was_lost(world: World) -> N
     assert str(again.kept).startswith("checkpoint 4 of ")
     node = world.begin(again)
     assert [each["number"] for each in node["completed"]] == [4]
-    assert world.files.numbers("words") == [4], "nobody goes back to an older one"
+    assert world.files.numbers("words") == [4], "an older one is never restored"
 
 
 @pytest.mark.parametrize(

@@ -107,7 +107,7 @@ class Left:
         for task in packing.tasks_of["sink"]:
             share = share_of(task, packing, former, completed.get("with_input", ()))
             load = lambda each, whose: self.files.load("words", each, whose)  # noqa: E731
-            state_of_task, inputs = OwnStates(task, load).go_back(number, share)
+            state_of_task, inputs = OwnStates(task, load).restore(number, share)
             divider = InputDivider("sink", topology(self.grouping, 1), msgpack.unpackb)
             whole = inputs[0].saved if share.is_whole else divider.share(inputs, share.key_range)
             rows = [row for each in whole.messages for row in msgpack.unpackb(each[1])]

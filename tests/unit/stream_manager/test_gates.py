@@ -110,7 +110,7 @@ def test_an_alignment_that_is_given_up_lets_all_pass_and_ignores_the_rest_of_it(
     assert passing.passed[-1] == 2
 
 
-def test_going_back_forgets_what_was_held_back() -> None:
+def test_a_restore_forgets_what_was_held_back() -> None:
     passing = Passing(A, B)
     passing.barrier(A, 1)
     passing.data(A, "a1")
@@ -250,7 +250,7 @@ def test_too_much_behind_a_barrier_gives_the_checkpoint_up_and_the_master_hears_
     assert manager.core.statistics()["waiting_bytes"][3] > 200
 
 
-def test_nothing_of_before_passes_once_the_topology_goes_back(manager: Manager) -> None:
+def test_nothing_of_before_passes_once_the_topology_is_restored(manager: Manager) -> None:
     manager.handle(events.FromInstance(1, 71, encode_barrier(1, 1, 0, 7)))
     manager.handle(events.FromInstance(1, 71, data(1, 3)))
     exactly(manager, 2, None)
@@ -262,7 +262,7 @@ def test_nothing_of_before_passes_once_the_topology_goes_back(manager: Manager) 
     assert [header_of(each).epoch for each in delivered(out)] == [2]
 
 
-def test_what_waits_for_an_instance_is_dropped_at_once_when_the_topology_goes_back(
+def test_what_waits_for_an_instance_is_dropped_at_once_when_the_topology_is_restored(
     manager: Manager,
 ) -> None:
     # Else the instance is handed it in many small messages, and ignores each (seed 70280).
@@ -396,7 +396,7 @@ def test_input_that_cannot_be_divided_is_not_overtaken() -> None:
     assert told(aligned_behind_data(overtaking(0.0), 4)) == [messages.OvertakeInput(7, 1)]
 
 
-def test_a_topology_that_goes_back_forgets_the_barriers_that_wait() -> None:
+def test_a_topology_that_is_restored_forgets_the_barriers_that_wait() -> None:
     manager = overtaking(1.0)
     aligned_behind_data(manager)
     exactly(manager, 2, None)

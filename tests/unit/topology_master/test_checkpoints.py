@@ -1,4 +1,4 @@
-"""Effectively once, the master's part: numbers, completion, going back, and what users are told."""
+"""Effectively once, the master's part: numbers, completion, restores, and what users are told."""
 
 from typing import Any
 
@@ -186,7 +186,7 @@ def test_all_are_told_which_bolts_gave_up_tuples_also_by_the_next_master() -> No
     assert sent(made.wait(), messages.CheckpointCompleted) == [told] * 2
     assert [each["gave_up"] for each in made.checkpoints["completed"]] == [["last"]]
 
-    made.receive(messages.Restored(FIRST, 99, 0))  # it has not heard of it when all go back
+    made.receive(messages.Restored(FIRST, 99, 0))  # it has not heard of it when all are restored
     (held, _) = sent(made.wait(), messages.Plan)
     assert held.plan["restore"] == {"checkpoint": 1, "members": None, "gave_up": ["last"]}
     assert made.restore.gave_up == ("last",)
@@ -231,7 +231,7 @@ def test_a_checkpoint_that_takes_too_long_names_who_is_late() -> None:
     assert made.checkpoints["completed"] == []
 
 
-def test_a_process_that_comes_later_has_all_go_back() -> None:
+def test_a_process_that_comes_later_has_all_restored() -> None:
     made = running()
     made.wait(1.1)
     made.complete(1)
@@ -251,7 +251,7 @@ def test_a_process_that_comes_later_has_all_go_back() -> None:
     ]
 
 
-def test_a_bolt_that_raised_has_all_go_back_once() -> None:
+def test_a_bolt_that_raised_has_all_restored_once() -> None:
     made = running()
     made.wait(1.1)
     made.complete(1)
@@ -264,7 +264,7 @@ def test_a_bolt_that_raised_has_all_go_back_once() -> None:
     assert made.events == [f"the topology is restored from checkpoint 1: {why}"]
 
 
-def test_a_new_stream_manager_has_all_go_back_and_what_was_under_way_is_given_up() -> None:
+def test_a_new_stream_manager_has_all_restored_and_what_was_under_way_is_given_up() -> None:
     made = running()
     made.wait(1.1)
     made.receive(made.registration_elsewhere(2), sender=b"2-2")
@@ -286,7 +286,7 @@ def test_a_new_stream_manager_at_the_same_address_is_noticed() -> None:
     assert made.core.epoch == 2
 
 
-def test_what_is_complete_and_not_yet_told_is_gone_back_to() -> None:
+def test_what_is_complete_and_not_yet_told_is_restored() -> None:
     made = running()
     made.wait(1.1)
     made.complete(1)
@@ -421,7 +421,7 @@ def test_a_last_checkpoint_that_fails_is_tried_again_for_the_end_waits_for_it() 
     assert sent(made.wait(1.1), messages.TriggerCheckpoint)[0].checkpoint == 3
 
 
-def test_a_master_that_does_not_know_which_bolts_have_finished_lets_all_go_back() -> None:
+def test_a_master_that_does_not_know_which_bolts_have_finished_has_all_restored() -> None:
     made = all_input_is_processed()
     made.complete(2)
     made.wait(0.1)

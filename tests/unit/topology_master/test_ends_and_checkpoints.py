@@ -81,9 +81,9 @@ class Run:
             assert self.next_step() == Finish(frozenset({bolt}))
             self.end.bolt_finished(bolt)
 
-    def go_back(self, awaited: int | None = None) -> Phase:
+    def restore(self, awaited: int | None = None) -> Phase:
         """All are restored; the phase in which that leaves them."""
-        self.end.go_back(self._packing, awaited)
+        self.end.restore(self._packing, awaited)
         self.end.validate(self._packing.instances.keys())
         return self.end.phase
 
@@ -95,7 +95,7 @@ def test_with_checkpoints_the_end_is_saved_before_bolts_finish_and_after_it() ->
     run.finish_bolts()
     run.save(8)
     assert run.next_step() == Ended(0)
-    assert run.go_back() is Phase.ENDED
+    assert run.restore() is Phase.ENDED
 
 
 def test_without_checkpoints_bolts_finish_and_that_is_the_end() -> None:
@@ -132,14 +132,14 @@ def test_a_spout_that_emits_again_takes_the_end_back() -> None:
 
 def test_a_restore_leads_to_before_the_end_or_to_the_last_checkpoint() -> None:
     run = Run()
-    assert run.go_back() is Phase.RUNNING
-    assert run.go_back(awaited=9) is Phase.COMMITTING
-    assert run.go_back(awaited=10) is Phase.COMMITTING, "it is restored once more"
-    assert run.go_back() is Phase.RUNNING, "a person goes back to an older one"
+    assert run.restore() is Phase.RUNNING
+    assert run.restore(awaited=9) is Phase.COMMITTING
+    assert run.restore(awaited=10) is Phase.COMMITTING, "it is restored once more"
+    assert run.restore() is Phase.RUNNING, "a person restores an older one"
     run.input_ends()
     run.save(11)
     assert run.next_step() == Finish(frozenset({FIRST}))
-    assert run.go_back() is Phase.RUNNING
+    assert run.restore() is Phase.RUNNING
     assert not run.end.finishing, "all levels finish again"
     run.input_ends()
     run.save(12)

@@ -50,7 +50,10 @@ def test_no_restore_goes_behind_a_checkpoint_that_sinks_have_committed(trouble: 
     ("trouble", "cure"),
     [
         ("away", "tried until the checkpoint store is back"),
-        ("damaged", "put the file back, or go back further by `heronpy restore T --checkpoint 1`"),
+        (
+            "damaged",
+            "put the file back, or restore an older one by `heronpy restore T --checkpoint 1`",
+        ),
         ("gone", "what sinks have committed since checkpoint 1 is committed again then"),
         ("refused", "correct the code"),
     ],
@@ -143,7 +146,7 @@ def ask(made: Made, arguments: dict[str, Any]) -> messages.Reply:
     return reply
 
 
-def test_a_person_may_have_the_topology_go_back_further() -> None:
+def test_a_person_may_have_an_older_checkpoint_restored() -> None:
     made, _ = failing_to_restore("damaged", 1)
     assert ask(made, {"checkpoint": 1}).ok
     made.wait()
@@ -164,7 +167,7 @@ def test_a_person_may_have_the_topology_go_back_further() -> None:
         ({"checkpoint": "1"}, "restore: the number of a checkpoint is missing"),
     ],
 )
-def test_to_go_back_to_what_is_not_retained_is_refused(
+def test_to_restore_what_is_not_retained_is_refused(
     arguments: dict[str, Any], refusal: str
 ) -> None:
     made, _ = failing_to_restore("damaged", 1)

@@ -1,5 +1,5 @@
 """An update that moves states where no checkpoints are taken: what the topology master waits for,
-what the plan says, and the way back."""
+what the plan says, and the rollback."""
 
 from typing import Any
 
@@ -164,7 +164,7 @@ def test_the_next_master_goes_on_with_what_was_saved() -> None:
     assert moved_of(made) == MOVED
     assert not plans(restored(made, LAST))
     out = made.receive(messages.RestoreFailed(NEW, made.core.epoch, REASON))
-    made = successor(made, out, PACKED)  # which is on the way back
+    made = successor(made, out, PACKED)  # which rolls back
     made.wait(0.1)
     plan = physical_from_json(made.stored_plan)
     assert (plan.packing, plan.moved) == (PACKED, MOVED)

@@ -139,7 +139,7 @@ def test_an_instance_that_cannot_have_its_state_takes_all_back_to_the_old_plan(
     assert any(REASON in each for each in made.events)
 
 
-def test_the_way_back_waits_for_a_container_that_was_removed() -> None:
+def test_the_rollback_waits_for_a_container_that_was_removed() -> None:
     made = saved(FEWER)
     assert physical_from_json(made.stored_plan).packing == FEWER
     made.receive(messages.RestoreFailed(LAST, made.core.epoch, "the store is away"))
@@ -186,7 +186,7 @@ def test_an_update_whose_tuples_flow_is_not_cancelled() -> None:
     assert "can no longer be cancelled" in cancel(made).data["error"]
 
 
-def test_what_was_processed_after_all_is_saved_before_the_way_back() -> None:
+def test_what_was_processed_after_all_is_saved_before_the_rollback() -> None:
     """The state that was away is there again while a removed container comes back."""
     made = saved(FEWER)
     made.receive(messages.RestoreFailed(LAST, made.core.epoch, "the store is away"))
@@ -238,7 +238,7 @@ def test_a_process_that_dies_during_the_checkpoint_is_replaced_by_the_new_plan()
     assert (plan.restore.checkpoint, plan.restore.former) == (1, {"last": (LAST,)})
 
 
-def test_a_master_that_takes_over_knows_the_way_back() -> None:
+def test_a_master_that_takes_over_knows_the_rollback() -> None:
     made = Made(before=saved(MORE), packing=MORE)
     assert made.core.packing == MORE
     made.receive(messages.RestoreFailed(NEW, made.core.epoch, REASON))

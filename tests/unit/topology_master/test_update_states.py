@@ -11,7 +11,7 @@ from heron_engine.topology_master.update.checkpointed import Checkpointed
 from heron_engine.topology_master.update.draining import Draining
 from heron_engine.topology_master.update.states import (
     CANCELLABLE,
-    GOING_BACK,
+    ROLLING_BACK,
     TRANSITIONS,
 )
 from tests.transitions_seen import arrows, transitions_seen
@@ -31,7 +31,7 @@ WAYS = (
     test_moved_states.test_who_cannot_have_its_part_takes_all_back_to_what_they_had,
     test_rescale_with_state.test_a_checkpoint_that_fails_leaves_the_old_plan,
     test_rescale_with_state.test_an_update_is_cancelled_while_all_wait_for_their_states,
-    test_rescale_with_state.test_what_was_processed_after_all_is_saved_before_the_way_back,
+    test_rescale_with_state.test_what_was_processed_after_all_is_saved_before_the_rollback,
     test_rescale_with_state.test_an_update_that_comes_during_a_restore_needs_no_checkpoint_of_its_own,
 )
 """Tests that together take each arrow: one that no code takes has no business in the drawing."""
@@ -60,6 +60,6 @@ def test_each_state_but_an_end_is_of_a_strategy() -> None:
 
 
 def test_an_update_that_is_given_up_has_changed_nothing_or_is_rolled_back() -> None:
-    assert not CANCELLABLE & GOING_BACK
-    for state in GOING_BACK:
-        assert TRANSITIONS.after[state].keys() <= GOING_BACK | TRANSITIONS.ends
+    assert not CANCELLABLE & ROLLING_BACK
+    for state in ROLLING_BACK:
+        assert TRANSITIONS.after[state].keys() <= ROLLING_BACK | TRANSITIONS.ends

@@ -10,7 +10,7 @@ def test_the_slowest_source_decides() -> None:
     assert sources.lowest_ms == NO_WATERMARK
     assert sources.take(2, 20)
     assert sources.lowest_ms == 20
-    assert not sources.take(2, 10), "a watermark never goes back"
+    assert not sources.take(2, 10), "a watermark never falls"
     assert not sources.take(3, 10), "of a task that is no source"
 
 
