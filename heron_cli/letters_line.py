@@ -11,7 +11,7 @@ from heron_core.topology import TopologySpec
 
 
 def letters_line(topology: TopologySpec, stats: TopologyStats, began_ms: int) -> str:
-    """How many tuples were given up and kept, and where they are; empty for none."""
+    """How many tuples were abandoned and kept, and where they are; empty for none."""
     target = target_of(topology.config.get(DEAD_LETTER))
     if target is None:
         return ""

@@ -94,7 +94,7 @@ def whole_letter(letter: Letter, is_replayed: bool) -> list[str]:
     when, attempt = time_text(letter["time_ms"]), letter["attempt"]
     lines = [
         f"{letter['id']}{again}",
-        f"given up by {letter['instance']} at {when}, attempt {attempt}",
+        f"abandoned by {letter['instance']} at {when}, attempt {attempt}",
         f"tuple from {origin}, task {letter['task']}:",
     ]
     names = [*letter["fields"], *map(str, range(len(letter["fields"]), len(letter["values"])))]

@@ -23,7 +23,7 @@ COMMANDS = {
     ),
     "dead_letters": (
         "heron_cli.commands.dead_letters",
-        "List the tuples that a topology gave up, or send them again.",
+        "List the tuples that a topology abandoned, or send them again.",
     ),
     "ui": ("heron_cli.commands.ui", "Serve the numbers of all topologies over HTTP."),
     "activate": (

@@ -5,7 +5,7 @@ import time
 from collections.abc import Mapping
 from typing import Any, Generic
 
-from heron_connectors.replay_queue import Id, ReplayQueue, give_up
+from heron_connectors.replay_queue import Id, ReplayQueue, abandon
 from heron_core.errors import ComponentError
 
 
@@ -39,13 +39,13 @@ class EmitsRows(Generic[Id]):
         self._failed.acked(tup_id)
 
     def fail(self, tup_id: Id) -> None:
-        """Emit the row again, unless it is given up."""
+        """Emit the row again, unless it is abandoned."""
         if tup_id in self._pending and (failures := self._failed.failed(tup_id, time.monotonic())):
-            give_up(self.delegate, tup_id, self._pending.pop(tup_id), failures)
+            abandon(self.delegate, tup_id, self._pending.pop(tup_id), failures)
 
     def _leave_out(self, tup_id: Id, values: list[Any], why: str, location: str = "") -> None:
         """A row, by its values as far as it has them, is a dead letter, or RowLeftOut, which the
         engine counts; `location` says where the row is, for those who look for it."""
-        if not self.delegate.give_up_emitted(tup_id, values, 0, why):
+        if not self.delegate.abandon_emitted(tup_id, values, 0, why):
             raise RowLeftOut(f"{why}{location}")
         self.delegate.record_error("a row is left out", why)

@@ -33,7 +33,7 @@ class LeavesRowsOut:
         for problem in problems.values():
             self.delegate.record_error("a row that does not fit is left out", problem)
         if self.repeats and problems:
-            self.delegate.give_up_rows(fields, [(rows[at], why) for at, why in problems.items()])
+            self.delegate.abandon_rows(fields, [(rows[at], why) for at, why in problems.items()])
         else:
             self._left_out.update(problems)
 
@@ -48,9 +48,9 @@ class LeavesRowsOut:
         if self.repeats:
             self._refused.append((problems, fields, rows))
             if self._is_initialized:
-                self._give_up_refused()
+                self._abandon_refused()
             else:  # a restore: what `initialize` emits goes nowhere
-                self.delegate.call_soon(self._give_up_refused)
+                self.delegate.call_soon(self._abandon_refused)
             return
         before = frozenset(self._left_out)
         at_tuple = (at for at in count() if at not in before)
@@ -61,7 +61,7 @@ class LeavesRowsOut:
             {tuples[at]: row for at, row in rows.items()},
         )
 
-    def _give_up_refused(self) -> None:
+    def _abandon_refused(self) -> None:
         """Behind the checkpoint whose commit has refused them, and before the next one."""
         refused, self._refused = self._refused, []
         for problems, fields, rows in refused:

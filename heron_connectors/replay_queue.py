@@ -2,7 +2,7 @@
 
 The first replay comes at once: what failed because a process died has done nothing wrong. One that
 fails again waits, twice as long each time, so that a tuple which always fails costs little and what
-is behind it goes on. `topology.replay.max` says after how many replays it is given up.
+is behind it goes on. `topology.replay.max` says after how many replays it is abandoned.
 """
 
 import heapq
@@ -41,7 +41,7 @@ class ReplayQueue(Generic[Id]):
             heapq.heappush(self._waiting, (0.0, next(self._order), tup_id))
 
     def failed(self, tup_id: Id, now: float) -> int:
-        """A tuple has failed: it comes again. How often it has, if it is given up instead; else
+        """A tuple has failed: it comes again. How often it has, if it is abandoned instead; else
         0."""
         failures = self._failures.get(tup_id, 0) + 1
         if self._policy.pause_secs(failures) is None:
@@ -80,13 +80,13 @@ REPLAYS_OVER = f"not processed, and not emitted again ({keys.REPLAY_MAX})"
 """Why such a tuple is a dead letter."""
 
 
-def give_up(delegate: Any, tup_id: Any, values: list[Any], failures: int, name: Any = None) -> None:
+def abandon(delegate: Any, tup_id: Any, values: list[Any], failures: int, name: Any = None) -> None:
     """A tuple is not emitted again: it is a dead letter, or an error that names it."""
-    if not delegate.give_up_emitted(tup_id, values, failures):
-        delegate.record_error(*given_up(tup_id if name is None else name, failures))
+    if not delegate.abandon_emitted(tup_id, values, failures):
+        delegate.record_error(*abandoned_text(tup_id if name is None else name, failures))
 
 
-def given_up(tup_id: Any, failures: int) -> tuple[str, str]:
+def abandoned_text(tup_id: Any, failures: int) -> tuple[str, str]:
     """What is reported of a tuple that is not emitted again: what happened, and its text."""
     outlook = f"is not emitted again ({keys.REPLAY_MAX}); all others go on"
-    return "a tuple is given up", f"{tup_id!r:.200} has failed {failures} times and {outlook}"
+    return "a tuple is abandoned", f"{tup_id!r:.200} has failed {failures} times and {outlook}"

@@ -252,7 +252,7 @@ class TwoPhaseSink(LeavesRowsOut, Bolt, TwoPhaseStatefulComponent):
         if not self._is_two_phase:
             problem = self._commit_held()
         else:
-            self._give_up_refused()
+            self._abandon_refused()
             if self._is_begun:
                 self._prepare(TransactionId(self._tail, LAST), LAST)
             self._prepared.complete_all()
@@ -308,7 +308,7 @@ class TwoPhaseSink(LeavesRowsOut, Bolt, TwoPhaseStatefulComponent):
         """Prepare what was written since the last one, and put it into the state."""
         if not self._is_two_phase:
             return
-        self._give_up_refused()
+        self._abandon_refused()
         checkpoint = int(checkpoint_id)
         if self._is_begun:
             self._prepare(TransactionId(self._writer, checkpoint), checkpoint)

@@ -72,8 +72,8 @@ class SpoutBindings(Bindings):
     """The spout has nothing more to emit."""
     reopen: Callable[[], None]
     """It has again."""
-    give_up_emitted: Callable[..., bool]
-    """give_up_emitted(tup_id, values, failures, why=…): a tuple of the default stream that has
+    abandon_emitted: Callable[..., bool]
+    """abandon_emitted(tup_id, values, failures, why=…): a tuple of the default stream that has
     failed so often is not emitted again, or for a reason never was; whether it is a dead letter
     now."""
     emit_watermark: Callable[[int], None]
@@ -87,8 +87,8 @@ class BoltBindings(Bindings):
 
     ack: Callable[[Any], None]
     fail: Callable[[Any], None]
-    give_up_rows: Callable[[Sequence[str], list[tuple[list[Any], str]]], None]
-    """give_up_rows(fields, [(values, why), …]): tuples that were acked turned out not to be
+    abandon_rows: Callable[[Sequence[str], list[tuple[list[Any], str]]], None]
+    """abandon_rows(fields, [(values, why), …]): tuples that were acked turned out not to be
     processed."""
 
 

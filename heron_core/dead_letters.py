@@ -1,4 +1,4 @@
-"""Dead letters: the tuples that a component gives up, as tuples of its stream `errors`. Pure.
+"""Dead letters: the tuples that a component abandons, as tuples of its stream `errors`. Pure.
 
 A component has that stream if somebody reads it: a bolt whose inputs name it, or whatever
 `topology.dead.letter` names, which reads the one of every component. A letter is an ordinary tuple
@@ -69,7 +69,7 @@ def is_system(stream: StreamSpec) -> bool:
 
 
 def has_letters(topology: TopologySpec, component: str) -> bool:
-    """Whether what this component gives up becomes a letter: somebody reads them."""
+    """Whether what this component abandons becomes a letter: somebody reads them."""
     is_declared = any(map(is_system, topology.by_name[component].outputs))
     return is_declared and bool(topology.consumers.get((component, ERRORS)))
 
@@ -153,7 +153,7 @@ def _senders(topology: TopologySpec, target: Target) -> list[str]:
         if own is not None and not is_system(own):
             raise TopologyError(
                 f"{sender.name} declares a stream {ERRORS!r} of its own, which {DEAD_LETTER} needs"
-                " for the tuples that it gives up: rename that stream"
+                " for the tuples that it abandons: rename that stream"
             )
     return [sender.name for sender in senders]
 

@@ -37,7 +37,7 @@ class ExitCode(IntEnum):
     """An error ended it; the next run may do better."""
     UNSTARTED = 3
     """It could not begin: what it needs is not there, or it was refused."""
-    GAVE_UP = 4
+    TOPOLOGY_FAILED = 4
     """A process that it supervises kept ending: the topology has failed."""
     ENDED = 5
     """The topology's work is done."""
@@ -51,5 +51,5 @@ class ExitCode(IntEnum):
     sysexits.h)."""
 
 
-FINAL_CODES = frozenset({ExitCode.GAVE_UP, ExitCode.ENDED})
+FINAL_CODES = frozenset({ExitCode.TOPOLOGY_FAILED, ExitCode.ENDED})
 """Exit codes of a container after which nobody starts it again: the topology is over."""

@@ -132,10 +132,10 @@ class SummedNumbers(Struct, frozen=True, kw_only=True):
     callback_errors: Annotated[Count, net_count(
         "Errors that fail no tuple", summed=Summed.EVER, metric="callback_errors",
         more="in `next_tuple`, `ack`, `fail`, `activate`, `deactivate`, `on_finish`; they are among"
-        " the errors, which never fall; without given up calls that a restore has undone",
+        " the errors, which never fall; without abandoned calls that a restore has undone",
     )]  # fmt: skip
     calls_given_up: Annotated[Count, net_count(
-        "Calls of a bolt about no single tuple that are given up",
+        "Calls of a bolt about no single tuple that are abandoned",
         more="ticks, windows, timers, `on_finish`; those that are no dead letters; they are among"
         " the callback errors",
     )] = 0  # fmt: skip

@@ -116,7 +116,7 @@ class Operation(Struct, frozen=True):
         return self._moved(OperationState.DONE, progress="", result={**self.result, **result})
 
     def failed(self, reason: str) -> "Operation":
-        """It is given up."""
+        """It is aborted."""
         return self._moved(OperationState.FAILED, progress="", reason=reason)
 
     def _moved(self, state: OperationState, **changes: Any) -> "Operation":

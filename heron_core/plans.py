@@ -164,7 +164,7 @@ def initial_state(config: Mapping[str, Any]) -> TopologyState:
 class Restore(Struct, frozen=True):
     """The states with which a topology that takes checkpoints begins to run by a plan."""
 
-    omitted: ClassVar[tuple[str, ...]] = ("former", "gave_up", "with_input")
+    omitted: ClassVar[tuple[str, ...]] = ("former", "abandoning", "with_input")
     checkpoint: int
     """All instances begin with their state of this one; 0: with none."""
     members: Mapping[int, int] | None = None
@@ -173,7 +173,7 @@ class Restore(Struct, frozen=True):
     former: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     """component -> the tasks that it had when the checkpoint was taken, in order, of those that may
     have others now: theirs are the states that are divided among its tasks."""
-    gave_up: tuple[str, ...] = ()
+    abandoning: tuple[str, ...] = field(default=(), name="gave_up")
     """See CheckpointCompleted: for instances that have not been told that it is complete."""
     with_input: tuple[int, ...] = ()
     """The tasks of then whose states have input that they had not processed."""

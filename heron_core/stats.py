@@ -252,7 +252,7 @@ class UpdateStats(Struct, frozen=True, kw_only=True):
     """Updates so far."""
     under_way: bool
     reason: str
-    """Why the last one was given up; empty if it was not."""
+    """Why the last one was aborted; empty if it was not."""
     uncounted: int
     """See heron_core.algorithms.termination.TerminationDetector."""
     stage: str | None

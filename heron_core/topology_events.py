@@ -39,7 +39,7 @@ class EventKind(StrEnum):
     RETURNED = "returned"
     """It has returned."""
     RESCALE = "rescale"
-    """An update to another packing plan began, was done, or was given up."""
+    """An update to another packing plan began, was done, or was aborted."""
 
     AUTOSCALE = "autoscale"
     """The autoscaler has decided something, or says what stands against it."""

@@ -11,7 +11,7 @@ two ends of it):
       all is well   it is sent
       one raised    it is dropped, and the object is made anew with the state that was taken. Then
                     the tuples before that one run again, and it alone: again and again, after a
-                    pause that doubles, until it is given up (topology.bolt.on.exception)
+                    pause that doubles, until it is abandoned (topology.bolt.on.exception)
     two checkpoints without a raise ──► as before: nothing is taken or withheld any more
 
 So a tuple that is well costs nothing, and one that raises now and then does not take the whole
@@ -58,7 +58,7 @@ CALM_CHECKPOINTS = 2
 KNOWN_MAX = 10_000
 """Tuples that are known by their values; the oldest are forgotten then, and raise once more."""
 IN_A_ROW_MAX = 10
-"""So many tuples given up, and none processed between them: the code is broken, not the tuples. It
+"""So many tuples abandoned, and none processed between them: the code is broken, not the tuples. It
 is tried without end then, as with `restart`, so that new code that always raises does not drain a
 topology."""
 
@@ -98,7 +98,7 @@ class Call(Struct):
 
     run: Callable[[BoltDriver], object]
     done: Callable[[], None]
-    """It is over, well or given up."""
+    """It is over, completed or abandoned."""
     where: str
     is_message: bool = False
     """Whether it was a message, which is consumed then."""
@@ -121,9 +121,9 @@ class Call(Struct):
         """Whether it failed by itself, rather than a part of it that is known now."""
         return True
 
-    def give_up(self, driver: BoltDriver, fault: LetterFault) -> bool:
+    def abandon(self, driver: BoltDriver, fault: LetterFault) -> bool:
         """It is left out, and is a letter or an error outside of a tuple; whether it is over."""
-        driver.give_up_call(self.where, fault)
+        driver.abandon_call(self.where, fault)
         return True
 
 
@@ -172,7 +172,7 @@ class Rows(Struct):
             self.last = row + 1
         return True
 
-    def give_up(self, driver: BoltDriver, fault: LetterFault) -> bool:
+    def abandon(self, driver: BoltDriver, fault: LetterFault) -> bool:
         """The first one is left out; whether it was the last."""
         driver.skip_rows(self.frames, self.first, self.last, fault)
         return self._go_on(self.last)
@@ -210,13 +210,13 @@ class Attempts:
         """What is under way, and what came meanwhile."""
         self.due = 0.0
         """When its next attempt is."""
-        self._given_up_in_a_row = 0
+        self._abandoned_in_a_row = 0
         self._calm = 0
         """Checkpoints completed since the last raise."""
         self._raised: dict[int, LetterFault] = {}
         """key of a unit -> what its newest try has raised, the how many-th; until one succeeds."""
         self._reported: dict[str, None] = {}
-        """Windows and timers whose calls are given up since the topology was restored last."""
+        """Windows and timers whose calls are abandoned since the topology was restored last."""
 
     def begin(self, unit: Unit) -> None:
         """It is tried when those before it are over."""
@@ -267,7 +267,7 @@ class Attempts:
         assert unit is not None
         if self.kind is not Kind.ROLL_BACK and isinstance(unit, Rows):
             unit.last = unit.first + 1
-        if self._is_given_up(self._key_of(unit)):
+        if self._is_abandoned(self._key_of(unit)):
             self._leave_out(unit)
             return None
         raised = self._attempt(unit)
@@ -275,7 +275,7 @@ class Attempts:
             return None  # the main loop has other things to do first
         if raised is None:
             if unit.has_run_tuples:
-                self._given_up_in_a_row = 0
+                self._abandoned_in_a_row = 0
             self._raised.pop(self._key_of(unit), None)
             self._end_if(unit.succeeded(), unit)
             return None
@@ -295,23 +295,23 @@ class Attempts:
             return
         if self._host.bolt.options.stops_on_exception:
             self._host.bolt.stop_topology(unit.where)
-        self._given_up_in_a_row += 1
-        self._give_up(unit, fault_of(raised.__cause__, unit.failures))
+        self._abandoned_in_a_row += 1
+        self._abandon(unit, fault_of(raised.__cause__, unit.failures))
 
-    def _give_up(self, unit: Unit, fault: LetterFault) -> None:
+    def _abandon(self, unit: Unit, fault: LetterFault) -> None:
         """A window that raises is open again when its call is undone, and raises with each tick: it
-        is given up once."""
+        is abandoned once."""
         is_reported = isinstance(unit, Call) and fault.about in self._reported
         if fault.about and isinstance(unit, Call):
             self._reported[fault.about] = None
             if len(self._reported) > KNOWN_MAX:
                 self._reported.pop(next(iter(self._reported)))
-        self._end_if(is_reported or unit.give_up(self._host.bolt, fault), unit)
+        self._end_if(is_reported or unit.abandon(self._host.bolt, fault), unit)
 
     def _pause_secs(self, failures: int) -> float | None:
         # Letters are kept, and can be sent again.
         is_kept = self._host.bolt.collector.letters is not None
-        if self._given_up_in_a_row >= IN_A_ROW_MAX and not is_kept:
+        if self._abandoned_in_a_row >= IN_A_ROW_MAX and not is_kept:
             return replace(self._policy, is_endless=True).pause_secs(failures)
         return self._policy.pause_secs(failures)
 
@@ -382,7 +382,7 @@ class Attempts:
             return crc32(unit.where.encode())
         return self._host.bolt.row_key(unit.frames, unit.first)
 
-    def _is_given_up(self, key: int) -> bool:
+    def _is_abandoned(self, key: int) -> bool:
         fault = self._raised.get(key)
         return fault is not None and self._policy.pause_secs(fault.attempt) is None
 
@@ -394,11 +394,11 @@ class Attempts:
         fault = self._raised.get(key) or fault_of(None)
         if isinstance(unit, Call):
             self._raised.pop(key, None)
-        self._give_up(unit, fault)
+        self._abandon(unit, fault)
 
-    def gives_up(self, raised: UserCodeRaised) -> bool:
+    def abandons(self, raised: UserCodeRaised) -> bool:
         """Whether what a call raised that is no unit is not worth another restore."""
-        if raised.key or not self._is_given_up(raised.key):
+        if raised.key or not self._is_abandoned(raised.key):
             return False
         self._raised.pop(raised.key)
         return True

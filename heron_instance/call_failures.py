@@ -17,7 +17,7 @@ class CallFailures:
     def __init__(self, policy: RetryPolicy) -> None:
         self._policy = policy
         self._failures: dict[int, int] = {}
-        self._given_up: deque[tuple[int, LetterFault]] = deque()
+        self._abandoned: deque[tuple[int, LetterFault]] = deque()
         """Since the newest checkpoint but one: these may come again, each of them once."""
         self._covered = 0
         """How many of them, from the left, the newest checkpoint may have as processed."""
@@ -37,13 +37,13 @@ class CallFailures:
         pause = self._policy.pause_secs(fault.attempt)
         if pause is None:
             del self._failures[key]
-            self._given_up.append((key, fault))
+            self._abandoned.append((key, fault))
         return pause
 
     def skipped(self, key: int) -> LetterFault | None:
         """Why a tuple that comes again is not called; None to call it."""
-        for index, (given_up, fault) in enumerate(self._to_skip):
-            if given_up == key:
+        for index, (abandoned, fault) in enumerate(self._to_skip):
+            if abandoned == key:
                 del self._to_skip[index]
                 return fault
         return None
@@ -58,11 +58,11 @@ class CallFailures:
         return bool(self._failures or self._to_skip)
 
     def note_restore(self) -> None:
-        """What was given up since the checkpoint comes again."""
-        self._to_skip = list(self._given_up)
+        """What was abandoned since the checkpoint comes again."""
+        self._to_skip = list(self._abandoned)
 
     def checkpoint_completed(self) -> None:
-        """What was given up before the checkpoint before this one never comes again."""
+        """What was abandoned before the checkpoint before this one never comes again."""
         for _ in range(self._covered):
-            self._given_up.popleft()
-        self._covered = len(self._given_up)
+            self._abandoned.popleft()
+        self._covered = len(self._abandoned)

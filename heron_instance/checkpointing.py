@@ -94,7 +94,7 @@ class SavedExchange(Struct, frozen=True):
 class SettledCounts(Struct, frozen=True):
     """What a bolt's process has counted of what a restore undoes."""
 
-    given_up: int = 0
+    abandoned: int = 0
     history: Mapping[str, int] = {}
     """Tuples and calls that nothing comes of any more, by names of HISTORY."""
     counted: Mapping[str, float] = {}
@@ -116,12 +116,12 @@ class SettledTuples:
         self._completed = 0
 
     def covered(self, checkpoint: int, total: SettledCounts) -> int:
-        """The state of a checkpoint is taken: how many tuples that were given up it covers and no
+        """The state of a checkpoint is taken: how many tuples that were abandoned it covers and no
         completed one does."""
         if not self._totals or self._totals[-1][1] != total:
             self._totals.append((checkpoint, total))
             del self._totals[:-SETTLED_KEPT]
-        return total.given_up - self.at(self._completed).given_up
+        return total.abandoned - self.at(self._completed).abandoned
 
     def completed(self, checkpoint: int) -> None:
         """It is complete: none of those that it covers comes again."""
@@ -251,19 +251,19 @@ class Checkpointing:
             task = self._host.identity.task
             self._tell(messages.CheckpointFailed(task, checkpoint, reason[:REASON_MAX]))
         else:
-            self._tell_of_given_up(checkpoint)
+            self._report_abandoned(checkpoint)
             self._states.keep(checkpoint, state)
             self._host.do_first(SaveState(checkpoint, state))
 
-    def _tell_of_given_up(self, checkpoint: int) -> None:
+    def _report_abandoned(self, checkpoint: int) -> None:
         driver, context = self._host.driver, self._host.instance.context
         if not isinstance(driver, BoltDriver):
             return
-        total = SettledCounts(driver.given_up, driver.history(), context.counted_tuples())
+        total = SettledCounts(driver.abandoned_count, driver.history(), context.counted_tuples())
         is_new = self._settled.covered(checkpoint, total) > 0
         if counted := numbers_of(total.history, total.counted):
             task, name = self._host.identity.task, context.get_component_id()
-            self._tell(messages.GivenUp(task, checkpoint, name, is_new, counted))
+            self._tell(messages.TuplesAbandoned(task, checkpoint, name, is_new, counted))
 
     def _keep_in_flight(self) -> None:
         driver = self._host.driver
@@ -276,16 +276,17 @@ class Checkpointing:
     def completed(self, completed: messages.CheckpointCompleted) -> None:
         """All instances have saved their state."""
         if completed.epoch == self._host.driver.outbox.epoch:
-            self._is_completed(completed.checkpoint, completed.gave_up)
+            self._is_completed(completed.checkpoint, completed.abandoning)
 
-    def _is_completed(self, checkpoint: int, gave_up: Sequence[str]) -> None:
-        """Tell the component, once. `gave_up`: the bolts that gave up tuples which it covers."""
+    def _is_completed(self, checkpoint: int, abandoning: Sequence[str]) -> None:
+        """Tell the component, once. `abandoning`: the bolts that abandoned tuples which it
+        covers."""
         if not self._states.completed(checkpoint):
             return
         self._settled.completed(checkpoint)
         driver = self._host.driver
         if isinstance(driver, SpoutDriver):
-            behind = [each for each in gave_up if each in self._readers]
+            behind = [each for each in abandoning if each in self._readers]
             driver.checkpoint_completed(checkpoint, behind)
         self._call_component(self._host.instance.adapter.post_save, checkpoint)
 
@@ -313,7 +314,7 @@ class Checkpointing:
         else:
             share = share_of(who.task, packing, restore.former, restore.with_input)
             take_input = partial(self._input_of, epoch, share, packing, topology)
-            by = restore.gave_up, share, is_scaled, take_input
+            by = restore.abandoning, share, is_scaled, take_input
             answer = self._restore(epoch, restore.checkpoint, *by)
         driver, saved = self._host.driver, self._saved_input
         driver.forget_deliveries()
@@ -327,14 +328,14 @@ class Checkpointing:
         self,
         epoch: int,
         checkpoint: int,
-        gave_up: Sequence[str],
+        abandoning: Sequence[str],
         share: RestoreShare,
         is_scaled: bool,
         take_input: TakeInput,
     ) -> messages.FromInstance:
         who = self._host.identity
         if is_scaled:
-            self._is_completed(checkpoint, gave_up)  # nobody may have told us
+            self._is_completed(checkpoint, abandoning)  # nobody may have told us
             if self._has_state_of(checkpoint, share):
                 return messages.Restored(who.task, who.incarnation, epoch)
         try:
@@ -342,7 +343,7 @@ class Checkpointing:
         except HeronError as error:
             return self._not_restored(epoch, error)
         try:
-            self._is_completed(checkpoint, gave_up)  # nobody may have told us
+            self._is_completed(checkpoint, abandoning)  # nobody may have told us
             self._restore_component(checkpoint, saved)
             self._begin_with(take_input(inputs))
         except HeronError as error:
@@ -420,7 +421,7 @@ class Checkpointing:
         self._call_component(host.instance.adapter.pre_restore, checkpoint)
         host.close_component()
         host.make_anew(saved)
-        if isinstance(host.driver, BoltDriver):  # what it gave up since then comes again
+        if isinstance(host.driver, BoltDriver):  # what it abandoned since then comes again
             settled = self._settled.restore(checkpoint)
             host.driver.take_back(settled.history)
             host.instance.context.restore_totals(settled.counted)

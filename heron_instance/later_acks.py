@@ -140,7 +140,7 @@ class LaterAcks:
         self._settle(tup, has_failed=False)
 
     def fail(self, tup: Any) -> None:
-        """The tuple is given up, and so is what was emitted for it."""
+        """The tuple is abandoned, and so is what was emitted for it."""
         fault = None if self.collector.letters is None else present_fault()
         self._settle(tup, has_failed=True, fault=fault)
 

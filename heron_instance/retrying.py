@@ -56,8 +56,8 @@ class RetryingBolt:
     def raised(self, raised: UserCodeRaised) -> None:
         """Nothing that it has done since the newest checkpoint counts from here on."""
         driver, attempts = self._host.bolt, self._attempts
-        if self._raised is None and attempts is not None and attempts.gives_up(raised):
-            driver.give_up_call(raised.where, fault_of(raised.__cause__))
+        if self._raised is None and attempts is not None and attempts.abandons(raised):
+            driver.abandon_call(raised.where, fault_of(raised.__cause__))
             return
         driver.outbox.discard()
         if self._raised is not None:

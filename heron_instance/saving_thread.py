@@ -8,7 +8,7 @@ from heron_core.state.file_snapshot import StateBytes
 
 class SavingThread(threading.Thread):
     """Saves one state at a time. A newer one takes the place of one that still waits: that one has
-    been given up, or nobody needs it any more."""
+    been aborted, or nobody needs it any more."""
 
     def __init__(self, write: Callable[[int, StateBytes], None]) -> None:
         """`write` saves a state by its number, and tells of it."""

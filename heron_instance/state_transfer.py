@@ -239,7 +239,7 @@ class StateTransfer:
                 Parts(share.key_range, tuple(self._part(each, moved, packing) for each in sources))
             )
         self._stored = None
-        self._host.driver.give_up_unfinished()
+        self._host.driver.abandon_unfinished()
         self._host.close_component()
         self._host.make_anew(state)
         return True
@@ -274,7 +274,7 @@ def prepare_update(
     transfer: StateTransfer | None, shared: SharedState, wanted: SaveForUpdate | DeferFails
 ) -> None:
     """What the master wants for an update. Spouts stand still by then: what comes later is of an
-    update that was given up."""
+    update that was aborted."""
     if transfer is not None and not shared.active:
         transfer.asked(wanted)
 

@@ -87,13 +87,13 @@ class ConsoleWriter:
 
     def _put(self, chunk: bytes, wait_secs: float) -> bool:
         """Write a chunk whole; False if there was no room for so long."""
-        give_up_at = self._clock() + wait_secs
+        deadline = self._clock() + wait_secs
         while self._pipe is not None:
             try:
                 os.write(self._pipe, chunk)
                 return True
             except BlockingIOError:
-                left = give_up_at - self._clock()
+                left = deadline - self._clock()
                 if left <= 0:
                     return False
                 select.select([], [self._pipe], [], left)

@@ -19,7 +19,7 @@ from heron_core.loopback import host_of, is_loopback
 from heron_io.waker import Waker
 
 ANSWER_SECS = 5.0
-"""A loop that does not come to it for so long is busy; Prometheus gives up after ten."""
+"""A loop that does not come to it for so long is busy; Prometheus waits for ten."""
 REQUEST_SECS = 5.0
 """For a client that connects and says nothing."""
 SCRAPES_AT_ONCE = 8

@@ -18,13 +18,13 @@ class TesterCheckpoints:
         self.newest = 0
         """The newest complete one; 0: the beginning, without any state."""
         self._begun = 0
-        self.gave_up: set[str] = set()
-        """The bolts that gave up tuples which the one under way covers."""
+        self.abandoning: set[str] = set()
+        """The bolts that abandoned tuples which the one under way covers."""
 
     def begin(self) -> int:
         """The number of the next one."""
         self._begun += 1
-        self.gave_up.clear()
+        self.abandoning.clear()
         return self._begun
 
     def save(self, task: int, checkpoint: int, state: bytes) -> None:

@@ -154,8 +154,8 @@ class TesterCluster:
         """What the master would be told; what failed in user code is among its errors already."""
         if isinstance(message, messages.Restored):
             self._restored[message.task] = message.incarnation
-        elif isinstance(message, messages.GivenUp) and self.checkpoints is not None:
-            self.checkpoints.gave_up.add(message.component)
+        elif isinstance(message, messages.TuplesAbandoned) and self.checkpoints is not None:
+            self.checkpoints.abandoning.add(message.component)
         elif isinstance(message, messages.RestoreFailed):
             raise TesterError(f"a state cannot be restored: {message.reason}")
 
@@ -308,8 +308,8 @@ class TesterCluster:
         self.settle()
         is_complete = checkpoints.complete(number)
         if is_complete:
-            gave_up = tuple(sorted(checkpoints.gave_up))
-            completed = messages.CheckpointCompleted(number, self._epoch, gave_up)
+            abandoning = tuple(sorted(checkpoints.abandoning))
+            completed = messages.CheckpointCompleted(number, self._epoch, abandoning)
             self._handle(events.FromMaster(completed))
             self.settle()
         return is_complete

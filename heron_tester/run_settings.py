@@ -1,4 +1,4 @@
-"""How a tester runs its topology: what is delivered first, what time it is, when it gives up."""
+"""How a tester runs its topology: what is delivered first, what time it is, its limits."""
 
 import os
 from dataclasses import dataclass

@@ -82,13 +82,13 @@ def _serve(submission: Submission, backend: Supervised, lifeline: int, sockets: 
     sockets = sockets or sockets_folder()
     form = log_format(submission.topology.config)
     log_to(os.path.join(submission.home.logs(name), "scheduler.log"), "scheduler", log_format=form)
-    outcome = SupervisorOutcome(ExitCode.GAVE_UP, "the scheduler failed")
+    outcome = SupervisorOutcome(ExitCode.TOPOLOGY_FAILED, "the scheduler failed")
     try:
         _announce(submission, backend, sockets)
         outcome = _supervise(submission, backend, lifeline, sockets)
     except Exception as error:
         log.exception("the scheduler fails")
-        outcome = SupervisorOutcome(ExitCode.GAVE_UP, f"the scheduler failed: {error}")
+        outcome = SupervisorOutcome(ExitCode.TOPOLOGY_FAILED, f"the scheduler failed: {error}")
     finally:
         shutil.rmtree(sockets, ignore_errors=True)
         state = write_outcome(submission, outcome)

@@ -82,7 +82,7 @@ class OperationProgress(Struct, frozen=True):
 
 
 Steps = Generator[OperationProgress, None, Mapping[str, Any]]
-"""Returns the result; HeronError says why it is given up."""
+"""Returns the result; HeronError says why it is aborted."""
 
 
 def stepped(request: Operation, steps: Steps) -> Operation:
@@ -242,7 +242,7 @@ class OperationSteps(Struct, frozen=True):
     # --- update ---------------------------------------------------------------------------------
 
     def update(self, target: PackingPlan, touched: Set[int] = frozenset()) -> Steps:
-        """Run the topology by another packing plan; UpdateGivenUp if the master gives it up.
+        """Run the topology by another packing plan; UpdateAborted if the master aborts it.
         `touched`: the containers of both plans; if the topology runs by the plan already, because
         one of us that died has come so far, nothing else says which of them are to end."""
         before, after = containers_of(self._running_plan()), containers_of(target)
@@ -252,7 +252,7 @@ class OperationSteps(Struct, frozen=True):
         self._add(added)
         try:
             yield from self._follow_update(target, number)
-        except UpdateGivenUp:
+        except UpdateAborted:
             self.containers.scale([], added)
             raise
         self.containers.scale([], removed)
@@ -272,13 +272,13 @@ class OperationSteps(Struct, frozen=True):
             elif self.clock() - heard_at > SILENT_SECS:
                 raise HeronError(f"the topology master of {self.name} does not answer any more")
             yield OperationProgress(
-                "the update is given up" if stats is not None else WAITING_FOR_MASTER
+                "the update is aborted" if stats is not None else WAITING_FOR_MASTER
             )
         yield from self._end_added(asked)
         return {"cancelled": [str(OperationKind.UPDATE)]}
 
     def _end_added(self, asked: Set[int]) -> Generator[OperationProgress, None, None]:
-        """End what an update has added that was given up: the command that asked for it may have
+        """End what an update has added that was aborted: the command that asked for it may have
         died. `asked`: the containers of both plans."""
         late_at = self.clock() + STORED_SECS
         while (plan := self.stored_plan()) != self._running_plan():
@@ -355,7 +355,7 @@ class OperationSteps(Struct, frozen=True):
             if reason or self.clock() > late_at:
                 reason = last.reason or "another one came between"
                 reason += f" ({waiting})" * bool(waiting and last.reason)
-                raise UpdateGivenUp(f"{self.name} is not updated: {reason}")
+                raise UpdateAborted(f"{self.name} is not updated: {reason}")
             yield OperationProgress()
         return {}
 
@@ -449,7 +449,7 @@ def containers_of(*plans: PackingPlan) -> set[int]:
     return {each.id for plan in plans for each in plan.containers}
 
 
-class UpdateGivenUp(HeronError):
+class UpdateAborted(HeronError):
     """The master has given the update up: all is as it was."""
 
 

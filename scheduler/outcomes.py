@@ -27,7 +27,7 @@ log = logging.getLogger("scheduler")
 
 STATES_OF_CODES: dict[int, str] = {
     ExitCode.ENDED: TopologyState.ENDED,
-    ExitCode.GAVE_UP: TopologyState.FAILED,
+    ExitCode.TOPOLOGY_FAILED: TopologyState.FAILED,
 }
 ENDED_STATES = (TopologyState.ENDED, TopologyState.FAILED, TopologyState.KILLED)
 

@@ -92,7 +92,7 @@ class Upgrade(Struct, frozen=True):
         except HeronError as error:
             reason = self._reason(it.container, error)
             yield from self._roll_back(it)
-            raise HeronError(self._given_up(it.container, reason, done)) from None
+            raise HeronError(self._rollback_text(it.container, reason, done)) from None
         containers.choose(it.container, Choice(self.engine))
         return {}
 
@@ -150,7 +150,7 @@ class Upgrade(Struct, frozen=True):
         except HeronError as error:
             yield OperationProgress(note=str(error))
 
-    def _given_up(self, container: int, reason: str, done: list[int]) -> str:
+    def _rollback_text(self, container: int, reason: str, done: list[int]) -> str:
         others = ", ".join(map(_named, done))
         rest = f"; upgraded before: {others}" if others else ""
         return (

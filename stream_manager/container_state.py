@@ -74,7 +74,7 @@ class ContainerState:
         """container -> the queue towards its stream manager."""
         self.incoming: dict[int, Incoming] = {}
         """container -> what its stream manager sends us; it may do so before we know its plan, and
-        go on after a plan without it that was given up."""
+        go on after a plan without it that was aborted."""
         self.counters = dict.fromkeys(COUNTERS, 0)
         self.transition_log = TransitionLog()
         for instance in packing.container(container).instances:

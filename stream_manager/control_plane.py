@@ -124,7 +124,7 @@ class ControlPlane:
             case (
                 messages.SpoutFinished()
                 | messages.InstanceFailed()
-                | messages.GivenUp()
+                | messages.TuplesAbandoned()
                 | messages.CheckpointFailed()
                 | messages.SavedForUpdate()
                 | messages.NotSavedForUpdate()

@@ -84,7 +84,7 @@ class InstanceGate:
         self.held_bytes = 0
         self.held_tuples = 0
         self._passed = 0
-        """The newest checkpoint whose barrier has passed, or that was given up."""
+        """The newest checkpoint whose barrier has passed, or that was aborted."""
         self._arrived: set[int] = set()
         """The sources whose barrier is there."""
         self._held: deque[tuple[int, int, Frames]] = deque()
@@ -100,7 +100,7 @@ class InstanceGate:
             yield from self._arrives(source, number, frames)
 
     def _arrives(self, source: int, number: int, frames: Frames) -> Iterator[Passed]:
-        is_given_up = 0 < self.aligning < number
+        is_superseded = 0 < self.aligning < number
         if number != self.aligning:
             self._enter(GateState.ALIGNING)
             self.aligning, self._arrived = number, set()
@@ -109,7 +109,7 @@ class InstanceGate:
             self._end()
             yield number, frames
             yield from self._take_held()
-        elif is_given_up:
+        elif is_superseded:
             yield from self._take_held()
 
     def _enter(self, to: GateState) -> None:
@@ -137,7 +137,7 @@ class InstanceGate:
         self.held_bytes = self.held_tuples = 0
         return held
 
-    def give_up(self) -> Iterator[Passed]:
+    def abort(self) -> Iterator[Passed]:
         """Wait no longer for the barriers of the checkpoint that is being aligned."""
         self._end()
         return self._take_held()
@@ -210,7 +210,7 @@ class Gates:
             return self._flow.to_instance(task, frames, out)
         self._pass(task, gate.take(source_of(frames), DATA, frames), out)
         if gate.held_bytes > self._state.options.aligned_bytes_max:
-            self._give_up(task, gate, out)
+            self._abort_alignment(task, gate, out)
         return True
 
     def check_barrier(self, head: Header) -> None:
@@ -275,15 +275,15 @@ class Gates:
         number, secs = self._aligned.get(task, (0, 0.0))
         return int(1000 * secs) if number == checkpoint else 0
 
-    def _give_up(self, task: int, gate: InstanceGate, out: Out) -> None:
+    def _abort_alignment(self, task: int, gate: InstanceGate, out: Out) -> None:
         number, held = gate.aligning, gate.held_bytes
-        self._state.note("alignment given up", task=task, checkpoint=number)
+        self._state.note("alignment aborted", task=task, checkpoint=number)
         reason = (
             f"{held:,} bytes came behind the barriers of some of its sources before those of the "
             "others: they are too far behind"
         )
         out.append(events.ToMaster(CheckpointFailed(task, number, reason)))
-        self._pass(task, gate.give_up(), out)
+        self._pass(task, gate.abort(), out)
 
     def reset(self) -> None:
         """All that was sent so far is void: the topology is restored from a checkpoint."""

@@ -18,7 +18,7 @@ log = logging.getLogger("stream_manager")
 
 RETRY_SECS = 0.002
 """Between two tries: greeting a connection takes less than a millisecond of an idle machine."""
-GIVE_UP_SECS = 2.0
+RETRY_LIMIT_SECS = 2.0
 """A live process is connected by then, however busy the machine; the tuples of a dead one are
 accounted for when its successor registers."""
 
@@ -26,7 +26,7 @@ accounted for when its successor registers."""
 class PendingSends(Struct):
     """Messages for a connection that is not there, in order; the window bounds their bytes."""
 
-    give_up_at: float
+    retries_end_at: float
     messages: deque[Frames] = field(default_factory=deque)
 
 
@@ -48,7 +48,7 @@ class LocalSender:
         if pending is None:
             if self._try(name, frames):
                 return
-            pending = PendingSends(time.monotonic() + GIVE_UP_SECS)
+            pending = PendingSends(time.monotonic() + RETRY_LIMIT_SECS)
             self._pending[name] = pending
         pending.messages.append(frames)
 
@@ -57,7 +57,7 @@ class LocalSender:
         for name, each in list(self._pending.items()):
             while each.messages and self._try(name, each.messages[0]):
                 each.messages.popleft()
-            if each.messages and now >= each.give_up_at:
+            if each.messages and now >= each.retries_end_at:
                 log.info("dropped %d messages for a process that is gone", len(each.messages))
                 each.messages.clear()
             if not each.messages:

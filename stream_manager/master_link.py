@@ -132,7 +132,7 @@ class MasterLink:
             self._socket.send_multipart([packet.message or b"", packet.header.encode()])
 
     def statistics(self) -> dict[str, int]:
-        """What was sent again, and what was given up with a session."""
+        """What was sent again, and what was lost with a session."""
         return self._session.statistics()
 
     def disconnect(self, linger_ms: int = 0) -> None:

@@ -21,7 +21,7 @@ class MasterSession(Generic[T]):
         self._registration = 0
         """The number of the newest registration in this session; 0: there is none."""
         self._before = {"messages_resent": 0, "messages_unsent": 0}
-        """Counted in the sessions before: what was sent again, and what was given up."""
+        """Counted in the sessions before: what was sent again, and what was lost."""
 
     def found(self, address: str) -> None:
         """The master is at this address; a session with one at another address is over. What was

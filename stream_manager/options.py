@@ -33,7 +33,7 @@ class StreamManagerOptions(Struct, frozen=True):
     """A barrier that has waited so long behind an instance's input overtakes it; None: never."""
     aligned_bytes_max: int = 64 * 1024 * 1024
     """What is held back for one instance behind barriers: some seconds of data; then the checkpoint
-    is given up (Heron: 100 MB)."""
+    is aborted (Heron: 100 MB)."""
     expiry_buckets: int = 5
     """Trees expire between T and T + T/5; more buckets are more precise, and slower to search."""
     window_bytes: int = 1024 * 1024

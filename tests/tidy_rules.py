@@ -83,6 +83,13 @@ REPLACED: dict[str, str] = {
     "findings": "diagnoses",
     "fitted": "first fit",
     "gang": "barrier",
+    "gave up": "abandoned",
+    "give up": "abort (an update, an alignment), abandon (a tuple, a call)",
+    "given up": "aborted, abandoned",
+    "gives up": "aborts, abandons",
+    "go back": "restore, roll back",
+    "goes back": "is restored, rolls back",
+    "going back": "restore, rollback",
     "grace": "shutdown timeout",
     "habits": "settings",
     "kit": "runtime spec",
@@ -113,15 +120,23 @@ REPLACED: dict[str, str] = {
     "watching": "foreground run, recording",
     "wave": "probe round",
     "waves": "probe rounds",
+    "way back": "rollback",
+    "went back": "was restored",
     "wish": "request",
     "wishes": "options, requests",
 }
-"""A word that is no name here -> the term of the field that says it. Add a word when it is gone."""
+"""A word, or a pair of words, that is not a name here -> the term of the field that says it. Add a
+word when it is gone."""
 
 STANDING: dict[str, frozenset[str]] = {
     "gang": frozenset({"heron_cli"}),  # an option that users know
 }
 """Packages in which such a word still stands: they are being renamed. Take out what is gone."""
+
+STORED_NAMES: dict[str, str] = {
+    "calls_given_up": "a number of `stats --json` and of the records of checkpoints",
+}
+"""Names that such a word is in -> where they are stored or public."""
 
 VAGUE: frozenset[str] = frozenset({"each", "found", "made"})
 """What a variable is not called in a function that does not fit a glance."""

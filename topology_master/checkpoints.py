@@ -103,8 +103,8 @@ class CompletedCheckpoint(Struct, frozen=True):
     """The phase of the end in which it was taken (plans.Phase); empty before that."""
     former: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     """component -> its tasks of then, of those that have had others since (Restore.former)"""
-    gave_up: tuple[str, ...] = ()
-    """The bolts that have given up tuples which it covers and none before it."""
+    abandoning: tuple[str, ...] = field(default=(), name="gave_up")
+    """The bolts that have abandoned tuples which it covers and none before it."""
     with_input: tuple[int, ...] = ()
     """The tasks whose barriers have overtaken input, which is saved with their states."""
     input_messages: int = 0
@@ -129,7 +129,7 @@ class PendingCheckpoint(Struct):
     aligned_ms: dict[int, int] = field(default_factory=dict)
     """task -> how long its barriers took from the first to the last"""
     at_end: str = ""
-    gave_up: set[str] = field(default_factory=set)
+    abandoning: set[str] = field(default_factory=set)
     counted: dict[int, ProcessCounts] = field(default_factory=dict)
     """task -> what it had counted of what a restore undoes, if anything"""
     aligned: frozenset[int] = frozenset()
@@ -285,22 +285,22 @@ class Checkpoints:
             return [self.completed_message(pending.number, epoch), *discarded]
         return []
 
-    def gave_up(self, number: int) -> tuple[str, ...]:
-        """The bolts that have given up tuples which a completed one covers and none before it."""
-        return next((each.gave_up for each in self.completed if each.number == number), ())
+    def abandoning(self, number: int) -> tuple[str, ...]:
+        """The bolts that have abandoned tuples which a completed one covers and none before it."""
+        return next((each.abandoning for each in self.completed if each.number == number), ())
 
     def completed_message(self, number: int, epoch: int) -> messages.CheckpointCompleted:
         """For all instances: that one is complete."""
-        return messages.CheckpointCompleted(number, epoch, self.gave_up(number))
+        return messages.CheckpointCompleted(number, epoch, self.abandoning(number))
 
-    def note_given_up(self, message: messages.GivenUp, incarnation: int) -> None:
-        """A bolt has given up tuples which the one under way covers, or a completed one;
+    def note_abandoned(self, message: messages.TuplesAbandoned, incarnation: int) -> None:
+        """A bolt has abandoned tuples which the one under way covers, or a completed one;
         `incarnation`: of its process."""
         pending, task, component = self.pending, message.task, message.component
         if pending is None or pending.number != message.checkpoint:
             return
         if message.is_new:
-            pending.gave_up.add(component)
+            pending.abandoning.add(component)
         counted = dict(message.counted)
         pending.counted[task] = ProcessCounts(task, component, incarnation, counted)
 
@@ -342,7 +342,7 @@ class Checkpoints:
             pending.secs,
             pending.size_bytes,
             pending.at_end,
-            gave_up=tuple(sorted(pending.gave_up)),
+            abandoning=tuple(sorted(pending.abandoning)),
             with_input=tuple(sorted(pending.with_input)),
             input_messages=pending.input_messages,
             input_bytes=pending.input_bytes,

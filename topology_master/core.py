@@ -273,7 +273,7 @@ class TopologyMaster:
                 | messages.NotSavedForUpdate()
                 | messages.FailsDeferred()
                 | messages.CheckpointStored()
-                | messages.GivenUp()
+                | messages.TuplesAbandoned()
                 | messages.CheckpointFailed()
                 | messages.Restored()
                 | messages.RestoreFailed()

@@ -9,10 +9,10 @@ from heron_core.records import replace
 from heron_core.stats import CheckpointStats
 from heron_core.wire.messages import (
     CheckpointCompleted,
-    GivenUp,
     Json,
     RegisterStreamManager,
     RestoreTrouble,
+    TuplesAbandoned,
 )
 from heron_engine.topology_master.checkpoints import Checkpoints
 from heron_engine.topology_master.options import MasterOptions
@@ -73,10 +73,10 @@ class EffectivelyOnce:
         self.checkpoints.abandon()
         restore = self.recovery.begin(self.checkpoints.newest)
         former = self.checkpoints.former(restore.checkpoint)
-        gave_up = self.checkpoints.gave_up(restore.checkpoint)
+        abandoning = self.checkpoints.abandoning(restore.checkpoint)
         with_input = self.checkpoints.with_input(restore.checkpoint)
         self.recovery.restore = replace(
-            restore, former=former, gave_up=gave_up, with_input=with_input
+            restore, former=former, abandoning=abandoning, with_input=with_input
         )
         return self.recovery.restore
 
@@ -104,10 +104,10 @@ class EffectivelyOnce:
         what = f"checkpoint {self.restore.checkpoint} is restored"
         return (what, f"failed tries before: {tries}") if tries else None
 
-    def note_given_up(self, message: GivenUp) -> None:
-        """A bolt has given up something that the checkpoint under way covers."""
+    def note_abandoned(self, message: TuplesAbandoned) -> None:
+        """A bolt has abandoned something that the checkpoint under way covers."""
         members = self.restore.members or {}
-        self.checkpoints.note_given_up(message, members.get(message.task, 0))
+        self.checkpoints.note_abandoned(message, members.get(message.task, 0))
 
     def remedy(self, topology: str) -> str:
         """What a person can do about a restore that fails."""

@@ -247,8 +247,8 @@ class Lifecycle:
                     self._restore(once, f"{instance_name(packing, task)}: {reason}", now, out)
             case messages.CheckpointStored():
                 self._take_steps(once.checkpoints.take(message, now), out)
-            case messages.GivenUp():
-                once.note_given_up(message)
+            case messages.TuplesAbandoned():
+                once.note_abandoned(message)
             case messages.CheckpointFailed(task, number, why):
                 where = why_not_stored(task, why, packing, self.members.hosts)
                 self._checkpoint_failed(once, number, where, now)
@@ -258,7 +258,7 @@ class Lifecycle:
     ) -> None:
         """The checkpoint store was looked at: the checkpoint is complete, or has failed."""
         if not once.checkpoints.is_checking(sought.checkpoint):
-            return  # it was given up meanwhile
+            return  # it was aborted meanwhile
         if why := why_unseen(sought, self.topology, self.plan.packing, self.members.hosts):
             self._checkpoint_failed(once, sought.checkpoint, why, now)
             return

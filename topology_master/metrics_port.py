@@ -55,7 +55,7 @@ class OwnMetrics:
 
             self._port = MetricsPort(self._options.metrics_host, self._options.metrics_port)
         except ImportError:
-            self._give_up(f"no metrics are served: topology.metrics.port needs {EXTRA}")
+            self._fail(f"no metrics are served: topology.metrics.port needs {EXTRA}")
         except HeronError as error:
             if str(error) != self._logged:
                 log.warning("%s", error)
@@ -65,7 +65,7 @@ class OwnMetrics:
             loop.register(self._port.asked.readable)
             log.info("metrics at %s", self._port.address)
 
-    def _give_up(self, text: str) -> None:
+    def _fail(self, text: str) -> None:
         self._try_at = float("inf")
         log.warning("%s", text)
 

@@ -47,7 +47,7 @@ class MasterOptions(Struct, frozen=True):
     """Between two rounds of probes while the end is near: short beside a second, long beside a
     round trip."""
     probe_patience_secs: float = 2.0
-    """A round that not all instances answer is given up (one is being restarted) and repeated."""
+    """A round that not all instances answer is aborted (one is being restarted) and repeated."""
     lost_after_secs: float = 2.0
     """Tuples that were lost leave the counts unequal for ever: after this long without any change,
     with every instance idle, the rest is declared lost."""

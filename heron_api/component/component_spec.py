@@ -163,7 +163,7 @@ class HeronComponentSpec:
 
     def __getitem__(self, stream_id: str) -> "GlobalStreamId":
         """The output stream of that name; ValueError if there is none. Every component has
-        `errors`, the tuples that it gives up."""
+        `errors`, the tuples that it abandons."""
         names = self.get_out_streamids()
         if stream_id not in {*names, ERRORS}:
             choices = ", ".join(sorted(names)) or "none"

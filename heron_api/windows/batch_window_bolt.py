@@ -197,7 +197,7 @@ class BatchWindowBolt(KeyedWindowBolt, BatchBolt):
         columns: dict[str, Any] = {name: self._column(tup, name) for name in self._windows.columns}
         key_columns = list(self.key(tup))  # type: ignore[call-overload]
         if late is not None:
-            self._give_up(tup, batch.filter(late))
+            self._drop_late(tup, batch.filter(late))
             live = pc.invert(late)
             starts, key_columns = starts.filter(live), [each.filter(live) for each in key_columns]
             columns = {name: each.filter(live) for name, each in columns.items()}
@@ -208,7 +208,7 @@ class BatchWindowBolt(KeyedWindowBolt, BatchBolt):
             self.ack(tup)
         return outputs
 
-    def _give_up(self, tup: Any, rows: "RecordBatch") -> None:
+    def _drop_late(self, tup: Any, rows: "RecordBatch") -> None:
         late = self.settings.late_stream
         if late is not None:
             self.emit_batch(rows, stream=late, anchors=[tup])

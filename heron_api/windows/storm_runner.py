@@ -7,7 +7,7 @@ from heron_api.windows.clocked_bolt import BoltCalls, ClockRunner, Runner
 from heron_api.windows.event_time import EventClock, EventTimeSettings
 from heron_api.windows.saved_tuples import restore_storm_windows, save_storm_windows
 from heron_api.windows.saved_windows import KeyOf
-from heron_api.windows.window_runner import give_up_late, is_tracked
+from heron_api.windows.window_runner import drop_late, is_tracked
 from heron_core.algorithms.event_windows.storm import Activation, Step, StormWindows
 from heron_core.algorithms.event_windows.values import NO_WATERMARK
 
@@ -77,7 +77,7 @@ class StormRunner(StepRunner, ClockRunner):
         timestamp_ms = self._clock.timestamp_of(tup, now_ms)
         self._clock.seen(tup, timestamp_ms, now_ms)
         if timestamp_ms < self._watermark_ms:
-            give_up_late(self._bolt, self._settings, self._clock, tup, list(tup.values))
+            drop_late(self._bolt, self._settings, self._clock, tup, list(tup.values))
         else:
             self.run(self.windows.add(timestamp_ms, tup))
         if self._settings.interval_ms == 0:

@@ -109,7 +109,7 @@ class EventTupleRunner(WindowRunner):
         self._numbers = count()
 
     def hold(self, tup: Any) -> None:
-        """Hold the tuple in its windows; one that is too late is given up."""
+        """Hold the tuple in its windows; one that is too late is abandoned."""
         self.process(tup, None, lambda time_ms: [time_ms, next(self._numbers), tup])
 
     def save(self, state: Any, key_of: KeyOf) -> None:

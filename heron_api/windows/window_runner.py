@@ -102,7 +102,7 @@ class WindowRunner(ClockRunner):
         outputs = self.operator.add(key, timestamp_ms, (make_value(timestamp_ms), held), now_ms)
         self._clock.seen(tup, timestamp_ms, now_ms)
         if any(isinstance(each, Late) for each in outputs):
-            give_up_late(self._bolt, self._settings, self._clock, tup, self._late_value(tup))
+            drop_late(self._bolt, self._settings, self._clock, tup, self._late_value(tup))
         else:
             self._holds_tuples = self._holds_tuples or held is not None
             if held is None:
@@ -228,7 +228,7 @@ def is_tracked(tup: Any) -> bool:
     return bool(tup.id != "0")
 
 
-def give_up_late(
+def drop_late(
     bolt: BoltCalls, settings: EventTimeSettings, clock: EventClock, tup: Any, value: Any
 ) -> None:
     """A late tuple goes to the late stream, or is counted and logged; then it is acked (Storm)."""

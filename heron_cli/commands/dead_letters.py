@@ -1,4 +1,4 @@
-"""`heronpy dead-letters`: the tuples that a topology gave up; look at them, send them again."""
+"""`heronpy dead-letters`: the tuples that a topology abandoned; look at them, send them again."""
 
 import json
 from typing import Any
@@ -61,7 +61,7 @@ def dead_letters_command(
     again: bool,
     as_json: bool,
 ) -> None:
-    """List the dead letters of the topology NAME: tuples that it has given up, with the reason.
+    """List the dead letters of the topology NAME: tuples that it has abandoned, with the reason.
 
     A topology keeps them with `-o topology.dead.letter=file:FOLDER`, or `kafka:TOPIC@HOST:PORT`. ID
     is the beginning of an id, as the list has it. A letter that is sent again goes into the running

@@ -227,7 +227,7 @@ def _print(numbers: TopologyNumbers, outcome: Mapping[str, Any], name: str) -> N
 
 
 def _engines(stats: TopologyStats) -> str:
-    """The versions that run; several in the midst of an upgrade, or if one was given up."""
+    """The versions that run; several in the midst of an upgrade, or if one was aborted."""
     versions = {stats.version, *(each.version for each in stats.registered.values())}
     return f"  heronpy {', '.join(sorted(versions - {''}))}" if versions - {""} else ""
 

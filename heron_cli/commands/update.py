@@ -320,7 +320,7 @@ def _cancel(topology: RunningTopology, config_path: str | None) -> None:
 
 
 def _update(topology: RunningTopology, plan: PackingPlan, cluster: SelfRunning | None) -> None:
-    """Have it done, and wait until it is; HeronError if it is given up."""
+    """Have it done, and wait until it is; HeronError if it is aborted."""
     if cluster is None:
         ask(topology, OperationKind.UPDATE, {PACKING: packing_to_json(plan)})
     else:

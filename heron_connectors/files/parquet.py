@@ -366,7 +366,7 @@ class ParquetSink(PartFileSink):
             self.delegate.record_error("a row that does not fit its file is left out", problem)
         if problems:
             rows = [(list(tuples[at]), why) for at, why in problems.items()]
-            self.delegate.give_up_rows(self._fields, rows)
+            self.delegate.abandon_rows(self._fields, rows)
 
     def __getstate__(self) -> dict[str, Any]:
         """Nothing has to be remembered: between two batches no row waits."""

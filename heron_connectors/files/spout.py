@@ -13,7 +13,7 @@ from heron_api.state.state import State
 from heron_api.state.stateful_component import StatefulComponent
 from heron_connectors.files.followed import is_rotation_of, rotated
 from heron_connectors.files.text_files import ReadPosition, TextFile, UnreadableFile
-from heron_connectors.replay_queue import ReplayQueue, give_up
+from heron_connectors.replay_queue import ReplayQueue, abandon
 from heron_connectors.tables.table_files import FileTable
 from heron_core import config as keys
 from heron_core.errors import ComponentError
@@ -231,11 +231,11 @@ class FileSpout(Spout, StatefulComponent):
         self._failed.acked(tup_id)
 
     def fail(self, tup_id: Any) -> None:
-        """Emit the line again, unless it is given up."""
+        """Emit the line again, unless it is abandoned."""
         if tup_id in self._pending and (failures := self._failed.failed(tup_id, time.monotonic())):
             line = self._pending.pop(tup_id)
             name = tup_id if isinstance(tup_id, tuple) else f"line {tup_id}"
-            give_up(self.delegate, tup_id, [line], failures, name)
+            abandon(self.delegate, tup_id, [line], failures, name)
 
     def close(self) -> None:
         """Close the files."""

@@ -23,7 +23,7 @@ from heron_connectors.kafka.offsets import OffsetLedger, PartitionKey
 from heron_connectors.kafka.rights import READ, Rights, error_text
 from heron_connectors.kafka.schema_registry import RegistryAway
 from heron_connectors.kafka.waiting_records import WaitingRecords
-from heron_connectors.replay_queue import ReplayQueue, give_up
+from heron_connectors.replay_queue import ReplayQueue, abandon
 from heron_core import config as keys
 from heron_core.errors import ComponentError
 
@@ -409,12 +409,12 @@ class KafkaSpout(Spout, TwoPhaseStatefulComponent):
             self._consumer.resume([kafka().TopicPartition(*each) for each in partition_keys])
 
     def fail(self, tup_id: RecordId) -> None:
-        """Emit the record again, unless it is given up, or its partition is another instance's by
-        now. The commits go on behind one that is given up."""
+        """Emit the record again, unless it is abandoned, or its partition is another instance's by
+        now. The commits go on behind one that is abandoned."""
         if tup_id in self._values and (failures := self._failed.failed(tup_id, time.monotonic())):
             values = self._values[tup_id]
             self._done(tup_id)
-            give_up(self.delegate, tup_id, values, failures)
+            abandon(self.delegate, tup_id, values, failures)
 
     # --- commits --------------------------------------------------------------------------------
 

@@ -49,7 +49,8 @@ class RestartPolicy:
     _excused_at: float = float("-inf")
 
     def pause_secs(self, ran_secs: float) -> float | None:
-        """Seconds to wait before the next start, after a run of `ran_secs`; None: give up."""
+        """Seconds to wait before the next start, after a run of `ran_secs`; None: no further
+        start."""
         self.ran(ran_secs)
         self.failures += 1
         if self.failures > self.limit_now:

@@ -1,6 +1,6 @@
 """What instances had counted at a completed checkpoint, of the numbers that a restore undoes.
 
-A tuple that was given up behind the checkpoint comes again after a restore, and may succeed: then
+A tuple that was abandoned behind the checkpoint comes again after a restore, and may succeed: then
 it has not failed. An instance that lives takes its count back itself. Of a process that has ended
 the count at the newest completed checkpoint holds, whatever it has reported later:
 

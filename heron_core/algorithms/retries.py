@@ -18,16 +18,16 @@ def pause_secs(first_secs: float, failures: int) -> float:
 
 
 class RetryPolicy(Struct, frozen=True):
-    """When a call of user code that raised is made again, and when it is given up."""
+    """When a call of user code that raised is made again, and when it is abandoned."""
 
     retries: int
     """So many attempts after the first one."""
     first_pause_secs: float
     is_endless: bool = False
-    """Whether it is never given up."""
+    """Whether it is never abandoned."""
 
     def pause_secs(self, failures: int) -> float | None:
-        """After so many attempts that failed; None: it is given up."""
+        """After so many attempts that failed; None: it is abandoned."""
         if failures > self.retries and not self.is_endless:
             return None
         return pause_secs(self.first_pause_secs, failures)

@@ -15,7 +15,7 @@ from heron_core.topology import TopologySpec
 from heron_core.wire.messages import QuiescenceReport
 
 PATIENCE_DOUBLINGS_MAX = 5
-"""Of the time that a round has, each after a round that was given up: where thousands of instances
+"""Of the time that a round has, each after a round that was aborted: where thousands of instances
 need longer to answer, each answer would otherwise come too late for ever. From 2 s up to 64 s."""
 
 
@@ -24,7 +24,7 @@ class TerminationDetector(Struct):
 
     tasks: frozenset[int]
     patience_secs: float
-    """A round that not all tasks answer is given up after this long, the next one after twice as
+    """A round that not all tasks answer is aborted after this long, the next one after twice as
     long, and so on."""
     lost_after_secs: float
     """Unequal sums that have not changed for this long, with every task idle, are a loss."""
@@ -43,7 +43,7 @@ class TerminationDetector(Struct):
     anything being lost: instances that an update ended took their counts along."""
     _latest: dict[int, QuiescenceReport] = field(default_factory=dict)
     """The last answer of each task since `restart`, of whatever round."""
-    _given_up: int = 0
+    _unanswered: int = 0
     """Rounds in a row that not all tasks have answered in time."""
     _last_sums: tuple[int, int] | None = None
     """(sent, processed) of the last round in which every task was idle."""
@@ -104,11 +104,11 @@ class TerminationDetector(Struct):
 
     @property
     def _patience_secs(self) -> float:
-        return float(self.patience_secs * 2 ** min(self._given_up, PATIENCE_DOUBLINGS_MAX))
+        return float(self.patience_secs * 2 ** min(self._unanswered, PATIENCE_DOUBLINGS_MAX))
 
     def start_round(self, now: float) -> int:
         """The number of a new round, sent now."""
-        self._given_up = self._given_up + 1 if self._waits else 0
+        self._unanswered = self._unanswered + 1 if self._waits else 0
         self.round_number += 1
         self.sent_at = now
         self.reports = {}

@@ -43,9 +43,9 @@ DELIVERY = (
     ),
     Key(
         n.REPLAY_MAX, r.whole(0), 0,
-        "a tuple is given up after so many replays; 0: never",
+        "a tuple is abandoned after so many replays; 0: never",
         owner=Owner.SPOUT, modes=AT_LEAST, see="CONNECTORS.md#what-failed-comes-again",
-        why="a source that promises at least once gives nothing up unasked",
+        why="a source that promises at least once abandons nothing unasked",
     ),
     Key(
         n.VALUES_PICKLE, r.flag, True,
@@ -164,7 +164,7 @@ USER_CODE = (
     ),
     Key(
         n.DEAD_LETTER, lambda config, key: target_of(config[key]), None,
-        "where tuples go that are given up: `file:FOLDER`, `kafka:TOPIC@HOST:PORT` or the name of a"
+        "where abandoned tuples go: `file:FOLDER`, `kafka:TOPIC@HOST:PORT` or the name of a"
         " bolt",
         see="GUIDE.md#dead-letters",
     ),

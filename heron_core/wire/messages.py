@@ -223,15 +223,15 @@ class FailsDeferred(Struct, frozen=True, array_like=True, tag=True):
     update: Whole
 
 
-class GivenUp(Struct, frozen=True, array_like=True, tag=True):
-    """A bolt's process has given up tuples or calls, or counted others of what a restore undoes,
+class TuplesAbandoned(Struct, frozen=True, array_like=True, tag="GivenUp"):
+    """A bolt's process has abandoned tuples or calls, or counted others of what a restore undoes,
     and this checkpoint covers that: said before CheckpointStored."""
 
     task: Whole
     checkpoint: Whole
     component: str
     is_new: bool = True
-    """Whether any were given up that no completed checkpoint covers."""
+    """Whether any were abandoned that no completed checkpoint covers."""
     counted: Mapping[str, Amount] = {}
     """All since its process began (heron_core.algorithms.covered_counts.numbers_of)."""
 
@@ -251,8 +251,8 @@ class CheckpointCompleted(Struct, frozen=True, array_like=True, tag=True):
 
     checkpoint: Whole
     epoch: Whole
-    gave_up: tuple[str, ...] = ()
-    """The bolts that have given up tuples which it covers: no spout in front of them gets an ack
+    abandoning: tuple[str, ...] = ()
+    """The bolts that have abandoned tuples which it covers: no spout in front of them gets an ack
     for what it has emitted for this checkpoint."""
 
 
@@ -401,7 +401,7 @@ UpdateAnswer = SavedForUpdate | NotSavedForUpdate | FailsDeferred
 StateMessage = (
     UpdateAnswer
     | CheckpointStored
-    | GivenUp
+    | TuplesAbandoned
     | CheckpointFailed
     | Restored
     | RestoreFailed

@@ -115,7 +115,7 @@ class NumberedLink(Generic[T]):
 
     @property
     def is_full(self) -> bool:
-        """Whether nothing more can be kept: the session is to be given up."""
+        """Whether nothing more can be kept: the session is to be closed."""
         return len(self._kept) >= KEPT_MAX
 
     @property

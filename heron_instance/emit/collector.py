@@ -225,7 +225,7 @@ class BoltCollector(TaskCollector):
         self.emit: Emit = self.emit_of(self.emit_general, DEFAULT_STREAM)
 
     def go_on_counting(self, before: "TaskCollector") -> None:
-        """See TaskCollector: what was given up stays given up."""
+        """See TaskCollector: what was abandoned stays abandoned."""
         super().go_on_counting(before)
         assert isinstance(before, BoltCollector)
         self.failed, self.failed_for_good = before.failed, before.failed_for_good
@@ -345,7 +345,7 @@ class BoltCollector(TaskCollector):
 
     def fail(self, tup: Any) -> None:
         """The tuple is not processed: its roots fail at once and their spouts are told. If it is
-        given up, and letters of those are read, it is one, which settles it as well."""
+        abandoned, and letters of those are read, it is one, which settles it as well."""
         if self.this_thread() != self.main_thread and self.is_elsewhere():
             self.left(self.fail_by, tup, None if self.letters is None else present_fault())
             return

@@ -1,4 +1,4 @@
-"""Makes letters of the tuples that a component gives up (heron_core.dead_letters)."""
+"""Makes letters of the tuples that a component abandons (heron_core.dead_letters)."""
 
 import sys
 from collections.abc import Callable, Sequence
@@ -22,11 +22,11 @@ EXCEPTION_CHARACTERS = 500
 KNOWN_MAX = 10_000
 """Tuples that failed here and may come again; of the oldest the count begins again then."""
 FAILED = "failed by the component"
-NO_LETTER = "a tuple that is given up makes no dead letter"
+NO_LETTER = "a tuple that is abandoned makes no dead letter"
 
 
 class LetterFault(Struct, frozen=True):
-    """Why a tuple, or a call, is given up."""
+    """Why a tuple, or a call, is abandoned."""
 
     exception: str
     traceback: str = ""
@@ -76,7 +76,7 @@ class DeadLetters:
         retries: int,
     ) -> None:
         """`instance`: component[index]; `retries`: how often a tuple that is tracked fails and
-        comes again, before it is given up; `wall_ms`: since 1970."""
+        comes again, before it is abandoned; `wall_ms`: since 1970."""
         self._instance = instance
         self._component = component_of(instance)
         self._emit = emit
@@ -90,10 +90,10 @@ class DeadLetters:
         self._newest: Any = None
         """The tuple that is a letter since last: it may be failed by user code that raises then."""
         self.fault: LetterFault | None = None
-        """Why the next tuple is given up, where the exception is not the one being handled."""
+        """Why the next tuple is abandoned, where the exception is not the one being handled."""
 
     def takes_failed(self, tup: Any) -> bool:
-        """Whether a tuple that fails is given up, and is a letter now. One that is tracked comes
+        """Whether a tuple that fails is abandoned, and is a letter now. One that is tracked comes
         again at first."""
         fault, self.fault = self.fault or present_fault(), None
         if tup is self._newest:
@@ -170,8 +170,8 @@ def _is_open(tup: Any) -> bool:
 def key_of(tup: Any) -> int:
     """What a tuple is known by when it comes again: its source, stream and values, for a tuple that
     is replayed has another root, and the id that its spout gave it does not travel. So tuples
-    that are equal share one count of failures, and one of them may be given up earlier than by
-    failures of its own; none is given up that has not failed.
+    that are equal share one count of failures, and one of them may be abandoned earlier than by
+    failures of its own; none is abandoned that has not failed.
     """
     values = tup.values.to_pylist() if hasattr(tup.values, "to_pylist") else tup.values
     return crc32(repr((tup.component, tup.stream, values)).encode(errors="replace"))

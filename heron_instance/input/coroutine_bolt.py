@@ -53,7 +53,7 @@ class CoroutineBoltDriver(InFlightBoltDriver):
         """By number, of tuples that are tried again."""
         self._began: dict[int, float] = {}
         self._faults: dict[int, LetterFault] = {}
-        """By number, of tuples that are given up."""
+        """By number, of tuples that are abandoned."""
         self._retries = retries
         self._keeps_state = keeps_state
         self._tries: CallFailures | None = None
@@ -129,7 +129,7 @@ class CoroutineBoltDriver(InFlightBoltDriver):
                 self._start(taken)
 
     def _is_skipped(self, taken: TakenTuple, tries: CallFailures) -> bool:
-        """Whether a tuple that has come again was given up before."""
+        """Whether a tuple that has come again was abandoned before."""
         fault = tries.skipped(key_of(taken.tup)) if tries.has_any else None
         if fault is None:
             return False

@@ -121,7 +121,7 @@ class ComponentDriver:
     def work_on(self, now: float) -> None:
         """Go on with tuples that were taken, as `works_on` says; before others are taken."""
 
-    def give_up_unfinished(self) -> None:
+    def abandon_unfinished(self) -> None:
         """Another object takes the component's place: tuples that it has taken and not finished
         fail, and are counted."""
 

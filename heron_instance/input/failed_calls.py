@@ -1,8 +1,8 @@
 """Calls of user code that are about no single tuple: ticks, watermarks, windows, timers, on_finish.
 
 What one raises follows `topology.bolt.on.exception` as what `process` raises does. A window or a
-batch fails its tuples, each of which is given up by itself; where none is failed the call itself is
-a dead letter, or counts as an error outside of a tuple.
+batch fails its tuples, each of which is abandoned by itself; where none is failed the call itself
+is a dead letter, or counts as an error outside of a tuple.
 """
 
 import sys
@@ -36,7 +36,7 @@ class FailedCalls(DividingCalls):
         fault = present_fault()
         self.failed_in(where)
         if self.collector.failed == failed_before:
-            self.give_up_call(where, fault)
+            self.abandon_call(where, fault)
         if self._handle is not None:
             return
         if self.options.stops_on_exception:
@@ -46,8 +46,8 @@ class FailedCalls(DividingCalls):
             error = " ".join(str(sys.exc_info()[1]).split())
             self.leave(f"{where} raised, and topology.bolt.on.exception is exit: {error}")
 
-    def give_up_call(self, where: str, fault: LetterFault) -> bool:
-        """Whether a call that raised is a letter now; else it counts as given up."""
+    def abandon_call(self, where: str, fault: LetterFault) -> bool:
+        """Whether a call that raised is a letter now; else it counts as abandoned."""
         letters = self.collector.letters
         if letters is not None and letters.takes_call(where, fault):
             return True

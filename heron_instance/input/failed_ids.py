@@ -56,7 +56,7 @@ class FailedIds:
         if failures and (replayed := bisect_left(failures, root)):
             self._forget(tup_id, failures, replayed - 1)
 
-    def given_up(self, tup_id: Any) -> None:
+    def abandoned(self, tup_id: Any) -> None:
         """The tuple that failed last under this id is a dead letter now."""
         failures = self._newest_roots.get(tup_id)
         if failures:

@@ -27,7 +27,7 @@ class InFlightBoltDriver(BoltDriver):
         """See BoltDriver."""
         return [*self.in_flight.unfinished(), *self.again]
 
-    def give_up_unfinished(self) -> None:
+    def abandon_unfinished(self) -> None:
         """See ComponentDriver."""
         for tup in self.unfinished():
             self.collector.fail_by(tup, None)

@@ -217,16 +217,16 @@ class SpoutDriver(ComponentDriver):
         self.emitted_ids.take(self.collector.done_at_once)
         self.emitted_ids.barrier(checkpoint)
 
-    def checkpoint_completed(self, checkpoint: int, gave_up: Sequence[str] = ()) -> None:
+    def checkpoint_completed(self, checkpoint: int, abandoning: Sequence[str] = ()) -> None:
         """What was emitted before the checkpoint will never be emitted again: it is acked.
 
-        If bolts behind this spout gave up tuples which it covers, it is not known of whose: none of
-        them is acked then. Nor do they fail, for most of them are processed: a spout that emits
+        If bolts behind this spout abandoned tuples which it covers, it is not known of whose: none
+        of them is acked then. Nor do they fail, for most of them are processed: a spout that emits
         again what failed would have these count twice.
         """
         assert self.emitted_ids is not None
-        if gave_up:
-            self._leave_without_ack(checkpoint, self.emitted_ids.forget(checkpoint), gave_up)
+        if abandoning:
+            self._leave_without_ack(checkpoint, self.emitted_ids.forget(checkpoint), abandoning)
             return
         for tup_id in self.emitted_ids.completed(checkpoint):
             self.metrics.acked += 1
@@ -234,11 +234,11 @@ class SpoutDriver(ComponentDriver):
             if self.hooks is not None:
                 self.hooks.spout_ack(tup_id, None)
 
-    def _leave_without_ack(self, checkpoint: int, number: int, gave_up: Sequence[str]) -> None:
+    def _leave_without_ack(self, checkpoint: int, number: int, abandoning: Sequence[str]) -> None:
         if number:
             self.record_error(
                 "tuples get no ack",
-                f"{', '.join(gave_up)} gave up tuples that checkpoint {checkpoint} covers. The"
+                f"{', '.join(abandoning)} abandoned tuples that checkpoint {checkpoint} covers. The"
                 f" spout tuples behind them are unknown, so the {number} tuples that this spout"
                 " emitted for the checkpoint get no ack",
             )

@@ -148,7 +148,7 @@ class UndoableCalls(RowMaker):
             self.metrics.executed += sum(each.values.num_rows - 1 for each in some)
 
     def skip_rows(self, frames: Frames, first: int, last: int | None, fault: LetterFault) -> int:
-        """These tuples of a message are given up: they count as processed, and are letters, or
+        """These tuples of a message are abandoned: they count as processed, and are letters, or
         count as failed for good. Returns how many they are."""
         head, letters = header_of(frames), self.collector.letters
         items = (head.items if last is None else last) - first
@@ -178,7 +178,7 @@ class UndoableCalls(RowMaker):
         return self._made(head, batch, values, self.clock())[0][first:last]
 
     @property
-    def given_up(self) -> int:
+    def abandoned_count(self) -> int:
         """What was taken and is not processed, and never will be: tuples, and calls that are about
         no single one, a window's for instance (some of its tuples are not processed, whichever)."""
         return self.collector.failed_for_good + self.metrics.calls_given_up

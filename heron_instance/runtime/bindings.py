@@ -21,7 +21,7 @@ from heron_instance.input.driver import ComponentDriver
 from heron_instance.input.spout import SpoutDriver
 from heron_instance.runtime.environment import InstanceEnvironment
 from heron_instance.runtime.hooks import TaskHooks
-from heron_instance.runtime.letters import give_up_emitted, give_up_rows
+from heron_instance.runtime.letters import abandon_emitted, abandon_rows
 from heron_instance.runtime.unread import dropping_emit, undeclared_text
 
 
@@ -107,12 +107,12 @@ class DriverCalls:
         if self._spout is not None:
             self._spout.finished = False
 
-    def give_up_emitted(
+    def abandon_emitted(
         self, tup_id: Any, values: list[Any], failures: int, why: str = REPLAYS_OVER
     ) -> bool:
         """See SpoutBindings."""
         spout = self._spout
-        return spout is not None and give_up_emitted(
+        return spout is not None and abandon_emitted(
             spout, tup_id, values, LetterFault(why, "", failures)
         )
 
@@ -133,7 +133,7 @@ def spout_bindings(
         emit_batch=environment.wrap("emit_batch", collector.emit_batch),
         finish=calls.finish,
         reopen=calls.reopen,
-        give_up_emitted=calls.give_up_emitted,
+        abandon_emitted=calls.abandon_emitted,
         emit_watermark=calls.emit_watermark,
         logger=environment.component_logger or environment.logger,
         call_soon=environment.call_soon,
@@ -155,7 +155,7 @@ def bolt_bindings(
         emit_batch=environment.wrap("emit_batch", collector.emit_batch),
         ack=environment.wrap("ack", collector.ack),
         fail=environment.wrap("fail", collector.fail),
-        give_up_rows=partial(give_up_rows, collector),
+        abandon_rows=partial(abandon_rows, collector),
         logger=environment.component_logger or environment.logger,
         call_soon=environment.call_soon,
         call_later=environment.later,

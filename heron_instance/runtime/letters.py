@@ -1,4 +1,4 @@
-"""Connects what a component gives up with whoever reads its stream `errors`."""
+"""Connects what a component abandons with whoever reads its stream `errors`."""
 
 import sys
 from collections.abc import Callable, Sequence
@@ -44,7 +44,7 @@ def _emits_of(collector: TaskCollector) -> Emits:
     return lambda values, anchors: emit(values, None, ERRORS)
 
 
-def give_up_rows(
+def abandon_rows(
     collector: BoltCollector, fields: Sequence[str], rows: list[tuple[list[Any], str]]
 ) -> None:
     """Tuples that were acked are not processed: they are letters, or have failed for good, for no
@@ -65,7 +65,7 @@ def _only_input(collector: BoltCollector, fields: Sequence[str]) -> LetterOrigin
     return LetterOrigin(only.component, only.stream, 0, fields)
 
 
-def give_up_emitted(
+def abandon_emitted(
     driver: SpoutDriver, tup_id: Any, values: list[Any], fault: LetterFault
 ) -> bool:
     """Whether a tuple that a spout has emitted, and emits no more, is a letter now."""
@@ -77,5 +77,5 @@ def give_up_emitted(
     origin = LetterOrigin(component, DEFAULT_STREAM, driver.outbox.task, route.spec.fields)
     if not letters.takes_values(origin, values, fault):
         return False
-    driver.failed_ids.given_up(tup_id)
+    driver.failed_ids.abandoned(tup_id)
     return True

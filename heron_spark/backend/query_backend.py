@@ -128,7 +128,7 @@ class SparkQueryBackend:
         link.report(result.reason)
         return {
             DetachedEnding.ENDED: ExitCode.ENDED,
-            DetachedEnding.FAILED: ExitCode.GAVE_UP,
+            DetachedEnding.FAILED: ExitCode.TOPOLOGY_FAILED,
             DetachedEnding.LOST: ExitCode.FAILED,
             DetachedEnding.STOPPED: 0,
         }[result.ending]

@@ -55,7 +55,7 @@ class Marks:
     sent: int = 0
     errors: int = 0
     acked: int = 0
-    given_up: int = 0
+    abandoned: int = 0
     began: float = field(default_factory=time.monotonic)
 
 
@@ -193,15 +193,15 @@ class TaskRunner:
 
     # --- one batch -----------------------------------------------------------------------------
 
-    def begin(self, batch: int, gave_up: Set[str] = frozenset()) -> None:
-        """A batch begins: the one before is done everywhere. `gave_up`: the bolts that gave up
+    def begin(self, batch: int, abandoning: Set[str] = frozenset()) -> None:
+        """A batch begins: the one before is done everywhere. `abandoning`: the bolts that abandoned
         tuples of it."""
         self._printed.lines = self._lines
         self._instance.adapter.begin_batch(batch)
         metrics = self.driver.metrics
         self._marks = Marks(metrics.executed, self.driver.outbox.deliveries, metrics.errors)
-        self._marks.given_up = self._given_up
-        behind = sorted(gave_up & self._behind)
+        self._marks.abandoned = self._abandoned
+        behind = sorted(abandoning & self._behind)
         if behind and self._unacked:
             self._leave_without_ack(behind)
         self._ack()
@@ -218,19 +218,20 @@ class TaskRunner:
                 self.driver.user_raised(f"ack({tup_id!r})")
         self._marks.acked = len(done)
 
-    def _leave_without_ack(self, gave_up: list[str]) -> None:
-        """It is not known which tuples led to those that were given up: none of the batch is acked,
-        as natively with EFFECTIVELY_ONCE."""
+    def _leave_without_ack(self, abandoning: list[str]) -> None:
+        """It is not known which tuples led to those that were abandoned: none of the batch is
+        acked, as natively with EFFECTIVELY_ONCE."""
         number = len(self._unacked)
         self._unacked.clear()
         self.driver.record_error(
             "tuples get no ack",
-            f"{', '.join(gave_up)} gave up tuples of the previous batch. The spout tuples behind"
-            f" them are unknown, so the {number} tuples that this spout emitted in it get no ack",
+            f"{', '.join(abandoning)} abandoned tuples of the previous batch. The spout"
+            f" tuples behind them are unknown, so the {number} tuples that this spout emitted in it"
+            " get no ack",
         )
 
     @property
-    def _given_up(self) -> int:
+    def _abandoned(self) -> int:
         """Tuples that a bolt has failed, or whose processing has raised."""
         driver = self.driver
         return driver.collector.failed_for_good if isinstance(driver, BoltDriver) else 0
@@ -326,7 +327,7 @@ class TaskRunner:
             "executed": metrics.executed - marks.executed,
             "emitted": self.driver.outbox.deliveries - marks.sent,
             "errors": metrics.errors - marks.errors,
-            "failed": self._given_up - marks.given_up,
+            "failed": self._abandoned - marks.abandoned,
             "acked": marks.acked,
             "secs": round(time.monotonic() - marks.began, 6),
             "state_bytes": state_bytes,

@@ -99,9 +99,9 @@ class TaskHost:
         blocks: Iterator[bytes],
     ) -> None:
         facts = self._facts(before) if level == 0 else []
-        gave_up = {fact["component"] for fact in facts if fact.get("failed")}
+        abandoning = {fact["component"] for fact in facts if fact.get("failed")}
         for runner in runners.values():
-            runner.begin(batch, gave_up)
+            runner.begin(batch, abandoning)
         if level == 0:
             self._emit(batch, facts, runners, blocks)
         else:

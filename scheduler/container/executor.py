@@ -238,7 +238,7 @@ def _instance_spec(
             log.error("%s", error)
             link.report(f"{error} (log: {path})")
             if isinstance(error, TopologyStopped):
-                return ExitCode.GAVE_UP
+                return ExitCode.TOPOLOGY_FAILED
         except (Exception, SystemExit) as error:  # user code may call sys.exit anywhere
             text = users_traceback(error, _debug(spec.topology))
             log.error("%s fails:\n%s", label, text)
@@ -255,7 +255,7 @@ def _instance_spec(
         killed_with_parent=True,
         memory_bytes_max=memory_bytes_max,
         is_urgent=False,
-        final_codes=frozenset({ExitCode.GAVE_UP}),
+        final_codes=frozenset({ExitCode.TOPOLOGY_FAILED}),
     )
 
 

@@ -94,7 +94,7 @@ def main(words: Sequence[str] | None = None) -> int:
     try:
         code = executor.run(spec, link)
         # One that is on trial does not end the topology: the engine before is put in place again.
-        return ExitCode.FAILED if given.on_trial and code == ExitCode.GAVE_UP else code
+        return ExitCode.FAILED if given.on_trial and code == ExitCode.TOPOLOGY_FAILED else code
     finally:
         if given.sockets is None:
             shutil.rmtree(sockets, ignore_errors=True)

@@ -223,7 +223,7 @@ class SupervisorCore:
             reason = reason or f"the last time it {process.last_end}"
             failures = process.policy.failures
             text = f"{process.spec.name} ended {failures} times in a row: {reason}"
-            self._stop(SupervisorOutcome(ExitCode.GAVE_UP, text), now, out)
+            self._stop(SupervisorOutcome(ExitCode.TOPOLOGY_FAILED, text), now, out)
         else:
             process.start_at = now + pause_secs
             if pause_secs:

@@ -43,7 +43,7 @@ class Outcomes:
     """What came of the updates of one kind."""
 
     done: int = 0
-    given_up: int = 0
+    aborted: int = 0
     """Refused (the last one is under way, the topology ends), or taken back."""
     orphaned: int = 0
     """Whose command was killed, so that nobody was told."""
@@ -52,7 +52,7 @@ class Outcomes:
 
     def __str__(self) -> str:
         return (
-            f"{self.done} ({self.in_quiet} of them in quiet), given up {self.given_up}, "
+            f"{self.done} ({self.in_quiet} of them in quiet), aborted {self.aborted}, "
             f"asker killed {self.orphaned}"
         )
 
@@ -71,7 +71,7 @@ class Updated:
     reasons: list[str] = field(default_factory=list)
 
     def __str__(self) -> str:
-        refused = f"{self.broken.given_up} times ({self.broken.in_quiet} of them in quiet)"
+        refused = f"{self.broken.aborted} times ({self.broken.in_quiet} of them in quiet)"
         return (
             f"rescaled {self.rescales}; code changed {self.changes}; bad code refused {refused}; "
             f"{len(self.wrong)} pids wrong"
@@ -185,7 +185,7 @@ class Updates:
         elif ended.code == 0:
             begun.outcomes.done += 1
         else:
-            begun.outcomes.given_up += 1
+            begun.outcomes.aborted += 1
         self.found.reasons.append((ended.out + ended.err).strip())
         if ended.code == 0 and begun.is_broken:
             self.found.wrong.append(f"{begun.version} cannot begin, and was taken")

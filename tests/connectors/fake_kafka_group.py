@@ -2,7 +2,7 @@
 come late, are refused, or are repeated by the client behind later ones; `chance` decides which.
 
 What holds here: a commit of an older generation is refused; one of the present generation is taken,
-whoever has its partition; a member that joins has nothing until all others have given up theirs.
+whoever has its partition; a member that joins has nothing until all others have abandoned theirs.
 """
 
 import random

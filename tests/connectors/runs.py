@@ -39,7 +39,7 @@ NATIVE = (keys.EFFECTIVELY_ONCE, keys.ATLEAST_ONCE, keys.ATMOST_ONCE)
 SPARK = "spark"
 SOURCE, SINK = "source", "sink"
 BATCHES_MAX = 100
-GIVEN_UP = "gave up tuples"
+ABANDONED = "abandoned tuples"
 """In what a source says of rows that its sink has counted."""
 DEADLINE_SECS = 60.0
 """For a source that waits for a broker of this process."""
@@ -162,7 +162,7 @@ def natively(
             tester.finish()
             (last,) = tester.component(SINK)
             rows = list(getattr(last, "rows", []))
-            refused = [each.text for each in tester.errors(SOURCE) if GIVEN_UP not in each.text]
+            refused = [each.text for each in tester.errors(SOURCE) if ABANDONED not in each.text]
             ended.errors = [*refused, *(each.text for each in tester.errors(SINK))]
             ended.failed = len(refused) + tester.metrics(SINK)["failed"]
     except TesterError as error:
@@ -265,7 +265,7 @@ class SparkRun:
         for each in facts:
             if each["errors"]:
                 text = each["statistics"]["last_error"] or ""
-                if GIVEN_UP not in text:
+                if ABANDONED not in text:
                     self.ended.failed += each["errors"]
                 self.ended.errors.append(text)
 

@@ -33,7 +33,7 @@ BUSY_SECS = 60.0
 """Ids are still emitted so long after all of it, for each step takes longer on a busy machine."""
 CALM_SECS = 3.0
 """Between two faults."""
-FLOW_GIVEN_UP_SECS = 60.0
+FLOW_LIMIT_SECS = 60.0
 """It is told how long it took, even where that was too long."""
 
 
@@ -102,7 +102,7 @@ class Measured:
         """Why that is too long; empty if it is not."""
         limit = FAULTS[self.fault].flow_secs_max * patience
         if self.flow_secs is None:
-            return f"{self.fault}: nothing flowed {FLOW_GIVEN_UP_SECS:g} s after it was over"
+            return f"{self.fault}: nothing flowed {FLOW_LIMIT_SECS:g} s after it was over"
         if self.flow_secs > limit:
             return f"{self.fault}: flowed {self.flow_secs:.1f} s after it was over, not {limit:g} s"
         return ""
@@ -195,7 +195,7 @@ def _flows_again(name: str, flow: Flow) -> Measured:
     """How long it takes from now on, where the network is whole."""
     whole, before = time.monotonic(), flow.progress()
     try:
-        until(lambda: flow.progress() >= before + flow.needed, "it flows", FLOW_GIVEN_UP_SECS)
+        until(lambda: flow.progress() >= before + flow.needed, "it flows", FLOW_LIMIT_SECS)
     except AssertionError:
         return Measured(name, None)
     return Measured(name, time.monotonic() - whole)

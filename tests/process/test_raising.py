@@ -40,13 +40,13 @@ def test_a_tuple_that_fails_before_and_after_its_process_ends_has_failed_once(pl
     assert place.results()["counted"] == NUMBERS
 
 
-def test_a_poison_tuple_is_retried_then_given_up_counted_and_named(place: Place) -> None:
+def test_a_poison_tuple_is_retried_then_abandoned_counted_and_named(place: Place) -> None:
     place.environment["RAISING"] = "7"
     run = place.heronpy("run", TOPOLOGY).incomplete("1 tuple failed for good")
     results = place.results()
     assert results["counted"] == [each for each in NUMBERS if each != 7]
     assert 7 not in results["acked"]
-    assert "count gave up tuples that checkpoint" in run.err
+    assert "count abandoned tuples that checkpoint" in run.err
     assert "ConnectionRefusedError: the dependency is away" in run.err
     assert "count[" in run.err
 

@@ -93,7 +93,7 @@ def test_a_spout_in_a_child_replays_what_fails_and_finishes(place: Place) -> Non
 
 
 def test_a_program_that_is_missing_ends_the_run_with_one_line(place: Place) -> None:
-    """The topology is given up when its restarts are used up."""
+    """The topology is abandoned when its restarts are used up."""
     place.environment["TEST_COMMAND"] = "no-such-program x"
     finished = place.heronpy(
         "run", TOPOLOGIES / "multilang_words.py", "-o", "topology.restart.limit=0"

@@ -13,7 +13,7 @@ CHECKPOINT_SECS = 30.0
 """However much work is in front of the barrier: here minutes of it."""
 BUSY_SECS = 100.0
 """For a command on a machine that has other work. Whoever waited for the queue would wait longer,
-but is given up before that: a checkpoint, and the one of an update, after 60 s."""
+but is aborted before that: a checkpoint, and the one of an update, after 60 s."""
 KEYS = 97
 
 

@@ -176,9 +176,9 @@ def cancelled_while(place: Place, running: Running, file: str, waits: str) -> No
     running.until(lambda: waits in scaling.err, f"the update is {waits}", UPDATE_SECS)
     cancel = place.heronpy("update", "Hanging", "--cancel", secs=UPDATE_SECS).succeeded()
     assert cancel.out == "Hanging: the update is cancelled\n"
-    given_up = scaling.wait(UPDATE_SECS)
-    assert given_up.code == 1
-    assert "Hanging is not updated: cancelled by " in given_up.errors[0]
+    aborted = scaling.wait(UPDATE_SECS)
+    assert aborted.code == 1
+    assert "Hanging is not updated: cancelled by " in aborted.errors[0]
     hangs.unlink()
 
 

@@ -41,7 +41,7 @@ ROUND_SECS = 0.0005
 IDLE_SECS = 0.02
 """How time passes after a round in which something happened, and after one in which nothing did."""
 PATIENCE_SECS = 0.4
-"""A little less than the masters' lost_after_secs: what is cut off for longer may be given up."""
+"""A little less than the masters' lost_after_secs: what is cut off for longer may be abandoned."""
 IDLE_CHECK_ROUNDS = 4
 TRACE_LINES = 60
 
@@ -332,7 +332,7 @@ class Cluster:
         return bool(answer.ok)
 
     def cancel(self) -> None:
-        """A container of the new plan is not to be had: the update is given up if it still may."""
+        """A container of the new plan is not to be had: the update is aborted if it still may."""
         if self.master is not None and not self.store_away:
             is_switched = self.step in (None, UpdateStage.INSTANCES)
             answer = self.master.ask("cancel", {"reason": "there is no room"})

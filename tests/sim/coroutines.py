@@ -121,7 +121,7 @@ class CallingCluster(Cluster):
 
     def _made_topology(self, config: dict[str, Any]) -> TopologySpec:
         made = super()._made_topology(config)
-        self.habits.gives_up = False  # a coroutine's tuple is acked when it ends
+        self.habits.abandons = False  # a coroutine's tuple is acked when it ends
         chance = Random(f"calling {self.seed}")
         read = [
             each.name

@@ -114,7 +114,7 @@ def checkpoint_config(seed: int) -> dict[str, Any]:
     # By a choice of its own: the seeds stay what they were.
     overtaking = Random(f"overtaking {seed}")
     return {
-        keys.BOLT_RETRIES: RAISES_MAX,  # so no tuple is ever given up
+        keys.BOLT_RETRIES: RAISES_MAX,  # so no tuple is ever abandoned
         keys.BOLT_RETRY_BACKOFF_MS: 1,
         keys.RELIABILITY_MODE: keys.EFFECTIVELY_ONCE,
         keys.CHECKPOINT_INTERVAL_SECS: rng.choice((0.005, 0.02, 0.1)),
@@ -156,9 +156,9 @@ def napping(cluster: "Cluster") -> bool:
     return True
 
 
-GIVING_UP_SHARE = 0.5
+ABANDONING_SHARE = 0.5
 """Of the runs: some of the bolts' tuples fail for good."""
-GIVEN_UP_SHARE = 0.1
+ABANDONED_SHARE = 0.1
 """Of the idents of a bolt."""
 
 
@@ -171,19 +171,19 @@ def settle(bolt: Any, tup: Any, ident: int) -> None:
     """A bolt has done all for a tuple; if its ident is one of those that fail, it fails for good
     nevertheless, and counts once, however often it is processed again."""
     emitter = bolt.emitter
-    gives_up = emitter.habits.gives_up and is_given_up(emitter.name, ident)
-    (bolt.fail if gives_up else bolt.ack)(tup)
+    abandons = emitter.habits.abandons and is_abandoned(emitter.name, ident)
+    (bolt.fail if abandons else bolt.ack)(tup)
 
 
-def is_given_up(component: str, ident: int) -> bool:
+def is_abandoned(component: str, ident: int) -> bool:
     """Whether a bolt fails each tuple of an ident, in a run where any does."""
-    return is_among(GIVEN_UP_SHARE, f"fails {component} {ident}")
+    return is_among(ABANDONED_SHARE, f"fails {component} {ident}")
 
 
 def counting(topology: TopologySpec, habits: Habits) -> TopologySpec:
     """The same topology of components that keep their state, and with more to do."""
     shape = [(each.name, each.parallelism, each.inputs) for each in topology.components]
-    habits.gives_up = is_among(GIVING_UP_SHARE, f"gives up {habits.idents} {shape}")
+    habits.abandons = is_among(ABANDONING_SHARE, f"gives up {habits.idents} {shape}")
     habits.idents *= LONGER
     components = tuple(
         replace(each, class_path=f"{__name__}.{_kind_of(each).__name__}")
@@ -206,7 +206,7 @@ def _kind_of(component: ComponentSpec) -> type:
 
 def scalable(topology: TopologySpec, rng: Random) -> list[str]:
     """The components whose parallelism may change: mostly those whose state keys divide, for with
-    the others an update is given up. Of no tuple that goes to all there may be more copies then."""
+    the others an update is aborted. Of no tuple that goes to all there may be more copies then."""
     keyed = [each for each in topology.components if issubclass(_kind_of(each), KeyedCountingBolt)]
     others = [
         each
@@ -455,15 +455,15 @@ def check_counts(cluster: "Cluster") -> None:
                 if counted[name][ident] != expected[ident]
             }
             require(not wrong, f"{name} has counted (ident: got, expected) {wrong}")
-            check_given_up(cluster, name, counted[name])
+            check_abandoned(cluster, name, counted[name])
 
 
-def check_given_up(cluster: "Cluster", component: str, counts: Counter[int]) -> None:
+def check_abandoned(cluster: "Cluster", component: str, counts: Counter[int]) -> None:
     """At the end: what the master calls failed for good is what failed in the history that counts,
     neither more (a restore has undone it) nor less (its process has ended)."""
     assert cluster.master is not None
     stats = cluster.master.core.stats(None, cluster.clock.now).components[component]
-    given_up = sum(counts[ident] for ident in counts if is_given_up(component, ident))
-    wanted = given_up if cluster.habits.gives_up else 0
+    abandoned = sum(counts[ident] for ident in counts if is_abandoned(component, ident))
+    wanted = abandoned if cluster.habits.abandons else 0
     found = stats.failed_for_good
     require(found == wanted, f"{component}: {found} failed for good, and {wanted} did")

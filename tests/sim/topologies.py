@@ -79,7 +79,7 @@ class Habits:
     """Of a topology whose bolts raise now and then, after all that they do for a tuple."""
     raises_left: int = 0
 
-    gives_up: bool = False
+    abandons: bool = False
     """Whether bolts fail some tuples for good, where checkpoints are taken."""
 
     nap: Callable[[], None] | None = None

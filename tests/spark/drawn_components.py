@@ -282,7 +282,7 @@ class Seen(Stateful, Bolt):
 
 
 class Letters(Seen):
-    """Leaves what was given up; times, tasks, attempts and ids differ from run to run."""
+    """Leaves what was abandoned; times, tasks, attempts and ids differ from run to run."""
 
     def process(self, tup: Any) -> None:
         letter = dict(zip(tup.fields, tup.values, strict=True))

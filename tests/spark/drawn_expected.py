@@ -54,7 +54,7 @@ class Expected:
     late: Counter[str]
     roots: set[tuple[Any, ...]]
     """Of what the spout emits at once, to one reader if the stream is direct, what holds a row that
-    a bolt gave up."""
+    a bolt abandoned."""
     is_coupled: bool = False
     """Whether more may fail: what a bolt makes of a batch has all roots of that batch."""
 
@@ -90,7 +90,7 @@ def expected(part: Part, letters: str) -> Expected:
         is_columnar = node.kind == "pass columns"
         if node.how in (RAISES, FAILS):
             found.is_coupled |= _is_behind_batches(part, node)
-        bad = Counter({n: times for n, times in got.items() if _gives_up(node, n)})
+        bad = Counter({n: times for n, times in got.items() if _abandons(node, n)})
         # Of a coroutine that fails its tuple nothing is sent.
         is_sent = node.emits_first and node.kind not in COROUTINES
         sent[node.name] = (got if is_sent else got - bad, is_columnar or was_columnar)
@@ -157,7 +157,7 @@ def _copies(node: Node, stream: str) -> int:
     return node.par if grouping == "all" else 1
 
 
-def _gives_up(node: Node, number: int) -> bool:
+def _abandons(node: Node, number: int) -> bool:
     return node.how in (RAISES, FAILS) and fails(node.name, number)
 
 

@@ -228,7 +228,7 @@ def _failure(random: Random, kind: str, mode: str) -> tuple[str, str]:
         return RAISES, "fail"
     on_exception = random.choice(("fail", "restart", "stop", "exit"))
     if mode == ATLEAST_ONCE and how == FAILS and on_exception == "restart":
-        on_exception = "fail"  # a source may emit it again without end: it is never given up
+        on_exception = "fail"  # a source may emit it again without end: it is never abandoned
     return how, on_exception
 
 

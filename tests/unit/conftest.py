@@ -34,7 +34,7 @@ class FakeDelegate:
 
 
 class FakeSpoutDelegate(FakeDelegate):
-    def give_up_emitted(self, tup_id: Any, values: list[Any], failures: int) -> bool:
+    def abandon_emitted(self, tup_id: Any, values: list[Any], failures: int) -> bool:
         return False
 
     def emit(

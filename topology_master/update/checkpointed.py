@@ -6,8 +6,8 @@ from heron_core.naming import first_of
 from heron_engine.topology_master.events import MasterLog
 from heron_engine.topology_master.update.decisions import PublishPlan, RequestCheckpoint
 from heron_engine.topology_master.update.record import (
+    Abort,
     CheckpointView,
-    GiveUp,
     Go,
     MasterView,
     Stay,
@@ -92,11 +92,11 @@ def _await_checkpoint(update: UpdateRecord, view: MasterView, waited: Waited) ->
         return _switch(update, view)
     if waited.is_late:
         who = first_of(names(view.packing, checkpoints.missing)) or "its beginning"
-        return GiveUp(f"no checkpoint was complete after {waited.limit} (waiting for {who})")
+        return Abort(f"no checkpoint was complete after {waited.limit} (waiting for {who})")
     if checkpoints.is_under_way:
         return Stay()
     if _has_failed(update, checkpoints):
-        return GiveUp(f"checkpoint {checkpoints.latest} failed: {checkpoints.failure}")
+        return Abort(f"checkpoint {checkpoints.latest} failed: {checkpoints.failure}")
     # A failure came between, and all have been restored.
     return Stay(_request(update, checkpoints))
 
@@ -110,7 +110,7 @@ def _await_started(update: UpdateRecord, view: MasterView, waited: Waited) -> St
     if waited.is_late and not reason:
         who = first_of(names(view.packing, found.missing))
         reason = f"{who} without state after {waited.limit}"
-    return GiveUp(reason) if reason and update.before is not None else Stay()
+    return Abort(reason) if reason and update.before is not None else Stay()
 
 
 def _await_returned(update: UpdateRecord, view: MasterView, waited: Waited) -> Step:

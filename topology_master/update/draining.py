@@ -27,7 +27,7 @@ from heron_engine.topology_master.update.drain import (
 )
 from heron_engine.topology_master.update.moved_states import moved_states, moving
 from heron_engine.topology_master.update.record import (
-    GiveUp,
+    Abort,
     Go,
     MasterView,
     Stay,
@@ -69,7 +69,7 @@ class Draining:
         if drain_outcome in (DrainOutcome.LATE, DrainOutcome.HELD_UP):
             # What other spouts have in flight fails and is emitted again; those that end cannot.
             if who := spouts_that_end(update, view):
-                return GiveUp(f"{who} still had tuples in flight after {waited.limit}")
+                return Abort(f"{who} still had tuples in flight after {waited.limit}")
             note = why_undrained(drain_outcome, update, view, waited.now)
         logged = (MasterLog(f"update: {note}"),) if note else ()
         update.unsaved = moving(view.packing, update.target)
@@ -135,10 +135,10 @@ def _await_saved(update: UpdateRecord, view: MasterView, waited: Waited) -> Step
             update.before = code_of_before(update, view)
         return Go(UpdateState.STARTING)
     if update.failure:
-        return GiveUp(update.failure)
+        return Abort(update.failure)
     if waited.is_late:
         who = first_of(names(view.packing, update.deferring or update.unsaved))
-        return GiveUp(f"{who} did not save their states within {waited.limit}")
+        return Abort(f"{who} did not save their states within {waited.limit}")
     # A process that was replaced in the meantime was not asked.
     is_overdue = waited.now - update.asked_at > ASKED_AGAIN_SECS
     return Stay(tuple(_ask_to_save(update, view, waited.now)) if is_overdue else ())
@@ -147,10 +147,10 @@ def _await_saved(update: UpdateRecord, view: MasterView, waited: Waited) -> Step
 def _await_started(update: UpdateRecord, view: MasterView, waited: Waited) -> Step:
     may_roll_back = update.before is not None
     if update.failure and may_roll_back and (update.unrestored or _is_new_code(update)):
-        return GiveUp(update.failure)
+        return Abort(update.failure)
     if update.unrestored and waited.is_late and may_roll_back:
         down = names(view.packing, _down(update, view))
-        return GiveUp(f"{first_of(down)} without state after {waited.limit}")
+        return Abort(f"{first_of(down)} without state after {waited.limit}")
     return _await_up(update, view, waited, UpdateState.DONE)
 
 

@@ -31,7 +31,7 @@ from heron_engine.topology_master.update.decisions import (
 from heron_engine.topology_master.update.draining import Draining
 from heron_engine.topology_master.update.moved_states import waiting_for_states
 from heron_engine.topology_master.update.record import (
-    GiveUp,
+    Abort,
     Go,
     MasterView,
     Stay,
@@ -76,7 +76,7 @@ class UpdateMachine:
         self.number = int(stored.get("number", 0))
         """Updates so far."""
         self.reason = str(stored.get("reason", ""))
-        """Why the last one was given up; empty if it was not."""
+        """Why the last one was aborted; empty if it was not."""
         self.note = ""
         """What the last one went on in spite of; empty for nothing."""
         self._end = UpdateState.DONE
@@ -181,7 +181,7 @@ class UpdateMachine:
         self._removed_heard[container] = now
 
     def _check_ended(self, added: Set[int], now: float) -> None:
-        """A container that is left of an update that was given up has that update's instances: it
+        """A container that is left of an update that was aborted has that update's instances: it
         must not be taken for one of the new plan."""
         for container in sorted(added):
             if now - self._removed_heard.get(container, -inf) < ENDED_AFTER_SECS:
@@ -202,9 +202,9 @@ class UpdateMachine:
             raise HeronError(
                 "the new plan is already active: the update can no longer be cancelled"
             )
-        return self._give_up(update, reason, view, now)
+        return self._abort(update, reason, view, now)
 
-    def _give_up(
+    def _abort(
         self, update: UpdateRecord, reason: str, view: MasterView, now: float
     ) -> list[Decision]:
         self.reason = reason
@@ -237,8 +237,8 @@ class UpdateMachine:
             case Go(to, decisions, note):
                 self.note = note or self.note
                 return [*decisions, *self._enter(update, to, view, now)]
-            case GiveUp(reason):
-                return self._give_up(update, reason, view, now)
+            case Abort(reason):
+                return self._abort(update, reason, view, now)
             case _:
                 assert_never(step)
 

@@ -66,13 +66,13 @@ class Go(Struct, frozen=True):
     """What the update goes on in spite of; empty for nothing."""
 
 
-class GiveUp(Struct, frozen=True):
+class Abort(Struct, frozen=True):
     """The update is cancelled, or rolled back if it is switched."""
 
     reason: str
 
 
-Step = Stay | Go | GiveUp
+Step = Stay | Go | Abort
 
 
 class Waited(Struct, frozen=True):
@@ -136,7 +136,7 @@ def await_containers(update: UpdateRecord, view: MasterView, waited: Waited) -> 
     if not waited.is_late:
         return Stay()
     who = first_of(container_names(missing))
-    return GiveUp(f"{who} did not come up within {waited.limit}")
+    return Abort(f"{who} did not come up within {waited.limit}")
 
 
 def container_names(containers: Set[int]) -> list[str]:

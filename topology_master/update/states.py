@@ -70,7 +70,7 @@ TRANSITIONS = Transitions(
 CANCELLABLE = frozenset(
     state for state, to in TRANSITIONS.after.items() if UpdateState.CANCELLED in to
 )
-"""Before the switch: giving up changes nothing."""
+"""Before the switch: aborting changes nothing."""
 ROLLING_BACK = frozenset({UpdateState.RETURNING, UpdateState.SAVING_BACK, UpdateState.RESTARTING})
 SWITCHED = frozenset({UpdateState.STARTING, UpdateState.RESTARTING})
 """A plan is new, and instances begin to work by it."""

@@ -54,7 +54,7 @@ class ShellBolt(ChildChannel, Bolt):
     def process(self, tup: Any) -> None:
         """Give a tuple to the child; waits while it has `topology.shellbolt.max.pending` unread.
 
-        ComponentError if a value cannot be said, or if the child is given up.
+        ComponentError if a value cannot be said, or if the child is not started again.
         """
         flight = self._flight
         if self.child is None or flight.unanswered >= self.settings.pending_max:
@@ -104,8 +104,8 @@ class ShellBolt(ChildChannel, Bolt):
         """Until the child has read half of its tuples, so that more than one go at a time."""
         enough = self.settings.pending_max // 2
         while self.child is None or self._flight.unanswered > enough:
-            if self.has_given_up:
-                raise ComponentError(f"{self.settings.component}: its child is given up")
+            if self.has_failed:
+                raise ComponentError(f"{self.settings.component}: its child is not started again")
             self.write_all()
             self.wait()
 

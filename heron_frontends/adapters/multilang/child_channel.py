@@ -171,7 +171,7 @@ class ChildChannel(ShellComponent):
     def close_channel(self) -> None:
         """End the child: by the end of its stdin, and if that does not help by force."""
         child, self.child = self.child, None
-        self.has_given_up = True
+        self.has_failed = True
         if child is not None:
             self._end(child)
         self._waker.close()

@@ -44,7 +44,7 @@ class ShellComponent(BaseComponent):
 
     child: ShellChild | None = None
     """The one that runs; None before the start, between two, and after the end."""
-    has_given_up = False
+    has_failed = False
     """No child is started any more."""
     is_ending = False
     """The child's stdin was closed: it is to exit."""
@@ -96,11 +96,11 @@ class ShellComponent(BaseComponent):
 
     def start_if_due(self) -> None:
         """Start the successor of a child that died, if its pause is over."""
-        if self.child is None and not self.has_given_up and time.monotonic() >= self._restart_at:
+        if self.child is None and not self.has_failed and time.monotonic() >= self._restart_at:
             try:
                 self.start_child()
             except ComponentError as error:
-                self._give_up(str(error))
+                self._end_instance(str(error))
 
     @property
     def pause_left_secs(self) -> float:
@@ -111,14 +111,14 @@ class ShellComponent(BaseComponent):
         """Report how the child died; seconds until it is to be started again, None for never."""
         self.child = None
         self.counts.total["deaths"] += 1
-        pause_secs = None if self.has_given_up else self._restarts.pause_secs(child_exit.lived_secs)
+        pause_secs = None if self.has_failed else self._restarts.pause_secs(child_exit.lived_secs)
         text = f"{self._whose} (pid {child_exit.pid}) {child_exit.how}; {taken_along}; "
         if pause_secs is None:
             self._record(f"{text}it is not started again", child_exit)
-            if not self.has_given_up:
+            if not self.has_failed:
                 times = self._restarts.failures
                 last = f"the last time it {child_exit.how}{child_exit.last_line}"
-                self._give_up(f"{self._whose} died {times} times in a row, {last}")
+                self._end_instance(f"{self._whose} died {times} times in a row, {last}")
             return None
         when = f"in {pause_secs:g} s" if pause_secs else "at once"
         self._record(f"{text}it is started again {when}", child_exit)
@@ -129,9 +129,9 @@ class ShellComponent(BaseComponent):
     def _whose(self) -> str:
         return f"{self.settings.component}: its child {' '.join(self.settings.command)}"
 
-    def _give_up(self, reason: str) -> None:
+    def _end_instance(self, reason: str) -> None:
         """End the instance. Raised here it would be taken for an error of one tuple."""
-        self.has_given_up = True
+        self.has_failed = True
         self.delegate.call_soon(lambda: self.delegate.leave(reason))
 
     def died_at_start(self, child_exit: ChildExit) -> ComponentError:

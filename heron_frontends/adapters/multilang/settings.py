@@ -25,7 +25,7 @@ class ShellSettings:
     """All variables of the child."""
     serializer: str
     timeout_secs: float
-    """Silence of a child that was asked something and is given up."""
+    """Silence of a child that was asked something, after which it is ended."""
     pending_max: int
     restart_limit: int
     message_timeout_secs: float

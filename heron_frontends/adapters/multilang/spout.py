@@ -116,7 +116,7 @@ class ShellSpout(ShellComponent, Spout):
 
     def close(self) -> None:
         """End the child: by the end of its stdin, and if that does not help by force."""
-        self.has_given_up = True
+        self.has_failed = True
         self._settle(time.monotonic() + CLOSE_SECS)
         child, self.child = self.child, None
         if child is None:

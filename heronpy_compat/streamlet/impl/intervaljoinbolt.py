@@ -6,7 +6,7 @@ from typing import Any
 from heron_api.windows.clocked_bolt import ClockRunner
 from heron_api.windows.event_time import EventClock
 from heron_api.windows.saved_windows import KeyOf, restore_windows, save_windows
-from heron_api.windows.window_runner import give_up_late, is_tracked
+from heron_api.windows.window_runner import drop_late, is_tracked
 from heron_core.algorithms.event_windows.interval_join import IntervalJoin, Pair
 from heron_core.algorithms.event_windows.values import Dropped
 from heronpy_compat.streamlet.impl.eventstage import EventStageBolt, EventStageStreamlet
@@ -49,7 +49,7 @@ class JoinRunner(ClockRunner):
         self._clock.seen(tup, timestamp_ms, now_ms)
         pairs = [each for each in outputs if isinstance(each, Pair)]
         if len(pairs) < len(outputs):
-            give_up_late(bolt, self._settings, self._clock, tup, element)
+            drop_late(bolt, self._settings, self._clock, tup, element)
         elif held is None:
             bolt.ack(tup)
         for pair in pairs:

@@ -158,7 +158,7 @@ class ComponentSpec:
 
     def __getitem__(self, stream: str) -> GlobalStreamId:
         """The output stream of that name; KeyError if there is none. Every component has `errors`,
-        the tuples that it gives up."""
+        the tuples that it abandons."""
         if stream not in self.outputs and stream != ERRORS:
             hint = choices("streams", stream, self.outputs)
             raise UnknownNameError(f"{self.label} has no stream {stream!r}; {hint}")

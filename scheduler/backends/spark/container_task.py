@@ -111,7 +111,7 @@ def run(spec: TaskSpec, containers: Iterable[int]) -> Iterator[int]:
         if step is NextStep.RETRY:
             select.select([channel.sock], [], [], pause_secs(end, attempt))
             raise ContainerEnded(f"container {container} ended with {end.code}: {end.reason}")
-        code = ExitCode.GAVE_UP if end.code == ExitCode.UNSTARTED else end.code
+        code = ExitCode.TOPOLOGY_FAILED if end.code == ExitCode.UNSTARTED else end.code
         channel.send({"ended": code, "final": step is NextStep.FINAL, "reason": end.reason})
         yield container
 

@@ -164,7 +164,7 @@ class Driver:
     @property
     def _unstarted_code(self) -> int:
         """What never ran is not tried again; of one that ran the scheduler starts another."""
-        return ExitCode.GAVE_UP if self.first else ExitCode.FAILED
+        return ExitCode.TOPOLOGY_FAILED if self.first else ExitCode.FAILED
 
     def _apply(self, folder: str, store: StateStore) -> None:
         self.spec = spec = _by_plan(self.spec, self._state_watch.plan())
@@ -339,7 +339,7 @@ class Driver:
 
     def _check_start(self, job: ThreadJob, context: "SparkContext") -> None:
         """Whether tasks fail, or executors do not come, before all its containers have been there
-        once: for the first job the topology ends, added containers are given up."""
+        once: for the first job the topology ends, added containers are released."""
         problem = job.start_problem()
         if job.registering is None:
             if problem is not None:

@@ -1,7 +1,7 @@
 """The jobs of one application: one of all containers at its start, one more for added containers.
 
 A job has one long task for each of its containers. Spark starts a task that fails again; a job ends
-when all its tasks have, or when Spark gives up on one.
+when all its tasks have, or when Spark aborts one.
 """
 
 import logging
@@ -32,7 +32,7 @@ log = logging.getLogger("spark")
 
 START_FAILURES = 4
 """Failed tasks, or executors that have ended, while not every container has been there once: then
-it is the place that is wrong. Spark itself gives up after as many."""
+it is the place that is wrong. Spark itself aborts after as many."""
 
 
 class ThreadJob:
@@ -158,7 +158,7 @@ class Jobs(Struct):
             each.unseen.discard(container)
 
     def lost(self) -> ThreadJob | None:
-        """A job that Spark has given up; it is forgotten, and so are those that have ended because
+        """A job that Spark has aborted; it is forgotten, and so are those that have ended because
         all their containers did."""
         ended = [each for each in self._jobs if not each.alive]
         self._jobs = [each for each in self._jobs if each not in ended]

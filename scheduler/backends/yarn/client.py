@@ -54,7 +54,7 @@ class YarnNode(Struct, frozen=True):
 
 
 class Client:
-    """A YarnClient in a JVM of its own; it gives up within seconds."""
+    """A YarnClient in a JVM of its own; it fails within seconds."""
 
     def __init__(self, conf_folder: str, staging: str | None) -> None:
         self._conf_folder = conf_folder
@@ -165,7 +165,7 @@ class Client:
         return True  # a scheduler that tells of no such thing
 
     def queue_free(self, queue: str) -> Room | None:
-        """What the queue may still give up to its maximum, if the scheduler tells."""
+        """What the queue may still release up to its maximum, if the scheduler tells."""
         with self._asking():
             info = self._yarn.getQueueInfo(queue)
             statistics = None if info is None else info.getQueueStatistics()

@@ -69,7 +69,7 @@ def from_files(jvm: YarnJvm, files: list[str]) -> Any:
 
 
 def patient(jvm: YarnJvm, configuration: Any) -> Any:
-    """A copy that gives up in time for somebody who waits."""
+    """A copy that fails in time for somebody who waits."""
     copy = jvm.classes.org.apache.hadoop.yarn.conf.YarnConfiguration(configuration)
     for key, value in PATIENCE.items():
         copy.set(key, value)

@@ -193,7 +193,7 @@ class Core:
         if event.status in TAKEN_AWAY:
             why = f"{TAKEN_AWAY[event.status]}: {event.reason}".removesuffix(": ")
             return [YarnLog(f"container {slot.number} is lost, {why}"), *self._vacated(slot)]
-        if event.status == ExitCode.GAVE_UP:
+        if event.status == ExitCode.TOPOLOGY_FAILED:
             slot.vacate()
             return self._finish(Status.FAILED, event.reason or "a component kept failing", now)
         if event.status in TOO_LARGE:
@@ -350,7 +350,7 @@ class Core:
             return []
         if event.code == ExitCode.ENDED:
             return self._finish(Status.SUCCEEDED, event.reason or "the topology has ended", now)
-        if event.code == ExitCode.GAVE_UP:
+        if event.code == ExitCode.TOPOLOGY_FAILED:
             return self._finish(Status.FAILED, event.reason or "the topology master failed", now)
         pause = 0.0 if self._master_restart_requested else self._master.pause_secs(ran_secs)
         self._master_restart_requested = False

@@ -131,7 +131,7 @@ class YarnMaster:
             with suppress(StateStoreError):
                 state = self._store.get(execution_path(self._name)) or {}
                 if state.get("state") == TopologyState.FAILED:
-                    return events.MasterEnded(ExitCode.GAVE_UP, state["reason"])
+                    return events.MasterEnded(ExitCode.TOPOLOGY_FAILED, state["reason"])
         return events.MasterEnded(code, reason)
 
     def _heartbeat(self) -> None:

@@ -41,7 +41,7 @@ def test_a_tuple_that_was_acked_begins_anew() -> None:
     assert made.failed("a", 0.0) == 0
 
 
-def test_a_tuple_is_given_up_after_so_many_replays() -> None:
+def test_a_tuple_is_abandoned_after_so_many_replays() -> None:
     made = queue(most=2)
     assert [made.failed("a", 0.0) for _ in range(3)] == [0, 0, 3]
     assert made.failed("b", 0.0) == 0
@@ -62,6 +62,6 @@ def test_what_is_anothers_is_forgotten() -> None:
     assert [made.take(0.0), made.take(0.0)] == ["b", None]
 
 
-def test_an_endless_policy_never_gives_up() -> None:
+def test_an_endless_policy_never_abandons() -> None:
     assert RetryPolicy(0, 0.1, is_endless=True).pause_secs(10**9) == PAUSE_SECS_MAX
     assert RetryPolicy(2, 0.1).pause_secs(3) is None

@@ -16,7 +16,7 @@ def test_the_first_restart_is_at_once() -> None:
     assert RestartPolicy(5).pause_secs(ran_secs=0.1) == 0.0
 
 
-def test_pauses_grow_and_then_it_gives_up() -> None:
+def test_pauses_grow_and_then_starts_end() -> None:
     # A bolt that cannot connect to its database: it may come back, but must not burn the machine.
     policy = RestartPolicy(5)
     assert [policy.pause_secs(0.1) for _ in range(6)] == [0.0, 0.2, 0.4, 0.8, 1.6, None]
@@ -42,18 +42,18 @@ def test_limit_zero_never_restarts() -> None:
     assert RestartPolicy(0).pause_secs(STABLE_SECS * 2) is None
 
 
-def test_a_policy_that_gave_up_stays_so_until_a_stable_run() -> None:
+def test_a_policy_that_is_exhausted_stays_so_until_a_stable_run() -> None:
     policy = RestartPolicy(1)
     assert [policy.pause_secs(0.0) for _ in range(3)] == [0.0, None, None]
     assert policy.pause_secs(STABLE_SECS) == 0.0
 
 
-def test_without_a_limit_it_never_gives_up_what_was_up_once() -> None:
+def test_without_a_limit_it_never_abandons_what_was_up_once() -> None:
     policy = RestartPolicy(UNLIMITED, is_up=True)
     assert None not in [policy.pause_secs(0.0) for _ in range(3000)]
 
 
-def test_without_a_limit_it_gives_up_what_has_never_been_up() -> None:
+def test_without_a_limit_it_abandons_what_has_never_been_up() -> None:
     policy = RestartPolicy(UNLIMITED)
     pauses = [policy.pause_secs(0.0) for _ in range(START_LIMIT + 1)]
     assert pauses.index(None) == START_LIMIT

@@ -198,10 +198,10 @@ class Prepared(Asking, TwoPhaseStatefulComponent):
     """Whose pre_save means something to others: only the topology can undo what it did."""
 
 
-def said_of_given_up(bolt: Cluster) -> list[int]:
-    """The checkpoints that cover tuples given up, as no completed one does."""
-    return [each.checkpoint for each in given_up(bolt) if each.is_new]
+def reported_abandoned(bolt: Cluster) -> list[int]:
+    """The checkpoints that cover tuples abandoned, as no completed one does."""
+    return [each.checkpoint for each in abandoned(bolt) if each.is_new]
 
 
-def given_up(bolt: Cluster) -> list[Any]:
-    return [each for each in bolt.said if isinstance(each, messages.GivenUp)]
+def abandoned(bolt: Cluster) -> list[Any]:
+    return [each for each in bolt.said if isinstance(each, messages.TuplesAbandoned)]

@@ -9,7 +9,7 @@ from tests.unit.heron_instance.attempts_support import (
     Cluster,
     Prepared,
     Refusing,
-    said_of_given_up,
+    reported_abandoned,
     values_batch,
 )
 from tests.unit.heron_instance.instance_support import OTHER
@@ -37,7 +37,7 @@ def test_a_poison_tuple_is_a_letter_once_and_the_run_is_complete() -> None:
     assert "in process" in letter["traceback"]
     assert bolt.component.seen == [0, 1, 2, 3, 4, 5, 6, 8, 9]
     assert bolt.numbers() == (10, 0)
-    assert said_of_given_up(bolt) == []  # so its spout gets its acks
+    assert reported_abandoned(bolt) == []  # so its spout gets its acks
 
 
 def test_many_poison_tuples_in_a_row_are_letters_too() -> None:

@@ -22,8 +22,8 @@ from tests.unit.heron_instance.attempts_support import (
     Prepared,
     Refusing,
     World,
-    given_up,
-    said_of_given_up,
+    abandoned,
+    reported_abandoned,
     values_batch,
 )
 from tests.unit.heron_instance.checkpointed_support import INCARNATION, ME
@@ -54,7 +54,7 @@ def test_a_connection_refused_in_each_message_changes_no_total() -> None:
     check_counts(bolt, list(range(30)))
 
 
-def test_a_poison_tuple_is_given_up_and_nothing_of_it_counts() -> None:
+def test_a_poison_tuple_is_abandoned_and_nothing_of_it_counts() -> None:
     bolt = Cluster(Asking)
     bolt.world.refuses = lambda value, call: value == 7
     bolt.tuples(*range(10))
@@ -63,18 +63,18 @@ def test_a_poison_tuple_is_given_up_and_nothing_of_it_counts() -> None:
     assert bolt.numbers() == (10, 1)
     statistics = bolt.core.driver.statistics()
     assert "ConnectionRefusedError" in str(statistics.last_error)
-    assert said_of_given_up(bolt) == []
+    assert reported_abandoned(bolt) == []
     bolt.checkpoint()
-    assert said_of_given_up(bolt) == [1]
+    assert reported_abandoned(bolt) == [1]
     bolt.said.clear()
     bolt.tuples(11)
     bolt.checkpoint()
-    assert said_of_given_up(bolt) == []  # of what this one covers all is processed
-    (total,) = given_up(bolt)
-    assert total == messages.GivenUp(ME, 2, bolt.name, False, {"failed_for_good": 1})
+    assert reported_abandoned(bolt) == []  # of what this one covers all is processed
+    (total,) = abandoned(bolt)
+    assert total == messages.TuplesAbandoned(ME, 2, bolt.name, False, {"failed_for_good": 1})
 
 
-def test_a_tuple_that_was_given_up_and_is_processed_after_a_restore_has_not_failed() -> None:
+def test_a_tuple_that_was_abandoned_and_is_processed_after_a_restore_has_not_failed() -> None:
     bolt = Cluster(Asking)
     bolt.world.refuses = lambda value, call: value == 3
     bolt.tuples(3)
@@ -100,11 +100,11 @@ def test_an_older_checkpoint_restored_counts_what_had_failed_there() -> None:
     assert bolt.numbers()[1] == 2
     bolt.completed = 3
     bolt.checkpoint()
-    assert given_up(bolt)[-1].counted == {"failed_for_good": 2}
-    assert said_of_given_up(bolt) == []
+    assert abandoned(bolt)[-1].counted == {"failed_for_good": 2}
+    assert reported_abandoned(bolt) == []
 
 
-def test_a_tick_that_was_given_up_and_succeeds_after_a_restore_is_no_error() -> None:
+def test_a_tick_that_was_abandoned_and_succeeds_after_a_restore_is_no_error() -> None:
     bolt = Cluster(Asking, topology_tick_tuple_freq_secs=60)
     bolt.step_secs = 0.05
     bolt.world.refuses = lambda value, call: value == "tick"
@@ -161,8 +161,8 @@ def test_tries_that_are_undone_drop_no_tuple_twice() -> None:
     bolt.tuples(1)
     assert bolt.core.driver.metrics.undeclared == 1
     bolt.checkpoint()
-    assert given_up(bolt)[-1].counted == {"undeclared": 1}
-    assert said_of_given_up(bolt) == []
+    assert abandoned(bolt)[-1].counted == {"undeclared": 1}
+    assert reported_abandoned(bolt) == []
     bolt.tuples(2)
     bolt.restore()
     assert bolt.core.driver.metrics.undeclared == 1
@@ -264,11 +264,11 @@ def test_a_metric_of_tuples_counts_none_that_is_undone() -> None:
     assert read["counted"] == 15
 
 
-def test_a_tuple_that_a_bolt_fails_by_itself_is_given_up_as_well() -> None:
+def test_a_tuple_that_a_bolt_fails_by_itself_is_abandoned_as_well() -> None:
     bolt = Cluster(Refusing)
     bolt.run([values_batch([1], bolt.epoch)])
     bolt.checkpoint()
-    assert said_of_given_up(bolt) == [1]
+    assert reported_abandoned(bolt) == [1]
 
 
 def test_who_gives_nothing_up_tries_until_the_connection_is_there() -> None:
@@ -433,7 +433,7 @@ def test_a_topology_that_is_to_stop_does_so_after_the_retries(kind: type) -> Non
         bolt.tuples(1, 2, 7)
 
 
-def test_a_tick_of_who_has_a_second_phase_is_given_up_after_the_retries() -> None:
+def test_a_tick_of_who_has_a_second_phase_is_abandoned_after_the_retries() -> None:
     bolt = Cluster(Prepared, topology_tick_tuple_freq_secs=600)
     bolt.step_secs = 0.05
     bolt.world.refuses = lambda value, call: value == "tick"

@@ -382,7 +382,7 @@ def test_what_a_call_in_flight_at_a_barrier_has_dropped_counts_once_after_a_rest
     assert process.core.driver.metrics.undeclared == 2
 
 
-def test_one_that_always_raises_is_given_up_and_counted() -> None:
+def test_one_that_always_raises_is_abandoned_and_counted() -> None:
     config = {"topology.bolt.retry.backoff.ms": 1, "topology.bolt.retries": 1}
     process = opened_process(Calls, config=config)
     process.begin(epoch=1)

@@ -131,7 +131,7 @@ def test_calls_beside_one_that_raised_are_made_again_with_it() -> None:
     assert (process.component.total, process.sent_values()) == (13, [13, 13])
 
 
-def test_a_tuple_that_raises_too_often_is_given_up_without_a_change() -> None:
+def test_a_tuple_that_raises_too_often_is_abandoned_without_a_change() -> None:
     process = running(bolt_retries=1)
     for paused in (0.2, 0.2):
         process.receive(batch([POISON], epoch=process.epoch))
@@ -160,7 +160,7 @@ def test_stop_and_exit_end_it_as_they_end_a_function() -> None:
 FAULT = LetterFault("ValueError: 13")
 
 
-def test_a_give_up_is_remembered_until_a_checkpoint_is_sure_to_cover_it() -> None:
+def test_an_abandoned_call_is_remembered_until_a_checkpoint_is_sure_to_cover_it() -> None:
     failures = CallFailures(RetryPolicy(0, 1.0))
     assert failures.failures_of(7) == 1
     assert failures.pause_secs(7, FAULT) is None

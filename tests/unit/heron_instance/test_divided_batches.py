@@ -276,7 +276,7 @@ class CountsRows(Remembering, BatchBolt):
 
 
 @pytest.mark.parametrize("values", [list(range(10)), [*range(5), "text", *range(6, 10)]])
-def test_with_checkpoints_a_bad_row_of_a_batch_is_given_up_and_nothing_of_it_counts(
+def test_with_checkpoints_a_bad_row_of_a_batch_is_abandoned_and_nothing_of_it_counts(
     values: list[Any],
 ) -> None:
     bolt = Cluster(CountsRows)
@@ -299,7 +299,7 @@ def test_with_checkpoints_a_row_that_is_refused_now_and_then_is_processed_once()
     assert bolt.numbers() == (200, 0)
 
 
-def test_state_in_a_database_is_undone_by_the_topology_and_the_row_is_given_up_alone() -> None:
+def test_state_in_a_database_is_undone_by_the_topology_and_the_row_is_abandoned_alone() -> None:
     bolt = Cluster(CountsRows, topology_state_backend="rocksdb", topology_bolt_retries=1)
     bolt.world.refuses = lambda value, call: value == 3
     come(bolt, *range(6))

@@ -44,8 +44,8 @@ def test_two_pending_tuples_of_one_id_that_fail_are_two() -> None:
 def test_a_tuple_that_became_a_dead_letter_has_not_failed() -> None:
     failed = FailedIds()
     failed.add("a", 1, 1)
-    failed.given_up("a")
-    failed.given_up("unknown")
+    failed.abandoned("a")
+    failed.abandoned("unknown")
     assert len(failed) == 0
 
 

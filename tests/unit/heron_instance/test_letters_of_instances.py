@@ -1,4 +1,4 @@
-"""Letters of what an instance gives up, where no checkpoints are taken."""
+"""Letters of what an instance abandons, where no checkpoints are taken."""
 
 from array import array
 from typing import Any
@@ -153,12 +153,12 @@ def test_a_letter_that_is_too_long_goes_without_traceback_or_counts(
     assert bolt.core.statistics().failed_for_good == 1 - letters
     assert all(each["traceback"] == "" for each in found)
     if not letters:
-        assert "a tuple that is given up makes no dead letter" in bolt.errors[-1]
+        assert "a tuple that is abandoned makes no dead letter" in bolt.errors[-1]
 
 
 def test_a_source_that_emits_a_tuple_no_more_makes_a_letter_of_it() -> None:
     spout = made(Source, tracked=True)
-    taken = spout.component.delegate.give_up_emitted("id", ["a", 1], 5)
+    taken = spout.component.delegate.abandon_emitted("id", ["a", 1], 5)
     assert taken
     (letter,) = letters_of(spout)
     assert (letter["source"], letter["component"]) == ("tested", "tested")
@@ -169,7 +169,7 @@ def test_a_source_that_emits_a_tuple_no_more_makes_a_letter_of_it() -> None:
 
 def test_a_source_without_a_reader_of_letters_is_told_so() -> None:
     spout = make(Source)
-    assert not spout.component.delegate.give_up_emitted("id", ["a", 1], 5)
+    assert not spout.component.delegate.abandon_emitted("id", ["a", 1], 5)
 
 
 def test_a_row_of_a_batch_is_a_letter_with_the_values_that_a_tuple_has() -> None:

@@ -322,7 +322,7 @@ def test_a_spout_saves_when_all_that_it_has_emitted_is_acked(tmp_path: Path) -> 
     spout = Process(Numbers, tmp_path)
     spout.plan(1, state=TopologyState.RUNNING)
     spout.handle(InputEmpty())
-    assert spout.save() == []  # spouts run: this is of an update that was given up
+    assert spout.save() == []  # spouts run: this is of an update that was aborted
     spout.plan(1)
     assert spout.save() == []  # the master asks again
     roots = list(spout.core.driver.collector.pending)  # type: ignore[attr-defined]

@@ -119,7 +119,7 @@ def test_a_tuple_that_the_test_fed_is_settled_by_a_checkpoint_or_by_a_crash() ->
         assert counts(tester) == Counter(storm=1, heron=1)
 
 
-def test_a_spout_gets_no_ack_for_a_tuple_that_a_bolt_gave_up() -> None:
+def test_a_spout_gets_no_ack_for_a_tuple_that_a_bolt_abandoned() -> None:
     """Nor for those beside it, of which nobody knows whether it is one of them."""
     with TopologyTester(RefusedLines) as tester:
         tester.run_spouts(calls=1)
@@ -132,7 +132,7 @@ def test_a_spout_gets_no_ack_for_a_tuple_that_a_bolt_gave_up() -> None:
         (other,) = tester.component("others")
         assert sorted(other.acked) == list(range(1, len(LINES) + 1))
         (told, _) = tester.errors("lines")
-        assert "refusing gave up tuples that checkpoint 2 covers" in told.text
+        assert "refusing abandoned tuples that checkpoint 2 covers" in told.text
 
 
 def test_a_crash_in_the_middle_of_a_checkpoint_leaves_the_one_before() -> None:

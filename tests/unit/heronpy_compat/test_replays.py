@@ -38,7 +38,7 @@ def test_a_poison_line_is_replayed_once_at_once_and_then_waits(tmp_path: Path) -
     assert errors == []  # it waits for the next replay
 
 
-def test_a_poison_line_is_given_up_by_its_number_and_the_file_ends(tmp_path: Path) -> None:
+def test_a_poison_line_is_abandoned_by_its_number_and_the_file_ends(tmp_path: Path) -> None:
     config = {"topology.replay.max": 1}
     lines, errors = emitted(tmp_path / "lines", 20, **config)
     assert sorted(lines) == ["one", "poison", "poison", "three"]

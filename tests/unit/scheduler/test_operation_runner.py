@@ -167,7 +167,7 @@ def test_an_update_goes_on_under_another_runner_and_is_asked_once(world: World) 
     assert world.master.commands.count("update") == 1
 
 
-def test_an_update_that_is_given_up_says_why(world: World) -> None:
+def test_an_update_that_is_aborted_says_why(world: World) -> None:
     update = world.ask(OperationKind.UPDATE, packing=packing_to_json(NEW))
     world.poll()
     world.master.end_update(OLD, "no room")

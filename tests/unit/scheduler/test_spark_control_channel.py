@@ -110,7 +110,7 @@ def test_the_end_of_the_driver_is_noticed(server: ChannelServer, connected: Conn
 
 
 def test_a_later_attempt_replaces_an_earlier(server: ChannelServer, connected: Connected) -> None:
-    """Whose task was given up elsewhere is told so by the end of its line."""
+    """Whose task was abandoned elsewhere is told so by the end of its line."""
     first = connected()
     second = connected()
     assert first.receive() is None

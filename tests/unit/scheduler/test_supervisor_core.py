@@ -145,7 +145,7 @@ def test_one_that_keeps_ending_ends_the_supervisor() -> None:
     assert machine.does(ProcessEnded("bolt", 1, "no database")) == [TerminateProcess("manager")]
     reason = "bolt ended 3 times in a row: no database"
     assert machine.does(ProcessEnded("manager", 0)) == [
-        SupervisorExit(SupervisorOutcome(ExitCode.GAVE_UP, reason))
+        SupervisorExit(SupervisorOutcome(ExitCode.TOPOLOGY_FAILED, reason))
     ]
 
 
@@ -157,7 +157,7 @@ def test_one_that_says_nothing_is_described_by_its_signal() -> None:
     (end,) = machine.does(ProcessEnded("only", -11))
     assert end == SupervisorExit(
         SupervisorOutcome(
-            ExitCode.GAVE_UP,
+            ExitCode.TOPOLOGY_FAILED,
             "only ended 3 times in a row: the last time it was killed by signal 11 (SIGSEGV)",
         )
     )
@@ -174,7 +174,7 @@ def test_a_stream_manager_that_was_frozen_and_aborts_once_is_no_failure() -> Non
     machine.passes(1.0, "manager")
     (end,) = machine.does(ProcessEnded("manager", -6))
     assert isinstance(end, SupervisorExit)
-    assert end.outcome.code == ExitCode.GAVE_UP
+    assert end.outcome.code == ExitCode.TOPOLOGY_FAILED
 
 
 def unlimited(*specs: ProcessSpec, was_up: bool = False) -> Machine:
@@ -227,7 +227,7 @@ def test_one_that_has_never_been_up_is_told_of_at_once() -> None:
     assert ends(machine, "bolt", START_LIMIT + 1) == [TerminateProcess("manager")]
     assert machine.now - began < 5.0
     assert machine.core.outcome == SupervisorOutcome(
-        ExitCode.GAVE_UP, "bolt ended 6 times in a row: no database"
+        ExitCode.TOPOLOGY_FAILED, "bolt ended 6 times in a row: no database"
     )
 
 

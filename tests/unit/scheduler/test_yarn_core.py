@@ -147,7 +147,7 @@ def test_what_the_cluster_takes_is_asked_for_at_once_and_for_ever(status: int, w
     assert running.core.slots[2].grant == grant(2)
 
 
-def test_what_ends_by_itself_is_replaced_and_given_up_in_the_end() -> None:
+def test_what_ends_by_itself_is_replaced_and_fails_the_topology_in_the_end() -> None:
     """At once the first time, then after ever longer pauses; then the application has failed."""
     running = Running(1).up()
     assert AskFor(1, ASK) in running.does(ContainerCompleted(grant(1).id, KILLED, "killed"))
@@ -279,7 +279,8 @@ def test_the_topology_master_is_started_again_until_it_is_hopeless() -> None:
 
 
 @pytest.mark.parametrize(
-    ("code", "status"), [(ExitCode.ENDED, Status.SUCCEEDED), (ExitCode.GAVE_UP, Status.FAILED)]
+    ("code", "status"),
+    [(ExitCode.ENDED, Status.SUCCEEDED), (ExitCode.TOPOLOGY_FAILED, Status.FAILED)],
 )
 def test_the_end_of_a_topology(code: int, status: Status) -> None:
     """Containers end in order, the application after the last of them."""
@@ -294,7 +295,7 @@ def test_a_component_that_kept_failing_ends_the_topology() -> None:
     """Its container gave up; another one would give up as well."""
     running = Running(1, 2).up()
     assert running.does(
-        ContainerCompleted(grant(1).id, ExitCode.GAVE_UP, "component 'a' failed")
+        ContainerCompleted(grant(1).id, ExitCode.TOPOLOGY_FAILED, "component 'a' failed")
     ) == [
         Publish(),
         EndMaster(),

@@ -99,7 +99,7 @@ def test_what_waited_for_a_removed_container_fails() -> None:
 
 
 def test_a_container_that_comes_back_goes_on_with_its_numbers() -> None:
-    # An update that takes it away is given up: its stream manager has never heard of it, and what
+    # An update that takes it away is aborted: its stream manager has never heard of it, and what
     # we have acknowledged it does not keep.
     made = manager()
     made.peer(batch(NEAR, source=FAR))

@@ -40,8 +40,8 @@ class Passing:
     def barrier(self, source: int, number: int) -> None:
         self._take(self.gate.take(source, number, encode_barrier(1, source, 9, number)))
 
-    def give_up(self) -> None:
-        self._take(self.gate.give_up())
+    def abort(self) -> None:
+        self._take(self.gate.abort())
 
     def _take(self, passed: object) -> None:
         for number, frames in passed:  # type: ignore[attr-defined]
@@ -83,7 +83,7 @@ def test_a_source_that_is_two_checkpoints_ahead_keeps_its_order() -> None:
     assert passing.passed == [1, "a1", "b1", 2, "a2"]
 
 
-def test_a_later_barrier_gives_up_one_that_its_source_never_sent() -> None:
+def test_a_later_barrier_aborts_one_that_its_source_never_sent() -> None:
     # The master died when it had triggered checkpoint 1 at some spouts.
     passing = Passing(A, B, C)
     passing.barrier(A, 1)
@@ -97,11 +97,11 @@ def test_a_later_barrier_gives_up_one_that_its_source_never_sent() -> None:
     assert passing.passed == ["a1", 2, "a2"]
 
 
-def test_an_alignment_that_is_given_up_lets_all_pass_and_ignores_the_rest_of_it() -> None:
+def test_an_alignment_that_is_aborted_lets_all_pass_and_ignores_the_rest_of_it() -> None:
     passing = Passing(A, B)
     passing.barrier(A, 1)
     passing.data(A, "a1")
-    passing.give_up()
+    passing.abort()
     passing.barrier(B, 1)
     passing.data(B, "b1")
     assert passing.passed == ["a1", "b1"]
@@ -406,5 +406,5 @@ def test_a_topology_that_is_restored_forgets_the_barriers_that_wait() -> None:
 
 def test_each_arrow_of_the_drawing_is_taken() -> None:
     with transitions_seen() as seen:
-        test_a_later_barrier_gives_up_one_that_its_source_never_sent()
+        test_a_later_barrier_aborts_one_that_its_source_never_sent()
     assert seen == arrows(TRANSITIONS)

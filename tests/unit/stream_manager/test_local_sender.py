@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 import zmq
 
-from heron_engine.stream_manager.local_sender import GIVE_UP_SECS, LocalSender
+from heron_engine.stream_manager.local_sender import RETRY_LIMIT_SECS, LocalSender
 from heron_io.transport import DATA, connect_local, identity, local_router
 
 NAME = identity(DATA, 1, 7)
@@ -61,5 +61,5 @@ def test_what_is_sent_to_the_dead_is_dropped_after_a_while(
         sender.send(NAME, [b"lost"])
         sender.retry(now)
         assert sender.waiting
-        sender.retry(now + GIVE_UP_SECS + 1.0)
+        sender.retry(now + RETRY_LIMIT_SECS + 1.0)
         assert not sender.waiting

@@ -5,7 +5,7 @@ from heron_core.wire.numbered_link import NumberedLink
 from heron_engine.stream_manager.master_session import MasterSession
 
 
-def test_what_was_sent_again_or_given_up_is_counted_over_all_sessions() -> None:
+def test_what_was_sent_again_or_lost_is_counted_over_all_sessions() -> None:
     session: MasterSession[str] = MasterSession(7)
     for number in (1, 2, 3):
         session.send("given up")

@@ -176,11 +176,13 @@ def test_a_checkpoint_is_stored_before_it_is_triggered_and_before_it_counts() ->
     assert list(stats.alignment_ms.values()) == [40]
 
 
-def test_all_are_told_which_bolts_gave_up_tuples_also_by_the_next_master() -> None:
+def test_all_are_told_which_bolts_abandoned_tuples_also_by_the_next_master() -> None:
     made = running()
     made.wait(1.1)
-    made.receive(messages.GivenUp(LAST, 7, "first"))  # of one that is not under way
-    made.receive(messages.GivenUp(LAST, 1, "last"), messages.GivenUp(LAST, 1, "last"))
+    made.receive(messages.TuplesAbandoned(LAST, 7, "first"))  # of one that is not under way
+    made.receive(
+        messages.TuplesAbandoned(LAST, 1, "last"), messages.TuplesAbandoned(LAST, 1, "last")
+    )
     made.complete(1)
     told = messages.CheckpointCompleted(1, 1, ("last",))
     assert sent(made.wait(), messages.CheckpointCompleted) == [told] * 2
@@ -189,7 +191,7 @@ def test_all_are_told_which_bolts_gave_up_tuples_also_by_the_next_master() -> No
     made.receive(messages.Restored(FIRST, 99, 0))  # it has not heard of it when all are restored
     (held, _) = sent(made.wait(), messages.Plan)
     assert held.plan["restore"] == {"checkpoint": 1, "members": None, "gave_up": ["last"]}
-    assert made.restore.gave_up == ("last",)
+    assert made.restore.abandoning == ("last",)
 
     left = {"latest": 1, "completed": made.checkpoints["completed"]}
     after = Checkpoints(made.core.options, left, 0.0)
@@ -264,7 +266,7 @@ def test_a_bolt_that_raised_has_all_restored_once() -> None:
     assert made.events == [f"the topology is restored from checkpoint 1: {why}"]
 
 
-def test_a_new_stream_manager_has_all_restored_and_what_was_under_way_is_given_up() -> None:
+def test_a_new_stream_manager_has_all_restored_and_what_was_under_way_is_aborted() -> None:
     made = running()
     made.wait(1.1)
     made.receive(made.registration_elsewhere(2), sender=b"2-2")

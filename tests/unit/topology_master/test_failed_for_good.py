@@ -24,7 +24,7 @@ def test_what_failed_in_a_checkpoint_stays_failed_and_what_failed_after_it_does_
     made.wait(1.1)
     heard(made, LAST, 70 + LAST, container, failed_for_good=2)
     assert failed_for_good(made) == 2
-    made.receive(messages.GivenUp(LAST, 1, "last", True, {"failed_for_good": 2}))
+    made.receive(messages.TuplesAbandoned(LAST, 1, "last", True, {"failed_for_good": 2}))
     made.complete(1)
     made.wait()
     heard(made, LAST, 70 + LAST, container, failed_for_good=3)  # and it ends by that

@@ -217,7 +217,7 @@ def test_a_second_update_is_refused_while_one_is_under_way() -> None:
     assert reply.data["error"] == "an update of t is under way: wait until it is done"
 
 
-def test_without_its_containers_an_update_is_given_up() -> None:
+def test_without_its_containers_an_update_is_aborted() -> None:
     # The cluster has no room.
     made = Stateless()
     update(made, MORE)
@@ -256,7 +256,7 @@ def test_an_update_that_is_cancelled_while_containers_start_has_paused_no_spout(
     assert stored_packings(out) == [packing_to_json(PACKED)]
 
 
-def test_a_container_left_of_an_update_that_was_given_up_is_not_taken_for_the_next_ones() -> None:
+def test_a_container_left_of_an_update_that_was_aborted_is_not_taken_for_the_next_ones() -> None:
     # It has the instances of the first update. It was heard of and never registered again, so the
     # second update waited for ten minutes (simulation, seeds 52099 and 53493).
     made = Stateless()

@@ -59,7 +59,7 @@ def test_each_state_but_an_end_is_of_a_strategy() -> None:
     assert {state for each in strategies for state in each.steps} == TRANSITIONS.after.keys()
 
 
-def test_an_update_that_is_given_up_has_changed_nothing_or_is_rolled_back() -> None:
+def test_an_update_that_is_aborted_has_changed_nothing_or_is_rolled_back() -> None:
     assert not CANCELLABLE & ROLLING_BACK
     for state in ROLLING_BACK:
         assert TRANSITIONS.after[state].keys() <= ROLLING_BACK | TRANSITIONS.ends

@@ -73,7 +73,7 @@ def test_a_master_that_takes_over_knows_what_has_failed() -> None:
     assert (row.failed_for_good, row.undeclared) == (3, 5)
 
 
-def test_what_an_instance_had_given_up_that_a_rescaling_ended_stays_given_up() -> None:
+def test_what_an_instance_had_abandoned_that_a_rescaling_ended_stays_abandoned() -> None:
     rollup = RollUp(TOPOLOGY, PACKED)
     told(rollup, 1.0, 1, failed_for_good=2)
     rollup.update(3, report(1.0, 5, failed_for_good=1), 1.0)
@@ -88,7 +88,7 @@ def test_what_an_instance_had_given_up_that_a_rescaling_ended_stays_given_up() -
     assert failed(rollup, covered) == 3
 
 
-def test_a_call_that_is_given_up_and_succeeds_after_a_restore_is_no_error_of_the_run() -> None:
+def test_a_call_that_is_abandoned_and_succeeds_after_a_restore_is_no_error_of_the_run() -> None:
     rollup = RollUp(TOPOLOGY, PACKED)
     told(rollup, 1.0, 1, callback_errors=3, calls_given_up=2, errors=3)
     told(rollup, 2.0, 2)

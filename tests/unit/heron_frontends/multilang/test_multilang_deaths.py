@@ -94,7 +94,7 @@ def test_a_hanging_child_is_killed_though_no_tuple_comes(bolt: Make, quick: None
 def test_a_child_that_does_not_read_is_killed_though_process_waits_for_the_pipe(
     bolt: Make, quick: None
 ) -> None:
-    """Megabytes behind a child that hangs: the write waits, and is given up with the child."""
+    """Megabytes behind a child that hangs: the write waits, and is abandoned with the child."""
     shell = bolt().start()
     shell.component.response_timer.timeout_secs = 0.3  # its start may take longer
     given = [shell.give(["hang"])]
@@ -164,7 +164,7 @@ def test_pauses_between_deaths_and_the_end_after_the_limit(
         "it is started again at once", "it is started again in 0.01 s",
         "it is started again in 0.02 s", "it is not started again",
     ]  # fmt: skip
-    with pytest.raises(ComponentError, match="its child is given up"):
+    with pytest.raises(ComponentError, match="its child is not started again"):
         shell.component.process(given[0])
 
 

@@ -123,13 +123,13 @@ def test_a_child_that_dies_at_its_start_says_why(bolt: Make, tmp_path: Path) -> 
     assert "No such file or directory" in text
 
 
-def test_a_child_that_never_says_its_pid_is_given_up(bolt: Make, quick: None) -> None:
+def test_a_child_that_never_says_its_pid_is_ended(bolt: Make, quick: None) -> None:
     shell = bolt(topology__subprocess__timeout__secs=0.2).puppet(first=[["hang"]])
     text = refusal(shell, *PYTHON, str(PUPPET))
     assert text.endswith("was killed: it said nothing for 0.2 s at its start")
 
 
-def test_nobody_is_woken_any_more_when_a_child_was_given_up(bolt: Make, quick: None) -> None:
+def test_nobody_is_woken_any_more_when_a_child_was_ended(bolt: Make, quick: None) -> None:
     """What wakes the main thread is closed then, and its number may be another file's."""
     shell = bolt(topology__subprocess__timeout__secs=0.2).puppet(first=[["hang"]])
     channel, notify = shell.component, shell.component._notify
