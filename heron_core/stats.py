@@ -8,6 +8,7 @@ from typing import Annotated, Any, ClassVar, Protocol
 
 from msgspec import Struct, field
 
+from heron_core.algorithms.autoscale.sizing import SizingLimits
 from heron_core.instance_report import (
     InstanceNumbers,
     Summed,
@@ -379,6 +380,8 @@ class TopologyStats(Struct, frozen=True, kw_only=True):
     """The master's counters: malformed messages, refused connections, connections that ended."""
     errors: Mapping[int, str]
     """By task id: why it could not start."""
+    sizing: SizingLimits = SizingLimits()
+    """What the advice on numbers of instances goes by."""
     instances: tuple[InstanceStats, ...] | None = None
     """Those of the component that was asked for, or of all; None if none was."""
 

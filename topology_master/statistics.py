@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from heron_core.algorithms.autoscale.options import AutoscaleOptions
 from heron_core.algorithms.clocks import slowest
 from heron_core.plans import Phase, instance_name
 from heron_core.stats import RegisteredStats, TopologyStats, UpdateStats
@@ -58,6 +59,7 @@ def topology_stats(
         version=VERSION,
         master=dict(counters),
         errors=measurements.errors(),
+        sizing=AutoscaleOptions.of(life.topology).sizing,
         instances=measurements.instances(component, fresh, now),
     )
 

@@ -8,6 +8,7 @@ a restore has undone is taken back (heron_core/algorithms/covered_counts.py).
 from collections.abc import Callable, Iterable, Mapping, Set
 from typing import Any, NamedTuple
 
+from heron_core.algorithms.autoscale.sizing import capacity, worked_secs
 from heron_core.algorithms.clocks import clock_stats, slowest
 from heron_core.algorithms.counted import DELIVERIES, SUMS, Counted
 from heron_core.algorithms.covered_counts import METRIC, CoveredCounts
@@ -82,17 +83,17 @@ class Rates:
         self._before: dict[int, tuple[float, float, float, float]] = {}
         self._rates: dict[int, tuple[float, float, float]] = {}
 
-    def update(self, task: int, now: float, emitted: float, executed: float, busy: float) -> None:
+    def update(self, task: int, now: float, emitted: float, executed: float, worked: float) -> None:
         """The task's counters at `now`, in seconds."""
         then = self._before.get(task)
-        self._before[task] = (now, emitted, executed, busy)
+        self._before[task] = (now, emitted, executed, worked)
         if then is None or now <= then[0] or emitted < then[1] or executed < then[2]:
             return
         elapsed = now - then[0]
         self._rates[task] = (
             (emitted - then[1]) / elapsed,
             (executed - then[2]) / elapsed,
-            min(1.0, max(0.0, (busy - then[3]) / elapsed)),
+            capacity(worked - then[3], elapsed),
         )
 
     def of(self, task: int) -> tuple[float, float, float]:
@@ -158,7 +159,8 @@ class RollUp:
         self._newest[task] = report
         self._heard_at[task] = now
         emitted = sum(report.emitted_by_stream.values())
-        self._rates.update(task, report.at, emitted, report.executed, report.busy_secs)
+        worked = worked_secs(report.busy_secs, report.waited_secs)
+        self._rates.update(task, report.at, emitted, report.executed, worked)
 
     # --- what a successor has to know -----------------------------------------------------------
 

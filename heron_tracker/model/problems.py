@@ -10,10 +10,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from heron_core.algorithms.autoscale.assessment import GROWTH_MAX, needed
-from heron_core.algorithms.autoscale.flow import SKEWED, Demand
-from heron_core.algorithms.autoscale.readings import THROTTLED_MAX
-from heron_core.config import AUTOSCALE_TARGET_UTILIZATION, DEFAULTS
+from heron_core.algorithms.autoscale.flow import SKEWED
+from heron_core.algorithms.autoscale.sizing import (
+    FIXED_STATE,
+    Demand,
+    granted,
+    needed,
+    unthrottled,
+)
+from heron_core.config import AUTOSCALE_INSTANCES_MAX
 from heron_core.ending_text import end_lines
 from heron_core.naming import component_of, first_of
 from heron_core.number_text import counted
@@ -21,8 +26,6 @@ from heron_core.plans import Phase, TopologyState
 from heron_core.stats import BUSY_SHARE, ComponentStats, InstanceStats, TopologyStats
 from heron_core.topology_events import EventKind, TopologyEvent
 
-GOAL: float = DEFAULTS[AUTOSCALE_TARGET_UTILIZATION]
-"""How busy its instances are to be after it was scaled, as `heronpy advise` has it."""
 SKEW_BUSY = 0.7
 """Below this share of its time the busiest instance holds nobody up, skewed or not."""
 HOT_SHARE = 0.2
@@ -360,28 +363,33 @@ def _advice(
     """How many instances would do, by how busy they are and how much more would come."""
     component = stats.components[name]
     number = component.instances
-    wanted, is_capped = instances_wanted(component, rows, paused_share)
-    if wanted <= number:
+    needs = instances_needed(component, rows, paused_share, stats.sizing.target_utilization)
+    if needs <= number:
         return "make its calls faster"
-    how = "at least " if is_capped else ""
+    if any(row.fixed_state for row in rows):
+        return FIXED_STATE
+    wanted = granted(needs, number, stats.sizing.instances_max.get(name))
+    if wanted <= number:
+        return f"{needs} would do, and it may have {number} ({AUTOSCALE_INSTANCES_MAX})"
+    how = "" if wanted == needs else "at least "
     command = f"heronpy update {stats.topology} --component-parallelism {name}:{wanted}"
     return f"{how}{wanted} would do (`{command}`)"
 
 
-def instances_wanted(
-    component: ComponentStats, rows: Sequence[InstanceStats], paused_share: float
-) -> tuple[int, bool]:
-    """So many instances would be GOAL busy with what is to come, and whether more may be needed.
+def instances_needed(
+    component: ComponentStats,
+    rows: Sequence[InstanceStats],
+    paused_share: float,
+    utilization: float,
+) -> int:
+    """So many instances would be so busy with what is to come.
 
     What comes while senders are paused for a share of their time is that much less than what they
     have. The senders' share is of the whole time since the start, so an early pause counts too.
     """
-    number = component.instances
-    work = sum(row.capacity for row in rows) if rows else component.capacity * number
-    demand = work / (1 - min(max(paused_share, 0.0), THROTTLED_MAX))
-    wanted = needed(Demand(shared=demand, fixed=0.0), rate=1.0, utilization=GOAL) or 1
-    most = number * GROWTH_MAX
-    return min(wanted, most), wanted > most
+    work = sum(row.capacity for row in rows) if rows else component.capacity * component.instances
+    demand = Demand(shared=unthrottled(work, paused_share), fixed=0.0)
+    return needed(demand, rate=1.0, utilization=utilization) or 1
 
 
 def _failing(stats: TopologyStats) -> Iterator[TrackerProblem]:

@@ -1,26 +1,21 @@
 """How many instances each bolt needs, by a policy: what is proposed, and what stands against it."""
 
-import math
 from collections.abc import Mapping
 
 from msgspec import Struct
 
-from heron_core.algorithms.autoscale.flow import Demand, demands
+from heron_core.algorithms.autoscale.flow import demands
 from heron_core.algorithms.autoscale.options import AutoscaleOptions
 from heron_core.algorithms.autoscale.readings import Load, Readings
+from heron_core.algorithms.autoscale.sizing import FIXED_STATE, Demand, granted, needed
 from heron_core.records import replace
 from heron_core.topology import TopologySpec
 
-GROWTH_MAX = 4
-"""One decision makes at most so many times the instances (as Heron's health manager): what was
-measured under overload is an estimate, and the next window knows better."""
 BAND_ABOVE = 1.15
 """Nothing grows below so many times the target: with the share below, loads that swing by a sixth
 around a mean change nothing."""
 BAND_BELOW = 0.8
 """What is left after some instances are taken away is to be below this share of the target."""
-ROUNDING = 1e-6
-"""A need of 4.0000001 instances is one of 4."""
 
 
 class Assessment(Struct, frozen=True, kw_only=True):
@@ -78,11 +73,7 @@ def _assessed(
     )  # fmt: skip
     is_over = utilization > target * BAND_ABOVE and is_loaded
     if is_fixed and (is_over or floor < number):
-        because = (
-            "what it keeps by put() belongs to its instances and cannot be divided: it is left "
-            "alone (keyed state moves)"
-        )
-        return replace(as_it_is, because=because)
+        return replace(as_it_is, because=FIXED_STATE)
     if is_over:
         return _grown(as_it_is, out_number, demand, options)
     if floor < number:
@@ -96,20 +87,10 @@ def _grown(found: Assessment, needs: int, demand: Demand, options: AutoscaleOpti
     busy = f"{found.utilization:.0%} of what it can process would come"
     if not needs:
         return replace(found, because=f"{busy}, and {demand.because}: more instances do not help")
-    wanted = min(needs, number * GROWTH_MAX, most)
+    wanted = granted(needs, number, most)
     if wanted <= number:
         return replace(found, because=f"{busy}: {needs} instances would do, and it may have {most}")
     return replace(found, wanted=wanted, because=busy)
-
-
-def needed(demand: Demand, rate: float, utilization: float) -> int | None:
-    """So many instances of a rate are so busy with a demand; None if no number is enough."""
-    room = rate * utilization - demand.fixed
-    if demand.shared <= 0:
-        return 1 if room >= 0 else None
-    if room <= 0:
-        return None
-    return max(1, math.ceil(demand.shared / room - ROUNDING))
 
 
 class Threshold:

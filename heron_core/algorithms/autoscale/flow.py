@@ -7,9 +7,8 @@ known even if another one in front of it cannot keep up now, and one decision sc
 
 from collections.abc import Mapping
 
-from msgspec import Struct
-
 from heron_core.algorithms.autoscale.readings import HotKey, Load
+from heron_core.algorithms.autoscale.sizing import Demand, unthrottled
 from heron_core.topology import ComponentSpec, GroupingKind, InputSpec, TopologySpec
 
 PASSES_MAX = 50
@@ -22,35 +21,14 @@ PARTIAL_CHOICES = 2
 """Instances that share a key where streams are grouped by partial key."""
 
 
-class Demand(Struct, frozen=True, kw_only=True):
-    """What a bolt would get in a second, if nobody held anybody back."""
-
-    shared: float
-    """Tuples that more instances would share."""
-    fixed: float
-    """Tuples that one instance gets whatever their number: of streams that go to all or to one, and
-    of a key that stands out."""
-    because: str = ""
-    """Why some are fixed, as a clause."""
-
-    @property
-    def total(self) -> float:
-        """Of all instances, with one."""
-        return self.shared + self.fixed
-
-    def of_busiest(self, instances: int) -> float:
-        """What the busiest of so many instances gets."""
-        return self.shared / instances + self.fixed
-
-
 def offered(load: Load) -> dict[str, float]:
     """stream -> what a spout would emit if it were let, in tuples per second; not more than it can
     at full speed."""
-    held = 1 / (1 - load.throttled)
+    factor = unthrottled(1.0, load.throttled)
     total = sum(load.emitted_per_sec.values())
     if load.emit_rate is not None and total > 0:
-        held = min(held, max(1.0, load.emit_rate * load.instances / total))
-    return {stream: rate * held for stream, rate in load.emitted_per_sec.items()}
+        factor = min(factor, max(1.0, load.emit_rate * load.instances / total))
+    return {stream: rate * factor for stream, rate in load.emitted_per_sec.items()}
 
 
 def demands(

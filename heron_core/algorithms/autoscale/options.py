@@ -7,6 +7,7 @@ from typing import Any
 from msgspec import Struct
 
 from heron_core import config as keys
+from heron_core.algorithms.autoscale.sizing import SizingLimits
 from heron_core.config.keys_of_runs import FOR_ALL
 from heron_core.errors import TopologyError, shown
 from heron_core.storm_settings import instances_limit
@@ -83,6 +84,13 @@ class AutoscaleOptions(Struct, frozen=True, kw_only=True):
         )
         _check(options)
         return options
+
+    @property
+    def sizing(self) -> SizingLimits:
+        """What the sizing model goes by."""
+        return SizingLimits(
+            target_utilization=self.target_utilization, instances_max=self.instances_max
+        )
 
     def may_scale(self, component: str) -> bool:
         """Whether a component's number of instances may be changed."""

@@ -10,13 +10,12 @@ from itertools import pairwise
 
 from msgspec import Struct, field
 
+from heron_core.algorithms.autoscale.sizing import capacity, throttled, worked_secs
 from heron_core.plans import Phase, TopologyState
 from heron_core.stats import InstanceStats, TopologyStats
 
 PENDING_FULL = 0.9
 """A spout with this share of what it may have pending waits for acks."""
-THROTTLED_MAX = 0.95
-"""Whoever is held nearly always says only that far more is wanted."""
 
 
 class InstanceReading(Struct, frozen=True, kw_only=True):
@@ -177,9 +176,9 @@ def _load(pairs: list[tuple[InstanceReading, InstanceReading]], secs: float, ful
         emitted_per_sec={stream: number / secs for stream, number in emitted.items()},
         rate=total / work if total > 0 and work > 0 else None,
         emit_rate=sum(emitted.values()) / work if work > 0 else None,
-        busy=tuple(min(1.0, max(0.0, each / secs)) for each in busy),
+        busy=tuple(capacity(each, secs) for each in busy),
         shares=tuple(each / total if total else 0.0 for each in executed),
-        throttled=min(THROTTLED_MAX, max(0.0, paused / secs, full)),
+        throttled=throttled(max(paused / secs, full)),
     )
 
 
@@ -226,7 +225,7 @@ def _reading(
         incarnation=instance.pid or 0,
         executed=instance.executed,
         emitted=instance.emitted_by_stream,
-        busy_secs=max(0.0, instance.busy_secs - instance.waited_secs),
+        busy_secs=worked_secs(instance.busy_secs, instance.waited_secs),
         paused_secs=paused_secs,
         is_full=most is not None and instance.pending >= PENDING_FULL * most,
     )

@@ -1,14 +1,17 @@
 """What somebody reads first who is called at night: the cause, and what would help."""
 
+from typing import Any
+
 import pytest
 
+from heron_core.algorithms.autoscale.sizing import SizingLimits
 from heron_core.records import replace
 from heron_core.stats import CheckpointStats, HotKeyStats, StreamManagerStats, TopologyStats
 from heron_core.topology_events import TopologyEvent
 from heron_tracker.model.problems import (
     CRASHED_SECS,
     ProblemKind,
-    instances_wanted,
+    instances_needed,
     problems,
     summary,
 )
@@ -87,19 +90,37 @@ def test_a_spout_whose_iterator_began_anew_is_named() -> None:
 
 
 @pytest.mark.parametrize(
-    ("busy", "share", "expected"),
-    [
-        (0.9, 0.0, (3, False)),
-        (0.97, 0.35, (4, False)),
-        (0.99, 0.99, (8, True)),
-        (0.2, 0.0, (1, False)),
-    ],
+    ("busy", "share", "expected"), [(0.9, 0.0, 3), (0.97, 0.35, 4), (0.99, 0.99, 53), (0.2, 0.0, 1)]
 )
-def test_instances_wanted(busy: float, share: float, expected: tuple[int, bool]) -> None:
-    """By how busy they are and how much their senders are held back; at most four times as many,
-    because what comes then is a guess."""
+def test_instances_needed(busy: float, share: float, expected: int) -> None:
+    """By how busy they are and how much their senders are held back."""
     rows = [instance(task, capacity=busy) for task in (4, 5)]
-    assert instances_wanted(component("bolt", instances=2), rows, share) == expected
+    assert instances_needed(component("bolt", instances=2), rows, share, 0.75) == expected
+
+
+def advised(busy: float = 0.99, fixed_state: bool = False, **limits: Any) -> str:
+    """What is advised for `count`, whose senders are held half of their time."""
+    rows = {task: {"capacity": busy, "fixed_state": fixed_state} for task in (4, 5)}
+    held = {2: paused("split[0]", "count[0]", 0.5)}
+    found = stats({"count": {"capacity": busy}}, rows, paused=held, sizing=SizingLimits(**limits))
+    (only,) = problems(found)
+    return only.remedy
+
+
+def test_advice_keeps_the_limits_and_the_target_of_the_topology() -> None:
+    """They are those of `heronpy advise`."""
+    assert advised().startswith("6 would do (`heronpy update")
+    assert advised(target_utilization=0.99).startswith("4 would do")
+    assert advised(target_utilization=0.2).startswith("at least 8 would do"), "four times as many"
+    assert advised(instances_max={"count": 5}).startswith("at least 5 would do")
+    assert advised(instances_max={"count": 2}) == (
+        "6 would do, and it may have 2 (topology.autoscale.instances.max)"
+    )
+
+
+def test_a_state_that_cannot_be_divided_is_no_reason_for_more_instances() -> None:
+    """Heron's put(): an update would be refused."""
+    assert "cannot be divided" in advised(fixed_state=True)
 
 
 def test_a_busy_bolt_without_a_queue_is_a_bottleneck_to_come() -> None:

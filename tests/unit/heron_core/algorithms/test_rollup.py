@@ -107,6 +107,14 @@ def test_rates_are_growth_over_the_instances_own_time() -> None:
     assert (row.executed_per_sec, row.emitted_per_sec, row.capacity) == (50.0, 20.0, 0.5)
 
 
+def test_waiting_for_back_pressure_is_not_work() -> None:
+    """A batch whose output is held for half of its time keeps its instance half as busy."""
+    rollup = RollUp(TOPOLOGY, PACKED)
+    rollup.update(2, report(10.0, busy_secs=4.0, waited_secs=1.0), 0.0)
+    rollup.update(2, report(12.0, busy_secs=6.0, waited_secs=2.0), 2.0)
+    assert bolt_of(rollup).capacity == 0.5
+
+
 def test_rates_survive_a_restart_and_a_clock_that_jumps_back() -> None:
     rollup = RollUp(TOPOLOGY, PACKED)
     rollup.update(2, report(10.0, 1, executed=0), 0.0)
