@@ -123,6 +123,7 @@ JSON: dict[str, Any] = {
         "dropped": 2, "forwarded": 5,
     }},
     "version": "0.1.0", "master": {"malformed": 0}, "errors": {4: "no module"},
+    "sizing": {"target_utilization": 0.75, "instances_max": {}},
     "instances": [
         {
             "instance": "count[0]", "task": 4, "up": False, "container": 1, "pid": None,

@@ -179,10 +179,8 @@ def test_a_checkpoint_is_stored_before_it_is_triggered_and_before_it_counts() ->
 def test_all_are_told_which_bolts_abandoned_tuples_also_by_the_next_master() -> None:
     made = running()
     made.wait(1.1)
-    made.receive(messages.TuplesAbandoned(LAST, 7, "first"))  # of one that is not under way
-    made.receive(
-        messages.TuplesAbandoned(LAST, 1, "last"), messages.TuplesAbandoned(LAST, 1, "last")
-    )
+    last = messages.TuplesAbandoned(LAST, 1, "last")
+    made.receive(messages.TuplesAbandoned(LAST, 7, "first"), last, last)  # 7 is not under way
     made.complete(1)
     told = messages.CheckpointCompleted(1, 1, ("last",))
     assert sent(made.wait(), messages.CheckpointCompleted) == [told] * 2
