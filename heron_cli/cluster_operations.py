@@ -107,7 +107,7 @@ def take_up_update(
     """Bring updates to their end whose commands did not see it: one that the topology master has
     goes on, what another one has added ends. Returns whether there was such another one. HeronError
     if a command carries out an update."""
-    requests, is_given_up = TopologyRequests(topology.store, topology.name), False
+    requests, is_aborted = TopologyRequests(topology.store, topology.name), False
     with holding(topology.store, topology.name, OperationKind.UPDATE) as hold:
         for number, before in _unfinished(requests, OperationKind.UPDATE):
             _say_taken_up(before)
@@ -116,8 +116,8 @@ def take_up_update(
                     _follow(topology, cluster, number, before, hold, rest)
             else:
                 _end_unwanted(topology, cluster, number, before)
-                is_given_up = True
-    return is_given_up
+                is_aborted = True
+    return is_aborted
 
 
 def _is_wanted(topology: RunningTopology, cluster: SelfRunning, update: Operation) -> bool:
@@ -129,7 +129,7 @@ def _is_wanted(topology: RunningTopology, cluster: SelfRunning, update: Operatio
 def _end_unwanted(
     topology: RunningTopology, cluster: SelfRunning, number: int, update: Operation
 ) -> None:
-    """End what an update has added that the master was not asked for, or has given up."""
+    """End what an update has added that the master was not asked for, or has aborted."""
     name = topology.name
     if (last := topology.client.stats().update) is not None and last.under_way:
         raise update_under_way(name)

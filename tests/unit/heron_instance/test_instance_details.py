@@ -17,7 +17,7 @@ from heron_instance.emit.output_buffers import Outbox
 from heron_instance.hold import Hold
 from heron_instance.input.bolt import BoltDriver
 from heron_instance.runtime.bindings import DriverCalls
-from heron_instance.runtime.letters import give_up_rows
+from heron_instance.runtime.letters import abandon_rows
 from heronpy_compat import Bolt, Spout, Topology
 from heronpy_compat.testing import TopologyTester
 from tests.unit.heron_instance.attempts_support import Asking, Cluster
@@ -145,7 +145,7 @@ def test_rows_that_were_acked_are_letters_or_have_failed_for_good(has_reader: bo
     readers = [reads(SHUFFLE, ERRORS)] if has_reader else []
     outputs = (StreamSpec("default", ("a", "b")), STREAM)
     made = make(Middle, *readers, outputs=outputs)
-    give_up_rows(made.core.collector, ["value"], [(["x"], "it is locked"), (["y"], "it is")])
+    abandon_rows(made.core.collector, ["value"], [(["x"], "it is locked"), (["y"], "it is")])
     statistics = made.core.statistics()
     assert statistics.failed == 2
     assert statistics.failed_for_good == (0 if has_reader else 2)

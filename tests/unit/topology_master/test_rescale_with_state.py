@@ -279,14 +279,14 @@ def test_no_checkpoint_is_restored_by_a_command_during_an_update() -> None:
     assert reply.data["error"] == "an update of t is under way: wait until it is done"
 
 
-def test_the_reason_of_an_update_that_was_given_up_is_not_the_next_ones() -> None:
+def test_the_reason_of_an_update_that_was_aborted_is_not_the_next_ones() -> None:
     made = running()
     assert ask(made, MORE).ok
     made.receive(messages.Command("cancel", {"reason": "a mistake"}))
     made.wait(0.1)
-    given_up = made.core.stats(None, made.now).update
-    assert given_up is not None
-    assert given_up.reason == "a mistake"
+    aborted = made.core.stats(None, made.now).update
+    assert aborted is not None
+    assert aborted.reason == "a mistake"
 
     assert ask(made, MORE).ok
     under_way = made.core.stats(None, made.now).update
