@@ -275,7 +275,7 @@ def test_what_initialize_emits_is_not_sent_again_behind_a_restore() -> None:
     bolt = Cluster(Greeting)
     bolt.tuples(1)
     bolt.checkpoint()
-    bolt.go_back()
+    bolt.restore()
     bolt.tuples(2)
     assert bolt.of_now == [2]
 
