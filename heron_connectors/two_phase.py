@@ -96,7 +96,7 @@ class TwoPhaseSink(LeavesRowsOut, Bolt, TwoPhaseStatefulComponent):
         """A transaction that was not prepared will never be committed."""
 
     def abort_others(self, prepared: Sequence[Any]) -> None:
-        """Remove what former lives of this instance have left, except what is `prepared` for a
+        """Remove what previous lives of this instance have left, except what is `prepared` for a
         commit. Called once, before the first `begin`."""
 
     def check_target(self) -> None:

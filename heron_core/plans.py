@@ -164,13 +164,13 @@ def initial_state(config: Mapping[str, Any]) -> TopologyState:
 class Restore(Struct, frozen=True):
     """The states with which a topology that takes checkpoints begins to run by a plan."""
 
-    omitted: ClassVar[tuple[str, ...]] = ("former", "abandoning", "with_input")
+    omitted: ClassVar[tuple[str, ...]] = ("previous", "abandoning", "with_input")
     checkpoint: int
     """All instances begin with their state of this one; 0: with none."""
     members: Mapping[int, int] | None = None
     """task -> incarnation of the process that has it; None as long as not all of them have: until
     then nothing is emitted or processed, and never by a process that is not among them."""
-    former: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    previous: Mapping[str, tuple[int, ...]] = field(default_factory=dict, name="former")
     """component -> the tasks that it had when the checkpoint was taken, in order, of those that may
     have others now: theirs are the states that are divided among its tasks."""
     abandoning: tuple[str, ...] = field(default=(), name="gave_up")
@@ -191,7 +191,7 @@ class MovedStates(Struct, frozen=True):
     """Of the update."""
     saved: tuple[int, ...]
     """The tasks whose state it has saved, when nothing was in flight."""
-    former: Mapping[str, tuple[int, ...]]
+    previous: Mapping[str, tuple[int, ...]] = field(name="former")
     """component -> the tasks that it had then, in order, of those components that have any."""
 
 

@@ -370,7 +370,7 @@ class Attempts:
         successor = self._host.bolt
         successor.follow(driver)
         successor.tell_again(before.watermarks)
-        successor.outbox.discard()  # it was sent when the former object was told
+        successor.outbox.discard()  # it was sent when the previous object was told
 
     # --- where only the topology undoes -------------------------------------------------------
 

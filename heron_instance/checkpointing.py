@@ -13,7 +13,7 @@ from msgspec import Struct
 from heron_core.algorithms.covered_counts import numbers_of
 from heron_core.errors import HeronError, StateError
 from heron_core.plans import PackingPlan, Restore
-from heron_core.state.divided_input import FormerInput, InputDivider
+from heron_core.state.divided_input import InputDivider, PreviousInput
 from heron_core.state.file_snapshot import DeferredSnapshot, StateBytes, as_bytes
 from heron_core.state.restore_plan import RestoreShare, key_range_of, share_of
 from heron_core.state.saved_input import (
@@ -39,7 +39,7 @@ from heron_instance.runtime.factory import ReadyInstance
 from heron_instance.shared_state import SharedState
 from heron_io.checkpoint_store.protocol import CheckpointStoreError
 
-TakeInput = Callable[[Sequence[FormerInput]], SavedInput]
+TakeInput = Callable[[Sequence[PreviousInput]], SavedInput]
 """What an instance is to process of a checkpoint's input."""
 
 REASON_MAX = 500
@@ -312,7 +312,7 @@ class Checkpointing:
             answer: messages.FromInstance = messages.Restored(who.task, who.incarnation, 0)
             driver.outbox.discard()
         else:
-            share = share_of(who.task, packing, restore.former, restore.with_input)
+            share = share_of(who.task, packing, restore.previous, restore.with_input)
             take_input = partial(self._input_of, epoch, share, packing, topology)
             by = restore.abandoning, share, is_scaled, take_input
             answer = self._restore(epoch, restore.checkpoint, *by)
@@ -358,7 +358,7 @@ class Checkpointing:
         share: RestoreShare,
         packing: PackingPlan,
         topology: TopologySpec,
-        inputs: Sequence[FormerInput],
+        inputs: Sequence[PreviousInput],
     ) -> SavedInput:
         """What is ours of the input of a checkpoint, as its sources would send it now."""
         driver, task = self._host.driver, self._host.identity.task

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from heron_core.state.divided_input import FormerInput
+from heron_core.state.divided_input import PreviousInput
 from heron_core.state.file_snapshot import StateBytes, as_bytes
 from heron_core.state.parts import Parts, StatePart, encode_parts
 from heron_core.state.restore_plan import RestoreShare
@@ -48,7 +48,7 @@ class OwnStates:
 
     def restore(
         self, checkpoint: int, share: RestoreShare
-    ) -> tuple[bytes | None, list[FormerInput]]:
+    ) -> tuple[bytes | None, list[PreviousInput]]:
         """The state of a checkpoint, made of those of `share`, and the input that is to be
         processed first: that of one task, or of several of which it is divided. No state for
         checkpoint 0, and if there is none in it: a savepoint knows nothing of a component that is
@@ -59,14 +59,14 @@ class OwnStates:
             return None, []
         if share.is_whole:
             state, saved = decode_input(self._state_of(checkpoint, share.sources[0].task))
-            return state or None, [FormerInput(share.key_range, saved)] if saved.messages else []
+            return state or None, [PreviousInput(share.key_range, saved)] if saved.messages else []
         parts, inputs = [], []
         for source in sorted({*share.sources, *share.inputs}, key=lambda one: one.key_range.index):
             state, saved = decode_input(self._state_of(checkpoint, source.task))
             if state and source in share.sources:
                 parts.append(StatePart(source.key_range, state))
             if saved.messages:
-                inputs.append(FormerInput(source.key_range, saved))
+                inputs.append(PreviousInput(source.key_range, saved))
         return encode_parts(Parts(share.key_range, tuple(parts))) if parts else None, inputs
 
     def _state_of(self, checkpoint: int, task: int) -> bytes:

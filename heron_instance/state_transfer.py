@@ -176,7 +176,7 @@ class StateTransfer:
             self._rest(False)
         elif (
             moved is not None
-            and packing.instances[self._host.identity.task].component in moved.former
+            and packing.instances[self._host.identity.task].component in moved.previous
         ):
             self._rest(True)
             before, self._plan = self._plan, (plan.epoch, moved, packing)
@@ -224,7 +224,7 @@ class StateTransfer:
     def _take_share(self, moved: MovedStates, packing: PackingPlan) -> bool:
         """Begin with what is ours of the states; False if that is what we have."""
         task = self._host.identity.task
-        share = share_of(task, packing, moved.former)
+        share = share_of(task, packing, moved.previous)
         if share.is_whole:
             (source,) = share.sources
             is_ours = source.task == task and self._stored is not None
@@ -245,12 +245,12 @@ class StateTransfer:
         return True
 
     def _sources(self, moved: MovedStates, packing: PackingPlan) -> list[StateSource]:
-        """Of which former tasks we take keys, and our own: what no key divides stays here."""
+        """Of which previous tasks we take keys, and our own: what no key divides stays here."""
         task = self._host.identity.task
-        found = list(share_of(task, packing, moved.former).sources)
-        former = moved.former[packing.instances[task].component]
-        if task in former and task not in {each.task for each in found}:
-            found.append(StateSource(task, KeyRange(former.index(task), len(former))))
+        found = list(share_of(task, packing, moved.previous).sources)
+        previous = moved.previous[packing.instances[task].component]
+        if task in previous and task not in {each.task for each in found}:
+            found.append(StateSource(task, KeyRange(previous.index(task), len(previous))))
         return found
 
     def _part(self, source: StateSource, moved: MovedStates, packing: PackingPlan) -> StatePart:

@@ -79,7 +79,7 @@ def resumed(submission: Submission) -> Submission:
 
 
 def fresh_start(submission: Submission) -> str:
-    """The same with --fresh: what is left of former runs, in words; empty if that is nothing.
+    """The same with --fresh: what is left of previous runs, in words; empty if that is nothing.
     `bring_states` removes it, or leaves it to others in a store of the user's own."""
     name = submission.topology.name
     with open_store(submission.store_url) as store:
@@ -89,14 +89,14 @@ def fresh_start(submission: Submission) -> str:
         check_presence(name, files, node)
         newest, runs = max(files.numbers(name), default=0), files.runs(name)
     except HeronError as error:
-        return f"what former runs of {name} have left stays where it is: {error}"
+        return f"what previous runs of {name} have left stays where it is: {error}"
     if not newest and not runs:
         return ""
     folder = files.checkpoint(name, newest).path
     if not submission.topology.config.get(keys.CHECKPOINT_STORE):
-        return f"{name} starts anew: what former runs have left in {os.path.dirname(folder)} goes"
+        return f"{name} starts anew: what previous runs have left in {os.path.dirname(folder)} goes"
     if not newest:
-        return f"{name} starts anew: the states that former runs have left go"
+        return f"{name} starts anew: the states that previous runs have left go"
     return f"{name} starts anew and leaves {folder}: --from-savepoint {folder} begins with it"
 
 
@@ -139,9 +139,9 @@ def _first_state(submission: Submission) -> dict[str, Any]:
 
 def bring_states(submission: Submission, *, is_here: bool = False) -> None:
     """Put the states with which it begins where its instances look for them; HeronError if that
-    cannot be done. One that begins anew does not find those of former runs.
+    cannot be done. One that begins anew does not find those of previous runs.
 
-    In a store of the user's own may be checkpoints of former topologies of this name: theirs keep
+    In a store of the user's own may be checkpoints of previous topologies of this name: theirs keep
     their numbers, and ours come behind. `is_here`: all of its processes are on this machine.
     """
     topology, name = submission.topology, submission.topology.name
@@ -151,10 +151,10 @@ def bring_states(submission: Submission, *, is_here: bool = False) -> None:
     if not (keys.takes_checkpoints(config) or keys.saves_states(config)):
         return
     with open_store(submission.store_url) as nodes:
-        former = nodes.get(checkpoints_path(name)) or {}
+        previous = nodes.get(checkpoints_path(name)) or {}
         try:
             files = _files_of(topology, submission.home, submission.keys)
-            node = _brought(submission, files, former)
+            node = _brought(submission, files, previous)
             node = _begun(submission, node, is_here)
         except HeronError:
             if submission.savepoint is not None or submission.kept is not None:
@@ -178,10 +178,10 @@ def _begun(submission: Submission, node: dict[str, Any], is_here: bool) -> dict[
 
 
 def _brought(
-    submission: Submission, files: CheckpointFiles, former: Mapping[str, Any]
+    submission: Submission, files: CheckpointFiles, previous: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """What the state store is to say of the checkpoints, whose states are there now. `former`: what
-    it says of those before."""
+    """What the state store is to say of the checkpoints, whose states are there now. `previous`:
+    what it says of those before."""
     topology, packing, kept = submission.topology, submission.packing, submission.kept
     name = topology.name
     if kept is None:
@@ -190,9 +190,9 @@ def _brought(
         _discard_others(name, files, kept.checkpoint)
         return dict(kept.node)
     numbers = files.numbers(name)
-    if not numbers and topology.config.get(keys.CHECKPOINT_STORE) and former.get("completed"):
+    if not numbers and topology.config.get(keys.CHECKPOINT_STORE) and previous.get("completed"):
         # Its disk is not mounted: when it is, theirs and ours are to have numbers of their own.
-        numbers = [int(former.get("latest", 0))]
+        numbers = [int(previous.get("latest", 0))]
     latest = max(numbers, default=0)
     savepoint = submission.savepoint if kept is None else kept.savepoint
     if savepoint is None:

@@ -174,14 +174,14 @@ class Savepoint(Struct, frozen=True):
     def _states(self) -> Iterator[tuple[int, bytes]]:
         for task, share in self.plan.shares.items():
             yield task, self._state_of(share)
-        for name, numbers in self.former.items():
+        for name, numbers in self.previous.items():
             for task, number in zip(self.plan.divided[name], numbers, strict=True):
                 yield number, self._load(task)
 
     @property
-    def former(self) -> dict[str, tuple[int, ...]]:
-        """component -> the numbers of its former tasks in the topology's store, where the tasks of
-        now divide their input (Restore.former): behind those of all tasks that begin."""
+    def previous(self) -> dict[str, tuple[int, ...]]:
+        """component -> the numbers of its previous tasks in the topology's store, where the tasks
+        of now divide their input (Restore.previous): behind those of all tasks that begin."""
         numbers = count(max(self.plan.shares, default=0) + 1)
         return {
             name: tuple(islice(numbers, len(tasks))) for name, tasks in self.plan.divided.items()
@@ -190,8 +190,8 @@ class Savepoint(Struct, frozen=True):
     def described(self, plain: Description) -> Description:
         """What is said of that checkpoint, given the description of one with a state for each task:
         the next run divides what this one has not processed, whoever has ended it."""
-        former = {name: SavedComponent(tasks) for name, tasks in self.former.items()}
-        components = {**plain.components, **former}
+        previous = {name: SavedComponent(tasks) for name, tasks in self.previous.items()}
+        components = {**plain.components, **previous}
         return replace(plain, components=components, at_end=self.description.at_end)
 
     def _state_of(self, share: RestoreShare) -> bytes:
@@ -214,10 +214,10 @@ class Savepoint(Struct, frozen=True):
             "secs": 0.0,
             "size_bytes": size_bytes,
         }
-        if former := {name: list(tasks) for name, tasks in self.former.items()}:
+        if previous := {name: list(tasks) for name, tasks in self.previous.items()}:
             completed |= {
-                "former": former,
-                "with_input": list(chain.from_iterable(former.values())),
+                "former": previous,
+                "with_input": list(chain.from_iterable(previous.values())),
             }
         return {"latest": number, "completed": [completed]}
 

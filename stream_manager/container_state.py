@@ -68,7 +68,7 @@ class ContainerState:
         """Of the instances here, by task."""
         self.trees: dict[int, Trees] = {}
         """Of the spouts here, by task."""
-        self.former: dict[int, InstanceQueue] = {}
+        self.previous: dict[int, InstanceQueue] = {}
         """Tasks that were here before the topology was scaled: they may send until they end."""
         self.peers = {each: self._peer_queue() for each in self._others(packing)}
         """container -> the queue towards its stream manager."""
@@ -140,7 +140,7 @@ class ContainerState:
 
     def _add(self, instance: InstancePlan) -> None:
         task = instance.task
-        self.former.pop(task, None)
+        self.previous.pop(task, None)
         options = self.options
         self.queues[task] = InstanceQueue(
             options.window_bytes,
@@ -167,7 +167,7 @@ class ContainerState:
         self.peers.update((each, self._peer_queue()) for each in new_peers)
         removed = frozenset(self.queues.keys() - local.keys())
         for task in removed:
-            queue = self.former[task] = self.queues.pop(task)
+            queue = self.previous[task] = self.queues.pop(task)
             self.trees.pop(task, None)
             lost += [*queue.handed, *queue.waiting]
         for task, instance in local.items():
@@ -181,7 +181,7 @@ class ContainerState:
         assert self.queues.keys() == {each.task for each in local}
         assert self.trees.keys() == {each.task for each in local if self._is_spout(each)}
         assert self.peers.keys() == self._others(self.packing)
-        assert not self.former.keys() & self.queues.keys()
+        assert not self.previous.keys() & self.queues.keys()
         assert 0 <= self.fence <= self.epoch or (self.fence, self.epoch) == (NO_EPOCH, 0)
         assert min(self.counters.values()) >= 0
         for queue in self.queues.values():

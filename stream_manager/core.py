@@ -94,7 +94,7 @@ class StreamManager:
         match event:
             case events.FromInstanceControl(task, incarnation):
                 is_superseded = self._is_superseded(task, incarnation, out)
-                if not is_superseded and task not in self.state.former:
+                if not is_superseded and task not in self.state.previous:
                     self._control.from_instance(event, out)
             case events.FromMaster(message):
                 if not isinstance(message, FROM_MASTER):
@@ -126,7 +126,7 @@ class StreamManager:
 
         ProtocolError if it is of no task of this container.
         """
-        queue = self.state.queues.get(task) or self.state.former.get(task)
+        queue = self.state.queues.get(task) or self.state.previous.get(task)
         if queue is None:
             raise ProtocolError(f"task {task} is not in this container")
         if incarnation not in queue.superseded:

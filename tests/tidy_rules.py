@@ -82,6 +82,7 @@ REPLACED: dict[str, str] = {
     "finding": "diagnosis",
     "findings": "diagnoses",
     "fitted": "first fit",
+    "former": "previous",
     "gang": "barrier",
     "gave up": "abandoned",
     "give up": "abort (an update, an alignment), abandon (a tuple, a call)",

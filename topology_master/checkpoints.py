@@ -101,8 +101,8 @@ class CompletedCheckpoint(Struct, frozen=True):
     size_bytes: int
     at_end: str = ""
     """The phase of the end in which it was taken (plans.Phase); empty before that."""
-    former: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
-    """component -> its tasks of then, of those that have had others since (Restore.former)"""
+    previous: Mapping[str, tuple[int, ...]] = field(default_factory=dict, name="former")
+    """component -> its tasks of then, of those that have had others since (Restore.previous)"""
     abandoning: tuple[str, ...] = field(default=(), name="gave_up")
     """The bolts that have abandoned tuples which it covers and none before it."""
     with_input: tuple[int, ...] = ()
@@ -214,9 +214,9 @@ class Checkpoints:
         """The phase of the end in which a completed one was taken; empty before that."""
         return next((each.at_end for each in self.completed if each.number == number), "")
 
-    def former(self, number: int) -> Mapping[str, tuple[int, ...]]:
+    def previous(self, number: int) -> Mapping[str, tuple[int, ...]]:
         """Which components had other tasks when a completed one was taken, and which."""
-        return next((each.former for each in self.completed if each.number == number), {})
+        return next((each.previous for each in self.completed if each.number == number), {})
 
     def rescaled(self, before: PackingPlan, after: PackingPlan) -> StoreCheckpoints:
         """The topology runs by another plan from now on: whose tasks change is remembered with all
@@ -229,7 +229,7 @@ class Checkpoints:
         # What is new with changed code begins without state.
         changed |= dict.fromkeys(after.tasks_of.keys() - before.tasks_of.keys(), ())
         self.completed = [
-            replace(completed, former={**changed, **completed.former})
+            replace(completed, previous={**changed, **completed.previous})
             for completed in self.completed
         ]
         self._aligned_ms = {

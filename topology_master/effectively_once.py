@@ -72,11 +72,11 @@ class EffectivelyOnce:
         """All are restored, from the newest completed checkpoint."""
         self.checkpoints.abandon()
         restore = self.recovery.begin(self.checkpoints.newest)
-        former = self.checkpoints.former(restore.checkpoint)
+        previous = self.checkpoints.previous(restore.checkpoint)
         abandoning = self.checkpoints.abandoning(restore.checkpoint)
         with_input = self.checkpoints.with_input(restore.checkpoint)
         self.recovery.restore = replace(
-            restore, former=former, abandoning=abandoning, with_input=with_input
+            restore, previous=previous, abandoning=abandoning, with_input=with_input
         )
         return self.recovery.restore
 

@@ -91,7 +91,7 @@ class Lifecycle:
     @property
     def packings(self) -> tuple[PackingPlan, ...]:
         """The packing plans whose instances may send something now."""
-        return self.plan.packing, self.updates.target or self.plan.packing, self.plan.former
+        return self.plan.packing, self.updates.target or self.plan.packing, self.plan.previous
 
     @property
     def tasks(self) -> set[int]:

@@ -103,7 +103,7 @@ class Measurements:
         """What an instance says of itself; None for a late report of before the last update.
         ProtocolError if it is malformed or of an instance that is not in the container."""
         if plan.packing.container_of.get(task) != container:
-            if plan.former.container_of.get(task) == container:
+            if plan.previous.container_of.get(task) == container:
                 return None
             raise ProtocolError(f"a report of task {task}, which is not in {container}")
         report = report_of(data)

@@ -24,7 +24,7 @@ class CurrentPlan:
     def __init__(self, packing: PackingPlan, previous: PhysicalPlan | None) -> None:
         """`previous`: the plan that a master before this one has stored."""
         self.packing = previous.packing if previous else packing
-        self.former = self.packing
+        self.previous = self.packing
         """The packing plan before the last update: late messages of its instances are no error."""
         self.epoch = previous.epoch if previous else 0
         """Number of the plan; 0 while there is none."""
@@ -64,14 +64,14 @@ class CurrentPlan:
 
     def switch(self, packing: PackingPlan, addresses: Mapping[int, str]) -> None:
         """Another packing plan from now on."""
-        self.former, self.packing = self.packing, packing
+        self.previous, self.packing = self.packing, packing
         self._addresses = dict(addresses)
         self.epoch += 1
         known = {name: at for name, at in self.rescaled.items() if name in packing.tasks_of}
         self.rescaled = known | {
             name: self.epoch
             for name, tasks in packing.tasks_of.items()
-            if self.former.tasks_of.get(name, tasks) != tasks
+            if self.previous.tasks_of.get(name, tasks) != tasks
         }
 
     def to_json(

@@ -122,7 +122,7 @@ class PartFiles:
         """Whether a hidden file is this writer's, and not of a process younger than this one."""
         if not name.startswith(f".{self._writer}-"):
             return False
-        born = name.split(".")[-2]  # of former versions it is something else
+        born = name.split(".")[-2]  # of previous versions it is something else
         return not born.isdigit() or int(born) <= self._incarnation.born_ms or len(born) < BORN
 
     def number_of_files(self) -> int:

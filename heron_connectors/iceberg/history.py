@@ -38,7 +38,7 @@ def has_transaction(
         return False
     raise ComponentError(
         f"whether {'.'.join(table.name())} has transaction {transaction_id} cannot be known: the"
-        " snapshots since it was prepared are expired, rolled back or of a former table; compare"
+        " snapshots since it was prepared are expired, rolled back or of a previous table; compare"
         " the rows, then begin with --fresh"
     )
 

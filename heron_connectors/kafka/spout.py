@@ -380,7 +380,7 @@ class KafkaSpout(Spout, TwoPhaseStatefulComponent):
 
     def _id_of(self, partition_key: PartitionKey, offset: int) -> RecordId:
         """A record that may be read again, as its partition was away, has another id then: what
-        becomes of its former tuple is not about the new one."""
+        becomes of its previous tuple is not about the new one."""
         reading = self._readings.get(partition_key, 0)
         return (*partition_key, offset, reading) if reading else (*partition_key, offset)
 

@@ -20,7 +20,7 @@ class DeadLetterFiles(FileSink):
     """Who looks for a letter looks soon."""
 
     def unknown_output(self) -> str:
-        """Letters of former runs stay what they are: a folder collects them."""
+        """Letters of previous runs stay what they are: a folder collects them."""
         return ""
 
     def line_of(self, tup: "Tuple") -> bytes:
@@ -32,7 +32,7 @@ class DeadLetterTopic(KafkaSink):
     """A record for each letter; its key is the component that gave the tuple up."""
 
     def unknown_output(self) -> str:
-        """Letters of former runs stay what they are: a topic collects them."""
+        """Letters of previous runs stay what they are: a topic collects them."""
         return ""
 
     def output_of_another_run(self, run: str) -> str:

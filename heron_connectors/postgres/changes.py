@@ -222,7 +222,7 @@ class ChangeReader:
 
 
 def _fill(after: dict[str, Any], unchanged: list[str], before: dict[str, Any] | None) -> None:
-    """With the whole former row at hand, what has not changed is known."""
+    """With the whole previous row at hand, what has not changed is known."""
     for name in list(unchanged) if before is not None else ():
         if before is not None and name in before:
             after[name] = before[name]

@@ -93,7 +93,8 @@ class Update:
 
     oid: int
     old_kind: str
-    """K: `old` has the former replica identity, O: the whole former row; empty: there is none."""
+    """K: `old` has the previous replica identity, O: the whole previous row; empty: there is
+    none."""
     old: Values | None
     new: Values
 

@@ -1,4 +1,4 @@
-"""Saved input of a component's former tasks, divided among those that it has now.
+"""Saved input of a component's previous tasks, divided among those that it has now.
 
 The grouping of a tuple's stream decides which of them processes it, as it did when it was sent:
 
@@ -9,8 +9,8 @@ The grouping of a tuple's stream decides which of them processes it, as it did w
                                 code, or to the first
 
 Each tuple is one task's, whoever asks, so a restore that is repeated divides it the same again. The
-tuples of a former task keep their order. Watermarks are left out: each was of a place among tuples
-that others process now, and the sources say theirs again.
+tuples of a previous task keep their order. Watermarks are left out: each was of a place among
+tuples that others process now, and the sources say theirs again.
 """
 
 from array import array
@@ -35,8 +35,8 @@ _STREAMS_AT = 2
 """Which frame of an untracked batch says the stream of each tuple."""
 
 
-class FormerInput(Struct, frozen=True):
-    """What a former task had not processed."""
+class PreviousInput(Struct, frozen=True):
+    """What a previous task had not processed."""
 
     key_range: KeyRange
     saved: SavedInput
@@ -50,15 +50,16 @@ class _Rule(Struct, frozen=True):
     """The positions of the grouped fields, for each subscription by fields."""
     is_spread: bool
 
-    def index(self, former: KeyRange, tasks: int, at: int, row: Sequence[Any]) -> int:
-        """Of the task that is to have this tuple, of so many; `at` counts what the former one had.
+    def index(self, previous: KeyRange, tasks: int, at: int, row: Sequence[Any]) -> int:
+        """Of the task that is to have this tuple, of so many; `at` counts what the previous one
+        had.
 
         A tuple of a stream grouped by fields may have been sent otherwise: to a task by name."""
         for positions in self.keys:
             hashed = stable_hash([row[each] for each in positions])
-            if slot(hashed, former.tasks) == former.index:
+            if slot(hashed, previous.tasks) == previous.index:
                 return slot(hashed, tasks)
-        return (former.index + at * self.is_spread) % tasks
+        return (previous.index + at * self.is_spread) % tasks
 
 
 class InputDivider:
@@ -70,15 +71,15 @@ class InputDivider:
         self._decode = decode
         self._rules: dict[tuple[str, str], _Rule] = {}
 
-    def share(self, former: Iterable[FormerInput], now: KeyRange) -> SavedInput:
-        """What the task of `now` is to process, of all that the former ones had not; StateError for
-        what cannot be read."""
+    def share(self, previous: Iterable[PreviousInput], now: KeyRange) -> SavedInput:
+        """What the task of `now` is to process, of all that the previous ones had not; StateError
+        for what cannot be read."""
         messages: list[Frames] = []
         sources: dict[int, InputSource] = {}
-        for former_input in former:
-            sources |= former_input.saved.sources or {}
+        for previous_input in previous:
+            sources |= previous_input.saved.sources or {}
             try:
-                messages += self._of_one(former_input, former_input.saved.sources or {}, now)
+                messages += self._of_one(previous_input, previous_input.saved.sources or {}, now)
             except StateError:
                 raise
             except Exception as error:
@@ -87,10 +88,10 @@ class InputDivider:
         return SavedInput(tuple(messages), 0, sources)
 
     def _of_one(
-        self, former: FormerInput, sources: Mapping[int, InputSource], now: KeyRange
+        self, previous: PreviousInput, sources: Mapping[int, InputSource], now: KeyRange
     ) -> Iterable[Frames]:
-        at, first = 0, former.saved.first_row
-        for frames in former.saved.messages:
+        at, first = 0, previous.saved.first_row
+        for frames in previous.saved.messages:
             head = header_of(frames)
             if head.kind == FrameKind.DATA:
                 check_batch(head, frames)
@@ -99,7 +100,7 @@ class InputDivider:
                 ours = [
                     row
                     for row in range(first, head.items)
-                    if rules[row].index(former.key_range, now.tasks, at + row, rows[row])
+                    if rules[row].index(previous.key_range, now.tasks, at + row, rows[row])
                     == now.index
                 ]
                 at += head.items

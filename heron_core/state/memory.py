@@ -410,10 +410,10 @@ class MemoryBackend:
             table.saved()
 
     def take_groups(
-        self, former: "MemoryBackend", table: TableId, whole: Set[int], others: Set[int]
+        self, previous: "MemoryBackend", table: TableId, whole: Set[int], others: Set[int]
     ) -> Iterator[Any]:
         """See StateBackend: all keys, as a table is no longer by group than by key."""
-        return former.table(table).all_keys()
+        return previous.table(table).all_keys()
 
     def another(self) -> "MemoryBackend":
         """See StateBackend."""

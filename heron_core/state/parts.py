@@ -3,7 +3,7 @@ tasks begins with.
 
     b"HPARTS" 1 byte version, u32 length of the header (big endian)
     header    msgpack: [index, tasks, [[index, tasks, bytes, plain entries] of each part]]
-    parts     the states of former tasks that may hold keys of this one, each as it was saved
+    parts     the states of previous tasks that may hold keys of this one, each as it was saved
 
 A part is divided by whoever begins with it, in the process that has the user's classes: nobody else
 can open all keys. The key decides: hash ranges, as fields grouping routes (keys.py).
@@ -39,7 +39,7 @@ class KeyRange(Struct, frozen=True):
 
 
 class PlainEntries(IntEnum):
-    """What becomes of what a former task kept by put(), which no key divides."""
+    """What becomes of what a previous task kept by put(), which no key divides."""
 
     REFUSED = 0
     """There is to be none."""
@@ -50,7 +50,7 @@ class PlainEntries(IntEnum):
 
 
 class StatePart(Struct, frozen=True):
-    """The state of a former task."""
+    """The state of a previous task."""
 
     key_range: KeyRange
     state: bytes
@@ -88,9 +88,9 @@ def decode_parts(data: bytes) -> Parts | None:
         end = _START + int.from_bytes(data[_START - _LENGTH_BYTES : _START], "big")
         index, tasks, lengths = msgpack.unpackb(data[_START:end])
         parts = []
-        for former_index, former_tasks, length, plain in lengths:
+        for previous_index, previous_tasks, length, plain in lengths:
             part = _with_files(data[end : end + length], data)
-            key_range = KeyRange(former_index, former_tasks)
+            key_range = KeyRange(previous_index, previous_tasks)
             parts.append(StatePart(key_range, part, PlainEntries(plain)))
             end += length
     except (ValueError, TypeError, msgpack.UnpackException) as error:
@@ -132,19 +132,19 @@ def gather(backend: StateBackend, parts: Parts, component: str) -> None:
     for table_id in backend.names():
         backend.table(table_id).clear()
     for part in parts.parts:
-        former = backend.another()
+        previous = backend.another()
         try:
-            _restore(former, part.state, component)
-            for table_id in former.names():
+            _restore(previous, part.state, component)
+            for table_id in previous.names():
                 if table_id.kind is StateKind.PLAIN and part.plain is not PlainEntries.REFUSED:
                     if part.plain is PlainEntries.TAKEN:
-                        _take_all(former.table(table_id), backend.table(table_id))
+                        _take_all(previous.table(table_id), backend.table(table_id))
                 else:
                     _take_keys(
-                        backend, former, table_id, part.key_range, parts.key_range, component
+                        backend, previous, table_id, part.key_range, parts.key_range, component
                     )
         finally:
-            former.close()
+            previous.close()
 
 
 def _restore(backend: StateBackend, state: bytes, component: str) -> None:
@@ -161,8 +161,8 @@ def divided_groups(before: KeyRange, now: KeyRange) -> tuple[set[int], set[int]]
     key has to be looked at: they lie across a bound, or are not where they should be."""
     whole, others = set(), set()
     for group in range(KEY_GROUPS):
-        former, owners = owners_of_group(group, before.tasks), owners_of_group(group, now.tasks)
-        if former != range(before.index, before.index + 1):
+        previous, owners = owners_of_group(group, before.tasks), owners_of_group(group, now.tasks)
+        if previous != range(before.index, before.index + 1):
             others.add(group)
         elif owners == range(now.index, now.index + 1):
             whole.add(group)
@@ -173,13 +173,13 @@ def divided_groups(before: KeyRange, now: KeyRange) -> tuple[set[int], set[int]]
 
 def _take_keys(
     backend: StateBackend,
-    former: StateBackend,
+    previous: StateBackend,
     table_id: TableId,
     before: KeyRange,
     now: KeyRange,
     component: str,
 ) -> None:
-    source, target = former.table(table_id), backend.table(table_id)
+    source, target = previous.table(table_id), backend.table(table_id)
     if table_id.kind is StateKind.WATERMARK:
         _take_least(source, target)
         return
@@ -188,7 +188,7 @@ def _take_keys(
             raise not_divisible(component, before.tasks, now.tasks, f" (key {key!r:.60})")
         return
     whole, others = divided_groups(before, now)
-    for key in backend.take_groups(former, table_id, whole, others):
+    for key in backend.take_groups(previous, table_id, whole, others):
         if owner(key, before.tasks) != before.index:
             raise StateError(
                 f"{component}: its state {table_id.name!r} cannot be divided among {now.tasks}"

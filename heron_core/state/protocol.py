@@ -108,7 +108,7 @@ class StateBackend(Protocol):
         """
 
     def take_groups(
-        self, former: Any, table: TableId, whole: Set[int], others: Set[int]
+        self, previous: Any, table: TableId, whole: Set[int], others: Set[int]
     ) -> Iterator[Any]:
         """Take all entries of the `whole` key groups from another backend of this kind, where that
         is cheaper than key by key; the keys of its table that are still to be looked at, those of

@@ -1,6 +1,6 @@
 """With which saved states a topology begins: what fits, what is divided, and what does not go.
 
-Pure: whoever calls has read the states, and is told for each new task of which former ones it is
+Pure: whoever calls has read the states, and is told for each new task of which previous ones it is
 made. States move by component and by key; a component whose state nobody takes is an error unless
 the user drops it on purpose.
 """
@@ -20,7 +20,7 @@ STATE = "state"
 
 
 class StateSource(Struct, frozen=True):
-    """A former task whose state a new one takes, whole or some keys of it."""
+    """A previous task whose state a new one takes, whole or some keys of it."""
 
     task: int
     key_range: KeyRange
@@ -33,11 +33,11 @@ class RestoreShare(Struct, frozen=True):
     sources: tuple[StateSource, ...] = ()
     """None: without state."""
     inputs: tuple[StateSource, ...] = ()
-    """The former tasks whose input is divided: some of it may be for this one."""
+    """The previous tasks whose input is divided: some of it may be for this one."""
 
     @property
     def is_whole(self) -> bool:
-        """Whether it is the state of one former task, as it was."""
+        """Whether it is the state of one previous task, as it was."""
         return len(self.sources) == 1 and self.sources[0].key_range == self.key_range
 
 
@@ -48,19 +48,19 @@ class RestorePlan(Struct, frozen=True):
     notes: tuple[str, ...]
     """What a person is to know: a line each."""
     divided: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
-    """component -> its former tasks, where these have input that its tasks of now divide: each of
+    """component -> its previous tasks, where these have input that its tasks of now divide: each of
     those takes its share of states and input itself, as in an update, and none is made for it."""
 
 
-def sources_of(former: Sequence[int], key_range: KeyRange) -> tuple[StateSource, ...]:
-    """Of which of its component's `former` tasks a task takes keys."""
-    number = len(former)
+def sources_of(previous: Sequence[int], key_range: KeyRange) -> tuple[StateSource, ...]:
+    """Of which of its component's `previous` tasks a task takes keys."""
+    number = len(previous)
     if number == key_range.tasks:
-        return (StateSource(former[key_range.index], key_range),)
+        return (StateSource(previous[key_range.index], key_range),)
     key_ranges = (KeyRange(index, number) for index in range(number))
     return tuple(
         StateSource(task, own_range)
-        for task, own_range in zip(former, key_ranges, strict=True)
+        for task, own_range in zip(previous, key_ranges, strict=True)
         if own_range.overlaps(key_range)
     )
 
@@ -68,21 +68,21 @@ def sources_of(former: Sequence[int], key_range: KeyRange) -> tuple[StateSource,
 def share_of(
     task: int,
     packing: PackingPlan,
-    former: Mapping[str, Sequence[int]],
+    previous: Mapping[str, Sequence[int]],
     with_input: Collection[int] = (),
 ) -> RestoreShare:
-    """What a task begins with by a plan, after a checkpoint of which `former` says which tasks the
-    components had that may have others now, and `with_input` which tasks had input left."""
+    """What a task begins with by a plan, after a checkpoint of which `previous` says which tasks
+    the components had that may have others now, and `with_input` which tasks had input left."""
     component = packing.instances[task].component
     key_range = key_range_of(task, packing)
-    former_tasks = former.get(component, packing.tasks_of[component])
-    share = RestoreShare(key_range, sources_of(former_tasks, key_range))
-    if len(former_tasks) == key_range.tasks:
+    previous_tasks = previous.get(component, packing.tasks_of[component])
+    share = RestoreShare(key_range, sources_of(previous_tasks, key_range))
+    if len(previous_tasks) == key_range.tasks:
         return share
     inputs = tuple(
-        StateSource(former_task, KeyRange(index, len(former_tasks)))
-        for index, former_task in enumerate(former_tasks)
-        if former_task in with_input
+        StateSource(previous_task, KeyRange(index, len(previous_tasks)))
+        for index, previous_task in enumerate(previous_tasks)
+        if previous_task in with_input
     )
     return replace(share, inputs=inputs)
 
@@ -108,12 +108,12 @@ def plan_restore(
     shares: dict[int, RestoreShare] = {}
     notes = saved_state.dropped(packing, allow_non_restored)
     for name, tasks in packing.tasks_of.items():
-        former = saved.components.get(name)
-        if former is None:
+        previous = saved.components.get(name)
+        if previous is None:
             notes.append(f"{name} is not in {where}: it begins without state")
         for index, task in enumerate(tasks):
             key_range = KeyRange(index, len(tasks))
-            sources = () if former is None else saved_state.sources(name, former, key_range)
+            sources = () if previous is None else saved_state.sources(name, previous, key_range)
             shares[task] = RestoreShare(key_range, sources)
     return RestorePlan(shares, tuple(notes), saved_state.divided(packing))
 
@@ -177,14 +177,14 @@ class _Saved(Struct, frozen=True):
         return f"{STATE} and unprocessed input" if has_input else STATE
 
     def sources(
-        self, name: str, former: SavedComponent, key_range: KeyRange
+        self, name: str, previous: SavedComponent, key_range: KeyRange
     ) -> tuple[StateSource, ...]:
-        """The former tasks whose state a task of a component takes."""
-        if len(former.tasks) != key_range.tasks:
-            if not self._holds(former):
+        """The previous tasks whose state a task of a component takes."""
+        if len(previous.tasks) != key_range.tasks:
+            if not self._holds(previous):
                 return ()
-            if not all(self.contents[task].may_be_divided for task in former.tasks):
-                raise not_divisible(name, len(former.tasks), key_range.tasks)
-            if self._has_input(former):
+            if not all(self.contents[task].may_be_divided for task in previous.tasks):
+                raise not_divisible(name, len(previous.tasks), key_range.tasks)
+            if self._has_input(previous):
                 return ()
-        return sources_of(former.tasks, key_range)
+        return sources_of(previous.tasks, key_range)

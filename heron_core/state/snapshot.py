@@ -75,7 +75,7 @@ def decode(data: bytes, backend: str, component: str) -> Snapshot:
     if snapshot.backend != backend:
         raise StateError(
             f"{component}: its state was saved by the backend {snapshot.backend!r}, and"
-            f" topology.state.backend is {backend!r} now: choose the former, or start without it"
+            f" topology.state.backend is {backend!r} now: choose the previous, or start without it"
         )
     return snapshot
 

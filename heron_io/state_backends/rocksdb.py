@@ -39,7 +39,7 @@ ROCKSDB = "rocksdb"
 _TABLE_FILE = ".sst"
 _READ_BYTES = 1 << 20
 BATCH_ENTRIES = 10_000
-"""So many are written at once when keys come from a former task: some MiB of memory."""
+"""So many are written at once when keys come from a previous task: some MiB of memory."""
 _MISSING = (
     "topology.state.backend is rocksdb, which needs the package rocksdict:"
     " pip install 'heronpy-topologies[rocksdb]'"
@@ -181,17 +181,17 @@ class RocksBackend:
         return iterator.key() if iterator.valid() else None
 
     def take_groups(
-        self, former: "RocksBackend", table: TableId, whole: Set[int], others: Set[int]
+        self, previous: "RocksBackend", table: TableId, whole: Set[int], others: Set[int]
     ) -> Iterator[Any]:
         """See StateBackend: entries stand in the order of their groups, and are copied as they
         are, which is a tenth of the work of reading and putting them."""
-        source, target = former.table(table), self.table(table)
+        source, target = previous.table(table), self.table(table)
         assert isinstance(source, RocksTable)
         assert isinstance(target, RocksTable)
         batch = self._rocksdict.WriteBatch(raw_mode=True)
         for group in whole:
             before, now = table_prefix(group, source.number), table_prefix(group, target.number)
-            for entry, data in former.entries(before):
+            for entry, data in previous.entries(before):
                 batch.put(now + entry[len(now) :], data)
                 if len(batch) == BATCH_ENTRIES:
                     self.db.write(batch)

@@ -91,16 +91,16 @@ class Tracker:
         return min(doubled, self._options.unanswered_secs_max)
 
     def _with_last_numbers(
-        self, snapshot: TopologySnapshot, former: TopologySnapshot | None, at: float
+        self, snapshot: TopologySnapshot, previous: TopologySnapshot | None, at: float
     ) -> TopologySnapshot:
         """A master that misses a question is no reason for empty pages; one that is another run's
         is."""
-        if snapshot.stats is not None or former is None or former.stats is None:
+        if snapshot.stats is not None or previous is None or previous.stats is None:
             return snapshot
-        is_fresh = at - former.stats_at <= self._options.stale_secs
-        if not is_fresh or snapshot.id != former.id:
+        is_fresh = at - previous.stats_at <= self._options.stale_secs
+        if not is_fresh or snapshot.id != previous.id:
             return snapshot
-        return replace(snapshot, stats=former.stats, stats_at=former.stats_at)
+        return replace(snapshot, stats=previous.stats, stats_at=previous.stats_at)
 
     def _take_problems(self, tracked: Tracked, at: float) -> None:
         stats = tracked.snapshot.stats if tracked.snapshot is not None else None

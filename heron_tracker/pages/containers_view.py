@@ -49,14 +49,14 @@ class ContainersPage:
 
 
 def containers_page(
-    snapshot: TopologySnapshot, former: TopologySnapshot | None = None
+    snapshot: TopologySnapshot, previous: TopologySnapshot | None = None
 ) -> ContainersPage:
-    """All containers and processes, as far as their numbers are known; `former`: an older snapshot,
-    for what is sent a second."""
+    """All containers and processes, as far as their numbers are known; `previous`: an older
+    snapshot, for what is sent a second."""
     before = (
-        {instance.task: instance for instance in former.instances} if former is not None else {}
+        {instance.task: instance for instance in previous.instances} if previous is not None else {}
     )
-    secs = secs_between(snapshot, former)
+    secs = secs_between(snapshot, previous)
     rows = snapshot.instances
     hosts = {snapshot.host_of(container.id) for container in snapshot.packing.containers}
     facts = (
@@ -72,7 +72,7 @@ def containers_page(
         facts,
         PageTable(CONTAINERS, containers),
         PageTable(PROCESSES, processes),
-        network_table(snapshot, former),
+        network_table(snapshot, previous),
     )
 
 

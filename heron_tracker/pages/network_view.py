@@ -19,10 +19,10 @@ ROWS_MAX = 500
 """Pairs of containers: those that have sent each other most."""
 
 
-def network_table(snapshot: TopologySnapshot, former: TopologySnapshot | None) -> PageTable:
-    """A row for each pair of containers, as the first one counts it; `former`: an older snapshot,
+def network_table(snapshot: TopologySnapshot, previous: TopologySnapshot | None) -> PageTable:
+    """A row for each pair of containers, as the first one counts it; `previous`: an older snapshot,
     for what it is a second."""
-    before = _managers(former)
+    before = _managers(previous)
     rows = [
         (container, peer, _pair(manager, before.get(container), peer))
         for container, manager in _managers(snapshot).items()
@@ -30,7 +30,7 @@ def network_table(snapshot: TopologySnapshot, former: TopologySnapshot | None) -
         if peer
     ]
     rows.sort(key=lambda row: -sum(now for now, _ in row[2]))
-    secs = secs_between(snapshot, former)
+    secs = secs_between(snapshot, previous)
     return PageTable(NETWORK, tuple(_row(*row, secs) for row in rows[:ROWS_MAX]))
 
 
@@ -59,11 +59,11 @@ def _row(container: int, peer: int, pair: list[tuple[int, int | None]], secs: fl
     return PageRow(f"{container} {peer}", cells)
 
 
-def secs_between(snapshot: TopologySnapshot, former: TopologySnapshot | None) -> float:
+def secs_between(snapshot: TopologySnapshot, previous: TopologySnapshot | None) -> float:
     """Between their numbers; 0 where there are none."""
-    if former is None or former.stats is None or snapshot.stats is None:
+    if previous is None or previous.stats is None or snapshot.stats is None:
         return 0.0
-    return snapshot.stats_at - former.stats_at
+    return snapshot.stats_at - previous.stats_at
 
 
 def rate_cell(now: int, then: int | None, secs: float) -> PageCell:

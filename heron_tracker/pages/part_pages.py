@@ -49,13 +49,13 @@ def containers(service: Service, request: Request, name: str) -> None:
         processes = _table("Instances", PROCESSES, "No numbers have come yet")
         network = _table("Between containers", NETWORK, "Nothing has been sent")
     newest: TopologySnapshot | None = None
-    former: TopologySnapshot | None = None
+    previous: TopologySnapshot | None = None
 
     def show(snapshot: TopologySnapshot) -> None:
-        nonlocal newest, former
+        nonlocal newest, previous
         if newest is None or snapshot.stats_at != newest.stats_at:
-            newest, former = snapshot, newest
-        view = containers_page(snapshot, former)
+            newest, previous = snapshot, newest
+        view = containers_page(snapshot, previous)
         current_problems = service.collector.problems(name)
         sentence.show(
             standing(snapshot, current_problems), "warning" if current_problems else "good"

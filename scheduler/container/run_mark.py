@@ -34,7 +34,7 @@ def begin_states(
     topology: TopologySpec, pair: Keys, container: int, url: str, was_here: bool
 ) -> RunMark:
     """Before the first process of a container begins: leave the run's mark in the store at `url`,
-    if that is this container's task. `was_here`: the run has begun, here or in a former life."""
+    if that is this container's task. `was_here`: the run has begun, here or in a previous life."""
     is_shared = bool(topology.config.get(keys.CHECKPOINT_STORE))
     is_masters = container == MASTER_CONTAINER
     if was_here or (is_masters and not is_shared):

@@ -327,7 +327,7 @@ def changed(path: str, statement: str) -> None:
 
 @reported("apache/iceberg#10892")
 def numbers_of_checkpoints_that_begin_again_hide_no_commit(folder: Path, engine: str) -> None:
-    """A new run counts its checkpoints from 1 where a former one has committed 3 already."""
+    """A new run counts its checkpoints from 1 where a previous one has committed 3 already."""
     for run in range(2):
         sink = DeltaSink
         topology = sinking({"id": None}, sink, {"delta.table": str(folder / "out")})

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from heron_core.algorithms.hashing import slot, stable_hash
 from heron_core.errors import StateError
-from heron_core.state.divided_input import FormerInput, InputDivider
+from heron_core.state.divided_input import InputDivider, PreviousInput
 from heron_core.state.parts import KeyRange
 from heron_core.state.saved_input import InputSource, SavedInput
 from heron_core.topology import (
@@ -90,12 +90,12 @@ def rows_in(frames: Frames) -> list[Row]:
     return [(STREAMS[at], row) for at, row in zip(streams, UNPACK(batch.body), strict=True)]
 
 
-def left_in(former: FormerInput) -> list[Row]:
-    """What a former task has still to process."""
+def left_in(previous: PreviousInput) -> list[Row]:
+    """What a previous task has still to process."""
     rows = chain.from_iterable(
-        rows_in(each) for each in former.saved.messages if header_of(each).kind == FrameKind.DATA
+        rows_in(each) for each in previous.saved.messages if header_of(each).kind == FrameKind.DATA
     )
-    return list(rows)[former.saved.first_row :]
+    return list(rows)[previous.saved.first_row :]
 
 
 def owner_of(row: Row, tasks: int) -> int:
@@ -103,10 +103,10 @@ def owner_of(row: Row, tasks: int) -> int:
 
 
 @st.composite
-def inputs(draw: st.DrawFn) -> list[FormerInput]:
+def inputs(draw: st.DrawFn) -> list[PreviousInput]:
     """Of one to four tasks; what is keyed is at the task of its key, as the sender has put it."""
     tasks = draw(st.integers(1, 4))
-    number, found = 0, list[FormerInput]()
+    number, found = 0, list[PreviousInput]()
     for index in range(tasks):
         messages = list[Frames]()
         for kind in draw(st.lists(st.sampled_from((*STREAMS, "mixed")), max_size=4)):
@@ -122,24 +122,24 @@ def inputs(draw: st.DrawFn) -> list[FormerInput]:
         if messages and has_watermark:
             messages.insert(1, encode_watermark(1, 5, 9, 700))
         found.append(
-            FormerInput(KeyRange(index, tasks), SavedInput(tuple(messages), first, SOURCES))
+            PreviousInput(KeyRange(index, tasks), SavedInput(tuple(messages), first, SOURCES))
         )
     return found
 
 
 @given(inputs(), st.integers(1, 5))
 def test_each_tuple_is_processed_by_one_task_and_by_the_one_of_its_key(
-    former: list[FormerInput], tasks: int
+    previous: list[PreviousInput], tasks: int
 ) -> None:
     divider = InputDivider("count", TOPOLOGY, UNPACK)
-    shares = [divider.share(former, KeyRange(index, tasks)) for index in range(tasks)]
+    shares = [divider.share(previous, KeyRange(index, tasks)) for index in range(tasks)]
     assert not any(each.first_row for each in shares)
     got = [[row for each in share.messages for row in rows_in(each)] for share in shares]
-    left = [row for each in former for row in left_in(each)]
+    left = [row for each in previous for row in left_in(each)]
     assert Counter(map(repr, chain.from_iterable(got))) == Counter(map(repr, left))
     for index, rows in enumerate(got):
         assert all(owner_of(row, tasks) == index for row in rows if row[0] in ("keyed", "columns"))
-    for each in former:  # in the order in which they came
+    for each in previous:  # in the order in which they came
         order = [repr(row) for row in left_in(each)]
         for rows in got:
             ours = [repr(row) for row in rows if repr(row) in order]
@@ -149,18 +149,18 @@ def test_each_tuple_is_processed_by_one_task_and_by_the_one_of_its_key(
 def test_what_is_shuffled_is_shared_evenly_and_what_went_to_all_stays() -> None:
     """Messages of one tuple as well: who begins is another one each time."""
     shuffled = [message("shuffled", [at]) for at in range(12)] + [message("shuffled", [*range(12)])]
-    former = [
-        FormerInput(KeyRange(0, 2), SavedInput(tuple(shuffled), 0, SOURCES)),
-        FormerInput(KeyRange(1, 2), SavedInput((message("to_all", [1, 2]),), 0, SOURCES)),
+    previous = [
+        PreviousInput(KeyRange(0, 2), SavedInput(tuple(shuffled), 0, SOURCES)),
+        PreviousInput(KeyRange(1, 2), SavedInput((message("to_all", [1, 2]),), 0, SOURCES)),
     ]
     divider = InputDivider("count", TOPOLOGY, UNPACK)
-    shares = [divider.share(former, KeyRange(index, 3)) for index in range(3)]
+    shares = [divider.share(previous, KeyRange(index, 3)) for index in range(3)]
     assert [share.tuples for share in shares] == [8, 8 + 2, 8]
 
 
 def test_what_cannot_be_read_is_refused_in_one_line() -> None:
     frames = message("keyed", [1, 2])
     frames[1] = b"\xdd\x00"
-    former = [FormerInput(KeyRange(0, 1), SavedInput((frames,), 0, SOURCES))]
+    previous = [PreviousInput(KeyRange(0, 1), SavedInput((frames,), 0, SOURCES))]
     with pytest.raises(StateError, match="the input in a state cannot be divided"):
-        InputDivider("count", TOPOLOGY, UNPACK).share(former, KeyRange(0, 2))
+        InputDivider("count", TOPOLOGY, UNPACK).share(previous, KeyRange(0, 2))

@@ -185,9 +185,9 @@ def _check_sizes(before: PackingPlan, after: PackingPlan) -> None:
     known = {each.id: each for each in before.containers}
     for container in after.containers:
         assert _covers(container.resource, _needed(container))
-        former = known.get(container.id)
-        if former is not None and _tasks(former) == _tasks(container):
-            assert container == former
+        previous = known.get(container.id)
+        if previous is not None and _tasks(previous) == _tasks(container):
+            assert container == previous
 
 
 def _tasks(container: ContainerPlan) -> set[int]:

@@ -218,13 +218,13 @@ def test_states_of_two_tasks_become_those_of_three_by_the_way_of_a_store(
     store, model = LocalFiles(f"{tmp_path}/store"), {f"key {n}": n for n in range(60)}
     parts = []
     for index in range(2):
-        former = Real(make)
+        previous = Real(make)
         for key, number in model.items():
             if owner(key, 2) == index:
-                former.do(key, ("put", number))
-                former.do(key, ("put_entry", "x", number))
-        store.save("words", 1, index, former.backend.snapshot())
-        former.backend.close()
+                previous.do(key, ("put", number))
+                previous.do(key, ("put_entry", "x", number))
+        store.save("words", 1, index, previous.backend.snapshot())
+        previous.backend.close()
         parts.append(StatePart(KeyRange(index, 2), store.load("words", 1, index)))
     found: dict[str, int] = {}
     for index in range(3):

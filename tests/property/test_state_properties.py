@@ -85,13 +85,13 @@ class Run:
         sends it."""
         saved, key_range = [self.saved], KeyRange(0, 1)
         for number in (tasks, tasks + 1, 1):
-            former = [
+            previous = [
                 StatePart(KeyRange(at, key_range.tasks), each) for at, each in enumerate(saved)
             ]
             saved = []
             for index in range(number):
                 key_range = KeyRange(index, number)
-                parts = tuple(each for each in former if each.key_range.overlaps(key_range))
+                parts = tuple(each for each in previous if each.key_range.overlaps(key_range))
                 saved.append(self.gathered(Parts(key_range, parts)))
         (self.saved,) = saved
 
@@ -157,12 +157,12 @@ def test_a_key_is_in_a_group_of_the_task_that_its_tuples_go_to(
 def test_a_group_that_moves_as_a_whole_has_keys_of_no_other_task(
     key: Any, before: int, now: int
 ) -> None:
-    group, former = key_group(key), KeyRange(owner(key, before), before)
+    group, previous = key_group(key), KeyRange(owner(key, before), before)
     for index in {owner(key, now), 0, now - 1}:
-        whole, others = divided_groups(former, KeyRange(index, now))
+        whole, others = divided_groups(previous, KeyRange(index, now))
         assert group not in whole or index == owner(key, now)
         assert index != owner(key, now) or group in whole | others
-        stranger = KeyRange((former.index + 1) % before, before)
+        stranger = KeyRange((previous.index + 1) % before, before)
         if before > 1:  # where the key should not be it is found all the same
             assert group not in divided_groups(stranger, KeyRange(index, now))[0]
 

@@ -117,7 +117,7 @@ class Cluster:
         """(container, container): from the first to the second nothing arrives."""
         self.drops: set[tuple[int, int]] = set()
         """(container, container): from the first to the second all is lost."""
-        self.former: list[Master] = []
+        self.previous: list[Master] = []
         """Masters that do not know yet that another one has taken their place."""
         self.master: Master | None = Master(self)
         self.node: Master | None = self.master
@@ -195,7 +195,7 @@ class Cluster:
             *(each for each in self.zombies if not each.is_stopped),
             *self.managers.values(),
             *([self.master] if self.master is not None else []),
-            *self.former,
+            *self.previous,
         ]
         self.rng.shuffle(actors)
         busy = False
@@ -230,7 +230,7 @@ class Cluster:
         """Whether every cause and every pause has arrived; beats do not matter."""
         return (
             self.master is not None
-            and not self.former
+            and not self.previous
             and not self.cuts
             and not self.drops
             and not self.zombies
@@ -452,12 +452,12 @@ class Cluster:
         """The master's session with the state store is lost, and a standby takes its place."""
         assert self.master is not None
         self.master.cut_off = True
-        self.former.append(self.master)
+        self.previous.append(self.master)
         self.start_master()
 
-    def end_former_master(self) -> None:
+    def end_previous_master(self) -> None:
         """A master that was replaced finds that out, and ends."""
-        self.former.pop(0).died()
+        self.previous.pop(0).died()
 
     def store_leaves(self) -> None:
         """Nobody can read the state store or write to it."""

@@ -320,7 +320,7 @@ class Faults:
     def _takeover(self, at: int) -> None:
         if self.cluster.master is not None and not self.cluster.store_away:
             self.cluster.take_over()
-            self._later(at, MASTER_AWAY_ROUNDS_MAX, self.cluster.end_former_master)
+            self._later(at, MASTER_AWAY_ROUNDS_MAX, self.cluster.end_previous_master)
 
     def _pairs(self) -> list[tuple[int, int]]:
         """Two containers, in one direction or in both; empty if there is one container only."""

@@ -156,10 +156,10 @@ class Instance:
             return False
         restore, packing = plan.restore, plan.packing
         name = packing.instances[self.task].component
-        former = restore.former.get(name, ())
+        previous = restore.previous.get(name, ())
         # New code has other tasks as well, as many as before.
-        has_others = former and set(former) != set(packing.tasks_of[name])
-        return bool(has_others) and not set(former).isdisjoint(restore.with_input)
+        has_others = previous and set(previous) != set(packing.tasks_of[name])
+        return bool(has_others) and not set(previous).isdisjoint(restore.with_input)
 
     @property
     def paused(self) -> bool:

@@ -156,16 +156,16 @@ def test_only_its_holder_replaces_an_ephemeral_value(backend: Backend) -> None:
     assert other.get("/tmasters/wordcount") is None
 
 
-def test_a_former_holder_leaves_its_successor_alone(backend: Backend) -> None:
+def test_a_previous_holder_leaves_its_successor_alone(backend: Backend) -> None:
     # `heronpy kill` deletes the master's node; the old master's end must not free the new one's.
-    former, successor = backend.open(), backend.open()
-    former.create("/tmasters/wordcount", {"pid": 1}, ephemeral=True)
+    previous, successor = backend.open(), backend.open()
+    previous.create("/tmasters/wordcount", {"pid": 1}, ephemeral=True)
     assert successor.delete("/tmasters/wordcount") is True
-    assert former.get("/tmasters/wordcount") is None
+    assert previous.get("/tmasters/wordcount") is None
     successor.create("/tmasters/wordcount", {"pid": 2}, ephemeral=True)
     with pytest.raises(NameInUse):
-        former.put("/tmasters/wordcount", {"pid": 1})
-    former.close()
+        previous.put("/tmasters/wordcount", {"pid": 1})
+    previous.close()
     assert successor.get("/tmasters/wordcount") == {"pid": 2}
 
 

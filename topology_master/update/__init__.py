@@ -12,8 +12,8 @@ data flows. Then the spouts pause, and what moves is put where the new plan find
 
 An instance that is not moved keeps its process and its state. After the switch all wait until each
 instance has its state. If one fails to, or if a person cancels while all wait, the update is rolled
-back: the former plan becomes active again, and all instances start with the same states. A rollback
-has no rollback, so it is retried until it succeeds.
+back: the previous plan becomes active again, and all instances start with the same states. A
+rollback has no rollback, so it is retried until it succeeds.
 
 The target plan is stored under /packingplans from the first state on, so a master that takes over
 finds the plan and resumes the update. (Heron: UpdateTopologyManager.java, which restarts every

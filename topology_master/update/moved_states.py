@@ -21,15 +21,15 @@ def moved_states(number: int, saved: Set[int], before: PackingPlan) -> MovedStat
     """What stands in the plan to which update `number` switches; None if nobody keeps a state."""
     if not saved:
         return None
-    former = {
+    previous = {
         component: tuple(tasks)
         for component, tasks in before.tasks_of.items()
         if not saved.isdisjoint(tasks)
     }
-    return MovedStates(number, tuple(sorted(saved)), former)
+    return MovedStates(number, tuple(sorted(saved)), previous)
 
 
 def waiting_for_states(moved: MovedStates | None, packing: PackingPlan) -> set[int]:
     """The tasks that have to say that they have their states before an update is done."""
-    components = () if moved is None else moved.former
+    components = () if moved is None else moved.previous
     return {task for each in components for task in packing.tasks_of.get(each, ())}

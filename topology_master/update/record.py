@@ -24,7 +24,7 @@ class UpdateRecord(Struct):
 
     number: int
     target: PackingPlan
-    """The plan that is to be; of a rollback the former one."""
+    """The plan that is to be; of a rollback the previous one."""
     state: UpdateState = UpdateState.ADDING
     since: float | None = None
     """When this state began; None: this master has not looked at it yet."""

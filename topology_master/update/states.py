@@ -12,12 +12,12 @@ class UpdateState(MachineState):
     SAVING = UpdateStage.SAVE, "spouts defer fail, and instances save what moves"
     CHECKPOINTING = UpdateStage.CHECKPOINT, "the spouts pause for a checkpoint"
     STARTING = UpdateStage.INSTANCES, "the new plan is active: instances take their states"
-    RETURNING = UpdateStage.CONTAINERS, "the containers of the former plan come back"
+    RETURNING = UpdateStage.CONTAINERS, "the containers of the previous plan come back"
     SAVING_BACK = UpdateStage.CHECKPOINT, "a checkpoint of what the new plan processed after all"
-    RESTARTING = UpdateStage.INSTANCES, "the former plan is active: instances take their states"
+    RESTARTING = UpdateStage.INSTANCES, "the previous plan is active: instances take their states"
     DONE = None, "the spouts resume by the new plan"
     CANCELLED = None, "nothing has changed"
-    ROLLED_BACK = None, "the spouts resume by the former plan"
+    ROLLED_BACK = None, "the spouts resume by the previous plan"
 
     def __init__(self, stage: UpdateStage | None, text: str) -> None:
         self.stage = stage
@@ -63,7 +63,9 @@ TRANSITIONS = Transitions(
         UpdateState.SAVING_BACK: {
             UpdateState.RESTARTING: "the checkpoint is complete, or one is being restored"
         },
-        UpdateState.RESTARTING: {UpdateState.ROLLED_BACK: "all instances work by the former plan"},
+        UpdateState.RESTARTING: {
+            UpdateState.ROLLED_BACK: "all instances work by the previous plan"
+        },
     },
 )
 

@@ -143,7 +143,8 @@ def test_a_commit_that_the_client_repeats_behind_a_later_one_does_not_stay(
 def test_a_record_that_is_read_again_fails_once_for_each_of_its_own_tuples(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """What its former tuple comes to, of before its partition was away, is about that one alone."""
+    """What its previous tuple comes to, of before its partition was away, is about that one
+    alone."""
     trial = Trial(0, monkeypatch, members=1)
     (spout,) = trial.spouts
     while not trial.under_way:

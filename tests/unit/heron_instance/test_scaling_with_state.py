@@ -57,9 +57,9 @@ class Scaled(Process):
     def counted(self, *keys: int) -> None:
         self.receive(batch(*([key, "x"] for key in keys)))
 
-    def scaled(self, plan: PackingPlan, epoch: int, **former: tuple[int, ...]) -> list[Any]:
+    def scaled(self, plan: PackingPlan, epoch: int, **previous: tuple[int, ...]) -> list[Any]:
         """Go back to checkpoint 7 by another plan; what the master is told."""
-        restore = Restore(7, None, former, with_input=self.with_input)
+        restore = Restore(7, None, previous, with_input=self.with_input)
         made = PhysicalPlan("t", epoch, TopologyState.RUNNING, plan, {1: "a", 2: "b"}, restore)
         return self.hear(messages.Plan(physical_to_json(made)))
 

@@ -48,7 +48,7 @@ from tests.unit.heron_instance.instance_support import (
 from tests.unit.heron_instance.test_periodic_saving import Numbers, Stateless, Unsaveable
 from tests.unit.heron_instance.test_scaling_with_state import KEYS, NEW, Count, one_more
 
-FORMER = {"tested": (SOURCE,)}
+PREVIOUS = {"tested": (SOURCE,)}
 SAID = (
     messages.SavedForUpdate,
     messages.NotSavedForUpdate,
@@ -142,13 +142,13 @@ class Process:
         epoch: int,
         packing: PackingPlan | None = None,
         saved: tuple[int, ...] = (),
-        former: dict[str, tuple[int, ...]] | None = None,
+        previous: dict[str, tuple[int, ...]] | None = None,
         state: str = TopologyState.PAUSED,
         rescaled: int = 0,
     ) -> messages.Plan:
         """A plan; spouts stand still while there is an update. `rescaled`: since which epoch the
         component has its tasks."""
-        moved = MovedStates(5, saved, former or FORMER) if saved else None
+        moved = MovedStates(5, saved, previous or PREVIOUS) if saved else None
         made = PhysicalPlan(
             "t", epoch, state, packing or self.packing, {1: "a", 2: "b"},
             moved=moved, rescaled={"tested": rescaled} if rescaled else {},
@@ -214,13 +214,13 @@ def test_a_process_that_stays_has_the_code_that_it_has_loaded(tmp_path: Path) ->
 
 
 def test_fewer_take_the_keys_of_those_that_are_gone(tmp_path: Path) -> None:
-    former: dict[str, tuple[int, ...]] = {"tested": (SOURCE, NEW)}
+    previous: dict[str, tuple[int, ...]] = {"tested": (SOURCE, NEW)}
     both = [Process(Count, tmp_path, task=task, plan=TWO) for task in (SOURCE, NEW)]
     for index, bolt in enumerate(both):
         bolt.plan(1)
         bolt.count(*mine(index))
         bolt.save()
-    both[0].plan(2, packing(), (SOURCE, NEW), former)
+    both[0].plan(2, packing(), (SOURCE, NEW), previous)
     assert both[0].counts == dict.fromkeys(KEYS, 1)
 
 

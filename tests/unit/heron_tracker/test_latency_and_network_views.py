@@ -60,8 +60,8 @@ def counted(received: int, sent: int) -> Any:
 
 
 def test_what_containers_and_instances_send_is_told_by_the_second() -> None:
-    former = snapshot(counted(1000, 500), NOW - 2.0)
-    page = containers_page(snapshot(counted(3048, 400)), former)
+    previous = snapshot(counted(1000, 500), NOW - 2.0)
+    page = containers_page(snapshot(counted(3048, 400)), previous)
     (row,) = page.network.rows
     assert (row.cells["container"].value, row.cells["peer"].value) == (1, 2)
     shown = {name: cell.text for name, cell in row.cells.items() if cell.text}

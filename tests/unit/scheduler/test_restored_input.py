@@ -102,10 +102,10 @@ class Left:
         """What each sink processes first, and the parts of its state, as its instance finds it."""
         savepoint.write(self.files, "words", number)
         (completed,) = savepoint.node(number, 1)["completed"]
-        former = {name: tuple(tasks) for name, tasks in completed.get("former", {}).items()}
+        previous = {name: tuple(tasks) for name, tasks in completed.get("former", {}).items()}
         found = {}
         for task in packing.tasks_of["sink"]:
-            share = share_of(task, packing, former, completed.get("with_input", ()))
+            share = share_of(task, packing, previous, completed.get("with_input", ()))
             load = lambda each, whose: self.files.load("words", each, whose)  # noqa: E731
             state_of_task, inputs = OwnStates(task, load).restore(number, share)
             divider = InputDivider("sink", topology(self.grouping, 1), msgpack.unpackb)
@@ -144,7 +144,7 @@ def test_a_sink_without_state_loses_none_of_its_input(tmp_path: Path) -> None:
 def test_as_many_sinks_take_the_input_as_it_was(tmp_path: Path) -> None:
     left = Left(tmp_path, SHUFFLE, 2)
     savepoint, packing = left.read(2)
-    assert savepoint.former == {}
+    assert savepoint.previous == {}
     words = [each for words, _ in left.begun(savepoint, packing).values() for each in words]
     assert sorted(words) == sorted(WORDS)
 

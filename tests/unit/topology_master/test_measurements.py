@@ -31,7 +31,7 @@ def test_pauses_of_a_removed_task_are_forgotten_by_the_next_update() -> None:
     measurements.validate({1}, {1, 3})
 
 
-def test_a_task_that_is_removed_and_comes_again_waits_for_no_try_of_its_former_self() -> None:
+def test_a_task_that_is_removed_and_comes_again_waits_for_no_try_of_its_previous_self() -> None:
     topology = TopologySpec("t", (ComponentSpec("count", False, "m.B", 2),))
     measurements = Measurements(topology, packing(1, 2))
     measurements.replaced(InstanceReplaced(2, "was killed", 0, 0, 60_000), 100.0)

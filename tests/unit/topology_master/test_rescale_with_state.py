@@ -60,7 +60,7 @@ def test_the_spouts_pause_for_a_checkpoint_with_which_all_begin_by_the_new_plan(
     assert plan.packing == MORE
     assert plan.restore is not None
     assert (plan.restore.checkpoint, plan.restore.members) == (1, None)
-    assert plan.restore.former == {"last": (LAST,)}
+    assert plan.restore.previous == {"last": (LAST,)}
     made.restored()
     made.wait(0.1)
     plan = physical_from_json(made.stored_plan)
@@ -81,7 +81,7 @@ def test_an_instance_that_is_removed_leaves_nothing_in_the_numbers() -> None:
     tasks = (SPOUT, FIRST, LAST, NEW)
     made.receive(*(messages.CheckpointStored(task, 2, 100, 5) for task in tasks))
     made.wait(0.1)
-    assert made.restore.former == {"last": (LAST, NEW)}
+    assert made.restore.previous == {"last": (LAST, NEW)}
     found = made.core.stats(None, made.now).checkpoints
     assert found is not None
     assert found.alignment_ms == {"spout[0]": 5, "first[0]": 5, "last[0]": 5}
@@ -99,18 +99,18 @@ def test_a_failure_after_an_update_divides_the_same_states_again() -> None:
     made.receive(messages.Restored(FIRST, 99, 0))  # another process
     made.wait(0.1)
     assert (made.restore.checkpoint, made.restore.members) == (1, None)
-    assert made.restore.former == {"last": (LAST,)}
+    assert made.restore.previous == {"last": (LAST,)}
     again = Made(before=made, packing=MORE)  # and so does the next master
     again.restored()
     again.wait(0.1)
-    assert again.restore.former == {"last": (LAST,)}
+    assert again.restore.previous == {"last": (LAST,)}
     again.complete(2)
     again.wait(1.5)
     again.complete(2)
     again.wait(0.1)
     again.receive(messages.Restored(FIRST, 98, 0))
     again.wait(0.1)
-    assert (again.restore.checkpoint, again.restore.former) == (2, {})
+    assert (again.restore.checkpoint, again.restore.previous) == (2, {})
 
 
 @pytest.mark.parametrize("is_restore", [True, False], ids=["restore", "initialize"])
@@ -235,7 +235,7 @@ def test_a_process_that_dies_during_the_checkpoint_is_replaced_by_the_new_plan()
     plan = physical_from_json(made.stored_plan)
     assert plan.packing == MORE
     assert plan.restore is not None
-    assert (plan.restore.checkpoint, plan.restore.former) == (1, {"last": (LAST,)})
+    assert (plan.restore.checkpoint, plan.restore.previous) == (1, {"last": (LAST,)})
 
 
 def test_a_master_that_takes_over_knows_the_rollback() -> None:
