@@ -337,7 +337,7 @@ class TwoPhaseSink(LeavesRowsOut, Bolt, TwoPhaseStatefulComponent):
             self._commit_due()
 
     def pre_restore(self, checkpoint_id: Any) -> None:
-        """What is not prepared is void; another object goes on with the restored state."""
+        """What is not prepared is discarded; another object goes on with the restored state."""
         if self._is_two_phase and self._is_begun:
             self._abort_begun()
 

@@ -9,7 +9,7 @@ two ends of it):
                     From here on this instance is careful:
     each message    the state is taken, the calls run, and what they emit is withheld;
       all is well   it is sent
-      one raised    it is dropped, and the object is made anew with the state that was taken. Then
+      one raised    it is dropped, and the object is recreated with the state that was taken. Then
                     the tuples before that one run again, and it alone: again and again, after a
                     pause that doubles, until it is abandoned (topology.bolt.on.exception)
     two checkpoints without a raise ──► as before: nothing is taken or withheld any more
@@ -81,7 +81,7 @@ class Host(Protocol):
 
     @property
     def bolt(self) -> BoltDriver:
-        """The driver; another one after the object was made anew."""
+        """The driver; another one after the object was recreated."""
 
     def send(self, messages: list[Frames]) -> None:
         """Put messages on the data connection."""
@@ -89,7 +89,7 @@ class Host(Protocol):
     def close_component(self) -> None:
         """The last calls of user code."""
 
-    def make_anew(self, saved: bytes | None) -> None:
+    def recreate(self, saved: bytes | None) -> None:
         """Another object of the user's class, with this state, in place of the one there is."""
 
 
@@ -366,7 +366,7 @@ class Attempts:
         self._host.instance.context.restore_totals(before.counted)
         if before.state is None:
             return
-        self._host.make_anew(as_bytes(before.state))
+        self._host.recreate(as_bytes(before.state))
         successor = self._host.bolt
         successor.follow(driver)
         successor.tell_again(before.watermarks)

@@ -73,13 +73,13 @@ class CheckpointHost(Protocol):
     def warn(self, text: str) -> None:
         """A line for the component's log."""
 
-    def do_first(self, instruction: Instruction) -> None:
+    def enqueue(self, instruction: Instruction) -> None:
         """Carry this out before the next step of the main loop."""
 
     def close_component(self) -> None:
         """The last calls of user code."""
 
-    def make_anew(self, saved: bytes | None) -> None:
+    def recreate(self, saved: bytes | None) -> None:
         """Another object of the user's class, with this state, in place of the one there is."""
 
 
@@ -253,7 +253,7 @@ class Checkpointing:
         else:
             self._report_abandoned(checkpoint)
             self._states.keep(checkpoint, state)
-            self._host.do_first(SaveState(checkpoint, state))
+            self._host.enqueue(SaveState(checkpoint, state))
 
     def _report_abandoned(self, checkpoint: int) -> None:
         driver, context = self._host.driver, self._host.instance.context
@@ -392,7 +392,7 @@ class Checkpointing:
             and newest == SavedExchange(checkpoint, driver.exchanged(), has_input=False)
             and driver.outbox.empty
             and not (isinstance(driver, BoltDriver) and driver.unfinished())
-            and not driver.is_void
+            and not driver.awaits_restore
             and driver.component_is_idle
         )
 
@@ -402,11 +402,11 @@ class Checkpointing:
 
     def _restore_component(self, checkpoint: int, saved: bytes | None) -> None:
         """Begin with a state. A spout that keeps none goes on as it is: it is told what of it is
-        void. Any other component is made anew, so that nothing is left of what it has done."""
+        discarded. Any other component is recreated, so that nothing is left of what it has done."""
         host, driver = self._host, self._host.driver
         self._newest = None
         if self.is_waiting:
-            host.make_anew(saved)
+            host.recreate(saved)
             self.is_waiting = self._is_fresh = False
             self.warn_of_spout()
             return
@@ -420,7 +420,7 @@ class Checkpointing:
                 return
         self._call_component(host.instance.adapter.pre_restore, checkpoint)
         host.close_component()
-        host.make_anew(saved)
+        host.recreate(saved)
         if isinstance(host.driver, BoltDriver):  # what it abandoned since then comes again
             settled = self._settled.restore(checkpoint)
             host.driver.take_back(settled.history)
@@ -433,7 +433,7 @@ class Checkpointing:
             self._host.driver.raised_beside(call.__name__)
 
     def _tell(self, message: messages.FromInstance) -> None:
-        self._host.do_first(SendControl(message))
+        self._host.enqueue(SendControl(message))
 
 
 def _with_input(state: StateBytes, saved: SavedInput) -> StateBytes:

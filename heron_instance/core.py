@@ -114,7 +114,7 @@ class InstanceCore:
         self._transition_log = TransitionLog()
         self._submitted = topology
         self._environment = environment = replace(
-            environment, send=self.send, report=lambda each: self.do_first(SendControl(each))
+            environment, send=self.send, report=lambda each: self.enqueue(SendControl(each))
         )
         first = waiting if environment.waits_for_state else build
         self.instance = first(topology, packing, identity.task, environment)
@@ -344,7 +344,7 @@ class InstanceCore:
         if driver.finished is not self._finished_sent:
             self._finished_sent = driver.finished
             finished = messages.SpoutFinished(self.identity.task, driver.finished)
-            self.do_first(SendControl(finished))
+            self.enqueue(SendControl(finished))
             self._transition_log.record(now, f"finished: {driver.finished}")
 
     def send(self, messages: list[Frames]) -> None:
@@ -396,7 +396,7 @@ class InstanceCore:
             self._finished(cause)
 
     def _finished(self, cause: str) -> None:
-        self.do_first(SendControl(messages.BoltFinished(self.identity.task)))
+        self.enqueue(SendControl(messages.BoltFinished(self.identity.task)))
         self._transition_log.record(self._clock(), f"on_finish has run, after {cause}")
 
     # --- checkpoints, in the main thread ------------------------------------------------------
@@ -424,7 +424,7 @@ class InstanceCore:
 
     @property
     def bolt(self) -> BoltDriver:
-        """The driver of a bolt; another one after its object was made anew."""
+        """The driver of a bolt; another one after its object was recreated."""
         assert isinstance(self.driver, BoltDriver)
         return self.driver
 
@@ -461,11 +461,11 @@ class InstanceCore:
         self.shared.update()
         self._transition_log.record(self._clock(), came_of_it)
 
-    def do_first(self, instruction: Instruction) -> None:
+    def enqueue(self, instruction: Instruction) -> None:
         """Carry this out before the next step of the main loop."""
         self._first.append(instruction)
 
-    def make_anew(self, saved: bytes | None) -> None:
+    def recreate(self, saved: bytes | None) -> None:
         """Another object of the user's class with this state: nothing is left of the old one."""
         before, who = self.instance, self.identity
         self._consumed.begun(float("inf"), self._clock())  # what is left comes again

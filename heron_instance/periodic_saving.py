@@ -26,7 +26,7 @@ class PeriodicSavingHost(Protocol):
     instance: ReadyInstance
     driver: ComponentDriver
 
-    def do_first(self, instruction: Instruction) -> None:
+    def enqueue(self, instruction: Instruction) -> None:
         """Carry this out before the next step of the main loop."""
 
 
@@ -73,7 +73,7 @@ class PeriodicSaving:
             self._held = None  # it will be emitted again, which this state knows nothing of
         elif held is not None and not self._roots & driver.collector.pending.keys():
             self._held = None
-            self._host.do_first(SaveState(*held))
+            self._host.enqueue(SaveState(*held))
 
     def _take(self) -> None:
         driver = self._host.driver
@@ -84,7 +84,7 @@ class PeriodicSaving:
         if pending:
             self._held, self._roots, self._failed = taken, set(pending), driver.metrics.failed
         else:
-            self._host.do_first(SaveState(*taken))
+            self._host.enqueue(SaveState(*taken))
 
     def next_number(self) -> int:
         """One that no state of this task had before."""
@@ -116,7 +116,7 @@ class PeriodicSaving:
             then(NOT_SAVED)
             return
         self._awaited = taken[0], then
-        self._host.do_first(SaveState(*taken))
+        self._host.enqueue(SaveState(*taken))
 
     def reported(self, number: int, failure: str) -> None:
         """A state is saved, or could not be."""

@@ -30,7 +30,7 @@ class RetryHost(attempts.Host, Protocol):
 
     identity: Identity
 
-    def do_first(self, instruction: Instruction) -> None:
+    def enqueue(self, instruction: Instruction) -> None:
         """Carry this out before the next step of the main loop."""
 
     def drop(self, error: ProtocolError) -> None:
@@ -62,7 +62,7 @@ class RetryingBolt:
         driver.outbox.discard()
         if self._raised is not None:
             return
-        driver.is_void, self._raised = True, raised
+        driver.awaits_restore, self._raised = True, raised
         pause_secs = raised.pause_secs
         if attempts is not None:
             attempts.forget()
@@ -99,7 +99,7 @@ class RetryingBolt:
         self._ask_at = None
         who, epoch = self._host.identity.task, self._host.bolt.outbox.epoch
         reason = " ".join(str(raised).split())[:REASON_MAX]
-        self._host.do_first(SendControl(messages.RestoreWanted(who, epoch, reason)))
+        self._host.enqueue(SendControl(messages.RestoreWanted(who, epoch, reason)))
         return AWAIT_SECS
 
     def advance(self, shared: SharedState) -> float | None:

@@ -54,13 +54,13 @@ class StateTransferHost(Protocol):
     driver: ComponentDriver
     saving: PeriodicSaving | None
 
-    def do_first(self, instruction: Instruction) -> None:
+    def enqueue(self, instruction: Instruction) -> None:
         """Carry this out before the next step of the main loop."""
 
     def close_component(self) -> None:
         """The last calls of user code."""
 
-    def make_anew(self, saved: bytes | None) -> None:
+    def recreate(self, saved: bytes | None) -> None:
         """Another object of the user's class, with this state, in place of the one there is."""
 
 
@@ -141,7 +141,7 @@ class StateTransfer:
             return
         self._rest(True)
         self._writing, self._stored, self._asked_epoch = update, None, epoch
-        self._host.do_first(SaveState(update, state, moves=True))
+        self._host.enqueue(SaveState(update, state, moves=True))
 
     def _state(self, number: int) -> StateBytes | None:
         instance = self._host.instance
@@ -241,7 +241,7 @@ class StateTransfer:
         self._stored = None
         self._host.driver.abandon_unfinished()
         self._host.close_component()
-        self._host.make_anew(state)
+        self._host.recreate(state)
         return True
 
     def _sources(self, moved: MovedStates, packing: PackingPlan) -> list[StateSource]:
@@ -267,7 +267,7 @@ class StateTransfer:
             self._host.saving.rests = rests
 
     def _tell(self, message: FromInstance) -> None:
-        self._host.do_first(SendControl(message))
+        self._host.enqueue(SendControl(message))
 
 
 def prepare_update(

@@ -67,11 +67,11 @@ class WatchedIds(EmittedIds):
         """See EmittedIds; those of the test are not for the spout."""
         return self._noted(super().completed(checkpoint), True)
 
-    def void(self) -> list[Any]:
+    def take_all(self) -> list[Any]:
         """See EmittedIds; those of the test are not for the spout."""
-        return self._noted(self.void_unnoted(), False)
+        return self._noted(self.take_all_unnoted(), False)
 
-    def void_unnoted(self) -> list[Any]:
+    def take_all_unnoted(self) -> list[Any]:
         """All ids, in order; they are forgotten."""
         covered = super().completed(max(self._by_checkpoint, default=0))
         newest, self._newest = self._newest, []

@@ -282,12 +282,12 @@ class TesterCluster:
 
     def replace(self, *tasks: int) -> None:
         """Kill instances and start others: what they remembered and held is gone."""
-        void = [fed for task in tasks for fed in self._replace(task)]
+        failed = [fed for task in tasks for fed in self._replace(task)]
         if self.checkpoints is not None:
-            self._restore(self.checkpoints.newest, void)
+            self._restore(self.checkpoints.newest, failed)
 
     def _replace(self, task: int) -> list[Fed]:
-        """One of them; returns what of the test's tuples is void by that."""
+        """One of them; returns what of the test's tuples has failed by that."""
         dead = self.instances[task]
         dead.killed()
         # What it had sent is on the wire; what it was sent is lost with it.
@@ -297,7 +297,7 @@ class TesterCluster:
         self._incoming[task].waiting.clear()
         self.instances[task] = self._born(task)
         self._greet(self.instances[task])
-        return dead.void_ids()
+        return dead.failed_ids()
 
     # --- checkpoints --------------------------------------------------------------------------
 
@@ -314,7 +314,7 @@ class TesterCluster:
             self.settle()
         return is_complete
 
-    def _restore(self, checkpoint: int, void: Sequence[Fed]) -> None:
+    def _restore(self, checkpoint: int, failed: Sequence[Fed]) -> None:
         """All begin again with their state of a checkpoint; what was under way is gone."""
         self._epoch += 1
         for queue in self._queues:
@@ -328,7 +328,7 @@ class TesterCluster:
             self._release()
         finally:
             self._is_restoring = False
-        for fed in void:
+        for fed in failed:
             self.call_soon(next(iter(self.instances.values())), partial(fed.outcome, False))
 
     def _release(self) -> None:
@@ -427,7 +427,7 @@ class TesterCluster:
     # --- the end ------------------------------------------------------------------------------
 
     def finish(self) -> None:
-        """Let the bolts say their last words, each after all that feed it; a checkpoint before that
+        """Call the bolts' on_finish, each after all that feed it; a checkpoint before that
         and one after it, where any are taken."""
         self.settle()
         self._save_end()

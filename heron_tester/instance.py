@@ -277,16 +277,18 @@ class TesterInstance:
             self._fed[next(reversed(self.driver.collector.pending))] = outcome
 
     def _fed_settled(self, fed: Fed, acked: bool) -> None:
-        """A checkpoint covers a tuple of the test's, or it is void."""
+        """A checkpoint covers a tuple of the test's, or it has failed."""
         self._callbacks.call_soon(self, partial(fed.outcome, acked))
 
-    def void_ids(self) -> list[Fed]:
+    def failed_ids(self) -> list[Fed]:
         """It was killed: what it emitted and no checkpoint covers has failed. Those of the test."""
         found: list[Fed] = []
         if self.is_spout and self.takes_checkpoints:
             ids = WatchedIds(self.watch.outcome, lambda fed, acked: found.append(fed))
-            ids.take([*self.driver.emitted_ids.void_unnoted(), *self.driver.collector.done_at_once])
-            ids.void()
+            ids.take(
+                [*self.driver.emitted_ids.take_all_unnoted(), *self.driver.collector.done_at_once]
+            )
+            ids.take_all()
         return found
 
     def tick(self) -> None:

@@ -221,7 +221,7 @@ class TopologyTester:
         is lost and fails. What an instance had processed but not acked times out.
 
         A topology that takes checkpoints is restored from the last one, as a whole: what is under
-        way is gone, and all components are made anew with their state of that moment.
+        way is gone, and all components are recreated with their state of that moment.
         """
         if when is not None:
             self._fault(InputFault(CRASH, component, when, times, task=task))

@@ -19,7 +19,7 @@ from typing import Any
 from heron_core.errors import HeronError, NameInUse
 from heron_core.state_tree import IDENTITY_PATH, keys_path, scheduler_path, topology_path
 from heron_engine.scheduler.packaging.stored_code import KeptCode
-from heron_io.state_store.kept_nodes import KeptNodes
+from heron_io.state_store.node_registry import NodeRegistry
 from heron_io.state_store.opening import open_store
 from heron_io.state_store.protocol import StateStore
 
@@ -57,7 +57,7 @@ class ClusterNodes:
         """HeronError if the state store has no such topology."""
         self._store = store
         self._topology_path = topology_path(name)
-        self._kept = KeptNodes(store)
+        self._kept = NodeRegistry(store)
         for path in (self._topology_path, keys_path(name), scheduler_path(name)):
             if (value := store.get(path)) is None:
                 raise HeronError(f"the state store has no {path}: has the topology ended?")

@@ -17,7 +17,7 @@ from heron_core.topology import topology_to_json
 from heron_core.typed_json import to_json
 from heron_engine.scheduler.packaging.stored_code import KeptCode
 from heron_engine.scheduler.submission import Submission
-from heron_io.state_store.kept_nodes import KeptNodes
+from heron_io.state_store.node_registry import NodeRegistry
 from heron_io.state_store.protocol import StateStore
 
 log = logging.getLogger("operations")
@@ -60,11 +60,11 @@ class OwnNodes:
 
     store: StateStore
     announced: Announcement
-    _kept: KeptNodes = field(init=False)
+    _kept: NodeRegistry = field(init=False)
     _code: KeptCode = field(init=False)
 
     def __post_init__(self) -> None:
-        self._kept = KeptNodes(self.store)
+        self._kept = NodeRegistry(self.store)
         self._code = KeptCode(self.store, self.announced.name)
         self._kept.keep(topology_path(self.announced.name), self.announced.topology)
         self._kept.keep(keys_path(self.announced.name), self.announced.keys)

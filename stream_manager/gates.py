@@ -143,7 +143,7 @@ class InstanceGate:
         return self._take_held()
 
     def reset(self) -> None:
-        """All that was sent so far is void: the topology is restored from a checkpoint."""
+        """All that was sent so far is discarded: the topology is restored from a checkpoint."""
         self._forget_held()
         self._end()
 
@@ -286,7 +286,7 @@ class Gates:
         self._pass(task, gate.abort(), out)
 
     def reset(self) -> None:
-        """All that was sent so far is void: the topology is restored from a checkpoint."""
+        """All that was sent so far is discarded: the topology is restored from a checkpoint."""
         self._waiting.clear()
         for gate in self._by_task.values():
             gate.reset()

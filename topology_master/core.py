@@ -253,7 +253,7 @@ class TopologyMaster:
                 life.members.pong(sender, container, out)
             case messages.QuiescenceReport():
                 if life.effectively_once is not None and message.epoch != self.epoch:
-                    return  # it counts what is void now
+                    return  # it counts what is discarded now
                 life.termination.take(message, now)
                 life.updates.report(message, self.epoch)
                 life.advance(now, out)

@@ -16,7 +16,7 @@ from msgspec import Struct, field
 
 from heron_core.errors import Fenced, NameInUse, StateStoreError
 from heron_core.state_tree import fence_path, fences_path, master_path, topology_path
-from heron_io.state_store.kept_nodes import KeptNodes
+from heron_io.state_store.node_registry import NodeRegistry
 from heron_io.state_store.protocol import CONNECTED, LOST, StateStore
 from heron_io.worker import WorkerThread
 
@@ -112,7 +112,7 @@ class StoredNodes:
         """Whether our node is gone."""
         self._pending: dict[str, Any] = {}
         """path -> value that the state store has still to be given"""
-        self._kept = KeptNodes(store)
+        self._kept = NodeRegistry(store)
         self._worker = WorkerThread("state store")
         store.on_session(self._session_changed)
 

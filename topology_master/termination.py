@@ -10,8 +10,8 @@ all components, before the next step.
 
 TRANSITIONS is the table of the phases, which docs/ARCHITECTURE.md draws. What an answer of an
 instance changes is noted when it arrives; the phase changes in `advance`, one step at a time, and
-in `restore`, with which everything that was noted is void. A restore leads to the phase before the
-end, because the checkpoints of SAVING are restored like any other: the spouts are at the end of
+in `restore`, with which everything that was noted is discarded. A restore leads to the phase before
+the end, because the checkpoints of SAVING are restored like any other: the spouts are at the end of
 their input, say so once more, and all follows from that. Only the checkpoint of COMMITTING has the
 states of bolts that have run on_finish, which are not to run it twice. ENDED is stored, and the
 scheduler ends all processes: whatever is restored meanwhile does not lead out of it.

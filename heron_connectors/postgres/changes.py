@@ -93,7 +93,7 @@ class Done:
     position: SlotPosition
 
 
-Judge = Callable[[Relation, int, "Insert | Update | Delete | Truncate"], Remainder]
+RemainderOf = Callable[[Relation, int, "Insert | Update | Delete | Truncate"], Remainder]
 """(table, number of the transaction, message) -> what of it is not done by rows that were read."""
 
 
@@ -104,9 +104,9 @@ def _all_of_it(relation: Relation, xid: int, message: Any) -> Remainder:
 class ChangeReader:
     """Makes changes of messages."""
 
-    def __init__(self, to_value: ToValue, judge: Judge = _all_of_it) -> None:
+    def __init__(self, to_value: ToValue, remainder_of: RemainderOf = _all_of_it) -> None:
         self._to_value = to_value
-        self._judge = judge
+        self._remainder_of = remainder_of
         self._relations: dict[int, Relation] = {}
         self._begin: Begin | None = None
         self._index = 0
@@ -138,7 +138,7 @@ class ChangeReader:
 
     def _remainder(self, oid: int, message: Insert | Update | Delete | Truncate) -> Remainder:
         relation = self._relation(oid)
-        return self._judge(relation, self._transaction(relation).xid, message)
+        return self._remainder_of(relation, self._transaction(relation).xid, message)
 
     def _of_row(self, message: Insert | Update | Delete, remainder: Remainder) -> Change:
         relation = self._relation(message.oid)

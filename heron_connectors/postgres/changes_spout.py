@@ -54,7 +54,7 @@ INITIAL, NEVER = "initial", "never"
 STATE_KEY = "heronpy.postgres_changes_spout"
 """Under it the state has the position."""
 LAG_METRIC = "postgres-lag-bytes"
-BOOKS_SECS = 1.0
+SLOT_REPORT_SECS = 1.0
 """How often the slot is advanced, and asked how much of the log is not done for good."""
 CHECKPOINTS_MAX = 16
 """Checkpoints that are not complete and may become so: older ones have failed."""
@@ -123,7 +123,7 @@ class PostgresChangesSpout(EmitsRows[ChangeId], Spout, TwoPhaseStatefulComponent
         self._has_snapshot = self._wants_snapshot(config)
         self._has_emitted_none(config)
         self._lag = AssignableMetrics(0)
-        context.register_metric(LAG_METRIC, self._lag, int(BOOKS_SECS))
+        context.register_metric(LAG_METRIC, self._lag, int(SLOT_REPORT_SECS))
         self._begin()
         self._restore(self._state.get(STATE_KEY))
 
@@ -147,7 +147,7 @@ class PostgresChangesSpout(EmitsRows[ChangeId], Spout, TwoPhaseStatefulComponent
         self._of_checkpoint: dict[int, int] = {}
         """LSNs up to which the slot may be advanced when a checkpoint is complete."""
         self._to_advance = 0
-        self._next_books = 0.0
+        self._next_slot_report = 0.0
         self._patience = SpoutPatience(self._name, self.delegate, self.logger, self._disconnect)
         self._position: SlotPosition | None = None
         """What is emitted; None before the server has said where the slot is."""
@@ -210,7 +210,7 @@ class PostgresChangesSpout(EmitsRows[ChangeId], Spout, TwoPhaseStatefulComponent
         """What is before the position of this checkpoint is never read again."""
         for each in [each for each in self._of_checkpoint if each <= int(checkpoint_id)]:
             self._to_advance = max(self._to_advance, self._of_checkpoint.pop(each))
-        self._next_books = 0.0
+        self._next_slot_report = 0.0
 
     def pre_restore(self, checkpoint_id: Any) -> None:
         """The slot is free for what begins anew."""
@@ -221,7 +221,7 @@ class PostgresChangesSpout(EmitsRows[ChangeId], Spout, TwoPhaseStatefulComponent
         self._has_batches = True
         if self._position is not None:
             self._to_advance = max(self._to_advance, self._position.flushed)
-            self._next_books = 0.0
+            self._next_slot_report = 0.0
 
     def end_batch(self) -> None:
         """Nothing of a batch is outside."""
@@ -239,9 +239,9 @@ class PostgresChangesSpout(EmitsRows[ChangeId], Spout, TwoPhaseStatefulComponent
     def next_tuple(self) -> None:
         """Emit what failed, or else the next change."""
         now = time.monotonic()
-        if now >= self._next_books and self._session is not None:
-            self._next_books = now + BOOKS_SECS
-            self._patience.ask(now, self._keep_books)
+        if now >= self._next_slot_report and self._session is not None:
+            self._next_slot_report = now + SLOT_REPORT_SECS
+            self._patience.ask(now, self._report_slot)
         if self._emit_failed() or len(self._pending) >= self._pending_max:
             return
         if not self._buffer and now >= self._patience.not_before:
@@ -340,9 +340,9 @@ class PostgresChangesSpout(EmitsRows[ChangeId], Spout, TwoPhaseStatefulComponent
             ours = self._position.flushed
             raise ComponentError(advanced_by_another(self._slot, facts.confirmed, ours))
 
-    def _keep_books(self) -> None:
+    def _report_slot(self) -> None:
         """Advance the slot, and look how far it is behind."""
-        assert self._session is not None, "books of a session that is over"
+        assert self._session is not None, "the slot of a session that is over"
         if not self._is_saved and self._position is not None:
             self._to_advance = self._position.flushed
         self._lag.update(self._session.advance(self._to_advance))

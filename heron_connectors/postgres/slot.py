@@ -257,6 +257,6 @@ def advanced_by_another(slot: str, confirmed: int, ours: int) -> str:
     """Of a slot that is not where this topology has left it."""
     return (
         f"the slot {slot} is at {lsn_text(confirmed)}, and this topology at {lsn_text(ours)}:"
-        " another reader has advanced it, or it was made anew; the changes between are lost to this"
+        " another reader has advanced it, or it was recreated; the changes between are lost to this"
         " topology: begin without its state (--fresh)"
     )

@@ -29,9 +29,9 @@ class WatermarkOutput:
     def is_news(self, watermark_ms: int) -> bool:
         """Whether anybody is to hear of it."""
         is_higher = watermark_ms > self._sent_ms
-        return (is_higher or self._is_void(watermark_ms)) and self._outbox.is_read
+        return (is_higher or self._is_stale(watermark_ms)) and self._outbox.is_read
 
-    def _is_void(self, watermark_ms: int) -> bool:
+    def _is_stale(self, watermark_ms: int) -> bool:
         """Whether it is the last one, and tuples were emitted behind it."""
         is_repeated = watermark_ms == self._sent_ms == END_OF_TIME
         return is_repeated and self._outbox.deliveries != self._deliveries

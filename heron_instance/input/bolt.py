@@ -389,7 +389,7 @@ class BoltDriver(FailedCalls):
             )
 
     def finish(self) -> None:
-        """The end of a finite run: let the bolt say its last words, once whoever asks again."""
+        """The end of a finite run: call the bolt's on_finish, once whoever asks again."""
         if self._finished:
             return
         self._finished = True
@@ -437,11 +437,11 @@ class BoltDriver(FailedCalls):
 
     def counts(self) -> tuple[int, int, bool]:
         """Processed first: what a tuple's processing sent is then counted for certain."""
-        processed = self.metrics.executed - self._void_processed
+        processed = self.metrics.executed - self._discarded_processed
         is_at_work = self._takes or self._busy or self._in_call or bool(self.again)
-        is_at_work = is_at_work or self.is_void or self.is_trying
+        is_at_work = is_at_work or self.awaits_restore or self.is_trying
         idle = self.outbox.empty and not is_at_work and self._is_idle()
-        return self.outbox.deliveries - self._void_sent, processed, idle
+        return self.outbox.deliveries - self._discarded_sent, processed, idle
 
     @property
     def holds(self) -> bool:

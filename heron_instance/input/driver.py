@@ -73,10 +73,10 @@ class ComponentDriver:
         self.abandoned: Callable[[], bool] = _never
         """Whether the input that is left counts for nothing: the topology is restored, or this
         process ends. Then a message is cut as well, also between two of its batches."""
-        self._void_sent = self._void_processed = 0
+        self._discarded_sent = self._discarded_processed = 0
         """Deliveries of before the topology was restored from a checkpoint: they count for
         nobody."""
-        self.is_void = False
+        self.awaits_restore = False
         """A bolt has raised, and waits for the topology to be restored."""
         self.works_on = False
         """Whether it has tuples that it has taken and not finished to go on with: `work_on`."""
@@ -153,15 +153,18 @@ class ComponentDriver:
         mine.epoch = others.epoch
         mine.sent, mine.acks_counted, mine.late = others.sent, others.acks_counted, others.late
         mine.waited_secs = others.waited_secs
-        self._void_sent, self._void_processed = before._void_sent, before._void_processed
+        self._discarded_sent, self._discarded_processed = (
+            before._discarded_sent,
+            before._discarded_processed,
+        )
 
     def forget_deliveries(self) -> None:
-        """Nothing that was sent so far will be processed: it is void."""
-        self._void_sent, self._void_processed = self.outbox.sent, self.metrics.executed
+        """Nothing that was sent so far will be processed: it is discarded."""
+        self._discarded_sent, self._discarded_processed = self.outbox.sent, self.metrics.executed
 
     def expect(self, deliveries: int) -> None:
         """So many come from a checkpoint, and count as sent: they are going to be processed."""
-        self._void_sent -= deliveries
+        self._discarded_sent -= deliveries
 
     def exchanged(self) -> Exchanged:
         """What this instance has exchanged with others until now: if that has not changed, none of

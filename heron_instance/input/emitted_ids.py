@@ -33,7 +33,7 @@ class EmittedIds:
         """The ids that are covered are neither acked nor failed; returns how many they are."""
         return len(EmittedIds.completed(self, checkpoint))
 
-    def void(self) -> list[Any]:
+    def take_all(self) -> list[Any]:
         """All ids, in order, because the topology is restored; they are forgotten."""
         covered = self.completed(max(self._by_checkpoint, default=0))
         newest, self._newest = self._newest, []

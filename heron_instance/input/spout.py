@@ -244,10 +244,10 @@ class SpoutDriver(ComponentDriver):
             )
 
     def roll_back(self) -> None:
-        """What was emitted since the last completed checkpoint is void: it has failed."""
+        """What was emitted since the last completed checkpoint is discarded: it has failed."""
         assert self.emitted_ids is not None
         self.emitted_ids.take(self.collector.done_at_once)
-        for tup_id in self.emitted_ids.void():
+        for tup_id in self.emitted_ids.take_all():
             self.metrics.failed += 1
             self._settle(self.component.fail, tup_id)
             if self.hooks is not None:
@@ -344,7 +344,7 @@ class SpoutDriver(ComponentDriver):
     def counts(self) -> tuple[int, int, bool]:
         """A spout that is paused or finished is idle when its last tuple is settled."""
         idle = not self.collector.pending and self._is_done
-        return self.outbox.deliveries - self._void_sent, 0, idle
+        return self.outbox.deliveries - self._discarded_sent, 0, idle
 
     @property
     def _is_done(self) -> bool:

@@ -194,7 +194,7 @@ class UserMetrics:
         """Of those that count: the sums over all time buckets."""
 
     def follow(self, registered: Mapping[str, tuple[Any, float]]) -> None:
-        """The component was made anew, and these are its metrics now."""
+        """The component was recreated, and these are its metrics now."""
         self._registered = registered
 
     def read(self, now: float) -> dict[str, Any]:

@@ -41,7 +41,7 @@ START_SECS = 60.0
 LOOK_AGAIN_SECS = 0.005
 HOSTS_MAX = 3
 """So many hosts may end, one after the other, before they answer a worker."""
-DIED = "the process that holds the components died; its last words are in the worker's log"
+DIED = "the process that holds the components died; its last output is in the worker's log"
 OPENING, CLOSING = "<<heronpy: ", " :heronpy>>"
 """Around the one line of an error that is worth telling, in what Spark makes of it."""
 
@@ -319,5 +319,5 @@ def _started(folder: CheckpointDir, run: str, address: str, daemon: int) -> sock
         time.sleep(LOOK_AGAIN_SECS)
     raise HostFailed(
         "the process that holds the components does not start "
-        f"(exit code {process.poll()}); its last words are in the worker's log"
+        f"(exit code {process.poll()}); its last output is in the worker's log"
     )

@@ -268,19 +268,19 @@ class TaskRunner:
         self._printed.lines = self._lines
         return self.driver.turn(time.monotonic() + secs) if secs else self.driver.call_once()
 
-    def end(self, batch: int, last_words: bool) -> TaskOutcome:
+    def end(self, batch: int, finishes: bool) -> TaskOutcome:
         """The batch is over; its outcome."""
         self._printed.lines = self._lines
         driver = self.driver
         self._wait_until_idle()
         if isinstance(driver, BoltDriver):
             driver.tick(time.monotonic())
-            if last_words:
+            if finishes:
                 driver.finish()
         driver.flush()
         self._instance.adapter.end_batch()  # what it raises makes the batch come again
         self._instance.adapter.pre_save(str(batch))
-        finished = self.finished or last_words
+        finished = self.finished or finishes
         state = self._memory.save(
             {
                 "unacked": list(self._unacked),

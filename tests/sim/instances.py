@@ -198,11 +198,13 @@ class Instance:
     def _transmit(self, sent: list[Frames]) -> None:
         self._preempt()
         for message in sent:
-            if message[0][2] in (FrameKind.DATA, FrameKind.FANOUT) and not self._is_void(message):
+            if message[0][2] in (FrameKind.DATA, FrameKind.FANOUT) and not self._is_outdated(
+                message
+            ):
                 self.cluster.rules.emitted(self, message)
         self.data.send((self.incarnation, merge(sent)))
 
-    def _is_void(self, message: Frames) -> bool:
+    def _is_outdated(self, message: Frames) -> bool:
         """Whether it carries an older epoch, so that nobody takes it."""
         older = parse_header(message[0]).epoch < self.core.shared.epoch
         return older and self.cluster.effectively_once

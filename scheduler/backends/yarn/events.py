@@ -179,7 +179,7 @@ class Release(Struct, frozen=True):
 
 
 class Resize(Struct, frozen=True):
-    """Ask for another size of a container that runs; what was asked of it before is void."""
+    """Ask for another size of a container that runs; what was asked of it before is superseded."""
 
     id: str
     ask: Ask

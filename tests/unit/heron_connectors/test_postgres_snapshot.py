@@ -140,10 +140,10 @@ def read_in_parts(
 
 
 def changes_of(server: Server, state: SnapshotState) -> Iterator[Change]:
-    def judge(relation: Relation, xid: int, message: Any) -> Remainder:
+    def remainder_of(relation: Relation, xid: int, message: Any) -> Remainder:
         return state.remainder(relation, xid, message, numbers_up_to)
 
-    reader = ChangeReader(lambda oid, text: int(text), judge)
+    reader = ChangeReader(lambda oid, text: int(text), remainder_of)
     list(reader.take(RELATION))
     for at, (xid, messages) in enumerate(server.log):
         list(reader.take(Begin(at, datetime(2026, 1, 1, tzinfo=UTC), xid % (1 << 32))))

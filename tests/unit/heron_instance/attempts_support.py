@@ -23,7 +23,7 @@ REFUSED = "ConnectionRefusedError: it is away"
 
 
 class World:
-    """What is outside of the process, and lives on when an object is made anew."""
+    """What is outside of the process, and lives on when an object is recreated."""
 
     def __init__(self) -> None:
         self.calls = 0
@@ -133,7 +133,7 @@ class Cluster(Process):
                 self.restore()
                 return False
             driver: Any = self.core.driver
-            if not driver.is_trying and not driver.is_void:
+            if not driver.is_trying and not driver.awaits_restore:
                 return True
             self.now += self.step_secs
         raise AssertionError("it never ends")

@@ -119,7 +119,7 @@ def test_a_tick_that_was_abandoned_and_succeeds_after_a_restore_is_no_error() ->
 
 
 def test_the_end_of_the_run_waits_until_the_topology_is_restored() -> None:
-    # What on_finish does is void, too, when the state is that of before.
+    # What on_finish does is discarded, too, when the state is that of before.
     bolt = Cluster(Asking)
     bolt.world.refuses = lambda value, call: value == 3
     bolt.handle(InstanceReceived(values_batch([3], bolt.epoch)))

@@ -1,4 +1,4 @@
-"""Effectively once, an instance's part: states at barriers, restores, what of it is void."""
+"""Effectively once, an instance's part: states at barriers, restores, what of it is discarded."""
 
 from typing import Any, ClassVar
 

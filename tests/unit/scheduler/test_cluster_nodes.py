@@ -17,7 +17,7 @@ from heron_core.state_tree import (
 from heron_engine.scheduler.cluster_nodes import ClusterNodes, Found, identity_of
 from heron_engine.scheduler.packaging.stored_code import packed_code, put_code, stored_archive
 from heron_io.state_store.file_store import FileStore
-from heron_io.state_store.kept_nodes import POLL_SECS
+from heron_io.state_store.node_registry import POLL_SECS
 
 PATHS = [path("words") for path in (topology_path, keys_path, scheduler_path)]
 WRITTEN = [{"at": path} for path in PATHS]

@@ -9,7 +9,7 @@ import pytest
 from heron_core.state_tree import keys_path, scheduler_path, topology_path
 from heron_engine.scheduler.own_nodes import Announcement, NameTaken, OwnNodes
 from heron_io.state_store.file_store import FileStore
-from heron_io.state_store.kept_nodes import POLL_SECS, KeptNodes
+from heron_io.state_store.node_registry import POLL_SECS, NodeRegistry
 
 SCHEDULER = {"kind": "local", "host": "here", "pid": 7, "started": "then", "sockets": "/x"}
 ANNOUNCED = Announcement("words", {"components": []}, {"public": "p"}, SCHEDULER)
@@ -100,7 +100,7 @@ def test_one_that_lost_its_name_ends(running: Running, path: str, value: object)
 
 
 def test_nothing_is_looked_at_more_often_than_it_is_due(running: Running) -> None:
-    kept = KeptNodes(running.store)
+    kept = NodeRegistry(running.store)
     assert kept.is_due(1.0)
     assert not kept.is_due(1.0 + POLL_SECS / 2)
     assert kept.is_due(1.0 + POLL_SECS)

@@ -13,7 +13,7 @@ POLL_SECS = 0.5
 topologies does not feel it."""
 
 
-class KeptNodes:
+class NodeRegistry:
     """The nodes of one owner, and what they are to say.
 
     A node is only missing when two looks in a row do not find it: whoever ends a topology removes
