@@ -90,7 +90,7 @@ def configured(
 
 def _check_letters(topology: TopologySpec) -> None:
     """UsageError if dead letters are to go into a folder that is none."""
-    target = target_of(topology.config.get(keys.DEAD_LETTER))
+    target = target_of(topology.config, keys.DEAD_LETTER)
     if isinstance(target, FileTarget) and os.path.isfile(target.folder):
         raise UsageError(f"{keys.DEAD_LETTER}: {target.folder} is a file, and is to be a folder")
 

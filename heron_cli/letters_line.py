@@ -12,7 +12,7 @@ from heron_core.topology import TopologySpec
 
 def letters_line(topology: TopologySpec, stats: TopologyStats, began_ms: int) -> str:
     """How many tuples were abandoned and kept, and where they are; empty for none."""
-    target = target_of(topology.config.get(DEAD_LETTER))
+    target = target_of(topology.config, DEAD_LETTER)
     if target is None:
         return ""
     look = _look(topology, target)

@@ -53,7 +53,7 @@ def running_spec(target: Target, name: str) -> TopologySpec:
 
 
 def _location(name: str, value: object) -> Location:
-    match target_of(value):
+    match target_of({DEAD_LETTER: value}, DEAD_LETTER):
         case None:
             raise UsageError(
                 f"{name} keeps no dead letters: start it with -o {DEAD_LETTER}=file:FOLDER, or name"
@@ -67,7 +67,7 @@ def _location(name: str, value: object) -> Location:
 
 def refuse_replay(name: str, spec: TopologySpec, location: Location) -> None:
     """HeronError if the topology looks for requests elsewhere, or for none."""
-    own = target_of(spec.config.get(DEAD_LETTER))
+    own = target_of(spec.config, DEAD_LETTER)
     if REPLAYED not in spec.by_name or own is None:
         raise HeronError(
             f"{name} sends no letters again: it was not started with {DEAD_LETTER}=file:FOLDER or"

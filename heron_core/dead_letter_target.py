@@ -1,8 +1,10 @@
 """Where a topology's dead letters go: what `topology.dead.letter` says, read. Pure."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from msgspec import Struct
 
-from heron_core.config.names import DEAD_LETTER
 from heron_core.errors import TopologyError, shown
 
 FILE_PREFIX = "file:"
@@ -32,8 +34,9 @@ class BoltTarget(Struct, frozen=True):
 Target = FileTarget | KafkaTarget | BoltTarget
 
 
-def target_of(value: object) -> Target | None:
+def target_of(config: Mapping[str, Any], key: str) -> Target | None:
     """What the setting says; None for nothing, TopologyError for what is none of the choices."""
+    value = config.get(key)
     if value is None:
         return None
     if isinstance(value, str) and value.startswith(FILE_PREFIX):
@@ -45,7 +48,7 @@ def target_of(value: object) -> Target | None:
             return KafkaTarget(topic, servers)
     elif isinstance(value, str) and value and ":" not in value:
         return BoltTarget(value)
-    raise TopologyError(f"{DEAD_LETTER} must be {CHOICES}, not {shown(value)}")
+    raise TopologyError(f"{key} must be {CHOICES}, not {shown(value)}")
 
 
 def where(target: Target) -> str:

@@ -111,7 +111,7 @@ def routed(topology: TopologySpec, absolute: Callable[[str], str]) -> TopologySp
                 f" letters of one component read its stream: "
                 f"inputs={{{component.name}[{ERRORS!r}]: …}}"
             )
-    target = target_of(topology.config.get(DEAD_LETTER))
+    target = target_of(topology.config, DEAD_LETTER)
     if target is None or any(component.class_path in SINKS for component in topology.components):
         return topology
     if isinstance(target, FileTarget):

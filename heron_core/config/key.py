@@ -1,4 +1,4 @@
-"""What is known of a key: its reader, its default, whose it is, where it has an effect."""
+"""What is known of a key: its reader, its default, whose it is, and where it has an effect."""
 
 from collections.abc import Mapping
 from enum import Enum
@@ -6,8 +6,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from heron_core.config.names import ATLEAST_ONCE, EFFECTIVELY_ONCE
 from heron_core.config.readers import Reader
+from heron_core.config.values import ATLEAST_ONCE, EFFECTIVELY_ONCE
 
 AT_LEAST = (ATLEAST_ONCE,)
 EXACTLY = (EFFECTIVELY_ONCE,)
@@ -54,3 +54,16 @@ class Key(Struct, frozen=True):
         """TopologyError for a value that means nothing; `config` has the defaults."""
         if self.default is not None or config.get(self.name) is not None:
             self.read(config, self.name)
+
+
+class Subject:
+    """Keys of one subject, in the order of the reference."""
+
+    def __init__(self, title: str) -> None:
+        self.title = title
+        self.keys: list[Key] = []
+
+    def add(self, key: Key) -> str:
+        """A further row; its name, by which the key is read."""
+        self.keys.append(key)
+        return key.name

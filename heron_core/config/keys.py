@@ -1,28 +1,34 @@
 """The table of configuration keys: what checks, defaults, misspellings and the reference read.
 
-A new key is a row in `keys_of_data` or `keys_of_runs`, its name in `names`, and the place that
-reads it. docs/CONFIGURATION.md is made from the table (`python -m heron_core.config.reference`).
+A new key is a row of its subject in one of the modules `keys_of_…`, and the place that reads it.
+docs/CONFIGURATION.md is made from the table (`python -m heron_core.config.reference`).
 """
 
 from collections.abc import Mapping
 from typing import Any
 
-from heron_core.config import keys_of_data, keys_of_runs
+from heron_core.config import (
+    keys_of_changes,
+    keys_of_containers,
+    keys_of_data,
+    keys_of_runs,
+    keys_of_windows,
+)
 from heron_core.config.key import Key, Owner
 
-SUBJECTS: Mapping[str, tuple[Key, ...]] = {
-    "Delivery": keys_of_data.DELIVERY,
-    "Batches and queues": keys_of_data.BATCHES,
-    "User code": keys_of_data.USER_CODE,
-    "Windows": keys_of_data.WINDOWS,
-    "Checkpoints and state": keys_of_runs.STATE,
-    "Containers and instances": keys_of_runs.CONTAINERS,
-    "Processes": keys_of_runs.PROCESSES,
-    "Updates and autoscaling": keys_of_runs.CHANGES,
-    "Logs, metrics, traces": keys_of_runs.OBSERVATION,
-}
-"""Subject -> its keys, in the order of the reference."""
-KEYS: Mapping[str, Key] = {key.name: key for keys in SUBJECTS.values() for key in keys}
+SUBJECTS = (
+    keys_of_data.DELIVERY,
+    keys_of_data.BATCHES,
+    keys_of_data.USER_CODE,
+    keys_of_windows.WINDOWS,
+    keys_of_runs.STATE,
+    keys_of_containers.CONTAINERS,
+    keys_of_runs.PROCESSES,
+    keys_of_changes.CHANGES,
+    keys_of_runs.OBSERVATION,
+)
+"""In the order of the reference."""
+KEYS: Mapping[str, Key] = {key.name: key for subject in SUBJECTS for key in subject.keys}
 DEFAULTS: Mapping[str, Any] = {
     name: key.default for name, key in KEYS.items() if key.default is not None
 }

@@ -7,7 +7,7 @@ return the reader for a limit or for words.
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias, TypeVar
 
-from heron_core.config.names import BYTES_MAX, CORES_MAX, PORT_MAX, SECONDS_MAX, WHOLE_NUMBER_MAX
+from heron_core.config.values import BYTES_MAX, CORES_MAX, PORT_MAX, SECONDS_MAX, WHOLE_NUMBER_MAX
 from heron_core.errors import TopologyError, shown
 from heron_core.sizes import parse_size
 
@@ -64,6 +64,11 @@ def positive(config: Mapping[str, Any], key: str, most: float) -> float:
             f"{key} must be a number above 0 and of at most {most:.0f}, not {shown(config[key])}"
         )
     return number
+
+
+def at_most(most: float) -> Reader:
+    """The reader of a number above 0 and of at most `most`."""
+    return lambda config, key: positive(config, key, most)
 
 
 def _number(value: object) -> float:

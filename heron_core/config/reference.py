@@ -6,7 +6,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from heron_core.config.key import Key, Owner
+from heron_core.config.key import Key, Owner, Subject
 from heron_core.config.keys import KEYS, SUBJECTS
 
 _HEAD = """# Configuration keys
@@ -24,14 +24,14 @@ wins. Every value is checked before a topology starts, also one that has no effe
 
 def markdown() -> str:
     """The page."""
-    return "\n".join((_HEAD, *(line for name in SUBJECTS for line in _subject(name))))
+    return "\n".join((_HEAD, *(line for subject in SUBJECTS for line in _subject(subject))))
 
 
-def _subject(name: str) -> Iterator[str]:
-    yield f"## {name}\n"
+def _subject(subject: Subject) -> Iterator[str]:
+    yield f"## {subject.title}\n"
     yield "| key | default | set for | only in | |"
     yield "|---|---|---|---|---|"
-    for key in SUBJECTS[name]:
+    for key in subject.keys:
         mark = "" if key.on_spark else " †"
         modes = ", ".join(f"`{mode}`" for mode in key.modes)
         cells = (f"`{key.name}`{mark}", _default(key), key.owner.value, modes, _what(key))

@@ -16,6 +16,7 @@ from heron_core.errors import TopologyError, shown
 __all__ = [
     "DEFAULTS",
     "KEYS",
+    "SAME_IN_OTHER_WORDS",
     "autoscale_mode",
     "autoscale_policy",
     "backpressure_mode",
@@ -50,6 +51,16 @@ __all__ = [
     "with_defaults",
     "with_fallbacks",
 ]
+
+SAME_IN_OTHER_WORDS: Mapping[str, tuple[str, ...]] = {
+    STORM_ACKERS: (RELIABILITY_MODE,),
+    TICK_TUPLE_FREQ_MS: (TICK_TUPLE_FREQ_SECS,),
+    TICK_TUPLE_FREQ_SECS: (TICK_TUPLE_FREQ_MS,),
+    WINDOW_LENGTH_COUNT: (WINDOW_LENGTH_MS,),
+    WINDOW_LENGTH_MS: (WINDOW_LENGTH_COUNT,),
+}
+"""Key -> the keys that say the same in other words: a layer that has the one decides over what a
+lower layer says by the other."""
 
 
 def with_defaults(config: Mapping[str, Any]) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from heron_core import config as keys
 from heron_core.algorithms.autoscale.sizing import SizingLimits
-from heron_core.config.keys_of_runs import FOR_ALL
+from heron_core.config.keys_of_changes import FOR_ALL
 from heron_core.errors import TopologyError, shown
 from heron_core.storm_settings import instances_limit
 from heron_core.topology import TopologySpec

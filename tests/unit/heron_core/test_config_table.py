@@ -17,7 +17,7 @@ ALL = sorted(keys.KEYS.values(), key=lambda key: key.name)
 
 
 def test_each_name_is_a_row_of_its_own() -> None:
-    rows = [key.name for found in keys.SUBJECTS.values() for key in found]
+    rows = [key.name for subject in keys.SUBJECTS for key in subject.keys]
     assert sorted(rows) == sorted(NAMED)
 
 

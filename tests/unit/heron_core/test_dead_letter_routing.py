@@ -76,13 +76,13 @@ def made(spec: TopologySpec) -> TopologySpec:
     ],
 )
 def test_a_user_names_a_folder_a_topic_or_a_bolt(text: str | None, target: Any) -> None:
-    assert target_of(text) == target
+    assert target_of({DEAD_LETTER: text}, DEAD_LETTER) == target
 
 
 @pytest.mark.parametrize("text", ["file:", "kafka:letters", "kafka:@a:1", "", 7, "s3://x"])
 def test_what_is_none_of_them_is_refused_with_the_choices(text: Any) -> None:
     with pytest.raises(TopologyError, match=f"{DEAD_LETTER} must be file:FOLDER, kafka:"):
-        target_of(text)
+        target_of({DEAD_LETTER: text}, DEAD_LETTER)
     assert validation.problems(topology(text))
 
 

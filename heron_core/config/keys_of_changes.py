@@ -1,0 +1,122 @@
+"""Keys of changes of a running topology: updates and autoscaling."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from heron_core.config import readers as r
+from heron_core.config import values as v
+from heron_core.config.key import Key, Subject
+from heron_core.errors import TopologyError, shown
+
+FOR_ALL = ""
+"""In the place of a component's name: a limit for all that may be scaled."""
+
+
+def _list_of_bolts(config: Mapping[str, Any], key: str) -> list[str]:
+    """Names as a list, or as a text with commas or blanks between them."""
+    given = config[key]
+    names = given.replace(",", " ").split() if isinstance(given, str) else given
+    if not isinstance(names, list | tuple):
+        raise TopologyError(f"{key} must be a list of bolts, not {shown(given)}")
+    return [str(each) for each in names]
+
+
+def _limits(config: Mapping[str, Any], key: str) -> dict[str, int]:
+    """component -> its number; FOR_ALL -> the one number for all."""
+    given = config[key]
+    numbers = given if isinstance(given, Mapping) else {FOR_ALL: given}
+    return {str(name): r.whole_number({key: numbers[name]}, key, 1) for name in numbers}
+
+
+# A row is read as a paragraph.
+# fmt: off
+CHANGES = Subject("Updates and autoscaling")
+UPDATE_DEACTIVATE_WAIT_SECS = CHANGES.add(Key(
+    "topology.update.deactivate.wait.secs", r.seconds, 60,
+    "how long an update waits for tuples in flight", on_spark=False, see="UPDATING.md",
+    why="Heron waits for nothing before it scales; what is in flight is done or has failed after"
+    " twice the default message timeout",
+))
+UPDATE_REACTIVATE_WAIT_SECS = CHANGES.add(Key(
+    "topology.update.reactivate.wait.secs", r.seconds, 600,
+    "how long an update waits for added containers and new instances",
+    on_spark=False, see="UPDATING.md",
+    why="Heron's: a cluster may take minutes for new containers",
+))
+WARM_CONTAINERS = CHANGES.add(Key(
+    "topology.warm.containers", r.whole(0), 0,
+    "so many containers wait on YARN, for one that is added or lost",
+    on_spark=False, see="SCALING.md#warm-containers", why="what waits costs as much as what works",
+))
+AUTOSCALE_MODE = CHANGES.add(Key(
+    "topology.autoscale.mode", r.switch(v.OFF, v.ADVISE, v.ON), v.OFF,
+    "`on`: the number of instances follows the load; `advise`: decisions are events, and nothing is"
+    " changed",
+    see="SCALING.md#autoscaling",
+    why="another number of instances is the user's decision, as is the bill",
+))
+AUTOSCALE_POLICY = CHANGES.add(Key(
+    "topology.autoscale.policy", r.one_of(v.RATES, v.THRESHOLD), v.RATES,
+    "`rates`: a model of the rates of all bolts (DS2); `threshold` (SEEP): one more instance for a"
+    " bolt that was too busy in several consecutive measurements",
+    see="SCALING.md#autoscaling",
+))
+AUTOSCALE_COMPONENTS = CHANGES.add(Key(
+    "topology.autoscale.components", _list_of_bolts, None,
+    "the bolts that may be scaled, a list", without="all bolts", see="SCALING.md#autoscaling",
+))
+AUTOSCALE_INSTANCES_MIN = CHANGES.add(Key(
+    "topology.autoscale.instances.min", _limits, None,
+    "the fewest instances: one number for all bolts, or `{component: number}`",
+    without="1", see="SCALING.md#autoscaling",
+))
+AUTOSCALE_INSTANCES_MAX = CHANGES.add(Key(
+    "topology.autoscale.instances.max", _limits, None,
+    "the most instances: one number for all bolts, or `{component: number}`",
+    without="four times the number of the submit", see="SCALING.md#autoscaling",
+))
+AUTOSCALE_INTERVAL_SECS = CHANGES.add(Key(
+    "topology.autoscale.interval.secs", r.seconds, 5,
+    "the time between two measurements", see="SCALING.md#autoscaling",
+))
+AUTOSCALE_WINDOW_SECS = CHANGES.add(Key(
+    "topology.autoscale.window.secs", r.seconds, 30,
+    "rates are means over this time; the first decision comes after it",
+    see="SCALING.md#autoscaling",
+    why="six measurements: reports of a second and bursts of a few are levelled out",
+))
+AUTOSCALE_COOLDOWN_SECS = CHANGES.add(Key(
+    "topology.autoscale.cooldown.secs", r.seconds, 60,
+    "the time without a change after a change; doubled for each consecutive change that failed, up"
+    " to an hour",
+    see="SCALING.md#autoscaling",
+    why="what waited meanwhile is worked off, and instances that came up cold are warm",
+))
+AUTOSCALE_SHRINK_WINDOW_SECS = CHANGES.add(Key(
+    "topology.autoscale.shrink.window.secs", r.seconds, 300,
+    "instances are removed if they were not needed for this long", see="SCALING.md#autoscaling",
+    why="Kubernetes' for its pods: a lull of a few minutes takes nothing away",
+))
+AUTOSCALE_MOVE_COST_SECS = CHANGES.add(Key(
+    "topology.autoscale.move.cost.secs", r.seconds, 1,
+    "what a change costs, as time in which the spouts are paused; the duration of the last change,"
+    " if that is longer. A change that gains less before the next one is possible is not made",
+    see="SCALING.md#autoscaling",
+))
+AUTOSCALE_TARGET_UTILIZATION = CHANGES.add(Key(
+    "topology.autoscale.target.utilization", r.share, 0.75,
+    "the utilisation that a change aims for", see="SCALING.md#autoscaling",
+    why="bursts need some room",
+))
+AUTOSCALE_THRESHOLD_UTILIZATION = CHANGES.add(Key(
+    "topology.autoscale.threshold.utilization", r.share, 0.7,
+    "of the policy `threshold`: a bolt that is busier is too busy",
+    see="SCALING.md#autoscaling",
+    why="SEEP's",
+))
+AUTOSCALE_THRESHOLD_REPORTS = CHANGES.add(Key(
+    "topology.autoscale.threshold.reports", r.whole(1), 2,
+    "of the policy `threshold`: in so many consecutive measurements",
+    see="SCALING.md#autoscaling",
+    why="SEEP's",
+))
