@@ -135,11 +135,11 @@ def refuse_autoscaling(topology: TopologySpec, where: str) -> None:
         )
 
 
-def note_warm_containers(topology: TopologySpec, kind: str) -> None:
+def note_standby_containers(topology: TopologySpec, kind: str) -> None:
     """Say so if containers are to wait where none can; TopologyError if their number is none."""
-    if keys.value_of(keys.with_defaults(topology.config), keys.WARM_CONTAINERS):
+    if keys.value_of(keys.with_defaults(topology.config), keys.STANDBY_CONTAINERS):
         click.echo(
-            f"{keys.WARM_CONTAINERS} has no effect with the scheduler {kind}, only with yarn",
+            f"{keys.STANDBY_CONTAINERS} has no effect with the scheduler {kind}, only with yarn",
             err=True,
         )
 

@@ -125,6 +125,7 @@ REPLACED: dict[str, str] = {
     "verdict": "end reason",
     "voice": "status pipe",
     "void": "discarded, failed, outdated",
+    "warm": "standby",
     "watching": "foreground run, recording",
     "wave": "probe round",
     "waves": "probe rounds",

@@ -10,7 +10,7 @@ import click
 from heron_cli.configure import (
     config_layer,
     configured,
-    note_warm_containers,
+    note_standby_containers,
     reconfigured,
     refuse_autoscaling,
 )
@@ -188,7 +188,7 @@ class SubmitTarget:
         if self.spark.compiles:
             refuse_autoscaling(spec, "in a query of Spark")
         if backend.kind != "yarn":
-            note_warm_containers(spec, backend.kind)
+            note_standby_containers(spec, backend.kind)
         return Submission(spec, packing, url, Home.of_user(), foreground=False), backend
 
 

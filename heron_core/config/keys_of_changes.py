@@ -43,10 +43,11 @@ UPDATE_REACTIVATE_WAIT_SECS = CHANGES.add(Key(
     on_spark=False, see="UPDATING.md",
     why="Heron's: a cluster may take minutes for new containers",
 ))
-WARM_CONTAINERS = CHANGES.add(Key(
+STANDBY_CONTAINERS = CHANGES.add(Key(
     "topology.warm.containers", r.whole(0), 0,
-    "so many containers wait on YARN, for one that is added or lost",
-    on_spark=False, see="SCALING.md#warm-containers", why="what waits costs as much as what works",
+    "so many standby containers wait on YARN, for one that is added or lost",
+    on_spark=False, see="SCALING.md#standby-containers",
+    why="what waits costs as much as what works",
 ))
 AUTOSCALE_MODE = CHANGES.add(Key(
     "topology.autoscale.mode", r.switch(v.OFF, v.ADVISE, v.ON), v.OFF,

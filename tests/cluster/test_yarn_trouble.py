@@ -23,8 +23,8 @@ SPOUTS, PENDING, FLOWING_LINES = 2, 100, 50
 
 
 def test_what_is_killed_comes_back_and_nothing_is_lost(west: YarnPlace) -> None:
-    """All nodes of the state store; a container's process, whose place a warm container takes; the
-    application master; and a node manager with what is on it."""
+    """All nodes of the state store; a container's process, whose place a standby container takes;
+    the application master; and a node manager with what is on it."""
     name = west.name
     options, _ = settings(west.path, LINES, RATE)
     pending = f"topology.max.spout.pending={PENDING}"
@@ -45,14 +45,14 @@ def test_what_is_killed_comes_back_and_nothing_is_lost(west: YarnPlace) -> None:
     until(lambda: (west.node(master_path(name)) or held) != held, "there is another master")
     assert west.container(2) == before
 
-    until(west.warm, "a container waits", DEADLINE_SECS)
-    waited = west.warm()
+    until(west.standby, "a container waits", DEADLINE_SECS)
+    waited = west.standby()
     shard = west.process("heron_engine.scheduler.backends.yarn.container_agent", "--container 2 ")
     assert shard is not None
     shard.kill()
     until(lambda: west.is_another(2, before), "container 2 is back", DEADLINE_SECS)
     assert west.container(2) == waited
-    until(lambda: west.warm() not in (None, waited), "another one waits", DEADLINE_SECS)
+    until(lambda: west.standby() not in (None, waited), "another one waits", DEADLINE_SECS)
 
     before, held = west.container(1), west.node(master_path(name))
     own = west.container(0)
@@ -62,7 +62,7 @@ def test_what_is_killed_comes_back_and_nothing_is_lost(west: YarnPlace) -> None:
     until(lambda: west.is_another(0, own), "another attempt", DEADLINE_SECS)
     until(lambda: (west.node(master_path(name)) or held) != held, "another master", DEADLINE_SECS)
     assert west.container(1) == before, "a container of the first attempt runs on"
-    assert west.container(2) == waited, "so does the one that was warm, in its new place"
+    assert west.container(2) == waited, "so does the one that was on standby, in its new place"
 
     lost = west.node(scheduler_path(name))["containers"]["1"]["host"]
     number = next(each for each in range(2) if west.yarn.node_id(each) == lost)

@@ -88,7 +88,7 @@ class YarnPlace(Place):
         found = containers.get(str(number), {})
         return found.get("id") if found.get("phase") == "running" else None
 
-    def warm(self) -> str | None:
+    def standby(self) -> str | None:
         """YARN's id of a container that waits."""
         found = (self.node(scheduler_path(self.name)) or {}).get("warm", {}).values()
         return next((each["id"] for each in found if each["phase"] == "running"), None)

@@ -186,7 +186,7 @@ class YarnBackend:
             tuple(topmost(submission.topology.search_paths)),
             resources,
             {**sent, **dict(self._options.environment)},
-            keys.value_of(config, keys.WARM_CONTAINERS),
+            keys.value_of(config, keys.STANDBY_CONTAINERS),
         )
 
     def deploy(self, submission: "Submission") -> None:

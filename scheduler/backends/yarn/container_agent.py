@@ -6,8 +6,8 @@ node in the state store: when its number belongs to another container of YARN's,
 ends in order. So it does not outlive the application even where no node manager is left to kill it.
 All of its processes are in YARN's process group.
 
-A warm container has a number that no plan has (warm.py). It waits, with all that YARN does for a
-container done, until the scheduler's node has it as a container of the plan.
+A standby container has a number that no plan has (standby.py). It waits, with all that YARN does
+for a container done, until the scheduler's node has it as a container of the plan.
 """
 
 import logging
@@ -23,8 +23,8 @@ from typing import Any
 from heron_core.errors import HeronError, StateStoreError
 from heron_core.exit_codes import ExitCode
 from heron_core.state_tree import scheduler_path
-from heron_engine.scheduler.backends.yarn.requests import end_reason, number_of, warm_end_reason
-from heron_engine.scheduler.backends.yarn.warm import is_warm
+from heron_engine.scheduler.backends.yarn.requests import end_reason, number_of, standby_end_reason
+from heron_engine.scheduler.backends.yarn.standby import is_standby
 from heron_engine.scheduler.container.agent import ContainerAgent
 from heron_engine.scheduler.container.agent_arguments import (
     agent_parser,
@@ -79,7 +79,7 @@ def run(agent: ContainerAgent, topology: str, number: int, store_url: str) -> in
 
 
 def awaited_number(store_url: str, topology: str) -> int | None:
-    """Which container of the plan this warm one becomes; None once it is to end."""
+    """Which container of the plan this one becomes; None once it is to end."""
     nodes: SimpleQueue[Any] = SimpleQueue()
     own = os.environ[ID_VARIABLE]
     signal.signal(signal.SIGTERM, lambda *_: nodes.put({}))  # it is in no node any more
@@ -90,7 +90,7 @@ def awaited_number(store_url: str, topology: str) -> int | None:
             if (node := nodes.get()) is None:
                 with suppress(Empty):  # the state store may have been emptied
                     node = nodes.get(timeout=GONE_SECS)
-            number, reason = number_of(node, own), warm_end_reason(node, own)
+            number, reason = number_of(node, own), standby_end_reason(node, own)
             if number is not None:
                 return number
             if reason is not None:
@@ -130,7 +130,7 @@ def main(words: Sequence[str]) -> int:
     try:
         check_python(given.own.python, "yarn")
         words_of_container = list(given.container)
-        if is_warm(number):
+        if is_standby(number):
             became = awaited_number(store_url, given.value("topology"))
             if became is None:
                 return 0

@@ -7,7 +7,7 @@ the cluster took it away, by the restart policy if it ended by itself. It is ask
 it was, because that much was there, also if an update has made it larger in the plan since; one
 that was killed for its memory, or is restarted by the user, is asked for as the plan has it.
 One that runs is made larger or smaller where it is when its plan changes (sizes.py), and a warm
-one may wait to take the place of one that is added or lost (warm.py).
+one may wait to take the place of one that is added or lost (standby.py).
 Containers end in order: what
 is published asks them to (yarn.requests), and they have SHUTDOWN_SECS before YARN kills them.
 """
@@ -52,7 +52,7 @@ from heron_engine.scheduler.backends.yarn.events import (
     YarnPlanChanged,
 )
 from heron_engine.scheduler.backends.yarn.slots import Slot, SlotPhase
-from heron_engine.scheduler.backends.yarn.warm import is_warm, with_warm
+from heron_engine.scheduler.backends.yarn.standby import is_standby, with_standby
 
 SHUTDOWN_SECS = 15.0
 """A container's processes get 8 s, and what it hears through the state store takes its time."""
@@ -63,7 +63,7 @@ class Core:
     """The slots, and how it all ends."""
 
     restart_limit: int
-    warm: int = 0
+    standby: int = 0
     """So many containers wait, besides those of the plan."""
     chance: Callable[[], float] = middle
     """A number from 0 to 1, for the jitter of pauses."""
@@ -136,7 +136,7 @@ class Core:
         """Keep what runs already, unless its slot is gone or has another container."""
         slot = self.slots.get(grant.number)
         if self._of(grant.id) is not None:
-            return []  # it is known; one that was warm may have another number by now
+            return []  # it is known; one on standby may have another number by now
         if slot is None or slot.grant is not None or self._end is not None:
             return [Release(grant.id)]
         back: list[Instruction] = []
@@ -169,10 +169,10 @@ class Core:
         return [YarnLog(line), Publish(), *self._lend(slot)]
 
     def _lend(self, slot: Slot) -> list[Instruction]:
-        """A warm container that runs is for one that waits: YARN may have room for only one."""
+        """A standby container that runs is for one that waits: YARN may have room for only one."""
         asked = (each for each in self.slots.values() if each.phase is SlotPhase.ASKED)
-        waiting = next((each for each in asked if not is_warm(each.number)), None)
-        if waiting is None or not is_warm(slot.number) or self._spare(waiting.request) is None:
+        waiting = next((each for each in asked if not is_standby(each.number)), None)
+        if waiting is None or not is_standby(slot.number) or self._spare(waiting.request) is None:
             return []
         return [TakeBack(waiting.number), *self._ask(waiting)]
 
@@ -215,9 +215,9 @@ class Core:
         if self._end is not None:
             return []
         pause = slot.policy.pause_secs(now - slot.since)
-        if pause is None and is_warm(slot.number):  # nobody misses it, so the topology goes on
+        if pause is None and is_standby(slot.number):  # nobody misses it, so the topology goes on
             del self.slots[slot.number]
-            return [YarnLog(f"a warm container is abandoned: {why}"), Publish()]
+            return [YarnLog(f"a standby container is abandoned: {why}"), Publish()]
         if pause is None:
             text = f"container {slot.number} ended {slot.policy.failures} times in a row: {why}"
             return self._finish(Status.FAILED, text, now)
@@ -226,23 +226,25 @@ class Core:
         return [lost, Publish(), *self._on_tick(Tick(), now)]
 
     def _ask(self, slot: Slot) -> list[Instruction]:
-        """A warm container takes its place, or YARN is asked for one."""
-        spare = None if is_warm(slot.number) else self._spare(slot.request)
+        """A standby container takes its place, or YARN is asked for one."""
+        spare = None if is_standby(slot.number) else self._spare(slot.request)
         if spare is None or spare.grant is None:
             return self._ask_yarn(slot)
         slot.grant, slot.held = replace(spare.grant, number=slot.number), spare.held
         slot.phase, slot.since = SlotPhase.RUNNING, self._now
-        line = f"container {slot.number} is {slot.grant.id} on {slot.grant.host}, which was warm"
+        line = (
+            f"container {slot.number} is {slot.grant.id} on {slot.grant.host}, which was on standby"
+        )
         spare.vacate()
         spare.held = None
         return [YarnLog(line), Publish(), *self._ask_yarn(spare)]
 
     def _spare(self, ask: Ask) -> Slot | None:
-        """A warm container that runs and is large enough."""
+        """A standby container that runs and is large enough."""
         fitting = (
             each
             for each in self.slots.values()
-            if is_warm(each.number) and each.is_running and (each.held or each.ask).covers(ask)
+            if is_standby(each.number) and each.is_running and (each.held or each.ask).covers(ask)
         )
         return next(fitting, None)
 
@@ -258,7 +260,7 @@ class Core:
         if self._end is not None:
             return []
         done: list[Instruction] = []
-        asks = with_warm(event.asks, self.warm)
+        asks = with_standby(event.asks, self.standby)
         for number, ask in asks.items():
             done += self._wanted(number, ask)
             self.slots[number].size.plan_changed(event.is_settled, now)

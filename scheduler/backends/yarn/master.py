@@ -39,8 +39,8 @@ from heron_engine.scheduler.backends.yarn.render import ApplicationSpec
 from heron_engine.scheduler.backends.yarn.requests import (
     FOLDER,
     ROOM,
+    STANDBY,
     WAITING,
-    WARM,
     asks_of,
     number_of,
     rows,
@@ -49,7 +49,7 @@ from heron_engine.scheduler.backends.yarn.requests import (
 )
 from heron_engine.scheduler.backends.yarn.rm import MasterSuperseded, ResourceManager
 from heron_engine.scheduler.backends.yarn.slots import SlotPhase
-from heron_engine.scheduler.backends.yarn.warm import is_warm
+from heron_engine.scheduler.backends.yarn.standby import is_standby
 from heron_engine.scheduler.cluster_nodes import ClusterNodes, Found
 from heron_engine.scheduler.container.agent import ContainerAgent
 from heron_engine.scheduler.container.agent_arguments import check_python, remove_old_sockets
@@ -76,7 +76,7 @@ class YarnMaster:
     def __init__(self, spec: ApplicationSpec, store: StateStore, rm: ResourceManager) -> None:
         self._spec, self._store, self._rm = spec, store, rm
         self._name = spec.topology
-        self._core = Core(spec.restart_limit, spec.warm, random.random)
+        self._core = Core(spec.restart_limit, spec.standby, random.random)
         self._nodes = ClusterNodes(store, spec.topology)
         self._before: Mapping[str, Any] | None = None
         """The scheduler's node when this attempt began."""
@@ -159,7 +159,8 @@ class YarnMaster:
         return events.ContainerCompleted(event.id, event.status, reason)
 
     def _placed(self, grant: events.Grant) -> events.Grant:
-        """A container of an earlier attempt; a warm one may be another since it was asked for."""
+        """A container of an earlier attempt; a standby one may be another since it was asked
+        for."""
         number = number_of(self._before, grant.id)
         return grant if number is None else replace(grant, number=number)
 
@@ -253,9 +254,9 @@ class YarnMaster:
                    "host": f"{os.environ['NM_HOST']}:{os.environ['NM_PORT']}",
                    "http": f"{os.environ['NM_HOST']}:{os.environ['NM_HTTP_PORT']}"}  # fmt: skip
             slots = self._core.slots.values()
-            containers = rows(slot for slot in slots if not is_warm(slot.number))
+            containers = rows(slot for slot in slots if not is_standby(slot.number))
             known = {"containers": {str(MASTER_CONTAINER): own, **containers},
-                     WARM: rows(slot for slot in slots if is_warm(slot.number)),
+                     STANDBY: rows(slot for slot in slots if is_standby(slot.number)),
                      FOLDER: self._spec.folder}  # fmt: skip
             node.pop(WAITING, None)
             waiting = waiting_words(slots)

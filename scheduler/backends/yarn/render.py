@@ -11,7 +11,7 @@ from msgspec import Struct, field
 from heron_core.errors import UsageError
 from heron_core.plans import MASTER_CONTAINER, MIB, PackingPlan
 from heron_engine.scheduler.backends.yarn.events import Ask
-from heron_engine.scheduler.backends.yarn.warm import with_warm
+from heron_engine.scheduler.backends.yarn.standby import with_standby
 
 TYPE = "HERON"
 """As Heron's own launcher calls them; `yarn application -list -appTypes HERON` shows them."""
@@ -70,7 +70,7 @@ class ApplicationSpec(Struct, frozen=True):
     resources: tuple[LocalResource, ...]
     """For every container."""
     environment: Mapping[str, str] = field(default_factory=dict)
-    warm: int = 0
+    standby: int = field(default=0, name="warm")
     """So many containers wait, besides those of the plan."""
 
 
@@ -208,7 +208,7 @@ def preview(name: str, options: YarnOptions, spec: ApplicationSpec, packing: Pac
                 "vcores": ask.vcores,
                 "command": container_command(spec, number),
             }
-            for number, ask in with_warm(asks(packing), spec.warm).items()
+            for number, ask in with_standby(asks(packing), spec.standby).items()
         ],
         "environment": dict(spec.environment),
         "resources": [

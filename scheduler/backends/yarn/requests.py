@@ -14,7 +14,7 @@ from heron_core.plans import MASTER_CONTAINER
 from heron_core.state_tree import restart_request_path, restart_requests_path, scheduler_path
 from heron_engine.scheduler.backends.yarn.events import Ask
 from heron_engine.scheduler.backends.yarn.slots import Slot, SlotPhase
-from heron_engine.scheduler.backends.yarn.warm import is_warm
+from heron_engine.scheduler.backends.yarn.standby import is_standby
 from heron_io.state_store.protocol import StateStore
 
 Location = dict[str, Any]
@@ -22,8 +22,9 @@ WAITING = "waiting"
 """In the scheduler's node: what the topology waits for, for people; absent if for nothing."""
 FOLDER = "folder"
 """In the scheduler's node: URI of the topology's own files."""
-WARM = "warm"
-"""In the scheduler's node: where warm containers are, as others are in `containers`."""
+STANDBY = "warm"
+"""In the scheduler's node, whose word it is: where standby containers are, as others are in
+`containers`."""
 ROOM = "room"
 """In a request: how large containers that run are to be."""
 
@@ -44,17 +45,18 @@ def rows(slots: Iterable[Slot]) -> dict[str, Location]:
 
 
 def number_of(node: Mapping[str, Any] | None, container: str) -> int | None:
-    """Which container of the packing plan a container of YARN's is; None: none, or a warm one."""
+    """Which container of the packing plan a container of YARN's is; None: none, or a standby
+    one."""
     numbers = (number for number, each in containers_of(node).items() if each["id"] == container)
     return next(numbers, None)
 
 
-def warm_end_reason(node: Mapping[str, Any] | None, container: str) -> str | None:
-    """Why a warm container is to end that became no other; None: it is not. Pure."""
+def standby_end_reason(node: Mapping[str, Any] | None, container: str) -> str | None:
+    """Why a standby container is to end that became no other; None: it is not. Pure."""
     if node is None:
         return "the topology is gone from the state store"
-    warm_containers = [each for each in node.get(WARM, {}).values() if each["id"] == container]
-    if not warm_containers or warm_containers[0]["phase"] == SlotPhase.ENDING.value:
+    standby = [each for each in node.get(STANDBY, {}).values() if each["id"] == container]
+    if not standby or standby[0]["phase"] == SlotPhase.ENDING.value:
         return "the application master does not need it any more"
     return None
 
@@ -91,7 +93,9 @@ def growing_words(node: Mapping[str, Any] | None, asks: Mapping[int, Ask]) -> st
 
 def waiting_words(slots: Iterable[Slot]) -> str:
     """Which containers wait for room, for people; empty if none does."""
-    asked = [each for each in slots if each.phase is SlotPhase.ASKED and not is_warm(each.number)]
+    asked = [
+        each for each in slots if each.phase is SlotPhase.ASKED and not is_standby(each.number)
+    ]
     if not asked:
         return ""
     named = ", ".join(f"container {each.number} ({each.request})" for each in asked)

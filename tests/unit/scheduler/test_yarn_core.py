@@ -39,10 +39,10 @@ from heron_engine.scheduler.backends.yarn.events import (
     YarnPlanChanged,
 )
 from heron_engine.scheduler.backends.yarn.slots import SlotPhase
-from heron_engine.scheduler.backends.yarn.warm import WARM_FIRST
+from heron_engine.scheduler.backends.yarn.standby import STANDBY_FIRST
 
 ASK = Ask(512, 1)
-WARM = (WARM_FIRST, WARM_FIRST + 1)
+STANDBY = (STANDBY_FIRST, STANDBY_FIRST + 1)
 LIMIT = 3
 KILLED = 137
 
@@ -352,12 +352,12 @@ def test_whatever_happens_the_slots_make_sense(seed: int) -> None:
     """Events in any order, also such as a cluster only sends by mistake."""
     chance = random.Random(seed)
     running = Running(1, 2, 3)
-    running.core.warm = seed % 3
+    running.core.standby = seed % 3
     running.does(Registered())
     names = [f"{letter}" for letter in "abc"]
     for _ in range(300):
         running.now += chance.choice((0.0, 1.0, 20.0))
-        given = grant(chance.choice((0, 1, 2, 3, 4, *WARM)), chance.choice(names))
+        given = grant(chance.choice((0, 1, 2, 3, 4, *STANDBY)), chance.choice(names))
         numbers = chance.sample(range(1, 5), chance.randint(1, 4))
         running.does(chance.choice((
             Allocated(given), ContainerStarted(given.id), NotStarted(given.id, "why"),
