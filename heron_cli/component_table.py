@@ -76,12 +76,12 @@ def table_of(columns: Sequence[ComponentColumn], width: int | None) -> Component
     used = [column for column in columns if column.is_in_use]
     if width is None:
         return ComponentTable(tuple(used))
-    room, chosen = width, set[str]()
+    width_left, chosen = width, set[str]()
     for candidate in sorted(used, key=lambda column: column.priority):
         needed = candidate.width + (len(GAP) if chosen else 0)
-        if candidate.priority == 0 or needed <= room:
+        if candidate.priority == 0 or needed <= width_left:
             chosen.add(candidate.heading)
-            room -= needed
+            width_left -= needed
         else:
             break
     return ComponentTable(tuple(column for column in used if column.heading in chosen))

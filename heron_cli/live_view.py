@@ -128,9 +128,9 @@ class LiveView:
         rate = processed_per_sec(stats)
         self._rates.append(rate)
         title = f"{headline(stats, elapsed_secs)}  {short(rate)}/s"
-        room = None if width is None else width - len(title) - len(GAP)
+        width_left = None if width is None else width - len(title) - len(GAP)
         sparks = sparkline(list(self._rates))
-        sparks = sparks if room is None else sparks[-room:] if room > 0 else ""
+        sparks = sparks if width_left is None else sparks[-width_left:] if width_left > 0 else ""
         lines = [
             [
                 ComponentCell(title, "bold"),

@@ -183,9 +183,9 @@ class ClusterContainers:
     store: StateStore
     back_secs: float = BACK_SECS
 
-    def make_room(self, plan: PackingPlan | None) -> None:
+    def reserve_capacity(self, plan: PackingPlan | None) -> None:
         """As the back end says."""
-        self.cluster.make_room(self.store, self.name, plan)
+        self.cluster.reserve_capacity(self.store, self.name, plan)
 
     def too_small(self, plan: PackingPlan) -> str:
         """In the back end's words."""

@@ -34,9 +34,9 @@ def layout(graph: Graph) -> Drawing:
         for pair, path in layers.paths.items()
     }
     bottom = max(box.y + box.height for box in boxes)
-    room = max((_height(lines) for lines in labels.values()), default=0.0) + 2 * GAP
+    spacing = max((_height(lines) for lines in labels.values()), default=0.0) + 2 * GAP
     for pair in layers.backward:
-        bottom += max(BETWEEN_BOXES, room)
+        bottom += max(BETWEEN_BOXES, spacing)
         arrows[pair] = backward_arrow(ports.source(pair), ports.target(pair), bottom)
     shown = placed_labels(arrows, labels, [rectangles[node.name] for node in graph.nodes])
     bottom = max([bottom, *(each.y + each.height / 2 for each in shown)])

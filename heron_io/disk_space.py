@@ -3,18 +3,18 @@
 import os
 from pathlib import Path
 
-ROOM_BYTES_MIN = 64 * 1024
+FREE_BYTES_MIN = 64 * 1024
 """What the state, the first logs and the outcome of a topology of a few instances take."""
 
 
-def shortage(folder: str, room_bytes_min: int = ROOM_BYTES_MIN) -> str:
+def shortage(folder: str, free_bytes_min: int = FREE_BYTES_MIN) -> str:
     """What to tell a user whose disk is full; empty if it is not, or nobody knows."""
     try:
         disk = os.statvfs(_existing(folder))
     except OSError:
         return ""
     free = disk.f_bavail * disk.f_frsize
-    if free >= room_bytes_min:
+    if free >= free_bytes_min:
         return ""
     return f"the disk of {folder} is full ({free // 1024} KiB free): free some space there"
 

@@ -106,15 +106,15 @@ class _Server(ThreadingHTTPServer):
 
     def process_request(self, request: Any, client_address: Any) -> None:
         with self._lock:
-            has_room = len(self._is_read) < SCRAPES_AT_ONCE or self._make_room()
-            if has_room:
+            has_capacity = len(self._is_read) < SCRAPES_AT_ONCE or self._evict()
+            if has_capacity:
                 self._is_read[request] = False
-        if has_room:
+        if has_capacity:
             super().process_request(request, client_address)
         else:
             self.shutdown_request(request)
 
-    def _make_room(self) -> bool:
+    def _evict(self) -> bool:
         """End the connection that has been silent longest; its thread ends by that."""
         silent = next((each for each, is_read in self._is_read.items() if not is_read), None)
         if silent is None:

@@ -44,7 +44,7 @@ class Autoscaling:
     store: StateStore
     client: MasterClient
     requests: TopologyRequests
-    has_room: bool
+    has_capacity: bool
     """Whether a container may get more instances than it had: here they are processes."""
     idle_secs: Callable[[], float | None] = idle_core_secs
     """How long this machine's cores have been idle, which matters if all instances are here."""
@@ -95,7 +95,7 @@ class Autoscaling:
             return
         readings = replace(
             readings_of(stats, self._pending_max),
-            idle_secs=self.idle_secs() if self.has_room else None,
+            idle_secs=self.idle_secs() if self.has_capacity else None,
         )
         outcome = scaler.observe(readings, now)
         for diagnosis in outcome.diagnoses:
@@ -139,7 +139,7 @@ class Autoscaling:
         if stored is None:
             raise HeronError(f"{self.topology.name} has just ended")
         current = packing_from_json(stored)
-        plan = repack(self.topology, current, decision.parallelism, None, self.has_room)
+        plan = repack(self.topology, current, decision.parallelism, None, self.has_capacity)
         if plan == current:
             raise HeronError("the parallelism is already set")
         return self.requests.ask(OperationKind.UPDATE, {"packing": packing_to_json(plan)})

@@ -98,7 +98,7 @@ class ChildContainers(Struct, frozen=True):
             raise not_up(self.name, container)
         signal_process(executor, signal.SIGTERM)
 
-    def make_room(self, plan: PackingPlan | None) -> None:
+    def reserve_capacity(self, plan: PackingPlan | None) -> None:
         """Processes have as much room as their machine; executors of Spark are as they are."""
 
     def too_small(self, plan: PackingPlan) -> str:
@@ -259,7 +259,7 @@ def _autoscaling(
     store: StateStore,
     client: MasterClient,
     requests: TopologyRequests,
-    has_room: bool,
+    has_capacity: bool,
 ) -> Callable[[float], None] | None:
     """What is to be called with the time now and then; None if the number of instances is not to
     follow the load."""
@@ -270,7 +270,7 @@ def _autoscaling(
     from heron_engine.scheduler.autoscaling import Autoscaling
 
     options = AutoscaleOptions.of(topology)
-    return Autoscaling(topology, options, store, client, requests, has_room).poll
+    return Autoscaling(topology, options, store, client, requests, has_capacity).poll
 
 
 def _serve(runner: OperationRunner, nodes: OwnNodes, scale: Callable[[float], None] | None) -> None:

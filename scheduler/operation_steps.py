@@ -52,7 +52,7 @@ STORED_SECS = 5.0
 """Until what the master has done stands in the state store."""
 BACK_SECS = 120.0
 """How long a container that was restarted on a cluster may take to be back."""
-ROOM_SECS = 60.0
+CAPACITY_SECS = 60.0
 """How long a cluster may take to enlarge containers that run; one that has room does at once."""
 HOLD_SECS = 300.0
 """After the checkpoint of a savepoint no other is to come before the end; copying may take long. If
@@ -114,7 +114,7 @@ class Containers(Protocol):
         """Have a container end in order and come back; `service` serves it now. HeronError if that
         cannot be."""
 
-    def make_room(self, plan: PackingPlan | None) -> None:
+    def reserve_capacity(self, plan: PackingPlan | None) -> None:
         """Begin to make containers that run as large as `plan` needs them, where that can be done;
         None: it is not needed any more. HeronError if one of them is larger than any can be."""
 
@@ -247,7 +247,7 @@ class OperationSteps(Struct, frozen=True):
         one of us that died has come so far, nothing else says which of them are to end."""
         before, after = containers_of(self._running_plan()), containers_of(target)
         added, removed = sorted(after - before), sorted((before | touched) - after)
-        yield from self._make_room(target)
+        yield from self._reserve_capacity(target)
         number = yield from self._begin_update(target)
         self._add(added)
         try:
@@ -291,19 +291,19 @@ class OperationSteps(Struct, frozen=True):
         added = asked - containers_of(plan)
         self.containers.scale([], sorted(added))
 
-    def _make_room(self, target: PackingPlan) -> Generator[OperationProgress, None, None]:
+    def _reserve_capacity(self, target: PackingPlan) -> Generator[OperationProgress, None, None]:
         """Before anything of the topology changes: the containers that run become large enough."""
         if self.stored_plan() == target:
             return  # the update is under way, so there was room
         check_fits(self.name, self.store.get(scheduler_path(self.name)), target)
-        self.containers.make_room(target)
-        late_at = self.clock() + ROOM_SECS
+        self.containers.reserve_capacity(target)
+        late_at = self.clock() + CAPACITY_SECS
         while words := self.containers.too_small(target):
             if self.clock() > late_at:
-                self.containers.make_room(None)
+                self.containers.reserve_capacity(None)
                 raise HeronError(
                     f"{self.name} is not updated: the cluster does not enlarge {words} within "
-                    f"{ROOM_SECS:g} s: use more containers, or ask for less"
+                    f"{CAPACITY_SECS:g} s: use more containers, or ask for less"
                 )
             yield OperationProgress(f"waiting for room: {words}")
 

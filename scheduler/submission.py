@@ -34,7 +34,7 @@ class Submission(Struct, frozen=True):
     another one: a process that cannot start does not end it then."""
     predecessor: str = ""
     """How the scheduler ended that this one replaces; empty for the first one."""
-    waits_for_room: bool = False
+    waits_for_capacity: bool = False
     """`submit` goes on waiting where the cluster has no room."""
 
     @property
@@ -44,4 +44,4 @@ class Submission(Struct, frozen=True):
 
     def ready_secs(self, usual_secs: float) -> float:
         """How long all instances may take to be up, where the back end's time is `usual_secs`."""
-        return math.inf if self.waits_for_room else usual_secs
+        return math.inf if self.waits_for_capacity else usual_secs

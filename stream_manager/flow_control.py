@@ -104,11 +104,11 @@ class FlowControl:
         )
 
     def _is_short(self, queue: InstanceQueue) -> bool:
-        has_room = (
+        has_capacity = (
             queue.queued_bytes <= self._low_bytes
             and queue.queued_work <= LOW_SHARE * self._high_tuples
         )
-        return has_room and (
+        return has_capacity and (
             not queue.held_tuples
             or (
                 not queue.is_too_much_for_a_start
@@ -136,7 +136,7 @@ class FlowControl:
         dropped.
         """
         queue = self._state.peers[container]
-        is_held = queue.blocked or not queue.outgoing.has_room
+        is_held = queue.blocked or not queue.outgoing.has_capacity
         is_too_much = is_held and queue.waiting_bytes > self._high_bytes
         if self._drops and destination and is_too_much:
             return False
@@ -271,11 +271,11 @@ class FlowControl:
             unsent = task in self._tasks_to_send
             assert not named or unsent or not self._is_short(queue), f"{task} is not a cause"
             if queue.is_fed and not self._drops:
-                has_room = (
+                has_capacity = (
                     queue.queued_bytes <= self._high_bytes
                     and queue.queued_work <= self._high_tuples
                 )
-                assert named or unsent or has_room, f"{task} is a cause"
+                assert named or unsent or has_capacity, f"{task} is a cause"
             assert unsent or not queue.is_ready, f"a message for {task} waits for nothing"
         for container, peer in self._state.peers.items():
             unsent = container in self._peers_to_send

@@ -130,7 +130,7 @@ class Outgoing:
         """The newest rewind: behind which message, and when."""
 
     @property
-    def has_room(self) -> bool:
+    def has_capacity(self) -> bool:
         """Whether another message may be numbered."""
         return self.kept_bytes < self._bytes_max
 

@@ -42,12 +42,12 @@ class PeerQueue:
     @property
     def is_ready(self) -> bool:
         """Whether something is to be handed to the socket, and may be."""
-        has_more = bool(self._waiting) and self.outgoing.has_room
+        has_more = bool(self._waiting) and self.outgoing.has_capacity
         return not self.blocked and (has_more or self.outgoing.untransmitted_bytes > 0)
 
     def take(self, now: float) -> Numbered | None:
         """The next message for the socket; None if nothing waits, or too much is kept."""
-        if self._waiting and self.outgoing.has_room and not self.outgoing.untransmitted_bytes:
+        if self._waiting and self.outgoing.has_capacity and not self.outgoing.untransmitted_bytes:
             self._number(now)
         return self.outgoing.transmit()
 

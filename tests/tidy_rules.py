@@ -109,6 +109,7 @@ REPLACED: dict[str, str] = {
     "placing": "layout, placement",
     "rival": "conflicting",
     "rivals": "conflicting",
+    "room": "capacity, width, margin",
     "shard": "container agent",
     "shortcut": "fast path",
     "shorten": "install the fast path",
@@ -139,6 +140,7 @@ word when it is gone."""
 
 STANDING: dict[str, frozenset[str]] = {
     "gang": frozenset({"heron_cli"}),  # an option that users know
+    "room": frozenset({"heron_core", "heron_instance"}),  # of the outbox, in the compiled hot path
 }
 """Packages in which such a word still stands: they are being renamed. Take out what is gone."""
 

@@ -78,8 +78,8 @@ class Samples:
         tuples = _checked_tuples(message.tuples)
         sample = self._samples.get(message.sample)
         if sample is not None and message.task in sample.request.tasks:
-            room = sample.request.count - len(sample.tuples)
-            sample.tuples.extend((message.task, each) for each in tuples[:room])
+            missing = sample.request.count - len(sample.tuples)
+            sample.tuples.extend((message.task, each) for each in tuples[:missing])
 
     def found(self, number: object, packing: PackingPlan) -> dict[str, Any]:
         """What has come so far; HeronError if it is not kept."""

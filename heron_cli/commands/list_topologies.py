@@ -92,8 +92,8 @@ def summaries_text(topologies: list[dict[str, Any]], width: int | None = None) -
     ]
     rows = [{key: str(topology.get(key, "")) for key in headings} for topology in topologies]
     if width is not None and "reason" in headings:
-        room = max(REASON_CHARS_MIN, width - _width_of(rows, ("name", "state", "ended")))
-        rows = [{**row, "reason": _cut(row["reason"], room)} for row in rows]
+        width_left = max(REASON_CHARS_MIN, width - _width_of(rows, ("name", "state", "ended")))
+        rows = [{**row, "reason": _cut(row["reason"], width_left)} for row in rows]
     cells = [list(row.values()) for row in rows]
     return plain_table(headings, cells, width, FIRST_COLUMNS)
 
@@ -104,8 +104,8 @@ def _width_of(rows: list[dict[str, str]], headings: tuple[str, ...]) -> int:
     return sum(width + len(GAP) for width in widths)
 
 
-def _cut(text: str, room: int) -> str:
-    return text if len(text) <= room else text[: room - 1] + ELLIPSIS
+def _cut(text: str, width: int) -> str:
+    return text if len(text) <= width else text[: width - 1] + ELLIPSIS
 
 
 def _summary(store: StateStore, name: str) -> dict[str, Any]:

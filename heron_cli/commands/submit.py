@@ -85,6 +85,7 @@ sparse_options = stacked(
 )
 @click.option(
     "--wait-for-room",
+    "waits_for_capacity",
     is_flag=True,
     help="Wait while the cluster lacks resources, and print the missing ones.",
 )
@@ -102,7 +103,7 @@ def submit_command(
     force: bool,
     deactivated: bool,
     wait_secs: float,
-    wait_for_room: bool,
+    waits_for_capacity: bool,
     no_hooks: bool,
     zookeeper: str | None,
     insecure: bool,
@@ -150,7 +151,7 @@ def submit_command(
         return 0
     hooked = None if no_hooks else source
     spec = _before(spec, hooked)
-    _submit(spec, where, saved, wait_secs if force else None, wait_for_room)
+    _submit(spec, where, saved, wait_secs if force else None, waits_for_capacity)
     _after(spec, hooked)
     return 0
 
@@ -197,7 +198,7 @@ def _submit(
     where: SubmitTarget,
     saved: SavepointOptions,
     kill_secs: float | None,
-    waits_for_room: bool,
+    waits_for_capacity: bool,
 ) -> None:
     """Start it; one of the same name is killed first, within `kill_secs`, unless that is None."""
     url = where.store_url()
@@ -206,7 +207,7 @@ def _submit(
         saved.refuse("--engine spark")
     is_here = backend.kind == LocalBackend.kind
     savepoint = saved.read(spec, submission.packing, submission.home, is_here)
-    submission = replace(submission, waits_for_room=waits_for_room, savepoint=savepoint)
+    submission = replace(submission, waits_for_capacity=waits_for_capacity, savepoint=savepoint)
     if kill_secs is not None:
         _kill_old(spec.name, url, kill_secs, where.cluster)
     if not where.spark.compiles:

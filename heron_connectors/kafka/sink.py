@@ -65,7 +65,7 @@ for good. Topics that take less than this are none."""
 
 POLL_SECS = 0.005
 """How often to ask for deliveries while nothing else comes."""
-ROOM_SECS = 0.1
+QUEUE_FULL_SECS = 0.1
 """How long to wait at a time until the producer's full queue has room."""
 CLOSE_SECS = 5.0
 """What is under way at the end may take so long, as executors give their processes no more."""
@@ -286,7 +286,7 @@ class KafkaSink(WriteAheadSink):
                 producer.produce(self._topic, value, key, **more)
                 return
             except BufferError:
-                producer.poll(ROOM_SECS)
+                producer.poll(QUEUE_FULL_SECS)
 
     # --- records one by one -----------------------------------------------------------------------
 

@@ -13,7 +13,7 @@ class PrintedLines:
     def __init__(self) -> None:
         self._open_line = ""
         self._lines: list[str] = []
-        self._room = KEPT_CHARACTERS
+        self._characters_left = KEPT_CHARACTERS
         self._dropped = 0
 
     def add(self, text: str) -> None:
@@ -23,11 +23,11 @@ class PrintedLines:
             self._keep(line)
 
     def _keep(self, line: str) -> None:
-        if len(line) > self._room:
-            self._room = 0
+        if len(line) > self._characters_left:
+            self._characters_left = 0
             self._dropped += 1
             return
-        self._room -= len(line) + 1
+        self._characters_left -= len(line) + 1
         self._lines.append(line)
 
     def take(self) -> list[str]:
@@ -35,7 +35,7 @@ class PrintedLines:
         lines = self._lines
         if self._dropped:
             lines.append(f"({self._dropped} more lines)")
-        self._lines, self._room, self._dropped = [], KEPT_CHARACTERS, 0
+        self._lines, self._characters_left, self._dropped = [], KEPT_CHARACTERS, 0
         return lines
 
 

@@ -106,9 +106,9 @@ class HistoryStore:
                 return
             except sqlite3.OperationalError as error:
                 log.warning("the history makes room: %s", error)
-                self._make_room()
+                self._evict()
 
-    def _make_room(self) -> None:
+    def _evict(self) -> None:
         """The oldest go."""
         try:
             with self._database:

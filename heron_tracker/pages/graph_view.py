@@ -34,7 +34,7 @@ COLOURS: Mapping[str, str] = {
 """What is the matter with a component -> its colour, on light and dark ground."""
 SPAN_LEAST = 200.0
 """Of both axes, in the drawing's pixels."""
-ROOM_BESIDE, ROOM_BELOW = 0.18, 0.3
+MARGIN_BESIDE, MARGIN_BELOW = 0.18, 0.3
 """Beyond the outermost nodes, in parts of the whole: for their names."""
 CRITICAL = "#d81b60"
 PLAIN = "#90a4ae"
@@ -193,8 +193,8 @@ def chart(view: GraphView) -> dict[str, Any]:
         "animation": False,
         "tooltip": {"show": False},
         "grid": {"left": 10, "right": 10, "top": 10, "bottom": 10},
-        "xAxis": _axis([node.x for node in view.nodes], SPAN_LEAST, ROOM_BESIDE),
-        "yAxis": {**_axis([node.y for node in view.nodes], SPAN_LEAST, ROOM_BELOW),
+        "xAxis": _axis([node.x for node in view.nodes], SPAN_LEAST, MARGIN_BESIDE),
+        "yAxis": {**_axis([node.y for node in view.nodes], SPAN_LEAST, MARGIN_BELOW),
                   "inverse": True},
         "series": [
             {
@@ -212,10 +212,10 @@ def chart(view: GraphView) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _axis(values: Sequence[float], least: float, room: float) -> dict[str, Any]:
-    """Hidden, over the values and some room at both ends: one line of nodes has a span, too."""
+def _axis(values: Sequence[float], least: float, margin: float) -> dict[str, Any]:
+    """Hidden, over the values and a margin at both ends: one line of nodes has a span, too."""
     low, high = min(values, default=0.0), max(values, default=0.0)
-    half = max((high - low) * (0.5 + room), least / 2)
+    half = max((high - low) * (0.5 + margin), least / 2)
     middle = (low + high) / 2
     return {"type": "value", "show": False, "min": middle - half, "max": middle + half}
 

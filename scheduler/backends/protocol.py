@@ -76,7 +76,7 @@ class SelfRunning(Backend, Protocol):
     def restart(self, name: str, container: int | None) -> None:
         """Start one container again, None for all of them; HeronError if there is none such."""
 
-    def make_room(self, store: StateStore, name: str, plan: PackingPlan | None) -> None:
+    def reserve_capacity(self, store: StateStore, name: str, plan: PackingPlan | None) -> None:
         """Begin to make containers that run as large as `plan` needs them, where the cluster can;
         None: it is not needed any more. HeronError if one of the plan is larger than any can be."""
 

@@ -58,8 +58,8 @@ class _Container(Struct):
 
     def fits(self, resource: Resource, limits: _Limits) -> bool:
         """Whether one more instance of that size finds room."""
-        room = len(self.instances) < limits.instances_max
-        return room and _within(self.used + resource, limits.capacity)
+        has_slot = len(self.instances) < limits.instances_max
+        return has_slot and _within(self.used + resource, limits.capacity)
 
     def add(self, instance: InstancePlan) -> None:
         """Put the instance in."""

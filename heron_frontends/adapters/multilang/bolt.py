@@ -58,7 +58,7 @@ class ShellBolt(ChildChannel, Bolt):
         """
         flight = self._flight
         if self.child is None or flight.unanswered >= self.settings.pending_max:
-            self._wait_for_room()
+            self._wait_for_capacity()
         assert self.child is not None
         self._given_at = time.monotonic()
         key = flight.add(tup)
@@ -100,7 +100,7 @@ class ShellBolt(ChildChannel, Bolt):
         for tup in self._flight.clear():
             self.fail(tup)
 
-    def _wait_for_room(self) -> None:
+    def _wait_for_capacity(self) -> None:
         """Until the child has read half of its tuples, so that more than one go at a time."""
         enough = self.settings.pending_max // 2
         while self.child is None or self._flight.unanswered > enough:

@@ -54,11 +54,11 @@ class StrayLog:
         if now >= self._until:
             self._tell_suppressed()
             self._until, self._logged = now + 1.0, 0
-        room = STRAYS_PER_SEC_MAX - self._logged
-        for line in lines[:room]:
+        left = STRAYS_PER_SEC_MAX - self._logged
+        for line in lines[:left]:
             self._logger.info("%s stdout: %s", self._label, line[:LINE_BYTES_MAX])
-        self._logged += len(lines[:room])
-        self._suppressed += len(lines[room:])
+        self._logged += len(lines[:left])
+        self._suppressed += len(lines[left:])
 
     def _tell_suppressed(self) -> None:
         if self._suppressed:

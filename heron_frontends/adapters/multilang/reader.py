@@ -49,7 +49,7 @@ class ChildReader(threading.Thread):
         self._next_heartbeat = time.monotonic() + HEARTBEAT_SECS
         self._has_begun = False
         self._waits = False
-        self._room = threading.Event()
+        self._has_capacity = threading.Event()
         self._leaving = False
 
     def run(self) -> None:
@@ -65,7 +65,7 @@ class ChildReader(threading.Thread):
 
     def _step(self) -> bool:
         """Wait for something and see to it; False at the child's end."""
-        self._wait_for_room()
+        self._wait_for_capacity()
         now = time.monotonic()
         ready = self._poll.poll(max(0.0, (self._next_heartbeat - now) * 1000))
         if time.monotonic() >= self._next_heartbeat:
@@ -98,19 +98,19 @@ class ChildReader(threading.Thread):
             self._child.kill(f"{silent}{asked}")
         self._heartbeat()
 
-    def _wait_for_room(self) -> None:
+    def _wait_for_capacity(self) -> None:
         while len(self.inbox) >= INBOX_READS_MAX and not self._leaving:
             self._waits = True
             if len(self.inbox) >= INBOX_READS_MAX:
-                self._room.wait(HEARTBEAT_SECS)
+                self._has_capacity.wait(HEARTBEAT_SECS)
             self._waits = False
-            self._room.clear()
+            self._has_capacity.clear()
 
     def done(self) -> None:
         """In the main thread: all messages of the oldest read are seen to."""
         self.inbox.popleft()
         if self._waits:
-            self._room.set()
+            self._has_capacity.set()
 
     def ended(self) -> ChildExit | None:
         """In the main thread: how the child has ended, when this thread has nothing more to say."""
@@ -121,4 +121,4 @@ class ChildReader(threading.Thread):
     def leave(self) -> None:
         """The inbox will not be emptied any more: read on nevertheless, to the end."""
         self._leaving = True
-        self._room.set()
+        self._has_capacity.set()

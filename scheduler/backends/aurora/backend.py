@@ -183,7 +183,7 @@ class AuroraBackend:
                 store.close()
         self.client(name).restart(container)
 
-    def make_room(self, store: StateStore, name: str, plan: PackingPlan | None) -> None:
+    def reserve_capacity(self, store: StateStore, name: str, plan: PackingPlan | None) -> None:
         """A job's instances keep their size; that the plan's containers fit was checked."""
 
     def too_small(self, store: StateStore, name: str, plan: PackingPlan) -> str:

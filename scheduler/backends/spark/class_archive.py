@@ -13,7 +13,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-ROOM_BYTES_MIN = 1 << 30
+FREE_BYTES_MIN = 1 << 30
 """Where there is less, nothing is kept: a JVM that finds the disk full as it writes ends, with
 words of its own."""
 UNUSED_SECS_MAX = 30 * 24 * 3600.0
@@ -95,7 +95,7 @@ def _is_writable(folder: Path) -> bool:
     with suppress(OSError):
         folder.mkdir(parents=True, exist_ok=True)
         if os.access(folder, os.W_OK) and " " not in str(folder):
-            return shutil.disk_usage(folder).free >= ROOM_BYTES_MIN
+            return shutil.disk_usage(folder).free >= FREE_BYTES_MIN
     return False
 
 

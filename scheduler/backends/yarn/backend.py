@@ -19,7 +19,7 @@ from heron_engine.scheduler.backends.protocol import describe_containers
 from heron_engine.scheduler.backends.yarn import render, requests
 from heron_engine.scheduler.backends.yarn.client import Client, Report, check_queue
 from heron_engine.scheduler.backends.yarn.configuration import conf_folder
-from heron_engine.scheduler.backends.yarn.diagnostics import Room, no_room
+from heron_engine.scheduler.backends.yarn.diagnostics import Capacity, capacity_shortage
 from heron_engine.scheduler.backends.yarn.events import Ask
 from heron_engine.scheduler.backends.yarn.jvm import own_jars, own_py4j
 from heron_engine.scheduler.backends.yarn.staging import Staging, check_size
@@ -303,9 +303,11 @@ class YarnBackend:
             rest.append(self._options.master)
         nodes = client.nodes()
         free = client.queue_free(self.queue) or _sum(node.free for node in nodes)
-        largest = max((node.free for node in nodes), key=lambda x: x.memory_mb, default=Room(0, 0))
-        missing = no_room(
-            _sum(Room(each.memory_mb, each.vcores) for each in rest),
+        largest = max(
+            (node.free for node in nodes), key=lambda x: x.memory_mb, default=Capacity(0, 0)
+        )
+        missing = capacity_shortage(
+            _sum(Capacity(each.memory_mb, each.vcores) for each in rest),
             len(granted),
             len(submission.packing.containers),
             free,
@@ -382,17 +384,17 @@ class YarnBackend:
             f"`heronpy tail {name}`"
         )
 
-    def make_room(self, store: StateStore, name: str, plan: PackingPlan | None) -> None:
+    def reserve_capacity(self, store: StateStore, name: str, plan: PackingPlan | None) -> None:
         """The application master asks YARN to enlarge containers where they run."""
         if plan is None:
-            requests.request(store, name, {requests.ROOM: {}})
+            requests.request(store, name, {requests.CAPACITY: {}})
             return
         node, asks = requests.node_of(store, name), render.asks(plan)
         self._check_largest(node, plan, asks)
         small = requests.too_small(node, asks)
         if small:
             wanted = {number: requests.ask_to_json(ask) for number, (_, ask) in small.items()}
-            requests.request(store, name, {requests.ROOM: wanted})
+            requests.request(store, name, {requests.CAPACITY: wanted})
 
     def _check_largest(
         self, node: Mapping[str, Any] | None, plan: PackingPlan, asks: Mapping[int, Ask]
@@ -460,6 +462,6 @@ def _is_over(report: Report | None) -> bool:
     return report is None or report.is_over
 
 
-def _sum(rooms: Iterable[Room]) -> Room:
-    every = list(rooms)
-    return Room(sum(each.memory_mb for each in every), sum(each.vcores for each in every))
+def _sum(capacities: Iterable[Capacity]) -> Capacity:
+    every = list(capacities)
+    return Capacity(sum(each.memory_mb for each in every), sum(each.vcores for each in every))

@@ -12,7 +12,7 @@ from msgspec import Struct
 from heron_core.errors import HeronError, UsageError
 from heron_engine.scheduler.backends.yarn import render
 from heron_engine.scheduler.backends.yarn.configuration import from_folder, patient
-from heron_engine.scheduler.backends.yarn.diagnostics import Room, final_output
+from heron_engine.scheduler.backends.yarn.diagnostics import Capacity, final_output
 from heron_engine.scheduler.backends.yarn.events import Ask
 from heron_engine.scheduler.backends.yarn.jvm import HadoopError, YarnJvm, hadoop, own_jars
 from heron_engine.scheduler.backends.yarn.records import YarnRecords
@@ -49,8 +49,8 @@ class Report(Struct, frozen=True):
 class YarnNode(Struct, frozen=True):
     """What a node manager has."""
 
-    total: Room
-    free: Room
+    total: Capacity
+    free: Capacity
 
 
 class Client:
@@ -164,22 +164,22 @@ class Client:
                 return "SUBMIT_APPLICATIONS" in {str(x.toString()) for x in each.getUserAcls()}
         return True  # a scheduler that tells of no such thing
 
-    def queue_free(self, queue: str) -> Room | None:
+    def queue_free(self, queue: str) -> Capacity | None:
         """What the queue may still release up to its maximum, if the scheduler tells."""
         with self._asking():
             info = self._yarn.getQueueInfo(queue)
             statistics = None if info is None else info.getQueueStatistics()
             if statistics is None or statistics.getAvailableMemoryMB() < 0:
                 return None
-            guaranteed = Room(
+            guaranteed = Capacity(
                 int(statistics.getAvailableMemoryMB()), int(statistics.getAvailableVCores())
             )
-            taken = Room(
+            taken = Capacity(
                 int(statistics.getAllocatedMemoryMB()), int(statistics.getAllocatedVCores())
             )
             # Relative to the queue above it: of a nested one we do not know the share of the whole.
             share = float(info.getMaximumCapacity()) if queue.count(".") <= 1 else 0.0
-        return queue_room(guaranteed, taken, share if 0.0 < share <= 1.0 else 0.0, self.nodes())
+        return queue_capacity(guaranteed, taken, share if 0.0 < share <= 1.0 else 0.0, self.nodes())
 
     def new_application(self) -> tuple[str, Ask]:
         """An id for an application, and the largest container that YARN gives."""
@@ -258,17 +258,21 @@ class Client:
                     yield str(each.getApplicationId().toString())
 
 
-def queue_room(guaranteed: Room, taken: Room, share: float, nodes: Sequence[YarnNode]) -> Room:
+def queue_capacity(
+    guaranteed: Capacity, taken: Capacity, share: float, nodes: Sequence[YarnNode]
+) -> Capacity:
     """What a queue may still give: of its guaranteed share, or more, up to its maximum share of the
     cluster and what the nodes have free. Pure. A `share` that is not known is 0 or less."""
     total, free = (
-        Room(sum(room.memory_mb for room in rooms), sum(room.vcores for room in rooms))
-        for rooms in ([node.total for node in nodes], [node.free for node in nodes])
+        Capacity(
+            sum(each.memory_mb for each in capacities), sum(each.vcores for each in capacities)
+        )
+        for capacities in ([node.total for node in nodes], [node.free for node in nodes])
     )
-    most = Room(
+    most = Capacity(
         int(total.memory_mb * share) - taken.memory_mb, int(total.vcores * share) - taken.vcores
     )
-    return Room(
+    return Capacity(
         max(guaranteed.memory_mb, min(most.memory_mb, free.memory_mb)),
         max(guaranteed.vcores, min(most.vcores, free.vcores)),
     )
@@ -283,8 +287,8 @@ def _node(report: Any) -> YarnNode:
     total, used = report.getCapability(), report.getUsed()
     memory, vcores = int(total.getMemorySize()), int(total.getVirtualCores())
     taken = (0, 0) if used is None else (int(used.getMemorySize()), int(used.getVirtualCores()))
-    free = Room(memory - taken[0], vcores - taken[1])
-    return YarnNode(Room(memory, vcores), free)
+    free = Capacity(memory - taken[0], vcores - taken[1])
+    return YarnNode(Capacity(memory, vcores), free)
 
 
 def plain(said: str) -> str:

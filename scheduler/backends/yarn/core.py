@@ -24,6 +24,7 @@ from heron_engine.scheduler.backends.yarn.events import (
     Allocated,
     Ask,
     AskFor,
+    CapacityWanted,
     ContainerCompleted,
     ContainerStarted,
     EndMaster,
@@ -41,7 +42,6 @@ from heron_engine.scheduler.backends.yarn.events import (
     Resize,
     Resized,
     RestartRequested,
-    RoomWanted,
     StartContainer,
     StartMaster,
     Status,
@@ -280,7 +280,7 @@ class Core:
             return [TakeBack(number), *self._ask(slot)]
         return []  # it counts when the container is started again
 
-    def _on_room(self, event: RoomWanted, now: float) -> list[Instruction]:
+    def _on_capacity_wanted(self, event: CapacityWanted, now: float) -> list[Instruction]:
         for number, ask in event.asks.items():
             if number in self.slots:
                 self.slots[number].size.want(ask, now)
@@ -426,7 +426,7 @@ _HANDLERS: Mapping[type, Callable[..., list[Instruction]]] = {
     NotStarted: Core._on_not_started,
     ContainerCompleted: Core._on_completed,
     YarnPlanChanged: Core._on_plan,
-    RoomWanted: Core._on_room,
+    CapacityWanted: Core._on_capacity_wanted,
     Resized: Core._on_resized,
     NotResized: Core._on_not_resized,
     MasterEnded: Core._on_master,

@@ -105,7 +105,7 @@ def _largest(tree: list[Process], page_bytes: int) -> str:
     return f"; the largest process is {command!r} with {largest.pages * page_bytes / MIB:.0f} MB"
 
 
-class Room(Struct, frozen=True):
+class Capacity(Struct, frozen=True):
     """Memory in MB and virtual cores."""
 
     memory_mb: int
@@ -115,11 +115,17 @@ class Room(Struct, frozen=True):
         return f"{self.memory_mb} MB and {self.vcores} vcores"
 
 
-def no_room(
-    asked: Room, granted: int, containers: int, free: Room, largest: Room, queue: str, secs: float
+def capacity_shortage(
+    asked: Capacity,
+    granted: int,
+    containers: int,
+    free: Capacity,
+    largest: Capacity,
+    queue: str,
+    secs: float,
 ) -> str:
     """What is asked for, what there is, what is missing."""
-    missing = Room(max(0, asked.memory_mb - free.memory_mb), max(0, asked.vcores - free.vcores))
+    missing = Capacity(max(0, asked.memory_mb - free.memory_mb), max(0, asked.vcores - free.vcores))
     lacks = (
         f"{missing} are missing"
         if missing.memory_mb or missing.vcores

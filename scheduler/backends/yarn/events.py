@@ -101,7 +101,7 @@ class YarnPlanChanged(Struct, frozen=True):
     """Whether the topology runs by the plan; else it is being scaled to it."""
 
 
-class RoomWanted(Struct, frozen=True):
+class CapacityWanted(Struct, frozen=True):
     """An update is about to need containers that run to be so large."""
 
     asks: Mapping[int, Ask]
@@ -146,7 +146,7 @@ class Tick(Struct, frozen=True):
 
 Event = (
     Registered | Recovered | Allocated | ContainerStarted | NotStarted | ContainerCompleted
-    | YarnPlanChanged | RoomWanted | Resized | NotResized | MasterEnded | RestartRequested
+    | YarnPlanChanged | CapacityWanted | Resized | NotResized | MasterEnded | RestartRequested
     | EndRequested | Tick
 )  # fmt: skip
 

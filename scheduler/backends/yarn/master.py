@@ -37,8 +37,8 @@ from heron_engine.scheduler.backends.yarn.diagnostics import completed_words
 from heron_engine.scheduler.backends.yarn.jvm import GONE, HadoopError, YarnJvm
 from heron_engine.scheduler.backends.yarn.render import ApplicationSpec
 from heron_engine.scheduler.backends.yarn.requests import (
+    CAPACITY,
     FOLDER,
-    ROOM,
     STANDBY,
     WAITING,
     asks_of,
@@ -192,8 +192,8 @@ class YarnMaster:
         """What a command asks for."""
         if "restart" in request:
             self._handle(events.RestartRequested(tuple(request["restart"])))
-        if ROOM in request:
-            self._handle(events.RoomWanted(asks_of(request[ROOM])))
+        if CAPACITY in request:
+            self._handle(events.CapacityWanted(asks_of(request[CAPACITY])))
         if "end" in request:
             self._handle(events.EndRequested(str(request["end"])))
 

@@ -25,8 +25,8 @@ FOLDER = "folder"
 STANDBY = "warm"
 """In the scheduler's node, whose word it is: where standby containers are, as others are in
 `containers`."""
-ROOM = "room"
-"""In a request: how large containers that run are to be."""
+CAPACITY = "room"
+"""In a request, whose word it is: how large containers that run are to be."""
 
 
 def rows(slots: Iterable[Slot]) -> dict[str, Location]:

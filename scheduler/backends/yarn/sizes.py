@@ -12,16 +12,16 @@ from heron_engine.scheduler.backends.yarn.events import Ask
 
 SHRINK_SECS = 30.0
 """Processes that an update ends have 8 s."""
-ROOM_SECS = 120.0
+CAPACITY_SECS = 120.0
 """An update that has not begun so long after it asked for room never will: whoever asked died."""
 
 
 class Size(Struct):
     """What one container is to be made."""
 
-    _room: Ask | None = None
+    _wanted: Ask | None = None
     """More than its plan says, for an update that is about to begin or under way."""
-    _room_until: float = 0.0
+    _wanted_until: float = 0.0
     _asked: Ask | None = None
     """What YARN was asked to make of it, and has not yet."""
     _refused: Ask | None = None
@@ -33,11 +33,11 @@ class Size(Struct):
         """Its plan may say another size from now on."""
         self._is_settled, self._settled_at, self._refused = is_settled, now, None
         if is_settled:
-            self._room = None
+            self._wanted = None
 
-    def want(self, room: Ask, now: float) -> None:
+    def want(self, wanted: Ask, now: float) -> None:
         """An update is about to need so much."""
-        self._room, self._room_until, self._refused = room, now + ROOM_SECS, None
+        self._wanted, self._wanted_until, self._refused = wanted, now + CAPACITY_SECS, None
 
     def made(self, size: Ask) -> Ask:
         """YARN has made it so large, which may be rounded up; returns what it counts as."""
@@ -50,13 +50,13 @@ class Size(Struct):
 
     def forget(self) -> None:
         """Its container is gone, and the next one is asked for by its plan."""
-        self._room = self._asked = self._refused = None
+        self._wanted = self._asked = self._refused = None
 
     def change(self, held: Ask, planned: Ask, now: float) -> Ask | None:
         """What YARN is to be asked for now; None if for nothing (more)."""
-        if self._is_settled and now >= self._room_until:
-            self._room = None
-        target = planned if self._room is None else planned.larger(self._room)
+        if self._is_settled and now >= self._wanted_until:
+            self._wanted = None
+        target = planned if self._wanted is None else planned.larger(self._wanted)
         wanted = held.larger(target)
         if wanted == held and self._is_settled and now >= self._settled_at + SHRINK_SECS:
             wanted = target

@@ -144,7 +144,7 @@ class FakeCluster:
             raise self.refuses_to_add
         self.scaled.append((added, removed))
 
-    def make_room(self, store: FileStore, name: str, plan: PackingPlan | None) -> None:
+    def reserve_capacity(self, store: FileStore, name: str, plan: PackingPlan | None) -> None:
         """There is enough."""
 
     def too_small(self, store: FileStore, name: str, plan: PackingPlan) -> str:

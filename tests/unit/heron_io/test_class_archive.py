@@ -95,5 +95,5 @@ def test_a_cache_that_cannot_be_written_or_named(
 
 def test_a_disk_without_room(monkeypatch: pytest.MonkeyPatch) -> None:
     module = "heron_engine.scheduler.backends.spark.class_archive"
-    monkeypatch.setattr(f"{module}.ROOM_BYTES_MIN", 1 << 60)
+    monkeypatch.setattr(f"{module}.FREE_BYTES_MIN", 1 << 60)
     assert archive().writing() == ""

@@ -176,7 +176,7 @@ class FakeContainers:
         version = self.starts or (engine.version if engine is not None else "1")
         self.master.restarted(container, version, up=version != self.broken)
 
-    def make_room(self, plan: PackingPlan | None) -> None:
+    def reserve_capacity(self, plan: PackingPlan | None) -> None:
         self.room.append(plan)
 
     def too_small(self, plan: PackingPlan) -> str:

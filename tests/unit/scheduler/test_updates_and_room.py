@@ -12,7 +12,7 @@ from heron_core.state_tree import (
     packing_path,
     topology_path,
 )
-from heron_engine.scheduler.operation_steps import ROOM_SECS
+from heron_engine.scheduler.operation_steps import CAPACITY_SECS
 from heron_engine.scheduler.operations import TopologyRequests
 from heron_io.state_store.file_store import FileStore
 from tests.unit.scheduler.operation_support import (
@@ -79,7 +79,7 @@ def test_containers_that_the_cluster_does_not_enlarge_leave_the_old_plan(world: 
     world.containers.small = "container 1 (640 MB, 1 vcores) to have 9000 MB, 1 vcores"
     request = world.ask(OperationKind.UPDATE, packing=packing_to_json(NEW))
     world.poll()
-    world.now += ROOM_SECS + 1
+    world.now += CAPACITY_SECS + 1
     world.poll()
     assert world.containers.room == [NEW, None]
     assert "does not enlarge container 1 (640 MB, 1 vcores) to have 9000 MB" in request().reason

@@ -12,6 +12,7 @@ from heron_engine.scheduler.backends.yarn.events import (
     Allocated,
     Ask,
     AskFor,
+    CapacityWanted,
     ContainerCompleted,
     ContainerStarted,
     EndMaster,
@@ -28,7 +29,6 @@ from heron_engine.scheduler.backends.yarn.events import (
     Release,
     Resized,
     RestartRequested,
-    RoomWanted,
     StartContainer,
     StartMaster,
     Status,
@@ -364,7 +364,7 @@ def test_whatever_happens_the_slots_make_sense(seed: int) -> None:
             Recovered(given), ContainerCompleted(given.id, chance.choice((-100, 0, 1)), "why"),
             YarnPlanChanged(dict.fromkeys(numbers, Ask(512, chance.randint(1, 2)))),
             RestartRequested(tuple(numbers)), MasterEnded(1, "why"), Tick(),
-            RoomWanted({numbers[0]: Ask(chance.choice((512, 900)), 1)}),
+            CapacityWanted({numbers[0]: Ask(chance.choice((512, 900)), 1)}),
             Resized(given.id, Ask(900, 1)), NotResized(given.id, "why"),
         )))  # fmt: skip
     assert len(running.core.transition_log().steps) <= STEPS_MAX

@@ -4,9 +4,9 @@ import pytest
 
 from heron_core.plans import MIB, ContainerPlan, InstancePlan, Resource
 from heron_engine.scheduler.backends.yarn.diagnostics import (
-    Room,
+    Capacity,
+    capacity_shortage,
     completed_words,
-    no_room,
     processes,
 )
 
@@ -109,10 +109,14 @@ def test_the_rows_of_the_dump() -> None:
 
 def test_no_room() -> None:
     """What is asked for, what there is, and what is missing."""
-    told = no_room(Room(2048, 2), 1, 3, Room(1024, 8), Room(512, 4), "prod", 30.0)
+    told = capacity_shortage(
+        Capacity(2048, 2), 1, 3, Capacity(1024, 8), Capacity(512, 4), "prod", 30.0
+    )
     assert told == (
         "1 of 3 containers run after 30 s: the rest asks for 2048 MB and 2 vcores, queue prod has "
         "1024 MB and 8 vcores free, 1024 MB and 0 vcores are missing"
     )
-    told = no_room(Room(900, 1), 0, 1, Room(1024, 8), Room(512, 4), "prod", 30.0)
+    told = capacity_shortage(
+        Capacity(900, 1), 0, 1, Capacity(1024, 8), Capacity(512, 4), "prod", 30.0
+    )
     assert "no node has room for the next one (the roomiest has 512 MB and 4 vcores)" in told

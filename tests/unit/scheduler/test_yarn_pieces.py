@@ -9,9 +9,9 @@ import pytest
 from heron_core.algorithms.backoff import RestartPolicy
 from heron_core.errors import UsageError
 from heron_engine.scheduler.backends.yarn import requests
-from heron_engine.scheduler.backends.yarn.client import YarnNode, plain, queue_room
+from heron_engine.scheduler.backends.yarn.client import YarnNode, plain, queue_capacity
 from heron_engine.scheduler.backends.yarn.configuration import conf_folder
-from heron_engine.scheduler.backends.yarn.diagnostics import Room
+from heron_engine.scheduler.backends.yarn.diagnostics import Capacity
 from heron_engine.scheduler.backends.yarn.events import Ask, Grant
 from heron_engine.scheduler.backends.yarn.jvm import in_one_line
 from heron_engine.scheduler.backends.yarn.logs import contents
@@ -134,18 +134,26 @@ def test_what_a_topology_waits_for_stands_in_its_scheduler_s_node() -> None:
 
 @pytest.mark.parametrize(
     ("share", "expected"),
-    [(0.5, Room(3072, 3)), (1.0, Room(6144, 6)), (0.0, Room(1024, 1)), (-1.0, Room(1024, 1))],
+    [
+        (0.5, Capacity(3072, 3)),
+        (1.0, Capacity(6144, 6)),
+        (0.0, Capacity(1024, 1)),
+        (-1.0, Capacity(1024, 1)),
+    ],
 )
-def test_a_queue_may_give_more_than_its_guaranteed_share(share: float, expected: Room) -> None:
+def test_a_queue_may_give_more_than_its_guaranteed_share(share: float, expected: Capacity) -> None:
     """Up to its maximum, as far as nodes have it; without a maximum that we know, its share."""
-    nodes = [YarnNode(Room(4096, 4), Room(3072, 3)), YarnNode(Room(4096, 4), Room(3072, 3))]
-    assert queue_room(Room(1024, 1), Room(1024, 1), share, nodes) == expected
+    nodes = [
+        YarnNode(Capacity(4096, 4), Capacity(3072, 3)),
+        YarnNode(Capacity(4096, 4), Capacity(3072, 3)),
+    ]
+    assert queue_capacity(Capacity(1024, 1), Capacity(1024, 1), share, nodes) == expected
 
 
 def test_requests_wait_beside_each_other_for_the_application_master(tmp_path: Path) -> None:
     """Two commands that ask before it looks: neither takes the other one's place."""
     with FileStore(str(tmp_path)) as store:
-        room = {requests.ROOM: {"2": [4, 1]}}
+        room = {requests.CAPACITY: {"2": [4, 1]}}
         asked: list[dict[str, Any]] = [{"restart": [1]}, room, {"restart": [2]}]
         for each in asked:
             requests.request(store, "words", each)

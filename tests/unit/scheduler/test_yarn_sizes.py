@@ -12,6 +12,7 @@ from heron_engine.scheduler.backends.yarn.events import (
     Allocated,
     Ask,
     AskFor,
+    CapacityWanted,
     ContainerCompleted,
     ContainerStarted,
     Event,
@@ -21,13 +22,12 @@ from heron_engine.scheduler.backends.yarn.events import (
     Registered,
     Resize,
     Resized,
-    RoomWanted,
     Tick,
     YarnLog,
     YarnPlanChanged,
 )
 from heron_engine.scheduler.backends.yarn.render import asks
-from heron_engine.scheduler.backends.yarn.sizes import ROOM_SECS, SHRINK_SECS
+from heron_engine.scheduler.backends.yarn.sizes import CAPACITY_SECS, SHRINK_SECS
 
 SMALL, LARGE = Ask(640, 1), Ask(900, 2)
 GRANT = Grant("container_1", 1, "node:1", "node:2", SMALL)
@@ -61,13 +61,13 @@ class Running:
 def grown() -> Running:
     """An update has made it LARGE."""
     running = Running()
-    assert running.does(RoomWanted({1: LARGE})) == [Resize(GRANT.id, LARGE, grows=True)]
+    assert running.does(CapacityWanted({1: LARGE})) == [Resize(GRANT.id, LARGE, grows=True)]
     assert running.later(1.0) == []  # it was asked for
     running.does(Resized(GRANT.id, LARGE))
     assert running.does(YarnPlanChanged({1: SMALL}, is_settled=False)) == []
-    assert running.later(ROOM_SECS) == []  # an update may take its time
+    assert running.later(CAPACITY_SECS) == []  # an update may take its time
     assert running.does(YarnPlanChanged({1: LARGE})) == []
-    assert running.later(ROOM_SECS) == []
+    assert running.later(CAPACITY_SECS) == []
     return running
 
 
@@ -86,7 +86,7 @@ def test_it_grows_before_the_update_and_shrinks_after_the_one_back() -> None:
 
 def test_it_may_be_rounded_up_by_yarn() -> None:
     running = Running()
-    running.does(RoomWanted({1: LARGE}))
+    running.does(CapacityWanted({1: LARGE}))
     running.does(Resized(GRANT.id, Ask(1024, 2)))
     running.does(YarnPlanChanged({1: LARGE}))
     assert running.later(2 * SHRINK_SECS) == []
@@ -94,15 +94,15 @@ def test_it_may_be_rounded_up_by_yarn() -> None:
 
 def test_an_update_that_never_begins_gives_its_room_back() -> None:
     running = Running()
-    running.does(RoomWanted({1: LARGE}))
+    running.does(CapacityWanted({1: LARGE}))
     running.does(Resized(GRANT.id, LARGE))
-    assert running.later(ROOM_SECS + 1) == [Resize(GRANT.id, SMALL, grows=False)]
+    assert running.later(CAPACITY_SECS + 1) == [Resize(GRANT.id, SMALL, grows=False)]
 
 
 def test_room_that_was_not_granted_is_withdrawn() -> None:
     running = Running()
-    running.does(RoomWanted({1: LARGE}))
-    assert running.does(RoomWanted({1: SMALL})) == [Resize(GRANT.id, SMALL, grows=True)]
+    running.does(CapacityWanted({1: LARGE}))
+    assert running.does(CapacityWanted({1: SMALL})) == [Resize(GRANT.id, SMALL, grows=True)]
     assert running.later(1.0) == []
     running.does(Resized(GRANT.id, LARGE))  # it came in the meantime
     assert running.later(SHRINK_SECS) == [Resize(GRANT.id, SMALL, grows=False)]
@@ -110,10 +110,10 @@ def test_room_that_was_not_granted_is_withdrawn() -> None:
 
 def test_what_yarn_refuses_is_not_asked_for_again() -> None:
     running = Running()
-    running.does(RoomWanted({1: LARGE}))
+    running.does(CapacityWanted({1: LARGE}))
     running.does(NotResized(GRANT.id, "too large"))
     assert running.later(1.0) == []
-    assert running.does(RoomWanted({1: LARGE})) == [Resize(GRANT.id, LARGE, grows=True)]
+    assert running.does(CapacityWanted({1: LARGE})) == [Resize(GRANT.id, LARGE, grows=True)]
 
 
 def test_the_next_container_is_asked_for_as_large_as_the_last_one_was() -> None:

@@ -138,9 +138,9 @@ def test_an_old_acknowledgement_changes_nothing_and_one_of_the_future_is_refused
 def test_a_full_link_numbers_nothing_until_it_is_acknowledged() -> None:
     link = Outgoing(2)
     sent(link, 2)
-    assert not link.has_room
+    assert not link.has_capacity
     link.acknowledged(said(1), 0.0)
-    assert link.has_room
+    assert link.has_capacity
 
 
 def arrived(link: Incoming, number: int, now: float = 0.0, **changed: int) -> Arrival:
@@ -218,7 +218,7 @@ def test_whatever_connections_lose_repeat_and_reorder_all_arrives_once_in_order(
     wanted, taken, numbered, now = 60, 0, 0, 0.0
     for _ in range(5000):
         now += 0.05
-        if numbered < wanted and out.has_room and chance.random() < 0.7:
+        if numbered < wanted and out.has_capacity and chance.random() < 0.7:
             out.number([(FAR, [b"%d" % numbered])], 1, now)
             numbered += 1
         if chance.random() < 0.7:
