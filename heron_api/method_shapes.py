@@ -165,6 +165,10 @@ class CheckedCall(Struct, frozen=True):
     def __call__(self, *arguments: Any) -> Any:
         return has_run(self.what, self.function(*arguments))
 
+    def check(self, result: Any) -> None:
+        """ComponentError for a result of the function that has not run."""
+        has_run(self.what, result)
+
 
 def checked_call(what: str, function: Method) -> CheckedCall:
     """A function that the library calls; MethodShapeError, as one line with its place, for one

@@ -14,12 +14,13 @@ from heron_io.imports import hidden_by_library
 # packages.
 _PYTHON = os.path.dirname(os.__file__) + os.sep
 _ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-_ENGINE = tuple(
-    os.path.join(_ROOT, name, "")
-    for name in ("heron_core", "heron_engine", "heron_instance", "heron_io", "heron_spark",
-                 "heron_tester",
-                 "heron_api", "heron_connectors", "heron_frontends", "heronpy_compat")
+_FOLDERS = (
+    "heron_core", "heron_engine", "heron_instance", "heron_io", "heron_spark", "heron_tester",
+    "heron_api", "heron_connectors", "heron_frontends", "heronpy_compat",
 )  # fmt: skip
+_COMPILED = "heron_core/hot_"
+"""How the files of compiled modules begin, which are named from where they were compiled."""
+_ENGINE = (*(os.path.join(_ROOT, name, "") for name in _FOLDERS), _COMPILED)
 """Frames in these folders say nothing to a user who looks for a mistake of their own."""
 _OPERATOR = "heron_operator"
 """The attribute of an exception for the text of `note_operator`."""

@@ -11,13 +11,24 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from heron_core import hot_emit, hot_path
+from heron_core import hot_emit, hot_path, hot_state, hot_tables
 
 __all__ = [
     "HOT_PATH",
+    "IMMUTABLE",
     "BufferRoom",
+    "FlatTable",
+    "KeyedState",
+    "ListOfKey",
+    "MapOfKey",
+    "MemoryTable",
+    "NestedTable",
+    "ReducedOfKey",
     "SharedAnchorState",
     "TupleBuffer",
+    "TupleKey",
+    "TupleKeys",
+    "ValueOfKey",
     "bolt_emit",
     "bolt_emit_by_stream",
     "bolt_emit_to_several",
@@ -26,6 +37,7 @@ __all__ = [
     "fold_at_once",
     "fold_into_trees",
     "fold_runs",
+    "keyed_process",
     "made_rows",
     "own_anchors",
     "plain_keys",
@@ -41,7 +53,7 @@ __all__ = [
 SWITCH = "HERONPY_NATIVE"
 OFF = "0"
 PYTHON, COMPILED = "Python", "compiled"
-MODULES: tuple[ModuleType, ...] = (hot_emit, hot_path)
+MODULES: tuple[ModuleType, ...] = (hot_emit, hot_path, hot_tables, hot_state)
 
 
 def extension(module: ModuleType) -> str:
@@ -71,7 +83,7 @@ def _chosen() -> tuple[tuple[Any, ...], str]:
     return compiled, COMPILED
 
 
-(_emit, _path), HOT_PATH = _chosen()
+(_emit, _path, _tables, _state), HOT_PATH = _chosen()
 
 if TYPE_CHECKING:
     from heron_core.hot_emit import (
@@ -99,6 +111,17 @@ if TYPE_CHECKING:
         run_anchors,
         whole_batch,
     )
+    from heron_core.hot_state import (
+        KeyedState,
+        ListOfKey,
+        MapOfKey,
+        ReducedOfKey,
+        TupleKey,
+        TupleKeys,
+        ValueOfKey,
+        keyed_process,
+    )
+    from heron_core.hot_tables import IMMUTABLE, FlatTable, MemoryTable, NestedTable
 else:
     BufferRoom = _emit.BufferRoom
     TupleBuffer = _emit.TupleBuffer
@@ -121,3 +144,15 @@ else:
     own_anchors = _path.own_anchors
     run_anchors = _path.run_anchors
     whole_batch = _path.whole_batch
+    FlatTable = _tables.FlatTable
+    MemoryTable = _tables.MemoryTable
+    IMMUTABLE = _tables.IMMUTABLE
+    KeyedState = _state.KeyedState
+    ListOfKey = _state.ListOfKey
+    MapOfKey = _state.MapOfKey
+    NestedTable = _tables.NestedTable
+    ReducedOfKey = _state.ReducedOfKey
+    TupleKey = _state.TupleKey
+    TupleKeys = _state.TupleKeys
+    ValueOfKey = _state.ValueOfKey
+    keyed_process = _state.keyed_process

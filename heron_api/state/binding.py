@@ -5,10 +5,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from heron_api.state.component_state import ComponentState
-from heron_api.state.key_of_tuple import FieldsOf, GroupedFields, KeyOfTuple
+from heron_api.state.key_of_tuple import FieldsOf, GroupedFields, keys_of_tuples
 from heron_api.state.keyed_state import declared_states
 from heron_core import config as keys
 from heron_core.errors import ComponentError
+from heron_core.native import keyed_process
 from heron_core.state.codec import StateCodec
 from heron_core.state.current_key import CurrentKey
 from heron_core.state.memory import MemoryBackend
@@ -98,13 +99,5 @@ def keyed(
         for entry in inputs
         if entry.grouping.fields
     }
-    current.of_tuples(KeyOfTuple(current.component, grouped, fields_of))
-
-    def process_keyed(tup: Any) -> Any:
-        current.tuple = tup
-        try:
-            return process(tup)
-        finally:
-            current.tuple = None
-
-    return process_keyed
+    current.of_tuples(keys_of_tuples(current.component, grouped, fields_of))
+    return keyed_process(current, process)

@@ -4,9 +4,10 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any
 
 from heron_api.method_shapes import checked_call
-from heron_api.state.key_of_tuple import FieldsOf, GroupedFields, KeyOfTuple
+from heron_api.state.key_of_tuple import FieldsOf, GroupedFields, keys_of_tuples
 from heron_api.state.state import HashMapState
 from heron_core.errors import HeronError, StateError
+from heron_core.native import TupleKeys
 from heron_core.state.file_snapshot import StateBytes
 from heron_core.state.in_flight_table import Item, put_in_flight, take_in_flight
 from heron_core.state.named_states import NamedStates
@@ -99,8 +100,10 @@ class ComponentState(HashMapState):
         refresh_on_read: bool = False,
     ) -> ReducingState[Any]:
         """One value for each key, to which others are added by `reduce(so far, new)`."""
-        function = checked_call(f"reducing_state {name}", reduce)
-        return self.named.reducing_state(name, function, default, ttl_secs, refresh_on_read)
+        checked = checked_call(f"reducing_state {name}", reduce)
+        return self.named.reducing_state(
+            name, reduce, default, ttl_secs, refresh_on_read, checked.check
+        )
 
     def timer_service(self) -> TimerService:
         """The timers of all keys (KeyedProcessBolt fires them)."""
@@ -108,10 +111,10 @@ class ComponentState(HashMapState):
 
     # --- for window bolts -----------------------------------------------------------------------
 
-    def key_of_tuple(self) -> KeyOfTuple | None:
+    def key_of_tuple(self) -> TupleKeys | None:
         """How to find the key of a tuple; None if keys do not tell which instance has it."""
         component = self.named.current.component
-        return KeyOfTuple(component, self.grouped_by) if self.grouped_by else None
+        return keys_of_tuples(component, self.grouped_by) if self.grouped_by else None
 
     # --- for engines ----------------------------------------------------------------------------
 
@@ -125,7 +128,7 @@ class ComponentState(HashMapState):
     ) -> None:
         """The tuples in flight are part of the next snapshot, in place of those before."""
         name, grouped = self.named.current.component, self.grouped_by
-        key_of = KeyOfTuple(name, grouped, fields_of) if grouped else None
+        key_of = keys_of_tuples(name, grouped, fields_of) if grouped else None
         items = [(each.component, each.stream, each.task, list(each.values)) for each in tuples]
         keys = [None if key_of is None else key_of(each) for each in tuples]
         put_in_flight(self.named.backend, key_range, items, keys)

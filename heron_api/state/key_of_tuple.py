@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from heron_core.errors import StateError
-from heron_core.state.keys import key_of
+from heron_core.native import TupleKeys
 
 FieldsOf = Callable[[Any], Sequence[str]]
 """A tuple -> the names of its fields."""
@@ -18,26 +18,32 @@ def fields_of(tup: Any) -> Sequence[str]:
     return fields
 
 
-class KeyOfTuple:
-    """A tuple -> its key; StateError for one of a stream that is not grouped by fields."""
+def keys_of_tuples(
+    component: str, grouped: GroupedFields, fields_of: FieldsOf = fields_of
+) -> TupleKeys:
+    """What finds the key of a tuple: StateError for one of a stream that is not grouped by
+    fields."""
+    return TupleKeys(_Positions(component, grouped, fields_of).of)
 
-    def __init__(
-        self, component: str, grouped: GroupedFields, fields_of: FieldsOf = fields_of
-    ) -> None:
+
+class _Positions:
+    """Where the tuples of each stream have the values of their key."""
+
+    def __init__(self, component: str, grouped: GroupedFields, fields_of: FieldsOf) -> None:
         self._component = component
         self._grouped = grouped
         self._fields_of = fields_of
-        self._positions: dict[tuple[str, str], list[int]] = {}
+        self._known: dict[tuple[str, str], list[int]] = {}
 
-    def __call__(self, tup: Any) -> Any:
+    def of(self, tup: Any) -> list[int]:
+        """Those of a tuple's stream."""
         source = (tup.component, tup.stream)
-        positions = self._positions.get(source)
+        positions = self._known.get(source)
         if positions is None:
-            positions = self._positions[source] = self._positions_in(tup, source)
-        values = tup.values
-        return key_of([values[position] for position in positions])
+            positions = self._known[source] = self._found(tup, source)
+        return positions
 
-    def _positions_in(self, tup: Any, source: tuple[str, str]) -> list[int]:
+    def _found(self, tup: Any, source: tuple[str, str]) -> list[int]:
         if source not in self._grouped:
             raise StateError(
                 f"{self._component}: tuples of {'.'.join(source)} have no key, for they are not"

@@ -18,7 +18,8 @@ from collections.abc import Callable
 from typing import Any, Generic, TypeVar, overload
 
 from heron_core.errors import ComponentError
-from heron_core.state.states import KeyedState, ListState, MapState, ReducingState, ValueState
+from heron_core.native import KeyedState
+from heron_core.state.states import ListState, MapState, ReducingState, ValueState
 
 S = TypeVar("S", bound=KeyedState)
 

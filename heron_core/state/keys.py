@@ -10,37 +10,15 @@ A task of n owns the n-th part of the hash space, as the grouping routes to it; 
 keys of others: a group that lies across a bound is divided key by key when the tasks change.
 """
 
-from collections.abc import Callable, Sequence
 from typing import Any
 
 from heron_core.algorithms.hashing import HASH_BITS, NotHashable, slot, stable_hash
 from heron_core.errors import StateError
+from heron_core.state.key_values import key_of as key_of
+from heron_core.state.key_values import shown_key as shown_key
 
 KEY_GROUPS = 128
 """As Flink's default: state moves in parts of less than 1 %, and a list of them stays short."""
-
-_FROZEN: dict[type, Callable[[Any], Any]] = {list: tuple, bytearray: bytes, set: frozenset}
-
-
-def key_of(values: Sequence[Any]) -> Any:
-    """The key of the values of the grouped fields."""
-    if len(values) == 1:
-        value = _frozen(values[0])
-        return (value,) if isinstance(value, tuple) else value
-    return tuple(map(_frozen, values))
-
-
-def shown_key(key: Any) -> Any:
-    """What a user knows as the key: the value of one field, a tuple for several."""
-    return key[0] if type(key) is tuple and len(key) == 1 else key
-
-
-def _frozen(value: Any) -> Any:
-    """A list is as good a key as the tuple of its items: the grouping takes them for equal."""
-    kind = _FROZEN.get(type(value))
-    if kind is None:
-        return value
-    return tuple(map(_frozen, value)) if kind is tuple else kind(value)
 
 
 def key_hash(key: Any) -> int:

@@ -99,10 +99,12 @@ class NamedStates:
         default: Any = None,
         ttl_secs: float | None = None,
         refresh_on_read: bool = False,
+        check: Callable[[Any], object] | None = None,
     ) -> ReducingState[Any]:
-        """One value for each key, to which others are added by `reduce(so far, new)`."""
+        """One value for each key, to which others are added by `reduce(so far, new)`. `check`
+        raises for results that count for nothing."""
         table = self._table(name, StateKind.REDUCING, ttl_secs, refresh_on_read)
-        return self._noted(name, ReducingState(table, self.current, reduce, default))
+        return self._noted(name, ReducingState(table, self.current, reduce, default, check))
 
     def _noted(self, name: str, state: S) -> S:
         self.handed_out.setdefault(name, state)

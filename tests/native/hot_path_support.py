@@ -1,6 +1,8 @@
 """The hot path twice, in Python and compiled, and what it works on, made of either."""
 
 import importlib.util
+import json
+import os
 import shutil
 import subprocess
 import sys
@@ -11,8 +13,10 @@ from dataclasses import dataclass, field
 from itertools import count
 from operator import itemgetter
 from pathlib import Path
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 from typing import Any
+
+import pytest
 
 from heron_core.native import MODULES, extension
 from heron_core.wire.values import packer
@@ -66,14 +70,21 @@ def compiled_in(folder: Path) -> Compiled:
     paths = map(Path, run.stdout.splitlines()[-len(MODULES) :])
     files = dict(zip(map(extension, MODULES), paths, strict=True))
     names: dict[str, Any] = {}
-    for name, path in files.items():
-        spec = importlib.util.spec_from_file_location(name, path)
-        assert spec is not None
-        assert spec.loader is not None
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-        names |= vars(module)
+    with pytest.MonkeyPatch.context() as patch:  # one of them imports another one
+        for name, path in files.items():
+            module = _loaded(name, path)
+            patch.setitem(sys.modules, name, module)
+            names |= vars(module)
     return Compiled(files, SimpleNamespace(**names))
+
+
+def _loaded(name: str, path: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 class Anchor:
@@ -227,3 +238,46 @@ def made_tuples(module: Any, kind: Any, runs: Sequence[tuple[int, int, int]], sh
     sizes = array("I", [size for _, _, size in runs]) if shares else None
     values = [[f"value {at}"] for at in range(sum(size for _, _, size in runs))]
     return module.made_rows(kind, "a", "default", 7, values, 1.5, ids, sizes, count(100))
+
+
+def outcome_of(call: Any, *arguments: Any) -> Any:
+    """What a call returns, or the class of what it raises."""
+    try:
+        return call(*arguments)
+    except Exception as error:
+        return type(error)
+
+
+_BEFORE = """
+import importlib.machinery, importlib.util, json, sys
+files, *arguments = sys.argv[1:]
+for name, path in json.loads(files).items():
+    loader = importlib.machinery.ExtensionFileLoader(name, path)
+    spec = importlib.util.spec_from_file_location(name, path, loader=loader)
+    sys.modules[name] = module = importlib.util.module_from_spec(spec)
+    loader.exec_module(module)
+from heron_core.native import HOT_PATH
+assert HOT_PATH == "compiled", HOT_PATH
+"""
+
+
+def run_compiled(
+    extensions: Compiled, program: str, *arguments: str
+) -> subprocess.CompletedProcess[str]:
+    """A program in a process of its own, which has the compiled hot path and `arguments`."""
+    files = json.dumps({name: str(path) for name, path in extensions.files.items()})
+    return _run([sys.executable, "-c", _BEFORE + program, files, *arguments], {})
+
+
+def run_python(program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """The same with the Python one."""
+    before = "import sys\n_, *arguments = sys.argv\n"
+    return _run([sys.executable, "-c", before + program, *arguments], {"HERONPY_NATIVE": "0"})
+
+
+def _run(command: list[str], variables: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    about = ("HERONPY_NATIVE", "PYTEST_")
+    environment = {name: text for name, text in os.environ.items() if not name.startswith(about)}
+    return subprocess.run(
+        command, cwd=ROOT, env=environment | variables, capture_output=True, text=True, check=False
+    )

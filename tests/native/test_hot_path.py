@@ -1,11 +1,6 @@
 """The compiled hot path does what the Python one does, whatever it is given."""
 
-import json
-import os
-import subprocess
-import sys
 from array import array
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -19,15 +14,14 @@ from heron_instance.input.tuples import EngineTuple
 from tests.native.hot_path_support import (
     BUFFERS,
     PYTHON,
-    ROOT,
     WAYS,
     Careful,
     Compiled,
     Emitted,
     Emitter,
-    compiled_in,
     made_tuples,
-    what_is_missing,
+    outcome_of,
+    run_compiled,
 )
 
 CALLS_MAX = 8
@@ -67,37 +61,6 @@ emitted = st.builds(
     extras=st.booleans(),
 )
 calls = st.lists(emitted, max_size=CALLS_MAX)
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the compiled hot path is."""
-    missing = what_is_missing()
-    if missing is not None:
-        pytest.skip(f"the hot path cannot be compiled: {missing}")
-    return tmp_path_factory.mktemp("native")
-
-
-@pytest.fixture(scope="module")
-def extensions(folder: Path) -> Compiled:
-    """The compiled hot path."""
-    return compiled_in(folder)
-
-
-@pytest.fixture(scope="module")
-def compiled(extensions: Compiled) -> SimpleNamespace:
-    """Its names."""
-    assert extensions.names.COMPILED
-    assert not PYTHON.COMPILED
-    return extensions.names
-
-
-def outcome_of(call: Any, *arguments: Any) -> Any:
-    """What a call returns, or the class of what it raises."""
-    try:
-        return call(*arguments)
-    except Exception as error:
-        return type(error)
 
 
 @given(row=rows)
@@ -234,29 +197,18 @@ def test_trees_come_to_the_same(
     assert found[0] == found[1]
 
 
-UNDER_THE_COMPILED = """
-import importlib.machinery, importlib.util, json, sys, pytest
-for name, path in json.loads(sys.argv[1]).items():
-    loader = importlib.machinery.ExtensionFileLoader(name, path)
-    spec = importlib.util.spec_from_file_location(name, path, loader=loader)
-    sys.modules[name] = module = importlib.util.module_from_spec(spec)
-    loader.exec_module(module)
-from heron_core.native import HOT_PATH
-assert HOT_PATH == "compiled", HOT_PATH
-sys.exit(pytest.main(["-q", "-p", "no:cacheprovider", *sys.argv[2:]]))
-"""
-UNIT_TESTS = ("heron_instance/test_collector.py", "heron_instance/test_runs.py",
-              "heron_instance/test_drivers.py", "stream_manager/test_acks.py")  # fmt: skip
+TESTS = (
+    "unit/heron_instance/test_collector.py", "unit/heron_instance/test_runs.py",
+    "unit/heron_instance/test_drivers.py", "unit/stream_manager/test_acks.py",
+    "unit/heron_api/test_keyed_state.py", "unit/heron_api/test_user_errors.py",
+    "property/test_state_properties.py", "property/test_snapshot_files.py",
+    "property/test_rocksdb_state.py",
+)  # fmt: skip
 
 
 def test_the_unit_tests_pass_with_the_compiled_one(extensions: Compiled) -> None:
-    """What holds of spouts, bolts and trees holds with it too."""
-    files = [f"tests/unit/{name}" for name in UNIT_TESTS]
-    about = ("HERONPY_NATIVE", "PYTEST_")
-    environment = {each: text for each, text in os.environ.items() if not each.startswith(about)}
-    paths = json.dumps({name: str(path) for name, path in extensions.files.items()})
-    command = [sys.executable, "-c", UNDER_THE_COMPILED, paths, *files]
-    run = subprocess.run(
-        command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False
-    )
+    """What holds of spouts, bolts, trees and states holds with it too."""
+    files = [f"tests/{name}" for name in TESTS]
+    program = 'import pytest\nsys.exit(pytest.main(["-q", "-p", "no:cacheprovider", *arguments]))'
+    run = run_compiled(extensions, program, *files)
     assert run.returncode == 0, run.stdout[-4000:] + run.stderr[-2000:]

@@ -1,0 +1,79 @@
+"""What a snapshot takes of the tables in memory, and how they take it back."""
+
+from typing import Any
+
+from heron_core.native import IMMUTABLE, FlatTable, NestedTable
+from heron_core.state.protocol import ABSENT
+from heron_core.state.snapshot import TableChanges
+
+Table = FlatTable | NestedTable
+
+
+def everything_in(table: Table) -> TableChanges:
+    """All entries."""
+    if isinstance(table, FlatTable):
+        return TableChanges(list(table.entries), None, list(table.entries.values()), [], None)
+    pairs = [(key, sub) for key, entries in table.entries.items() for sub in entries]
+    values = [value for entries in table.entries.values() for value in entries.values()]
+    return _nested(pairs, values, [])
+
+
+def changes_of(table: Table) -> TableChanges:
+    """The entries that have changed since the last snapshot."""
+    if isinstance(table, NestedTable):
+        return _nested(*_sorted_out(table.changed or {}))
+    changed = table.changed or {}
+    if table.mutable:
+        changed = {**changed, **{key: table.entries[key] for key in table.mutable}}
+    keys, values, gone = _sorted_out(changed)
+    return TableChanges(keys, None, values, gone, None)
+
+
+def note_changes(table: Table) -> None:
+    """Changes are noted from here on: a snapshot has what was before."""
+    table.changed = {}
+
+
+def apply(changes: TableChanges, table: Table) -> None:
+    """Take over what a chunk says."""
+    if isinstance(table, FlatTable):
+        _apply_flat(changes, table)
+    else:
+        _apply_nested(changes, table)
+
+
+def _apply_flat(changes: TableChanges, table: FlatTable) -> None:
+    for key in changes.removed:
+        table.entries.pop(key, None)
+    table.entries.update(zip(changes.keys, changes.values, strict=True))
+    if table.mutable is not None:
+        table.mutable = {
+            key for key, value in table.entries.items() if type(value) not in IMMUTABLE
+        }
+
+
+def _apply_nested(changes: TableChanges, table: NestedTable) -> None:
+    for key, sub in zip(changes.removed, changes.removed_subs or (), strict=True):
+        entries = table.entries.get(key, {})
+        entries.pop(sub, None)
+        if not entries:
+            table.entries.pop(key, None)
+    for key, sub, value in zip(changes.keys, changes.subs or (), changes.values, strict=True):
+        table.entries.setdefault(key, {})[sub] = value
+    table.size = sum(map(len, table.entries.values()))
+
+
+def _sorted_out(changed: dict[Any, Any]) -> tuple[list[Any], list[Any], list[Any]]:
+    """Of what has changed: keys that are there, their values, keys that are no more."""
+    values = list(changed.values())
+    if not any(value is ABSENT for value in values):
+        return list(changed), values, []
+    kept = {key: value for key, value in changed.items() if value is not ABSENT}
+    return list(kept), list(kept.values()), [key for key in changed if key not in kept]
+
+
+def _nested(
+    pairs: list[tuple[Any, Any]], values: list[Any], gone: list[tuple[Any, Any]]
+) -> TableChanges:
+    keys, subs = [key for key, _ in pairs], [sub for _, sub in pairs]
+    return TableChanges(keys, subs, values, [key for key, _ in gone], [sub for _, sub in gone])
