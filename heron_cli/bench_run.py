@@ -119,14 +119,14 @@ class BenchRun:
 
     @staticmethod
     def wait(
-        condition: Callable[[], bool], secs: float, text: str, look_secs: float = POLL_SECS
+        condition: Callable[[], bool], secs: float, text: str, poll_secs: float = POLL_SECS
     ) -> None:
         """Until it holds; HeronError with `text` if it does not in time."""
         late_at = time.monotonic() + secs
         while not condition():
             if time.monotonic() > late_at:
                 raise HeronError(f"{text} after {secs:g} s")
-            time.sleep(look_secs)
+            time.sleep(poll_secs)
 
 
 def progress(text: str) -> None:

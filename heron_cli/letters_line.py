@@ -15,19 +15,19 @@ def letters_line(topology: TopologySpec, stats: TopologyStats, began_ms: int) ->
     target = target_of(topology.config, DEAD_LETTER)
     if target is None:
         return ""
-    look = _look(topology, target)
+    hint = _hint(topology, target)
     if not isinstance(target, FileTarget):
         number = _emitted(stats)
         most = "up to " if stats.checkpoints is not None else ""
-        return f"{most}{counted(number, 'dead letter')} in {where(target)}{look}" if number else ""
+        return f"{most}{counted(number, 'dead letter')} in {where(target)}{hint}" if number else ""
     try:
         number = letters_since(target.folder, began_ms)
     except (HeronError, OSError) as error:
         return f"dead letters: {error}"
-    return f"{counted(number, 'dead letter')} in {target.folder}{look}" if number else ""
+    return f"{counted(number, 'dead letter')} in {target.folder}{hint}" if number else ""
 
 
-def _look(topology: TopologySpec, target: Target) -> str:
+def _hint(topology: TopologySpec, target: Target) -> str:
     """How to see them; what a bolt makes of letters, that bolt knows."""
     if isinstance(target, BoltTarget):
         return ""

@@ -61,12 +61,12 @@ class PeriodicSaving:
         if self.rests:
             return
         if self._held is not None:
-            self._look_at_held()
+            self._poll_held()
         elif now >= self._next_at:
             self._next_at = now + self._interval_secs
             self._take()
 
-    def _look_at_held(self) -> None:
+    def _poll_held(self) -> None:
         driver, held = self._host.driver, self._held
         assert isinstance(driver, SpoutDriver)
         if driver.metrics.failed != self._failed:

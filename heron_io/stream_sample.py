@@ -17,7 +17,7 @@ COUNT_MAX = 100
 """As topology_master.samples has it: what a person reads."""
 SECS = 10
 SECS_MAX = 60
-LOOK_AGAIN_SECS = 0.2
+POLL_SECS = 0.2
 
 Ask = Callable[[str, dict[str, Any]], dict[str, Any]]
 """Command and arguments -> the master's answer; HeronError if it refuses."""
@@ -43,4 +43,4 @@ def sampled(
         answer = ask("sampled", {"sample": number})
         if answer["complete"] or time.monotonic() >= deadline:
             return list(answer["tuples"])
-        rest(LOOK_AGAIN_SECS)
+        rest(POLL_SECS)

@@ -62,7 +62,7 @@ class TrackerOptions:
     """Between two looks into the state store for topologies that have come or gone."""
     askers: int = 8
     """Threads: so many masters may hang at a time without holding up the others."""
-    first_look_secs: float = 3.0
+    first_poll_secs: float = 3.0
     """Before it serves, the service waits for the first answers, at most so long."""
     token: str | None = None
     """Of operators, in `Authorization: Bearer`; with neither token nor issuer there is no login."""

@@ -73,9 +73,9 @@ class RequestProtocol(H11Protocol):
 
     def _watch(self) -> None:
         self._since = self.loop.time()
-        self._deadline = self.loop.call_later(REQUEST_SECS, self._look)
+        self._deadline = self.loop.call_later(REQUEST_SECS, self._check_deadline)
 
-    def _look(self) -> None:
+    def _check_deadline(self) -> None:
         self._deadline = None
         if self.is_incomplete:
             self.drop()

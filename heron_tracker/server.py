@@ -62,7 +62,7 @@ def serve_on(
         def record(snapshot: TopologySnapshot) -> None:
             history.record(snapshot.id, snapshot.instances, snapshot.stats_at)
 
-        collector = TrackerCollector(options, reader.find, reader.look, record, reader.forget)
+        collector = TrackerCollector(options, reader.find, reader.read, record, reader.forget)
         service = Service(collector, history, store, ask_master=reader.ask)
         try:
             collector.start()

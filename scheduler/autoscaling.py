@@ -49,7 +49,7 @@ class Autoscaling:
     idle_secs: Callable[[], float | None] = idle_core_secs
     """How long this machine's cores have been idle, which matters if all instances are here."""
     _scaler: Autoscaler | None = None
-    _look_at: float = 0.0
+    _poll_at: float = 0.0
     _number: int | None = None
     """Of the request that is under way."""
     _decision: Decision | None = None
@@ -61,9 +61,9 @@ class Autoscaling:
 
     def poll(self, now: float) -> None:
         """One look, if it is time. StateStoreError if the store does not answer."""
-        if self.options.mode is Mode.OFF or now < self._look_at:
+        if self.options.mode is Mode.OFF or now < self._poll_at:
             return
-        self._look_at = now + self.options.interval_secs
+        self._poll_at = now + self.options.interval_secs
         if self._scaler is None:
             self._scaler = Autoscaler(self.topology, self.options, now)
         if self._number is not None:

@@ -71,7 +71,7 @@ class ClusterNodes:
         """The owner of a node has changed it."""
         self._kept.keep(path, value)
 
-    def look(self, now: float) -> Found:
+    def poll(self, now: float) -> Found:
         """Write again what an emptied state store lacks; StateStoreError if it does not answer."""
         if not self._kept.is_due(now):
             return Found.STANDING
@@ -80,7 +80,7 @@ class ClusterNodes:
         if topology is not None and topology != self._kept.value(self._topology_path):
             return Found.REMOVED
         if not missing:
-            self._code.look()
+            self._code.poll()
             return Found.STANDING
         identity = identity_of(self._store)
         if identity != self._identity:
@@ -100,16 +100,16 @@ class ClusterNodes:
             pass
 
 
-def keep_nodes(store_url: str, name: str, ended: Event, look_secs: float) -> None:
+def keep_nodes(store_url: str, name: str, ended: Event, poll_secs: float) -> None:
     """Look after the nodes of a topology until `ended`, or until it is removed; for a thread."""
     store: StateStore | None = None
     nodes: ClusterNodes | None = None
     trouble = ""
-    while not ended.wait(look_secs):
+    while not ended.wait(poll_secs):
         try:
             store = store or open_store(store_url)
             nodes = nodes or ClusterNodes(store, name)
-            if nodes.look(time.monotonic()) is Found.REMOVED:
+            if nodes.poll(time.monotonic()) is Found.REMOVED:
                 log.warning("%s was removed from the state store", name)
                 break
             trouble = ""

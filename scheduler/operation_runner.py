@@ -278,7 +278,7 @@ def _serve(runner: OperationRunner, nodes: OwnNodes, scale: Callable[[float], No
     topology has lost its name: NameTaken."""
     while True:
         try:
-            nodes.look(time.monotonic())
+            nodes.poll(time.monotonic())
             runner.poll()
             if scale is not None:
                 scale(time.monotonic())

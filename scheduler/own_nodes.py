@@ -70,7 +70,7 @@ class OwnNodes:
         self._kept.keep(keys_path(self.announced.name), self.announced.keys)
         self._kept.keep(scheduler_path(self.announced.name), dict(self.announced.scheduler))
 
-    def look(self, now: float) -> None:
+    def poll(self, now: float) -> None:
         """Write again what is gone. NameTaken if the name is another topology's now;
         StateStoreError if the store does not answer."""
         if not self._kept.is_due(now):
@@ -78,7 +78,7 @@ class OwnNodes:
         self._check_scheduler()
         missing = self._kept.missing()
         if not missing:
-            self._code.look()
+            self._code.poll()
             return
         self._check_topology()
         if topology_path(self.announced.name) in missing:

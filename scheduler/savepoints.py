@@ -252,7 +252,7 @@ def read_savepoint(
         state = folder.check(task)
         contents[task] = contents_of(state, f"{folder.path}/{task}")
         is_signed = not description.is_savepoint and folder.is_signed(task, state, signer)
-        trust.look_at(task, state, is_signed)
+        trust.add(task, state, is_signed)
     trust.check(folder, described, names)
     backend = keys.state_backend(config)
     plan = plan_restore(url, description, contents, packing, backend, allow_non_restored)

@@ -95,7 +95,7 @@ class Trust(Struct):
         """Of the states of a checkpoint of the user's own."""
         return Signer(states_key(self.key, topology), f"{topology}/{checkpoint}")
 
-    def look_at(self, task: int, state: bytes, is_signed: bool = False) -> None:
+    def add(self, task: int, state: bytes, is_signed: bool = False) -> None:
         """One state of a savepoint or a checkpoint. `is_signed`: by the user's own topology."""
         self.digests[task] = digest_of_state(state)
         if not (is_signed and self.key) and opens_pickles(state):

@@ -57,7 +57,7 @@ class MasterLink:
         """Whether it ever broke: a first connection has lost nothing."""
 
     @property
-    def looks(self) -> bool:
+    def is_polling(self) -> bool:
         """Whether there is no connection, or a broken one."""
         return self._socket is None or self._is_broken
 
@@ -66,14 +66,14 @@ class MasterLink:
         """Why there is no master and none will come; empty as long as one may."""
         return self._lookup.over
 
-    def look(self, now: float) -> events.Event | None:
+    def poll(self, now: float) -> events.Event | None:
         """What the core is to know of the connection, where that is news: what the state store
         says of the master, or that everything has to be told anew."""
         if self._session.is_over:
             self._session.renew()
             if self._socket is not None:
                 return self._connected()
-        if not self.looks:
+        if not self.is_polling:
             self._lookup.forget()
             return None
         node = self._lookup.node(now)

@@ -21,7 +21,7 @@ from heron_io.waker import Waker
 log = logging.getLogger("stream_manager")
 
 RETRY_SECS = 0.05
-"""Between two looks: only while there is no master, or a broken connection."""
+"""Between two polls: only while there is no master, or a broken connection."""
 PATIENCE_SECS = 1.0
 """Without an answer for so long the master is taken to be where it was last."""
 
@@ -86,7 +86,7 @@ class MasterLookup:
 
     def _run(self) -> None:
         while (number := self._newest_question()) is not None:
-            self._answers.put((number, self._look()))
+            self._answers.put((number, self._read()))
             self.waker.wake()
         if self._store is not None:
             self._store.close()
@@ -97,7 +97,7 @@ class MasterLookup:
             number = self._questions.get()
         return number
 
-    def _look(self) -> Any | None:
+    def _read(self) -> Any | None:
         """Without a state store to ask, the master is where it was last: data goes on."""
         try:
             if self._store is None:

@@ -142,7 +142,7 @@ class StreamManagerServer:
                 next_timer = now + TIMER_SECS
                 self._supervisor.heartbeat()
                 self.handle(events.StreamManagerTimer())
-            if (news := self._master.look(now)) is not None:
+            if (news := self._master.poll(now)) is not None:
                 self.handle(news)
             if over := self._master.over:
                 self._end(events.StreamManagerExit(over, ExitCode.ENDED))
@@ -170,7 +170,7 @@ class StreamManagerServer:
         """The longest wait for messages."""
         if self._to_locals.waiting:
             return RETRY_SECS
-        return WAIT_SECS if self._master.looks else max(0.0, until_timer)
+        return WAIT_SECS if self._master.is_polling else max(0.0, until_timer)
 
     def _serve(self, ready: dict[Any, int]) -> None:
         if self._supervisor.lifeline in ready:

@@ -196,14 +196,14 @@ class TopologyMaster:
         life.take_over(now, out)
         life.advance_update(now, out)
         life.advance_checkpoints(now, out)
-        self._look_for_trouble(now)
+        self._detect_incidents(now)
         self._keep(now, out)
         if life.is_probing:
             number = life.termination.next_round(now)
             if number is not None:
                 life.send_all(messages.QuiescenceProbe(number), out)
 
-    def _look_for_trouble(self, now: float) -> None:
+    def _detect_incidents(self, now: float) -> None:
         """Silent containers, and pauses that last."""
         life, limit = self._life, self.options.silent_secs
         packing = life.plan.packing

@@ -255,10 +255,10 @@ class MasterServer:
             now = time.monotonic()
             if self._loop.is_timer_due(now):
                 own_metrics.open(self._loop, now)
-                self._nodes.look(now, is_over=self._leave_at < float("inf"))
-                self._checkpoints.look(now)
+                self._nodes.poll(now, is_over=self._leave_at < float("inf"))
+                self._checkpoints.poll(now)
                 self._act_on_stored(now)
-                self._traces.look(self._core.packing, now)
+                self._traces.poll(self._core.packing, now)
                 self._handle(events.MasterTimer(self._has_stored_all))
             if now >= self._leave_at:
                 self._loop.stop("the topology has ended", ExitCode.ENDED)

@@ -47,7 +47,7 @@ class StoredCheckpoints:
         """A checkpoint is complete, so the mark was left, however empty the folder is now."""
         self._unmarked = ""
 
-    def look(self, now: float) -> None:
+    def poll(self, now: float) -> None:
         """Several times a second: leave the run's mark, if that is still to be done."""
         if self._unmarked and now >= self._mark_at:
             self._mark_at = float("inf")
@@ -70,7 +70,7 @@ class StoredCheckpoints:
         """Look which states of a checkpoint are visible; `done` is given the answer in the loop."""
         number, url = what.checkpoint, self._url
 
-        def look() -> StatesSought:
+        def search() -> StatesSought:
             try:
                 folder = open_checkpoint_store(url).checkpoint(self._topology, number)
                 return StatesSought(number, url, tuple(sorted(folder.missing(what.tasks))))
@@ -78,7 +78,7 @@ class StoredCheckpoints:
                 return StatesSought(number, url, failure=str(error))
 
         bug = StatesSought(number, url, failure="a bug of ours, see the topology master's log")
-        self._worker.begin(look, lambda sought: done(sought or bug))
+        self._worker.begin(search, lambda sought: done(sought or bug))
 
     def describe(
         self, checkpoint: int, description: Mapping[str, Any], done: Callable[[], None]

@@ -135,7 +135,7 @@ class StoredNodes:
         self._pending[path] = value
         self._begin(has_time=False)
 
-    def look(self, now: float, is_over: bool) -> None:
+    def poll(self, now: float, is_over: bool) -> None:
         """Several times a second: write what waits; see what is gone, unless the topology is over:
         then its nodes are being removed."""
         has_time = not is_over and self._kept.is_due(now)

@@ -65,7 +65,7 @@ class TraceExport:
         if self._buffer is not None:
             self._buffer.take(each.task, each.executions, now)
 
-    def look(self, packing: PackingPlan, now: float) -> None:
+    def poll(self, packing: PackingPlan, now: float) -> None:
         """Hand over the trees that are complete."""
         if self._buffer is None or not len(self._buffer):
             return

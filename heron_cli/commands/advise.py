@@ -68,7 +68,7 @@ def _assessed(topology: RunningTopology, seconds: float) -> tuple[Assessment, ..
     spec = packing(topology.store, topology.name).topology_of(topology_from_json(stored))
     window = ReadingsWindow(seconds)
     click.echo(f"looking at {topology.name} for {seconds:g} s", err=True)
-    readings = _looked(topology, spec, window, seconds)
+    readings = _measured(topology, spec, window, seconds)
     loads = window.loads()
     if not loads or not window.is_full:
         why = readings.unsteady or "an instance was replaced, or the plan has changed"
@@ -76,7 +76,7 @@ def _assessed(topology: RunningTopology, seconds: float) -> tuple[Assessment, ..
     return assess(spec, loads, readings, AutoscaleOptions.of(spec))
 
 
-def _looked(
+def _measured(
     topology: RunningTopology, spec: TopologySpec, window: ReadingsWindow, seconds: float
 ) -> Readings:
     """Fill the window; returns the last readings."""

@@ -179,13 +179,13 @@ class DividedTransaction:
         )
         every = range(len(self._rows))
         self._begin()
-        self._look_for_savepoints()
+        self._detect_savepoints()
         try:
             return apart.write_in_passes(every) if in_passes else apart.write(every)
         except NotOfRows as error:
             raise error.cause from None
 
-    def _look_for_savepoints(self) -> None:
+    def _detect_savepoints(self) -> None:
         try:
             self._save()
         except self._module.Error:

@@ -138,13 +138,13 @@ class DatabaseSink(WriteAheadSink):
         """What keeps the table from its columns; empty if nothing does, or if it is not known: a
         database that is away is told of when it is to be written."""
         try:
-            self._look_at_columns()
+            self._read_columns()
         except Exception:
             self._connection = None
             return ""
         return self._missing_column()
 
-    def _look_at_columns(self) -> None:
+    def _read_columns(self) -> None:
         """ComponentError if there is no table."""
         assert self._dialect is not None, "columns of an unknown database"
         if self._connection is None:
@@ -242,7 +242,7 @@ class DatabaseSink(WriteAheadSink):
         if self._dialect is None:
             return transaction
         if self._known is None:
-            self._look_at_columns()
+            self._read_columns()
         if problem := self._missing_column():
             raise ComponentError(problem)
         columns = self._columns_for(transaction)
@@ -373,11 +373,11 @@ class DatabaseSink(WriteAheadSink):
 
     def _made(self, rows: Sequence[Any]) -> list[DatabaseColumn | None]:
         if self._known is None:
-            self._look_at_columns()
+            self._read_columns()
         columns = self._columns_for(rows)
         if not self._add(columns):
             return columns
-        self._look_at_columns()
+        self._read_columns()
         columns = self._columns_for(rows)
         # They fitted what this instance was to make; another one may have made another column.
         if problem := next(
@@ -394,7 +394,7 @@ class DatabaseSink(WriteAheadSink):
             if column is not None and self._column(name) is None
         ]
         if wanted:
-            self._look_at_columns()
+            self._read_columns()
         if problem := self._missing_column():
             raise ComponentError(problem)
         for name, column in wanted:
@@ -408,7 +408,7 @@ class DatabaseSink(WriteAheadSink):
             self._connection.commit()
         except self._module.Error:
             self._connection.rollback()
-            self._look_at_columns()
+            self._read_columns()
             if self._column(name) is None:
                 raise
             # Another instance has added it at the same moment.

@@ -87,7 +87,7 @@ class FileSpout(Spout, StatefulComponent):
         self._path, self._index, self._instances = str(path), index, count
         self._follows = bool(config.get(FOLLOW, self.follow))
         self._follow_secs = float(config.get(FOLLOW_SECS, 1.0))
-        self._look_at = 0.0
+        self._poll_at = 0.0
         self._is_one = not self._follows and os.path.isfile(self._path)
         self._files = [self._file(each) for each in self._mine()]
         self._at = 0
@@ -181,7 +181,7 @@ class FileSpout(Spout, StatefulComponent):
                 break
             self._at = (self._at + 1) % len(self._files)
         if self._follows:
-            self._look_again()
+            self._poll()
         return None
 
     def _line_of(self, at: int) -> bytes | None:
@@ -195,14 +195,14 @@ class FileSpout(Spout, StatefulComponent):
             file.close()
         return data
 
-    def _look_again(self) -> None:
+    def _poll(self) -> None:
         """Every second: files that were rotated, and new ones."""
         now = time.monotonic()
-        if now < self._look_at:
+        if now < self._poll_at:
             return
-        self._look_at = now + self._follow_secs
+        self._poll_at = now + self._follow_secs
         for file in self._files:
-            file.look_again()
+            file.poll()
         for path in self._mine():
             if path not in self._known:
                 self._files.append(self._file(path))

@@ -172,7 +172,7 @@ class TextFile:
 
     # --- files that are followed ------------------------------------------------------------------
 
-    def look_again(self) -> None:
+    def poll(self) -> None:
         """At the end of what is there: go on with the next file, if this one was rotated, or with a
         copy of it or from its beginning, if it was emptied."""
         if self._file is None or not self._is_at_end:
@@ -186,9 +186,9 @@ class TextFile:
             self._go_on(following_file)
         else:
             self._is_at_end = self._seen == before
-            self._look_for_it()
+            self._search()
 
-    def _look_for_it(self) -> None:
+    def _search(self) -> None:
         """One that is not found by any name twice is not in the middle of a renaming."""
         found = generations(self.position.path)
         if found is not None:

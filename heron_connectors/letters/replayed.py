@@ -64,19 +64,19 @@ class ReplayedLetters(Spout, TwoPhaseStatefulComponent):
         if saved is not None:
             self._position = tuple(saved)
             self._are_done(self._position)
-        self._look_later()
+        self._poll_later()
 
     # --- looking for requests ---------------------------------------------------------------------
 
-    def _look_later(self) -> None:
-        self.delegate.call_later(POLL_SECS, self._look)
+    def _poll_later(self) -> None:
+        self.delegate.call_later(POLL_SECS, self._poll)
 
-    def _look(self) -> None:
+    def _poll(self) -> None:
         if self._is_closed or self._is_by_batches or not self._is_first:
             return
         if self._next_request() is not None:
             self.delegate.reopen()
-        self._look_later()
+        self._poll_later()
 
     def _next_request(self) -> int | None:
         waiting = self._requests.waiting()

@@ -164,7 +164,7 @@ class SparkSpout(EmitsRows[RowId], Spout, TwoPhaseStatefulComponent):
             return
         next_row = next(self._rows, None)
         if next_row is None:
-            next_row = self._look_for_more()
+            next_row = self._poll_segments()
         if next_row is None:
             return
         row_id, values = next_row
@@ -176,7 +176,7 @@ class SparkSpout(EmitsRows[RowId], Spout, TwoPhaseStatefulComponent):
         self._pending[row_id] = values
         self.emit(values, tup_id=row_id)
 
-    def _look_for_more(self) -> tuple[RowId, list[Any]] | None:
+    def _poll_segments(self) -> tuple[RowId, list[Any]] | None:
         now = time.monotonic()
         if now < self._not_before:
             return None

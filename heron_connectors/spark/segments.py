@@ -181,7 +181,7 @@ class SegmentLog:
         run: str = "",
     ) -> int:
         """Add rows as the next segment, unless the transaction is there; returns its number."""
-        self._look()
+        self._read_new()
         if transaction in self._seen:
             return self._seen[transaction]
         number = self._last_seen + 1
@@ -191,7 +191,7 @@ class SegmentLog:
         self.discard([part])  # a process that was taken for dead has been faster
         return self.append(fields, rows, transaction, run)
 
-    def _look(self) -> None:
+    def _read_new(self) -> None:
         """Learn what has been added since."""
         new = [each for each in self.numbers()[-REMEMBERED:] if each > self._last_seen]
         for number in new:

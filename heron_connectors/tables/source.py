@@ -218,7 +218,7 @@ class TableSpout(EmitsRows[Any], Spout, StatefulComponent):
         self._row = 0
         """Where it is: rows emitted of the piece with this position in `_pieces`."""
         self._reading: Iterator[Emission] | None = None
-        self._look_again = 0.0
+        self._poll_at = 0.0
 
     def _restore(self, saved: dict[str, Any]) -> None:
         self._pieces = [TablePiece(*each) for each in saved["pieces"]]
@@ -246,7 +246,7 @@ class TableSpout(EmitsRows[Any], Spout, StatefulComponent):
             return
         if self._reading is None:
             self._reading = self._emissions()
-            self._look_ahead()
+            self._read_first_events()
         emission = next(self._reading, None)
         if emission is not None:
             self._emit_new(*emission)
@@ -255,7 +255,7 @@ class TableSpout(EmitsRows[Any], Spout, StatefulComponent):
             if not self._failed:
                 self.finish()
         else:
-            self._look_for_files()
+            self._poll_files()
 
     def _emit_new(self, tup_id: Any, values: Row) -> None:
         if isinstance(values, BadRow):
@@ -266,7 +266,7 @@ class TableSpout(EmitsRows[Any], Spout, StatefulComponent):
         else:
             self.emit(values)
 
-    def _look_ahead(self) -> None:
+    def _read_first_events(self) -> None:
         """The first event of each piece that is left holds the watermark back."""
         if self._timestamp_field is None:
             return
@@ -325,11 +325,11 @@ class TableSpout(EmitsRows[Any], Spout, StatefulComponent):
             if good:
                 yield (piece.path, number, len(good)), [good]
 
-    def _look_for_files(self) -> None:
+    def _poll_files(self) -> None:
         now = time.monotonic()
-        if now < self._look_again:
+        if now < self._poll_at:
             return
-        self._look_again = now + self._follow_secs
+        self._poll_at = now + self._follow_secs
         new = [each for each in self._table.files() if each not in self._known]
         self._pieces += lasting_share(self._table.pieces(new), self._index, self._instances)
         self._known.update(new)

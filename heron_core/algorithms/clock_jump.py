@@ -17,9 +17,9 @@ class ClockJump:
 
     expected_secs: float
     """It looks at its clock at least so often."""
-    _looked_at: float | None = None
+    _checked_at: float | None = None
 
     def missed_secs(self, now: float) -> float:
         """By how much this look at the clock comes too late."""
-        before, self._looked_at = self._looked_at, now
+        before, self._checked_at = self._checked_at, now
         return 0.0 if before is None else max(0.0, now - before - self.expected_secs)

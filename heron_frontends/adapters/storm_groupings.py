@@ -12,7 +12,7 @@ from heron_frontends.components.java import (
     PARTIAL_KEY_GROUPING,
     canonical_name,
     grouping_class,
-    looks_like_java,
+    resembles_java,
 )
 
 _METHODS = ("prepare", "choose_tasks")
@@ -57,7 +57,7 @@ def _key(args: Sequence[Any], fields: Sequence[str], label: str) -> tuple[str, .
 
 
 def _unusable(class_name: str, error: ComponentError) -> str:
-    if looks_like_java(class_name):
+    if resembles_java(class_name):
         return (
             f"a grouping in Java, {class_name}, cannot run here: write a Python class derived from"
             " ICustomGrouping and name it MODULE.CLASS"

@@ -167,7 +167,7 @@ def canonical_name(name: str) -> str:
     return name
 
 
-def looks_like_java(name: str) -> bool:
+def resembles_java(name: str) -> bool:
     """Whether a class's name is rather Java's than a Python path that is wrong."""
     return "$" in name or name.startswith(_JAVA_PACKAGES)
 
@@ -210,7 +210,7 @@ def for_drawing() -> Iterator[None]:
 
 def is_only_drawn(name: str) -> bool:
     """Whether this class cannot run here, and does not need to."""
-    return is_drawing() and looks_like_java(name) and not is_known(name)
+    return is_drawing() and resembles_java(name) and not is_known(name)
 
 
 def is_drawing() -> bool:

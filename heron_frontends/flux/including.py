@@ -61,9 +61,9 @@ def _path(include: IncludeDefinition, reading: FluxReading) -> str:
         path = os.path.normpath(os.path.join(folder, name))
         if os.path.isfile(path):
             return path
-    looked = ", ".join(dict.fromkeys(display_path(folder) for folder in folders))
+    searched = ", ".join(dict.fromkeys(display_path(folder) for folder in folders))
     raise include.position.wrong(
-        f"included file {include.file} does not exist (looked in {looked})"
+        f"included file {include.file} does not exist (looked in {searched})"
     )
 
 

@@ -38,7 +38,7 @@ def loaded_class(definition: ObjectDefinition) -> type:
     try:
         return python_class(definition)
     except TopologyError:
-        if java.looks_like_java(definition.class_name):
+        if java.resembles_java(definition.class_name):
             message = f"{definition.id!r}: {java.unknown(definition.class_name)}"
             raise definition.position.wrong(message) from None
         raise

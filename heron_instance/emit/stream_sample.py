@@ -56,7 +56,7 @@ class StreamSample:
         """Whether it has all that was wanted, or the time for it is over."""
         return self._left <= 0 or now >= self._until
 
-    def look(self, buffer: OutputBuffer) -> list[dict[str, Any]]:
+    def take_sample(self, buffer: OutputBuffer) -> list[dict[str, Any]]:
         """The wanted tuples of a buffer: field -> value."""
         fields = self._route.spec.fields
         rows = list(self._rows(buffer))
@@ -115,20 +115,20 @@ class StreamSamples:
         self._samples: list[StreamSample] = []
 
     def begin(self, request: SampleTuples) -> None:
-        """In the main thread: look at what is sent from now on."""
+        """In the main thread: sample what is sent from now on."""
         route = self._router.routes.get(request.stream)
         if route is None:  # of another version of the topology
             return
         sample = StreamSample(request, route, self._outbox.clock() + request.secs, self._decode)
         self._samples = [*self._samples, sample][-SAMPLES_MAX:]
-        self._outbox.watch = self.look
+        self._outbox.watch = self.take_sample
 
-    def look(self, buffer: OutputBuffer) -> None:
+    def take_sample(self, buffer: OutputBuffer) -> None:
         """A buffer is about to be sent."""
         now = self._outbox.clock()
         self._samples = [each for each in self._samples if not each.is_over(now)]
         for each in self._samples:
-            if tuples := each.look(buffer):
+            if tuples := each.take_sample(buffer):
                 found = {"tuples": tuples}
                 self._send(TuplesSampled(self._outbox.task, each.number, found))
         if not self._samples:

@@ -23,7 +23,7 @@ from heron_instance.emit.watermarks import EndOfInput
 from heron_instance.input.anchors import AnchorState
 from heron_instance.input.bolt_rows import Decode
 from heron_instance.input.dividing import Run
-from heron_instance.input.driver import LOOK_UP_EVERY, SLOW_SECS, Clock, ComponentDriver, Report
+from heron_instance.input.driver import CLOCK_EVERY, SLOW_SECS, Clock, ComponentDriver, Report
 from heron_instance.input.failed_calls import FailedCalls
 from heron_instance.input.input_counts import InputCounts
 from heron_instance.input.key_samples import KeySamples
@@ -91,7 +91,7 @@ class BoltDriver(FailedCalls):
         self._run = self._make_run(hooks)
         """Tuples through user code, taken one by one; raises what that raises."""
         self._end_of_input = EndOfInput(options.tracked or component.acks_later, options, clock)
-        self._look_for_acks = 0.0 if options.tracked else NEVER
+        self._acks_due = 0.0 if options.tracked else NEVER
         """When to look whether it has ever acked; 0 until a tracked tuple is there."""
         self._step = 1
         """Tuples to run before the next look at the clock."""
@@ -285,7 +285,7 @@ class BoltDriver(FailedCalls):
     def _run_rows(self, rows: list[EngineTuple], started: float) -> int:
         """Tuples through user code; an exception ends its own tuple only. How many are left.
 
-        The clock is read for every LOOK_UP_EVERY-th tuple, or for each where they are slow.
+        The clock is read for every CLOCK_EVERY-th tuple, or for each where they are slow.
         """
         clock, step = self.clock, self._step
         source, left, now = iter(rows), len(rows), started
@@ -306,10 +306,10 @@ class BoltDriver(FailedCalls):
         """Between some tuples: do what is due; how many to run before the next look, 0 to stop."""
         is_slow, is_due = now - before > SLOW_SECS, now >= self.due
         if is_due:
-            self.look_up(now)
+            self.run_due(now)
         if (is_slow or is_due) and self._is_cut():
             return 0
-        return 1 if is_slow else LOOK_UP_EVERY
+        return 1 if is_slow else CLOCK_EVERY
 
     def _is_cut(self) -> bool:
         """Whether the message under way ends here, for now or for good. A message of batches does
@@ -324,7 +324,7 @@ class BoltDriver(FailedCalls):
         if self.outbox.acked:
             self.metrics.process.add(now - started)
             self.outbox.settle_batch(rows, anchor_states)
-        if now >= self._look_for_acks:
+        if now >= self._acks_due:
             self._check_for_acks(rows, now)
         elapsed = now - started
         metrics = self.metrics
@@ -335,11 +335,11 @@ class BoltDriver(FailedCalls):
     def _check_for_acks(self, rows: list[EngineTuple], now: float) -> None:
         """Once, a message timeout after the first tuple that waits for its ack: whoever never acks
         should know."""
-        if self._look_for_acks == 0.0:
+        if self._acks_due == 0.0:
             if rows and rows[0].roots:
-                self._look_for_acks = now + self.options.message_timeout_secs
+                self._acks_due = now + self.options.message_timeout_secs
             return
-        self._look_for_acks = NEVER
+        self._acks_due = NEVER
         if self.outbox.acks_counted == 0 and self.collector.failed == 0:
             self.record_error(
                 "acks are missing",
@@ -355,7 +355,7 @@ class BoltDriver(FailedCalls):
         self.collector.go_on_counting(before.collector)
         self._inputs = before._inputs
 
-    def look_up(self, now: float) -> None:
+    def run_due(self, now: float) -> None:
         """Between two tuples, when `due`: send what lingers, run a tick whose turn it is."""
         if now >= self._ticks.next_at:
             self.tick(now)

@@ -117,7 +117,7 @@ class CoroutineBoltDriver(InFlightBoltDriver):
         self._end(now)
         self._begin(now)
         if now >= self.due:
-            self.look_up(now)
+            self.run_due(now)
 
     def _begin(self, now: float) -> None:
         self._measure(now)

@@ -28,7 +28,7 @@ class DividingCalls(UndoableCalls):
     _deliveries_before = 0
     """Sent and buffered before the call that is under way, of a bolt that takes batches."""
 
-    def look_up(self, now: float) -> None:
+    def run_due(self, now: float) -> None:
         """See BoltDriver."""
         raise NotImplementedError
 
@@ -122,7 +122,7 @@ class DividingCalls(UndoableCalls):
                 self._divide(half, rows[0])
             now = self.clock()
             if now >= self.due:
-                self.look_up(now)
+                self.run_due(now)
 
     def _has_run(self, rows: list[EngineTuple]) -> bool:
         """Run one batch; False if it was raised for and is to be divided."""

@@ -33,7 +33,7 @@ Report = Callable[[str], None]
 ERRORS_LOGGED_PER_SEC = 5
 LAST_ERROR_CHARACTERS = 2000
 """Of a traceback, for the master: its end tells most."""
-LOOK_UP_EVERY = 8
+CLOCK_EVERY = 8
 """Tuples between two looks at the clock while they are fast. If they turn slow all of a sudden,
 acks and ticks wait for so many of them."""
 SLOW_SECS = 0.001

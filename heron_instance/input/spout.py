@@ -14,7 +14,7 @@ from heron_core.wire.packets import decode_roots
 from heron_instance.emit.collector import SpoutCollector
 from heron_instance.emit.output_buffers import Outbox
 from heron_instance.input.driver import (
-    LOOK_UP_EVERY,
+    CLOCK_EVERY,
     SLOW_SECS,
     Clock,
     ComponentDriver,
@@ -139,7 +139,7 @@ class SpoutDriver(ComponentDriver):
             if collector.done_at_once:
                 self._ack_at_once()
             before, now = now, clock()
-            step = 1 if now - before > SLOW_SECS else LOOK_UP_EVERY
+            step = 1 if now - before > SLOW_SECS else CLOCK_EVERY
         self._step = step
         self._end_turn(calls, started, now)
         if now >= self._watermark_due or not emitted or self.finished:

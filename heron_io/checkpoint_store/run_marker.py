@@ -55,8 +55,8 @@ class RunMarker:
     ) -> None:
         """As `check`, before the first state of a process: it waits for a mark that is to come.
         `rest` waits for so many seconds."""
-        looks = int(AWAIT_SECS / POLL_SECS) if self._awaits and self._is_folder else 0
-        while looks and not store.has_begun(self._topology, self._run):
-            looks -= 1
+        attempts = int(AWAIT_SECS / POLL_SECS) if self._awaits and self._is_folder else 0
+        while attempts and not store.has_begun(self._topology, self._run):
+            attempts -= 1
             rest(POLL_SECS)
         self.check(store)

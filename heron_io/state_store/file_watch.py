@@ -74,9 +74,9 @@ class FileWatches:
                 watches = list(self._watches)
             for watch in watches:
                 if not self._closing.is_set():
-                    self._look(watch)
+                    self._poll(watch)
 
-    def _look(self, watch: _Watch) -> None:
+    def _poll(self, watch: _Watch) -> None:
         try:
             signature = self._sign(watch.path)
             if signature == watch.signature and not _is_young(signature):

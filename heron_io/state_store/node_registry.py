@@ -24,7 +24,7 @@ class NodeRegistry:
         self._store = store
         self._values: dict[str, Any] = {}
         self._missed: frozenset[str] = frozenset()
-        self._look_at = float("-inf")
+        self._poll_at = float("-inf")
 
     def keep(self, path: str, value: Any) -> None:
         """From now on this stands there."""
@@ -36,9 +36,9 @@ class NodeRegistry:
 
     def is_due(self, now: float) -> bool:
         """Whether it is time for a look; then the next one is a while later."""
-        if now < self._look_at:
+        if now < self._poll_at:
             return False
-        self._look_at = now + POLL_SECS
+        self._poll_at = now + POLL_SECS
         return True
 
     def missing(self) -> list[str]:

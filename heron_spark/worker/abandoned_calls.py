@@ -79,7 +79,7 @@ class Attendance:
                 and _has(self._listening, select.POLLIN)
             )
 
-    def look(self, now: float) -> None:
+    def poll(self, now: float) -> None:
         """End this process if that has lasted for too long at `now`, in seconds."""
         if self._patience.is_over(self.is_abandoned(), now):
             end_host()

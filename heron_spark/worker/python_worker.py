@@ -38,7 +38,7 @@ the time of the batch (level 0) or a Begun as payload."""
 BATCH_ID = "streaming.sql.batchId"
 START_SECS = 60.0
 """A host imports the user's modules before it listens."""
-LOOK_AGAIN_SECS = 0.005
+POLL_SECS = 0.005
 HOSTS_MAX = 3
 """So many hosts may end, one after the other, before they answer a worker."""
 DIED = "the process that holds the components died; its last output is in the worker's log"
@@ -316,7 +316,7 @@ def _started(folder: CheckpointDir, run: str, address: str, daemon: int) -> sock
         host = _try(address)
         if host is not None:
             return host
-        time.sleep(LOOK_AGAIN_SECS)
+        time.sleep(POLL_SECS)
     raise HostFailed(
         "the process that holds the components does not start "
         f"(exit code {process.poll()}); its last output is in the worker's log"

@@ -40,7 +40,7 @@ NEVER_RAN = -1
 NOT_REPEATED = Incarnation()
 IDLE_WAIT_SECS = 30.0
 """How long a batch waits for a component that works on in threads; Storm's message timeout."""
-LOOK_AGAIN_SECS = 0.001
+POLL_SECS = 0.001
 _ENGINE_CALLS = (
     "emit", "emit_batch", "ack", "fail", "finish", "emit_watermark", "call_soon", "call_later",
 )  # fmt: skip
@@ -306,7 +306,7 @@ class TaskRunner:
             if time.monotonic() > deadline:
                 self._log.warning("still at work after %.0f s: the batch goes on", IDLE_WAIT_SECS)
                 return
-            time.sleep(LOOK_AGAIN_SECS)
+            time.sleep(POLL_SECS)
             self._callbacks.run()
 
     def _finish_coroutines(self) -> None:

@@ -65,7 +65,7 @@ class StateSnapshot:
         try:
             return self._pickled(self._whole(extra))
         except Exception:
-            self._look_again()
+            self._find_unpicklable()
             return self._pickled(self._whole(extra))
 
     def _forget_solved(self) -> None:
@@ -133,7 +133,7 @@ class StateSnapshot:
             if (name, attribute) not in self._left_out and not self._is_driven(value)
         }
 
-    def _look_again(self) -> None:
+    def _find_unpicklable(self) -> None:
         """Something does not pickle: find out what, attribute by attribute."""
         self._left_out.clear()
         for name, holder in self._holders():

@@ -273,7 +273,7 @@ def watch(
     pause = threading.Event()
     while started_at(parent) == begun is not None and os.path.exists(folder.run_file(run)):
         pause.wait(POLL_SECS)
-        attendance.look(time.monotonic())
+        attendance.poll(time.monotonic())
     over.set()
     pause.wait(SHUTDOWN_SECS)
     os._exit(ExitCode.ORPHANED)

@@ -18,26 +18,26 @@ TICK_SECS = 0.25
 """Between two looks at who is due."""
 
 Find = Callable[[], list[str]]
-Look = Callable[[str], TopologySnapshot]
+ReadSnapshot = Callable[[str], TopologySnapshot]
 Clock = Callable[[], float]
 
 
 class TrackerCollector:
-    """Runs a Tracker: `find` lists the topologies, `look` asks about one and may block for as long
+    """Runs a Tracker: `find` lists the topologies, `read` asks about one and may block for as long
     as a master is given; `record` keeps what came."""
 
     def __init__(
         self,
         options: TrackerOptions,
         find: Find,
-        look: Look,
+        read: ReadSnapshot,
         record: Callable[[TopologySnapshot], None],
         gone: Callable[[str], None],
         clock: Clock = time.monotonic,
         calendar: Clock = time.time,
     ) -> None:
         self._options = options
-        self._find, self._look, self._record, self._gone = find, look, record, gone
+        self._find, self._read_snapshot, self._record, self._gone = find, read, record, gone
         self._clock, self._calendar = clock, calendar
         self._tracker = Tracker(options)
         self._lock = threading.Lock()
@@ -52,11 +52,11 @@ class TrackerCollector:
         self._thread.start()
         with self._changed:
             self._changed.wait_for(
-                lambda: self._has_looked and self._tracker.is_complete,
-                self._options.first_look_secs,
+                lambda: self._has_polled and self._tracker.is_complete,
+                self._options.first_poll_secs,
             )
 
-    _has_looked = False
+    _has_polled = False
 
     def stop(self) -> None:
         """End; questions that are under way end with their deadline."""
@@ -82,11 +82,11 @@ class TrackerCollector:
             return self._tracker.problems(name)
 
     def _run(self) -> None:
-        look_at = self._clock()
+        poll_at = self._clock()
         while not self._stopped.is_set():
             now = self._clock()
-            if now >= look_at:
-                look_at = now + self._options.find_secs
+            if now >= poll_at:
+                poll_at = now + self._options.find_secs
                 self._find_topologies(now)
             self._ask_those_due(now)
             self._stopped.wait(TICK_SECS)
@@ -111,14 +111,14 @@ class TrackerCollector:
         self._failure = ""
         with self._changed:
             gone = self._tracker.found(names, now)
-            self._has_looked = True
+            self._has_polled = True
             self._changed.notify_all()
         for name in gone:
             self._gone(name)
 
     def _ask(self, name: str) -> None:
         """Whatever happens, the topology does not count as being asked for ever."""
-        snapshot = self._looked_at(name)
+        snapshot = self._polled(name)
         with self._changed:
             self._tracker.answered(snapshot, self._clock(), self._calendar())
             self._changed.notify_all()
@@ -128,10 +128,10 @@ class TrackerCollector:
             except Exception as error:
                 log.warning("the numbers of %s are not in the history: %s", name, error)
 
-    def _looked_at(self, name: str) -> TopologySnapshot:
+    def _polled(self, name: str) -> TopologySnapshot:
         """What is found of a topology; what was known of it if the state store says nothing."""
         try:
-            return self._look(name)
+            return self._read_snapshot(name)
         except Exception as error:
             log.warning("%s cannot be looked at: %s", name, error)
             with self._lock:

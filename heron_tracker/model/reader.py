@@ -55,7 +55,7 @@ class TrackerReader:
         """The topologies that there are."""
         return self._store.children("/topologies")
 
-    def look(self, name: str) -> TopologySnapshot:
+    def read(self, name: str) -> TopologySnapshot:
         """What is known of one; without stats, and with the reason, if its master does not say."""
         nodes = Nodes(
             topology=self._get(topology_path(name)),

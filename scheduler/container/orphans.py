@@ -53,7 +53,7 @@ class Orphans:
             PR_SET_CHILD_SUBREAPER, 1
         )
 
-    def look(self, own: Collection[int], reaped: Collection[int], died: bool) -> int:
+    def sweep(self, own: Collection[int], reaped: Collection[int], died: bool) -> int:
         """After `reaped` have ended, one of our own among them if `died`: kill what that left, and
         what those leave whom we have killed before. Returns how many."""
         if not self.is_subreaper:

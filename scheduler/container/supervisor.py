@@ -268,7 +268,7 @@ class Supervisor:
         if self._orphans is None:
             return
         own = {each.child.pid for each in self._processes.values()}
-        killed = self._orphans.look(own, reaped, died)
+        killed = self._orphans.sweep(own, reaped, died)
         if killed:
             log.warning("killed %d processes that one that has ended had started", killed)
 

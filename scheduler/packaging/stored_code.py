@@ -145,7 +145,7 @@ class KeptCode:
         self._kept: dict[str, bytes] = {}
         """digest -> its archive; empty for one that is not remembered"""
 
-    def look(self) -> None:
+    def poll(self) -> None:
         """Learn what was added. StateStoreError if the store does not answer."""
         for digest in self._store.children(code_path(self._name)):
             if digest in self._kept:

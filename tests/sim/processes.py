@@ -191,7 +191,7 @@ class Manager:
         self.cluster.note(f"the connection of stream manager {self.container} breaks: {len(up)}")
 
     def _look_at_line(self) -> None:
-        """MasterLink.look and ._connection_changed."""
+        """MasterLink.poll and ._connection_changed."""
         if self.session.is_over:
             self.session.renew()
             if self.line is not None:

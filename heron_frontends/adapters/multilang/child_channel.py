@@ -16,7 +16,7 @@ from heron_io.waker import Waker
 WRITE_TUPLES = 32
 """Tuples that are written at once, if so many come in a row: a system call for each would cost
 more than the tuple, and many more would let the child wait for its work."""
-LOOK_UP_SECS = 1.0
+POLL_SECS = 1.0
 """A wait for the child ends after this at the latest, to look at the clock."""
 WRITE_AGAIN_SECS = 0.01
 """A pipe that is full when there is nothing else to do is tried again after this."""
@@ -50,7 +50,7 @@ class ChildChannel(ShellComponent):
             elif (child_exit := self.reader.ended()) is not None:
                 raise self.died_at_start(child_exit)
             else:
-                self._sleep(LOOK_UP_SECS)
+                self._sleep(POLL_SECS)
 
     def start_child(self) -> ShellChild:
         """Start a child, and the thread that reads it."""
@@ -106,9 +106,9 @@ class ChildChannel(ShellComponent):
 
     def wait(self) -> None:
         """Until the child reads, speaks or dies, or a second is over; see to what it said."""
-        pause_secs = LOOK_UP_SECS if self.child is not None else self.pause_left_secs
+        pause_secs = POLL_SECS if self.child is not None else self.pause_left_secs
         self.ask()
-        self._sleep(min(LOOK_UP_SECS, pause_secs))
+        self._sleep(min(POLL_SECS, pause_secs))
         self._drain()
         self.start_if_due()
 

@@ -27,7 +27,7 @@ from heron_frontends.adapters.multilang.protocol import (
 
 OWED_MAX = 256
 """Turns that the child may owe before they are waited for."""
-LOOK_UP_SECS = 1.0
+POLL_SECS = 1.0
 """A wait for the child ends after this at the latest, to see whether it lives."""
 CLOSE_SECS = 1.0
 """For a child to exit when its stdin has ended; an instance has 5 s."""
@@ -174,7 +174,7 @@ class ShellSpout(ShellComponent, Spout):
         """Write what there is to write, then wait for messages; False at the child's end."""
         self.response_timer.ask(time.monotonic())
         child.write()
-        if _readable(child, LOOK_UP_SECS):
+        if _readable(child, POLL_SECS):
             return self._take(child)
         if self.response_timer.is_overdue(time.monotonic()):
             child.kill(f"said nothing for {self.response_timer.timeout_secs:g} s")

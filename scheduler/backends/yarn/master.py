@@ -104,7 +104,7 @@ class YarnMaster:
             while self._code is None:
                 self._wait()
                 self._heartbeat()
-                self._guarded(self._look)
+                self._guarded(self._poll)
                 self._handle(events.Tick())
                 self._publish()
         except MasterSuperseded as error:
@@ -179,9 +179,9 @@ class YarnMaster:
         except HeronError as error:
             log.warning("the state store: %s", error)
 
-    def _look(self) -> None:
+    def _poll(self) -> None:
         """At what stands in the state store."""
-        if self._nodes.look(time.monotonic()) is Found.REMOVED:
+        if self._nodes.poll(time.monotonic()) is Found.REMOVED:
             self._handle(events.EndRequested("the topology was removed from the state store"))
             return
         self._follow_plan()

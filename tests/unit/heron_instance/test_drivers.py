@@ -11,7 +11,7 @@ from heron_core.algorithms.histogram import bucket_of
 from heron_core.errors import ComponentError, ProtocolError
 from heron_core.wire.frames import Flag, FrameKind, header
 from heron_core.wire.values import TUPLE
-from heron_instance.input.driver import LOOK_UP_EVERY
+from heron_instance.input.driver import CLOCK_EVERY
 from tests.unit.heron_instance.instance_support import (
     EPOCH,
     OTHER,
@@ -480,12 +480,12 @@ def test_a_spout_that_takes_long_for_each_tuple_is_called_again_at_once() -> Non
 
 
 def test_the_clock_is_not_read_for_each_tuple_of_a_fast_bolt() -> None:
-    made, tuples = bolt(), 100 * LOOK_UP_EVERY
-    made.core.deliver(batch(*([each] for each in range(LOOK_UP_EVERY))))
+    made, tuples = bolt(), 100 * CLOCK_EVERY
+    made.core.deliver(batch(*([each] for each in range(CLOCK_EVERY))))
     began, made.look_secs = made.now, 1e-6
     made.core.deliver(batch(*([each] for each in range(tuples))))
     looks = (made.now - began) / made.look_secs
-    assert looks < 2 * tuples / LOOK_UP_EVERY
+    assert looks < 2 * tuples / CLOCK_EVERY
 
 
 def test_an_error_in_next_tuple_is_survived() -> None:

@@ -54,7 +54,7 @@ class Asked:
         store: StateStore | None = None,
         options: TrackerOptions | None = None,
     ) -> None:
-        options = options or TrackerOptions(first_look_secs=60.0)
+        options = options or TrackerOptions(first_poll_secs=60.0)
         self.history = HistoryStore(":memory:")
         self.looks = 0
 

@@ -270,7 +270,7 @@ def test_a_master_that_hangs_holds_up_no_request() -> None:
 
     from heron_tracker.options import TrackerOptions
 
-    asked = Asked(hanging, options=TrackerOptions(first_look_secs=0.05))
+    asked = Asked(hanging, options=TrackerOptions(first_poll_secs=0.05))
     assert asked.get("/logicalplan?topology=words").status == 404, "nothing is known of it yet"
     assert asked.get("/metrics").status == 200
     assert asked.get("/api/problems").json == []

@@ -84,7 +84,7 @@ def test_a_host_that_others_reach_needs_tls_and_a_login(certificate: tuple[Path,
 def test_over_tls_with_a_self_made_certificate(certificate: tuple[Path, Path]) -> None:
     """A client that knows the certificate gets answers, one that speaks plain HTTP gets none."""
     pem, key = map(str, certificate)
-    options = TrackerOptions(token=OPERATOR, certificate=pem, key=key, port=0, first_look_secs=60.0)
+    options = TrackerOptions(token=OPERATOR, certificate=pem, key=key, port=0, first_poll_secs=60.0)
     asked = Asked(options=options)
     with listen(options) as listener:
         server = uvicorn.Server(uvicorn_config(asked.application, options))
@@ -106,7 +106,7 @@ def test_over_tls_with_a_self_made_certificate(certificate: tuple[Path, Path]) -
 
 
 def test_a_reader_changes_nothing() -> None:
-    options = TrackerOptions(token=OPERATOR, read_token=READER, first_look_secs=60.0)
+    options = TrackerOptions(token=OPERATOR, read_token=READER, first_poll_secs=60.0)
     asked = Asked(options=options)
     for token, reads, acts in ((OPERATOR, 200, 404), (READER, 200, 403), ("wrong", 401, 401)):
         assert asked.get("/topologies", **bearer(token)).status == reads
@@ -133,7 +133,7 @@ def test_a_page_of_a_reader_has_its_websocket() -> None:
 
 def test_a_browser_logs_in_with_a_form() -> None:
     """The cookie is for this site alone and no script sees it."""
-    asked = Asked(options=TrackerOptions(token=OPERATOR, first_look_secs=60.0))
+    asked = Asked(options=TrackerOptions(token=OPERATOR, first_poll_secs=60.0))
     refused = asked.get("/topologies", accept="text/html")
     assert (refused.status, refused.headers["location"]) == (303, "/login")
     assert "type=password" in asked.get("/login").text
@@ -193,7 +193,7 @@ def test_tokens_of_an_issuer(issuer: Issuer) -> None:
 
 def test_the_service_takes_them_beside_its_own_tokens(issuer: Issuer) -> None:
     open_id = OpenIdOptions(issuer=issuer.url, audience="heronpy", operator=("groups", "ops"))
-    asked = Asked(options=TrackerOptions(read_token=READER, open_id=open_id, first_look_secs=60.0))
+    asked = Asked(options=TrackerOptions(read_token=READER, open_id=open_id, first_poll_secs=60.0))
     reader, nobody = issuer.token(), issuer.token(aud="other")
     assert [
         asked.get("/topologies", **bearer(each)).status for each in (reader, READER, nobody)

@@ -83,7 +83,7 @@ def asked(issuer: IssuerWithLogin) -> Iterator[Asked]:
         reader=("groups", "dev"), client="heronpy", client_secret="the-secret-of-the-client",
         scopes="openid groups",
     )  # fmt: skip
-    made = Asked(options=TrackerOptions(open_id=open_id, first_look_secs=60.0))
+    made = Asked(options=TrackerOptions(open_id=open_id, first_poll_secs=60.0))
     yield made
     made.close()
 
@@ -181,7 +181,7 @@ def test_nobody_is_led_elsewhere(asked: Asked, issuer: IssuerWithLogin, page: st
 
 def test_an_issuer_that_is_away_is_one_line() -> None:
     open_id = OpenIdOptions(issuer="http://127.0.0.1:1", audience="heronpy", client="heronpy")
-    asked = Asked(options=TrackerOptions(open_id=open_id, first_look_secs=60.0))
+    asked = Asked(options=TrackerOptions(open_id=open_id, first_poll_secs=60.0))
     answer = asked.get("/login/issuer")
     assert answer.status == 503
     assert "does not say where its authorization_endpoint is" in answer.json["message"]

@@ -269,7 +269,7 @@ def test_with_a_token_nobody_else_may_ask() -> None:
     """Under any name of the machine, which is reached from elsewhere."""
     asked = Asked(
         found,
-        options=TrackerOptions(host="0.0.0.0", token="a-token-of-16-chars", first_look_secs=60.0),
+        options=TrackerOptions(host="0.0.0.0", token="a-token-of-16-chars", first_poll_secs=60.0),
     )
     host = "stream-7.example:8889"
     for given in (

@@ -38,7 +38,7 @@ class World:
         found = Found.STANDING
         for _ in range(2):
             self.now += POLL_SECS
-            found = self.containers[number].look(self.now)
+            found = self.containers[number].poll(self.now)
         return found
 
     @property

@@ -47,10 +47,10 @@ def test_what_a_killed_process_leaves_is_killed_though_nobody_has_reaped_it_yet(
     libc = SimpleNamespace(prctl=lambda option, value: 0)  # pytest itself becomes no subreaper
     monkeypatch.setattr("ctypes.CDLL", lambda name: libc)
     found = orphans.Orphans()
-    assert found.look(own=(), reaped={7}, died=True) == 1
+    assert found.sweep(own=(), reaped={7}, died=True) == 1
     children.add(9)  # the child of 8
     exiting.add(8)
-    assert found.look(own=(), reaped=(), died=False) == 1
+    assert found.sweep(own=(), reaped=(), died=False) == 1
     assert killed == [8, 9]
 
 

@@ -38,7 +38,7 @@ class Running:
     def looks(self, times: int) -> None:
         for _ in range(times):
             self.now += POLL_SECS
-            self.nodes.look(self.now)
+            self.nodes.poll(self.now)
 
 
 @pytest.fixture

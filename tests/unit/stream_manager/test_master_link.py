@@ -173,7 +173,7 @@ class Place:
         now = time.monotonic()
         assert now < self.deadline, (self.received, self.link.statistics())
         self.received += self.link.received(dict(self.poller.poll(POLL_MS)), now)
-        return self.link.look(now)
+        return self.link.poll(now)
 
     def news(self) -> events.Event:
         """What the core hears next."""
@@ -240,11 +240,11 @@ def test_a_killed_master_is_left_for_the_next_one_as_soon_as_that_is_there(
     place.until(lambda: master.heard == [b"hello"], master)
 
     store.put(master_path(NAME), {"address": NOWHERE})
-    assert not link.looks
+    assert not link.is_polling
     assert place.turn() is None, "ours still answers"
     master.kill()
     assert isinstance(place.news(), events.MasterReplaced)
-    assert link.looks
+    assert link.is_polling
     link.disconnect()
     assert isinstance(place.news(), events.MasterConnected)
     store.close()

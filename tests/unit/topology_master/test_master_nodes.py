@@ -61,7 +61,7 @@ class Master:
 
     def turn(self) -> None:
         """One of its loop's."""
-        self.nodes.look(time.monotonic(), is_over=False)
+        self.nodes.poll(time.monotonic(), is_over=False)
         if select.select([self.nodes.readable], [], [], 0.01)[0]:
             self.nodes.finish()
 

@@ -135,7 +135,7 @@ def test_spans_that_a_collector_does_not_accept_are_told_of(
         assert time.monotonic() < deadline
         export.take(ExportTrace(SPOUT, (WHOLE,)), now)
         now += 1000.0
-        export.look(PACKING, now)
+        export.poll(PACKING, now)
     export.close(PACKING)
 
 
@@ -149,7 +149,7 @@ def test_the_spans_reach_a_receiver_of_otlp() -> None:
         export = TraceExport(TOPOLOGY, MasterOptions.of(config))
         for task, each in ((SPOUT, WHOLE), (SPLIT, SPLIT_UP), (COUNT, COUNTED)):
             export.take(ExportTrace(task, (each,)), 0.0)
-        export.look(PACKING, 1000.0)
+        export.poll(PACKING, 1000.0)
         export.take(ExportTrace(OTHER, (COUNTED._replace(root=ROOT + 1),)), 1000.0)
         export.close(PACKING)
         spans = {each.attributes["heronpy.instance"]: each for each in received.spans}
@@ -172,7 +172,7 @@ def test_without_traces_or_without_roots_nothing_is_loaded() -> None:
     ):
         export = TraceExport(TOPOLOGY, MasterOptions.of(config), refused)  # type: ignore[arg-type]
         export.take(ExportTrace(SPOUT, (WHOLE,)), 0.0)
-        export.look(PACKING, 1000.0)
+        export.poll(PACKING, 1000.0)
         export.close(PACKING)
 
 

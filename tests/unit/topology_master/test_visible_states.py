@@ -146,15 +146,15 @@ def test_a_store_that_was_away_when_the_run_began_gets_the_mark_from_the_master(
     disk = tmp_path / "disk"
     disk.write_text("no folder yet")
     store = StoredCheckpoints(str(disk), "T", "run")
-    store.look(1.0)
+    store.poll(1.0)
     _finish(store)
     assert disk.is_file()
     disk.unlink()
-    store.look(1e12)
+    store.poll(1e12)
     _finish(store)
     LocalFiles(str(disk)).check_run("T", "run")
     disk.rename(tmp_path / "unmounted")
-    store.look(1e12)
+    store.poll(1e12)
     store.close(SECS_MAX)
     assert not disk.exists(), "the mark is left once"
 

@@ -119,7 +119,7 @@ def test_what_cannot_be(name: str, args: list[Any], is_spout: bool, expected: st
     ],
 )
 def test_what_looks_like_java(name: str, expected: bool) -> None:
-    assert java.looks_like_java(name) is expected
+    assert java.resembles_java(name) is expected
 
 
 def test_fields() -> None:

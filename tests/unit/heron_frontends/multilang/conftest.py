@@ -51,7 +51,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Beats and looks at the clock come every 20 ms instead of every second."""
     monkeypatch.setattr(reader, "HEARTBEAT_SECS", 0.02)
     for module in (child_channel, spout_module):
-        monkeypatch.setattr(module, "LOOK_UP_SECS", 0.02)
+        monkeypatch.setattr(module, "POLL_SECS", 0.02)
 
 
 @pytest.fixture
