@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 TESTED := $(VENV)/.installed-dev
 RUNNABLE := $(VENV)/.installed
-NATIVE := $(VENV)/.installed-native
+HOT_PATH := $(BIN)/python native_attempt.py
 PACKAGES := heron_core heron_io heron_api heron_connectors heron_frontends heronpy_compat heron_instance stream_manager topology_master scheduler heron_spark heron_graph heron_tester heron_tracker heron_cli
 INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check
 # More of them than cores: half of the time a test waits for processes of its own.
@@ -22,9 +22,11 @@ help: ## Show what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
 
 run: $(RUNNABLE) ## Count the words of Python's standard library, on real processes
+	@$(HOT_PATH)
 	$(BIN)/heronpy run examples/word_count.py
 
-test: $(TESTED) ## The whole test suite
+test: $(TESTED) ## The whole test suite, with the compiled hot path where it can be built
+	@$(HOT_PATH)
 	$(PYTEST)
 
 test-again: $(TESTED) ## The tests that failed last, one after the other
@@ -61,10 +63,11 @@ lint: $(TESTED) ## Format, lint, types, boundaries between packages, circles, si
 	$(BIN)/lint-imports
 	$(BIN)/python -m pytest -q tests/test_tidy.py
 
-check: $(TESTED) ## What has to pass before a commit: lint and the fast tests, side by side
+check: $(TESTED) ## What has to pass before a commit: lint and the fast tests (of Python's hot path), side by side
 	@$(MAKE) --no-print-directory --jobs 2 lint fast-tests
 
 fast-tests: export HERON_SIM_SEEDS ?= 0:12
+fast-tests: export HERONPY_NATIVE := 0
 fast-tests: $(TESTED)
 	$(PYTEST) -q tests/unit tests/property tests/sim tests/fuzz
 
@@ -82,16 +85,17 @@ format: $(TESTED) ## Format the code
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-native: $(NATIVE) ## Compile the hot path, where there is a C compiler; see docs/HACKING.md
-	$(BIN)/heronpy --version
+native: $(RUNNABLE) ## Compile the hot path, also where that has failed; see docs/HACKING.md
+	@$(HOT_PATH) again
 
-native-off: ## Remove the compiled hot path again
-	rm -f heron_core/hot_*_compiled.* $(NATIVE)
+native-off: $(RUNNABLE) ## Remove the compiled hot path, until `make native`
+	@$(HOT_PATH) off
 
 native-wheel: $(RUNNABLE) ## Make a wheel for this platform, with the compiled hot path, in dist
 	HERONPY_BUILD_NATIVE=1 $(BIN)/pip wheel --quiet --no-deps --wheel-dir dist .
 
-clean: native-off ## Remove the virtual environment and all caches
+clean: ## Remove the virtual environment, the compiled hot path and all caches
+	rm -f heron_core/hot_*_compiled.*
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache .cluster-jars .cache
 
 $(VENV)/bin/python:
@@ -103,12 +107,6 @@ $(RUNNABLE): requirements.txt pyproject.toml | $(VENV)/bin/python
 	@$(INSTALL) --requirement requirements.txt || { echo "The packages of requirements.txt cannot be installed: the lines above name the one, and why" >&2; exit 1; }
 	@$(INSTALL) --no-deps --editable .
 	@$(BIN)/python -m compileall -qq $(PACKAGES) || true # once, also where Python is told to write no bytecode
-	@touch $@
-
-$(NATIVE): requirements-native.txt native_build.py $(wildcard heron_core/hot_*.py heron_core/hot_*.pxd heron_core/hot_*.h) $(RUNNABLE)
-	@command -v cc >/dev/null || { echo "A C compiler is needed to compile the hot path (without it all runs in Python): install gcc or clang" >&2; exit 1; }
-	@$(INSTALL) --requirement requirements-native.txt || { echo "The packages of requirements-native.txt cannot be installed: the lines above name the one, and why" >&2; exit 1; }
-	$(BIN)/python native_build.py
 	@touch $@
 
 $(TESTED): requirements-dev.txt $(RUNNABLE)

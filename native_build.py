@@ -1,10 +1,12 @@
 """Builds the compiled hot path, heron_core/hot_*.py: `python native_build.py [FOLDER [FLAGS]]`.
 
-It needs Cython and setuptools (requirements-native.txt), a C compiler and Python's headers. Without
-FOLDER the extensions go beside their sources, where heron_core/native.py finds them. FLAGS are the
-C compiler's. HERONPY_SANITIZE=1 adds the checks of gcc's sanitizers (docs/HACKING.md).
+`make` calls native_attempt.py, which calls this. It needs Cython and setuptools
+(requirements-native.txt), a C compiler and Python's headers. Without FOLDER the extensions go
+beside their sources, where heron_core/native.py finds them. FLAGS are the C compiler's.
+HERONPY_SANITIZE=1 adds the checks of gcc's sanitizers (docs/HACKING.md).
 """
 
+import importlib.util
 import os
 import shutil
 import sys
@@ -17,6 +19,9 @@ from heron_core.native import MODULES, extension, source_number
 PACKAGE = Path(__file__).parent / "heron_core"
 EXTENSIONS = {each.__name__.rpartition(".")[2]: extension(each) for each in MODULES}
 """The name of a source -> the module that is made of it."""
+COMPILER = "CC"
+"""What names the compiler, in the environment and in how this Python was built."""
+PACKAGES = ("Cython", "setuptools")
 FLAGS = ("-O3", "-g0", "-Wno-array-bounds")
 SANITIZE = "HERONPY_SANITIZE"
 SANITIZERS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=undefined")
@@ -26,6 +31,26 @@ SANITIZER_FLAGS = (*SANITIZERS, "-fno-omit-frame-pointer", "-g")
 def file_name(name: str) -> str:
     """What the extension of a source is called for this Python on this platform."""
     return f"{EXTENSIONS[name].rpartition('.')[2]}{sysconfig.get_config_var('EXT_SUFFIX')}"
+
+
+def compiler() -> str | None:
+    """The command of the C compiler: what CC says, or that of this Python, or cc; None if it is not
+    there."""
+    wanted = os.environ.get(COMPILER)
+    commands = [wanted] if wanted else [sysconfig.get_config_var(COMPILER) or "cc", "cc"]
+    return next((each for each in commands if shutil.which(each.split()[0])), None)
+
+
+def what_is_missing(packages: tuple[str, ...] = PACKAGES) -> str | None:
+    """Why the hot path cannot be compiled here, as a clause; None if it can."""
+    if compiler() is None:
+        return "there is no C compiler"
+    if not Path(sysconfig.get_path("include"), "Python.h").exists():
+        return "there are no headers of Python (Python.h)"
+    for name in packages:
+        if importlib.util.find_spec(name) is None:
+            return f"{name} is not installed"
+    return None
 
 
 def build(folder: Path, flags: tuple[str, ...] = FLAGS) -> list[Path]:
@@ -62,6 +87,7 @@ def _compile(scratch: Path, flags: tuple[str, ...]) -> None:
     # After setuptools, whose distutils it then uses.
     from Cython.Build import cythonize  # isort: skip
 
+    os.environ[COMPILER] = compiler() or ""
     checks, linked = (SANITIZER_FLAGS, SANITIZERS) if os.environ.get(SANITIZE) == "1" else ((), ())
     extensions = [
         Extension(

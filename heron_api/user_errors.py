@@ -4,7 +4,8 @@ traceback without the engine's frames."""
 import os
 import traceback
 from contextlib import suppress
-from types import TracebackType
+from importlib.machinery import EXTENSION_SUFFIXES
+from types import FrameType, TracebackType
 
 from heron_api.tuple import Tuple
 from heron_core.errors import HeronError
@@ -148,11 +149,18 @@ def location(error: BaseException) -> str | None:
     found = None
     at: TracebackType | None = error.__traceback__
     while at is not None:
-        path = at.tb_frame.f_code.co_filename
-        if is_users(path):
-            found = f"{display_path(path)}:{at.tb_lineno}"
+        if is_users(_file_of(at.tb_frame)):
+            found = f"{display_path(at.tb_frame.f_code.co_filename)}:{at.tb_lineno}"
         at = at.tb_next
     return found
+
+
+def _file_of(frame: FrameType) -> str:
+    """Where the code of a frame lies: compiled code names its source, by a relative path that says
+    nothing of whose it is, so what counts is the file of its module."""
+    module = frame.f_globals.get("__file__")
+    is_compiled = isinstance(module, str) and module.endswith(tuple(EXTENSION_SUFFIXES))
+    return str(module) if is_compiled else frame.f_code.co_filename
 
 
 def is_users(path: str) -> bool:

@@ -1,7 +1,8 @@
-"""Which hot path runs: the compiled one where `make native` has built it, or else the Python one.
+"""Which hot path runs: the compiled one where it is installed or built, or else the Python one.
 
 HERONPY_NATIVE=0 turns the compiled one off. One that was built from another source than that of
-this installation is left alone: the two would not understand each other.
+this installation is left alone: the two would not understand each other. HOT_PATH names the one
+that runs, and why it is not the compiled one.
 """
 
 import os
@@ -52,7 +53,11 @@ __all__ = [
 
 SWITCH = "HERONPY_NATIVE"
 OFF = "0"
-PYTHON, COMPILED = "Python", "compiled"
+COMPILED = "compiled"
+TURNED_OFF = f"Python: {SWITCH}={OFF} turns the compiled one off"
+NOT_BUILT = "Python: there is no extension for this Python"
+OF_ANOTHER_VERSION = "Python: the extension is of another version of the sources, build it again"
+NOT_IMPORTED = "Python: the extension cannot be imported: "
 MODULES: tuple[ModuleType, ...] = (hot_emit, hot_path, hot_tables, hot_state)
 
 
@@ -67,20 +72,27 @@ def source_number() -> int:
 
 
 def _chosen() -> tuple[tuple[Any, ...], str]:
-    """The modules that run, and what `heronpy --version` says of them."""
+    """The modules that run, and what HOT_PATH says of them."""
     if os.environ.get(SWITCH) == OFF:
-        return MODULES, PYTHON
+        return MODULES, TURNED_OFF
     try:
         compiled = tuple(import_module(extension(each)) for each in MODULES)
-    except ImportError:
-        return MODULES, PYTHON
+    # An extension of another compiler, library or Cython raises whatever it likes.
+    except Exception as error:
+        return MODULES, _import_failure(error)
     try:
         is_current = {each.SOURCE_NUMBER for each in compiled} == {source_number()}
     except OSError:  # nothing to compare it with, as in a zip file
         is_current = False
-    if not is_current:
-        return MODULES, f"{PYTHON}; the compiled one is of another version, build it again"
-    return compiled, COMPILED
+    return (compiled, COMPILED) if is_current else (MODULES, OF_ANOTHER_VERSION)
+
+
+def _import_failure(error: Exception) -> str:
+    names = set(map(extension, MODULES))
+    if isinstance(error, ModuleNotFoundError) and error.name in names:
+        return NOT_BUILT
+    text = " ".join(str(error).split())
+    return f"{NOT_IMPORTED}{text or type(error).__name__}"
 
 
 (_emit, _path, _tables, _state), HOT_PATH = _chosen()

@@ -19,6 +19,7 @@ from heron_api.user_errors import location, show_paths_from, users_traceback
 from heron_core import config as keys
 from heron_core.errors import HeronError, TopologyStopped
 from heron_core.exit_codes import ExitCode
+from heron_core.native import HOT_PATH
 from heron_core.plans import MASTER_CONTAINER, InstancePlan, PackingPlan, packing_from_json
 from heron_core.records import replace
 from heron_core.supervision import PACKING
@@ -77,6 +78,7 @@ def run(spec: ContainerSpec, link: SupervisorLink) -> int:
     log_to(_log_file(spec, f"container-{spec.container}"), name, log_format=form)
     spec = replace(spec, predecessor=link.predecessor or spec.predecessor)
     spec = replace(spec, mark=_begin_states(spec))
+    log.info("hot path: %s", HOT_PATH)
     gc.freeze()  # what is shared with the children stays shared: the collector leaves it alone
     gc.set_threshold(GC_ALLOCATIONS, *GC_GENERATIONS)
     config = keys.with_defaults(spec.topology.config)

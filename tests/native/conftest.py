@@ -1,26 +1,24 @@
 """The compiled hot path, which is compiled once for all tests of a process."""
 
-from pathlib import Path
+import os
 from types import SimpleNamespace
 
 import pytest
 
-from tests.native.hot_path_support import PYTHON, Compiled, compiled_in, what_is_missing
+from heron_core.native import COMPILED, HOT_PATH
+from native_build import SANITIZE, what_is_missing
+from tests.native.hot_path_support import PYTHON, Compiled, compiled_in, installed
 
 
 @pytest.fixture(scope="session")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the compiled hot path is."""
+def extensions(tmp_path_factory: pytest.TempPathFactory) -> Compiled:
+    """The compiled hot path: that of this checkout if it runs, or else one of its own."""
+    if HOT_PATH == COMPILED and SANITIZE not in os.environ:
+        return installed()
     missing = what_is_missing()
     if missing is not None:
         pytest.skip(f"the hot path cannot be compiled: {missing}")
-    return tmp_path_factory.mktemp("native")
-
-
-@pytest.fixture(scope="session")
-def extensions(folder: Path) -> Compiled:
-    """The compiled hot path."""
-    return compiled_in(folder)
+    return compiled_in(tmp_path_factory.mktemp("native"))
 
 
 @pytest.fixture(scope="session")

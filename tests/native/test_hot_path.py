@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from heron_core.algorithms.hashing import slot, stable_hash
+from heron_core.native import COMPILED, HOT_PATH
 from heron_core.wire.values import packer
 from heron_instance.input.tuples import EngineTuple
 from tests.native.hot_path_support import (
@@ -22,6 +23,7 @@ from tests.native.hot_path_support import (
     made_tuples,
     outcome_of,
     run_compiled,
+    run_python,
 )
 
 CALLS_MAX = 8
@@ -197,18 +199,25 @@ def test_trees_come_to_the_same(
     assert found[0] == found[1]
 
 
-TESTS = (
+CALLERS = (
     "unit/heron_instance/test_collector.py", "unit/heron_instance/test_runs.py",
     "unit/heron_instance/test_drivers.py", "unit/stream_manager/test_acks.py",
     "unit/heron_api/test_keyed_state.py", "unit/heron_api/test_user_errors.py",
     "property/test_state_properties.py", "property/test_snapshot_files.py",
-    "property/test_rocksdb_state.py",
+    "property/test_rocksdb_state.py", "sim/test_cluster.py::test_cluster",
+    "sim/test_effectively_once.py",
 )  # fmt: skip
 
 
-def test_the_unit_tests_pass_with_the_compiled_one(extensions: Compiled) -> None:
-    """What holds of spouts, bolts, trees and states holds with it too."""
-    files = [f"tests/{name}" for name in TESTS]
+def test_what_holds_of_the_hot_path_that_runs_here_holds_of_the_other_one(
+    extensions: Compiled,
+) -> None:
+    """Of spouts, bolts, trees and states, and of a cluster. `make test` runs the compiled one,
+    `make check` Python's."""
     program = 'import pytest\nsys.exit(pytest.main(["-q", "-p", "no:cacheprovider", *arguments]))'
-    run = run_compiled(extensions, program, *files)
+    files = [f"tests/{name}" for name in CALLERS]
+    if HOT_PATH == COMPILED:
+        run = run_python(program, *files)
+    else:
+        run = run_compiled(extensions, program, *files)
     assert run.returncode == 0, run.stdout[-4000:] + run.stderr[-2000:]

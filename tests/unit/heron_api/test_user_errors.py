@@ -1,12 +1,13 @@
 """What a user reads of their own mistakes: the place in their file, and no frame of the engine."""
 
 import re
+import traceback
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from heron_api.user_errors import users_traceback
+from heron_api.user_errors import location, users_traceback
 from heronpy_compat import Bolt, Grouping, Spout, Topology
 from heronpy_compat.streamparse import Bolt as StormBolt
 from heronpy_compat.testing import ComponentTester, TopologyTester
@@ -182,3 +183,15 @@ def test_errors_of_a_run() -> None:
             "none of 2 tuples was acked in time (5 s), so they fail: call self.ack(tup), or set"
             " auto_ack = True in the class"
         )
+
+
+def test_compiled_code_of_others_is_not_a_place_of_the_users() -> None:
+    """It names its source by a relative path, as if that lay in the working directory."""
+    import msgpack
+
+    error = raised(lambda: msgpack.packb(object()))
+    frames = [each.filename for each in traceback.extract_tb(error.__traceback__)]
+    assert any(each.endswith(".pyx") for each in frames), frames
+    place = location(error)
+    assert place is not None
+    assert place.startswith("tests/unit/heron_api/test_user_errors.py:")
