@@ -30,10 +30,10 @@ def main() -> None:
     clock, counts = Clock(wanted), Counter[str]()
 
     def report(progress: Any) -> None:
-        for fact in progress.facts:
-            for line in fact["printed"]:
+        for result in progress.results:
+            for line in result["printed"]:
                 counts.update(json.loads(line.partition(" | ")[2]))
-        clock.batch_done(sum(fact["emitted"] for fact in progress.facts if fact["spout"]))
+        clock.batch_done(sum(result["emitted"] for result in progress.results if result["spout"]))
 
     spec = load_topology(str(file)).with_config({"benchmark.count": wanted})
     spec = replace(spec, search_paths=(REPOSITORY, *spec.search_paths))

@@ -57,8 +57,8 @@ def write_outcome(submission: Submission, outcome: SupervisorOutcome) -> str:
         state, reason = last, known.get("reason", "")
     state = state or TopologyState.KILLED
     ending = {"state": state, "reason": reason, "ended_at": time_text()}
-    facts = {**_facts(known), **_sizes(packing), **_letters(submission)}
-    _write(submission.home, submission.topology.name, {**ending, **facts})
+    details = {**_submitter(known), **_sizes(packing), **_letters(submission)}
+    _write(submission.home, submission.topology.name, {**ending, **details})
     return state
 
 
@@ -84,7 +84,7 @@ def write_killed_outcome(
     outcome = {"state": TopologyState.KILLED, "reason": reason, "ended_at": time_text()}
     if state.get("state") in TopologyState.OVER:
         outcome.update({key: state[key] for key in outcome if key in state})
-    _write(home, name, {**outcome, **_facts(state), **sizes})
+    _write(home, name, {**outcome, **_submitter(state), **sizes})
 
 
 def change_outcome(home: Home, name: str, **changes: Any) -> None:
@@ -122,7 +122,7 @@ def _letters(submission: Submission) -> dict[str, str]:
     return {"dead_letter": value} if isinstance(value, str) else {}
 
 
-def _facts(state: Mapping[str, Any]) -> dict[str, Any]:
+def _submitter(state: Mapping[str, Any]) -> dict[str, Any]:
     return {key: state[key] for key in ("submitted_at", "host", "user") if key in state}
 
 

@@ -93,9 +93,9 @@ class ContainerState:
         """Where a task is; None if there is no such task."""
         return self.packing.container_of.get(task)
 
-    def note(self, event: str, **facts: int | str) -> None:
+    def note(self, event: str, **values: int | str) -> None:
         """A control event for the transition log."""
-        words = [event, *(f"{name}={fact}" for name, fact in facts.items())]
+        words = [event, *(f"{name}={value}" for name, value in values.items())]
         self.transition_log.record(self.now, " ".join(words))
 
     def send_control(self, task: int, message: ToInstance, out: list[events.Instruction]) -> None:

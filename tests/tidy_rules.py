@@ -82,6 +82,8 @@ REPLACED: dict[str, str] = {
     "do first": "enqueue",
     "door": "API, adapter, listening socket",
     "doors": "adapters",
+    "fact": "result of a batch",
+    "facts": "results, properties, summary",
     "finding": "diagnosis",
     "findings": "diagnoses",
     "fitted": "first fit",

@@ -6,7 +6,7 @@ from typing import Any
 
 from heron_connectors.postgres.client import answered, meaning, psycopg
 from heron_connectors.postgres.keyset import KeyColumn, quoted
-from heron_connectors.postgres.values import TypeFacts
+from heron_connectors.postgres.values import TypeInfo
 from heron_core.errors import ComponentError
 
 _TYPES = """
@@ -78,6 +78,6 @@ def type_names(connection: Any, oids: Sequence[int]) -> list[str]:
     return [name for (name,) in answered(connection, f"{statement} ORDER BY at", [list(oids)])]
 
 
-def type_facts(connection: Any, oids: set[int]) -> list[TypeFacts]:
+def type_infos(connection: Any, oids: set[int]) -> list[TypeInfo]:
     """What is known of types."""
-    return [TypeFacts(*each) for each in answered(connection, _TYPES, [list(oids)])]
+    return [TypeInfo(*each) for each in answered(connection, _TYPES, [list(oids)])]

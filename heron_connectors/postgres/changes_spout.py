@@ -11,7 +11,7 @@ from heron_api.spout.spout import Spout
 from heron_api.state.state import State
 from heron_api.state.stateful_component import TwoPhaseStatefulComponent
 from heron_connectors.emitted_rows import EmitsRows
-from heron_connectors.postgres.catalog import type_facts
+from heron_connectors.postgres.catalog import type_infos
 from heron_connectors.postgres.changes import Change, ChangeReader, Done, SlotPosition
 from heron_connectors.postgres.client import (
     CONNECT,
@@ -25,8 +25,8 @@ from heron_connectors.postgres.patience import SpoutPatience
 from heron_connectors.postgres.pgoutput import Message, Relation, decoded
 from heron_connectors.postgres.slot import (
     ServerLog,
-    SlotFacts,
     SlotReader,
+    SlotState,
     advanced_by_another,
 )
 from heron_connectors.postgres.snapshot import Remainder, SnapshotState
@@ -304,17 +304,17 @@ class PostgresChangesSpout(EmitsRows[ChangeId], Spout, TwoPhaseStatefulComponent
         session = SlotReader(connection, self._slot, self._publications)
         try:
             self._check_mode()
-            facts = session.open()
-            self._check_position(facts)
+            slot_state = session.open()
+            self._check_position(slot_state)
         except BaseException:
             session.close()
             raise
         self._session = session
         self._types.forget()
         self._changes = ChangeReader(self._types.value, self._remainder)
-        self._log = facts.log
+        self._log = slot_state.log
         if self._position is None:
-            self._position = SlotPosition(facts.confirmed)
+            self._position = SlotPosition(slot_state.confirmed)
         self.logger.info("reads the slot %s from %s", self._slot, self._position)
 
     def _remainder(self, relation: Relation, xid: int, message: Any) -> Remainder:
@@ -331,14 +331,14 @@ class PostgresChangesSpout(EmitsRows[ChangeId], Spout, TwoPhaseStatefulComponent
                 f" is started again would read all rows again; set {keys.RELIABILITY_MODE}"
             )
 
-    def _check_position(self, facts: SlotFacts) -> None:
+    def _check_position(self, slot_state: SlotState) -> None:
         if self._position is None:
             return
-        if problem := facts.problem(self._log, self._position.flushed):
+        if problem := slot_state.problem(self._log, self._position.flushed):
             raise ComponentError(f"{problem}: begin without its state (--fresh)")
-        if facts.confirmed > self._position.flushed:
+        if slot_state.confirmed > self._position.flushed:
             ours = self._position.flushed
-            raise ComponentError(advanced_by_another(self._slot, facts.confirmed, ours))
+            raise ComponentError(advanced_by_another(self._slot, slot_state.confirmed, ours))
 
     def _report_slot(self) -> None:
         """Advance the slot, and look how far it is behind."""
@@ -380,7 +380,7 @@ class PostgresChangesSpout(EmitsRows[ChangeId], Spout, TwoPhaseStatefulComponent
     def _learn_types(self, session: SlotReader, message: Message) -> None:
         if isinstance(message, Relation):
             oids = {each.type_oid for each in message.columns}
-            self._types.complete(oids, partial(type_facts, session.connection))
+            self._types.complete(oids, partial(type_infos, session.connection))
 
     def _disconnect(self) -> None:
         session, self._session, self._rows = self._session, None, None

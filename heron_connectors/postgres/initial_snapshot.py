@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from heron_connectors.postgres.catalog import TableName, primary_key, type_facts
+from heron_connectors.postgres.catalog import TableName, primary_key, type_infos
 from heron_connectors.postgres.changes import Change, lsn_of
 from heron_connectors.postgres.client import answered
 from heron_connectors.postgres.keyset import (
@@ -193,7 +193,7 @@ class SnapshotReader:
         source = self._source_of(table)
         name = TableName(table.oid, table.schema, table.table)
         self._columns, condition = self._published(name)
-        ask = partial(type_facts, self._connection)
+        ask = partial(type_infos, self._connection)
         self._types.complete(set(self._columns.values()), ask)
         selection = Selection(
             source, tuple(self._columns), table.keys, condition=condition, is_unique=True

@@ -60,7 +60,7 @@ class ServerLog:
 
 
 @dataclass(frozen=True, slots=True)
-class SlotFacts:
+class SlotState:
     """What the server says of a slot."""
 
     confirmed: int
@@ -107,9 +107,9 @@ class SlotReader:
         self._size = FetchSize()
         self._confirmed = 0
 
-    def open(self) -> SlotFacts:
+    def open(self) -> SlotState:
         """Keep others out, and copy the slot."""
-        facts = self._facts()
+        state = self._read_state()
         ((is_ours,),) = self._all(_LOCK, [self._slot])
         if not is_ours:
             raise Busy(self._held_by("another reader"))
@@ -120,10 +120,10 @@ class SlotReader:
                     " TABLE …, and make the slot anew behind it"
                 )
         self._all("SELECT pg_copy_logical_replication_slot(%s, %s, true)", [self._slot, self._copy])
-        self._confirmed = facts.confirmed
-        return facts
+        self._confirmed = state.confirmed
+        return state
 
-    def _facts(self) -> SlotFacts:
+    def _read_state(self) -> SlotState:
         ((level,),) = self._all("SELECT current_setting('wal_level')", [])
         if level != "logical":
             raise ComponentError(
@@ -147,7 +147,7 @@ class SlotReader:
         if reader is not None:
             raise Busy(self._held_by(f"the process {reader} of the server"))
         ((server, timeline, end),) = self._all(_LOG, [])
-        return SlotFacts(lsn_of(confirmed), ServerLog(server, timeline), lsn_of(end))
+        return SlotState(lsn_of(confirmed), ServerLog(server, timeline), lsn_of(end))
 
     def _gone(self) -> str:
         return (

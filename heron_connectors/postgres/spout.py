@@ -14,7 +14,7 @@ from heron_connectors.postgres.catalog import (
     columns_of,
     primary_key,
     table_called,
-    type_facts,
+    type_infos,
     type_names,
 )
 from heron_connectors.postgres.client import CONNECT, NEEDED_PACKAGE, connected
@@ -228,7 +228,7 @@ class PostgresSpout(EmitsRows[Key], Spout, StatefulComponent):
         try:
             reader.begin()
             selection = self._selection(connection)
-            self._types.complete(set(self._oids), partial(type_facts, connection))
+            self._types.complete(set(self._oids), partial(type_infos, connection))
             reader.open(selection, self._after, self._share)
         except BaseException:
             reader.close()

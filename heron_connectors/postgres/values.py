@@ -33,7 +33,7 @@ class NotHeld(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class TypeFacts:
+class TypeInfo:
     """What pg_type says of a type."""
 
     oid: int
@@ -161,29 +161,29 @@ class Types:
     """Which values the texts of a type are; types of users have to be made known before."""
 
     def __init__(self) -> None:
-        self._facts: dict[int, TypeFacts] = {}
+        self._infos: dict[int, TypeInfo] = {}
         self._parsers: dict[int, Parse] = {}
 
     def unknown(self, oids: set[int]) -> set[int]:
         """Those of which the catalog has to be asked, and those that these are made of."""
         wanted = set(oids)
         for oid in oids:
-            facts = self._facts.get(oid)
-            wanted |= set() if facts is None else {facts.element, facts.base}
+            info = self._infos.get(oid)
+            wanted |= set() if info is None else {info.element, info.base}
         return {
             type_oid
             for type_oid in wanted - {0}
-            if type_oid not in self._facts
+            if type_oid not in self._infos
             and type_oid not in _PLAIN
             and type_oid not in _PLAIN_ARRAYS
         }
 
-    def learn(self, facts: TypeFacts) -> None:
+    def learn(self, info: TypeInfo) -> None:
         """What the catalog says."""
-        self._facts[facts.oid] = facts
+        self._infos[info.oid] = info
         self._parsers.clear()
 
-    def complete(self, oids: set[int], ask: Callable[[set[int]], Sequence[TypeFacts]]) -> None:
+    def complete(self, oids: set[int], ask: Callable[[set[int]], Sequence[TypeInfo]]) -> None:
         """Make types known, and what these are made of; `ask` says what the catalog has."""
         while unknown := self.unknown(oids):
             found = ask(unknown)
@@ -195,7 +195,7 @@ class Types:
 
     def forget(self) -> None:
         """A type may have changed."""
-        self._facts.clear()
+        self._infos.clear()
         self._parsers.clear()
 
     def value(self, oid: int, text: str) -> Any:
@@ -215,14 +215,14 @@ class Types:
             return _PLAIN[oid]
         if oid in _PLAIN_ARRAYS:
             return partial(array, parse=_PLAIN[_PLAIN_ARRAYS[oid]], delimiter=",")
-        facts = self._facts.get(oid)
-        if facts is None or depth > NESTING_MAX:
+        info = self._infos.get(oid)
+        if info is None or depth > NESTING_MAX:
             return partial(_of_unknown, oid)
-        if facts.kind == "d":
-            return self._parser(facts.base, depth + 1)
-        if facts.element:
-            parse = self._parser(facts.element, depth + 1)
-            return partial(array, parse=parse, delimiter=facts.delimiter)
+        if info.kind == "d":
+            return self._parser(info.base, depth + 1)
+        if info.element:
+            parse = self._parser(info.element, depth + 1)
+            return partial(array, parse=parse, delimiter=info.delimiter)
         return _text
 
 

@@ -18,7 +18,7 @@ from itertools import islice
 from typing import Any
 
 from heron_connectors.files.compressed import opened
-from heron_connectors.tables.csv_facts import UTF8, CsvFacts, csv_facts
+from heron_connectors.tables.csv_properties import UTF8, CsvProperties, csv_properties
 from heron_core.field_types import fits_of
 from heron_core.optional_packages import needed
 
@@ -163,15 +163,15 @@ def csv_columns(path: str, options: CsvOptions, fields: Sequence[str]) -> list[s
     return names
 
 
-def _facts(path: str, options: CsvOptions) -> CsvFacts:
+def _properties(path: str, options: CsvOptions) -> CsvProperties:
     encoding = None if is_decoded_here(options.encoding) else options.encoding
-    return csv_facts(path, encoding, options.delimiter, options.quote)
+    return csv_properties(path, encoding, options.delimiter, options.quote)
 
 
 def _is_as_bytes(path: str, options: CsvOptions) -> bool:
     """Whether Arrow gets each byte of a file as a character: it ends a file at a row that it can
     show by no other means, one with another number of columns that is not UTF-8."""
-    return is_decoded_here(options.encoding) and not _facts(path, options).is_utf8
+    return is_decoded_here(options.encoding) and not _properties(path, options).is_utf8
 
 
 def _csv_reader(path: str, options: CsvOptions, names: Sequence[str] | None, bad: list[str]) -> Any:
@@ -225,7 +225,7 @@ def _csv_batches(
             waiting = _bytes_again(batch, names) if is_as_bytes else batch
     if waiting is None:
         return
-    quote = _facts(path, options).open_quote
+    quote = _properties(path, options).open_quote
     if quote is not None and waiting.num_rows:
         last = [each[-1].as_py() for each in waiting.columns]
         if quote.is_of(last[-1]):

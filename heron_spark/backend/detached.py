@@ -57,7 +57,7 @@ class Logs:
 
     def add(self, progress: Progress) -> None:
         """The lines of a batch."""
-        for each in progress.facts:
+        for each in progress.results:
             self._write(self._logs[each["task"]], each["label"], each["printed"])
 
     def close(self) -> None:

@@ -29,7 +29,7 @@ class QueryMetrics:
     def record_batch(self, progress: Progress, now: float) -> None:
         """A batch is done at `now`, in seconds of any monotonic clock."""
         self._batch, self._batch_secs = progress.batch, progress.secs
-        for each in progress.facts:
+        for each in progress.results:
             self._rollup.update(each["task"], report_of_json(each["statistics"]), now)
 
     def stats(self, component: str | None, now: float) -> QueryStats:

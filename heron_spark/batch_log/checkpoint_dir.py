@@ -52,7 +52,7 @@ _NO_LINKS = (1, 38, 95)
 class TaskOutcome:
     """What one task did in one batch."""
 
-    facts: Mapping[str, Any]
+    results: Mapping[str, Any]
     """JSON values: counts, whether a spout is finished, printed lines."""
     blocks: list[Block]
     state: bytes
@@ -247,8 +247,8 @@ class CheckpointDir:
     def _batches(self, task: int) -> list[int]:
         return _numbers(os.path.dirname(self.task_file(task, 0)))
 
-    def facts(self, task: int, batch: int) -> dict[str, Any]:
-        """Its facts."""
+    def results(self, task: int, batch: int) -> dict[str, Any]:
+        """Its results."""
         with open(self.task_file(task, batch), "rb") as file:
             found: dict[str, Any] = _head(file)["facts"]
             return found
@@ -353,7 +353,7 @@ def _write_error(path: str, error: OSError) -> HeronError:
 def _parts(outcome: TaskOutcome) -> list[bytes]:
     head = json.dumps(
         {
-            "facts": dict(outcome.facts),
+            "facts": dict(outcome.results),
             "blocks": [(level, partition, len(data)) for level, partition, data in outcome.blocks],
         }
     ).encode()

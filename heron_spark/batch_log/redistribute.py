@@ -22,9 +22,9 @@ def move_blocks(folder: CheckpointDir, plan: QueryPlan, slots: int) -> None:
             continue
         blocks = list(folder.blocks(task, batch))
         if any(_is_misplaced(block, partition_of) for block in blocks):
-            facts, state = folder.facts(task, batch), folder.state(task, batch)
+            results, state = folder.results(task, batch), folder.state(task, batch)
             folder.replace(
-                task, batch, TaskOutcome(facts, redistributed(blocks, partition_of), state)
+                task, batch, TaskOutcome(results, redistributed(blocks, partition_of), state)
             )
 
 

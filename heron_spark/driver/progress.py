@@ -16,7 +16,7 @@ class Progress:
     batch: int
     secs: float
     """Since the one before it."""
-    facts: tuple[dict[str, Any], ...]
+    results: tuple[dict[str, Any], ...]
     """Of each task: task, component, label, spout, executed, emitted, errors, failed, acked, secs,
     state_bytes, finished, printed."""
 
@@ -40,7 +40,7 @@ class Console:
 
     def print_lines(self, progress: Progress) -> None:
         """What components printed in one batch."""
-        for each in progress.facts:
+        for each in progress.results:
             for line in each["printed"]:
                 print(line, flush=True)
 
@@ -48,15 +48,15 @@ class Console:
 def line_about(progress: Progress) -> str:
     """`heronpy: batch 12, 0.8 s: words 52,000/s, count 520,000/s, 3 errors`."""
     rates: dict[str, int] = {}
-    for fact in progress.facts:
-        worked = fact["emitted"] if fact["spout"] else fact["executed"]
-        rates[fact["component"]] = rates.get(fact["component"], 0) + worked
+    for result in progress.results:
+        worked = result["emitted"] if result["spout"] else result["executed"]
+        rates[result["component"]] = rates.get(result["component"], 0) + worked
     secs = max(progress.secs, 1e-9)
     words = [f"{name} {number / secs:,.0f}/s" for name, number in rates.items()]
-    errors = sum(fact["errors"] for fact in progress.facts)
+    errors = sum(result["errors"] for result in progress.results)
     if errors:
         words.append(f"{errors} errors")
-    failed = sum(fact["failed"] for fact in progress.facts)
+    failed = sum(result["failed"] for result in progress.results)
     if failed:
         words.append(f"{failed} failed")
     return f"heronpy: batch {progress.batch}, {progress.secs:.1f} s: {', '.join(words)}"

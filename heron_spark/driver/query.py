@@ -1,4 +1,4 @@
-"""The query: a source that only counts batches, a stage for each level, facts back to the driver.
+"""The query: a source that only counts batches, a stage for each level, results back to the driver.
 
 Spark's part is to number batches, to log which are begun and done, to bring blocks to their
 partitions and to repeat what failed. The source is Spark's own rate-micro-batch with one row for
@@ -121,18 +121,18 @@ class Query:
                 self._working = False
 
     def _work(self, rows: "DataFrame", batch: int) -> None:
-        facts = facts_of(rows)
-        if is_last(self._plan, self._folder, self._tables, batch, facts):
+        results = results_of(rows)
+        if is_last(self._plan, self._folder, self._tables, batch, results):
             self.stop()
         now = time.monotonic()
         secs, self._began = now - self._began, now
-        self._report(Progress(batch, secs, tuple(facts)))
+        self._report(Progress(batch, secs, tuple(results)))
 
 
-def facts_of(rows: "DataFrame") -> list[dict[str, Any]]:
+def results_of(rows: "DataFrame") -> list[dict[str, Any]]:
     """Run a batch; what each task tells of it."""
-    facts = [json.loads(row.payload) for row in rows.where(f"level = {LAST}").collect()]
-    return sorted(facts, key=lambda each: int(each["task"]))
+    results = [json.loads(row.payload) for row in rows.where(f"level = {LAST}").collect()]
+    return sorted(results, key=lambda each: int(each["task"]))
 
 
 def is_last(
@@ -140,7 +140,7 @@ def is_last(
     folder: CheckpointDir,
     tables: Tables | None,
     batch: int,
-    facts: list[dict[str, Any]],
+    results: list[dict[str, Any]],
 ) -> bool:
     """Whether the batch, which is done, was the last one. Once all spouts are finished, the next
     one is, which is noted in the folder."""
@@ -150,7 +150,7 @@ def is_last(
     spouts = set(plan.spout_tasks)
     if tables is not None:
         spouts -= tables.exhausted(folder, batch)
-    if all(fact["finished"] for fact in facts if fact["task"] in spouts):
+    if all(result["finished"] for result in results if result["task"] in spouts):
         folder.end_with(batch + 1)
     return False
 

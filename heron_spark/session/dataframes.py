@@ -193,12 +193,12 @@ def _rows(
     name: str,
     columns: "StructType",
 ) -> "DataFrame":
-    """The plan's last level: a row for each task's facts and for each of the stream's."""
+    """The plan's last level: a row for each task's results and for each of the stream's."""
     from pyspark.sql.types import StringType, StructField, StructType
 
     from heron_spark.driver.query import level_sizes, source
     from heron_spark.session.query_listener import listener_of
-    from heron_spark.worker.frame_level import FACTS, ROW, FrameLevel, FrameRows
+    from heron_spark.worker.frame_level import RESULTS, ROW, FrameLevel, FrameRows
     from heron_spark.worker.python_worker import SCHEMA
 
     slots = slots_of(spark)
@@ -213,7 +213,7 @@ def _rows(
             rows = rows.repartitionById(count, "id")
         one = FrameLevel(folder or "", run, level, following, job, name)
         rows = rows.mapInArrow(one, SCHEMA)
-    row_type = StructType([StructField(FACTS, StringType()), StructField(ROW, columns)])
+    row_type = StructType([StructField(RESULTS, StringType()), StructField(ROW, columns)])
     rows = rows.repartitionById(sizes[-1][0], "id")
     return rows.mapInArrow(FrameRows(_arrow_schema(columns)), row_type)
 
@@ -223,5 +223,5 @@ def _observed(rows: "DataFrame", plan: QueryPlan) -> "DataFrame":
     from pyspark.sql import functions
 
     for each in plan.topology.components:
-        rows = rows.observe(each.name, *counters(functions.col("facts"), each.name))
+        rows = rows.observe(each.name, *counters(functions.col("results"), each.name))
     return rows

@@ -132,7 +132,7 @@ def run(
 
 def add_counts(counts: Counts, progress: Progress) -> None:
     """Add what the tasks did in a batch."""
-    for each in progress.facts:
+    for each in progress.results:
         own_counts = counts.setdefault(each["component"], dict.fromkeys(COUNTERS, 0))
         for counter in COUNTERS:
             own_counts[counter] += each[counter]
@@ -257,17 +257,18 @@ def observed(rows: "DataFrame", plan: QueryPlan) -> "DataFrame":
 
     from heron_spark.worker.python_worker import LAST
 
-    facts = functions.when(functions.col("level") == LAST, functions.col("payload").cast("string"))
-    for each in plan.topology.components:
-        rows = rows.observe(each.name, *counters(facts, each.name))
+    is_result = functions.col("level") == LAST
+    results = functions.when(is_result, functions.col("payload").cast("string"))
+    for component in plan.topology.components:
+        rows = rows.observe(component.name, *counters(results, component.name))
     return rows
 
 
-def counters(facts: Any, component: str) -> list[Any]:
-    """Sums of a component's counters, over rows whose column `facts` is JSON or null."""
+def counters(results: Any, component: str) -> list[Any]:
+    """Sums of a component's counters, over rows whose column `results` is JSON or null."""
     from pyspark.sql import functions
 
-    mine = functions.when(functions.get_json_object(facts, "$.component") == component, facts)
+    mine = functions.when(functions.get_json_object(results, "$.component") == component, results)
     sums = (
         functions.sum(functions.get_json_object(mine, f"$.{counter}").cast("bigint"))
         for counter in COUNTERS

@@ -8,7 +8,7 @@ from heron_core.errors import HeronError
 from heron_spark.batch_log.checkpoint_dir import CheckpointDir
 from heron_spark.compile.plan import QueryPlan
 from heron_spark.driver.progress import Progress, Report
-from heron_spark.driver.query import error_line, facts_of, is_last
+from heron_spark.driver.query import error_line, is_last, results_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -37,14 +37,14 @@ class Batches:
         if ending is not None and batch > ending:
             return  # it is over, and about to be stopped
         try:
-            facts = facts_of(rows)
+            results = results_of(rows)
         except Exception as error:
             raise HeronError(error_line(error)) from None
-        if is_last(self._plan, self._folder, self._tables, batch, facts):
+        if is_last(self._plan, self._folder, self._tables, batch, results):
             threading.Thread(target=self._stop_after, args=(batch,), daemon=True).start()
         now = time.monotonic()
         secs, self._began = now - self._began, now
-        self._report(Progress(batch, secs, tuple(facts)))
+        self._report(Progress(batch, secs, tuple(results)))
 
     def _stop_after(self, batch: int) -> None:
         """Stop the query once Spark has noted that its last batch is done."""

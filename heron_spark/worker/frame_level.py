@@ -30,7 +30,7 @@ RUN = "spark.heronpy.run"
 """The same: which run of the query it is."""
 FOLDER = "heronpy"
 """In a user's checkpoint: what components remember."""
-FACTS = "facts"
+RESULTS = "results"
 ROW = "row"
 
 
@@ -84,7 +84,7 @@ class FrameLevel(Level):
     def blocks(self, folder: CheckpointDir, task: int, batch: int) -> Iterable[Block]:
         """For the partitions that there are now, if a run with other cores has sent them."""
         job = Job.from_json(self.job)
-        if folder.facts(task, batch)["slots"] == job.slots:
+        if folder.results(task, batch)["slots"] == job.slots:
             return folder.blocks(task, batch)
         partition_of = compile_topology(job.topology).partition_of(job.slots)
         return redistributed(folder.blocks(task, batch), partition_of)
@@ -92,7 +92,7 @@ class FrameLevel(Level):
 
 @dataclass(frozen=True, slots=True)
 class FrameRows:
-    """Rows of (facts of a task, a row of the stream), one of which is null, of blocks of the last
+    """Rows of (results of a task, a row of the stream), one of which is null, of blocks of the last
     level: a function of Arrow batches for mapInArrow.
 
     It stands behind an exchange and has no state. So whatever Spark does above it (reads a part,
@@ -106,13 +106,13 @@ class FrameRows:
         schema = pa.ipc.read_schema(pa.py_buffer(self.schema))
         for blocks in batches:
             levels, payloads = blocks.column(1).to_pylist(), blocks.column(3)
-            facts = [
+            results = [
                 payload.as_py().decode()
                 for level, payload in zip(levels, payloads, strict=True)
                 if level == LAST
             ]
-            if facts:
-                yield _batch(pa.array(facts, pa.string()), _no_rows(schema, len(facts)))
+            if results:
+                yield _batch(pa.array(results, pa.string()), _no_rows(schema, len(results)))
             for level, payload in zip(levels, payloads, strict=True):
                 if level == ROWS:
                     rows = read_block(payload.as_buffer())
@@ -124,5 +124,5 @@ def _no_rows(schema: pa.Schema, count: int) -> pa.Array:
     return pa.nulls(count, pa.struct(list(schema)))
 
 
-def _batch(facts: pa.Array, rows: pa.Array) -> pa.RecordBatch:
-    return pa.RecordBatch.from_arrays([facts, rows], names=[FACTS, ROW])
+def _batch(results: pa.Array, rows: pa.Array) -> pa.RecordBatch:
+    return pa.RecordBatch.from_arrays([results, rows], names=[RESULTS, ROW])

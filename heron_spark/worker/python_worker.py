@@ -2,7 +2,7 @@
 
 A row is (id, level, partition, payload): a block of messages (blocks.py) for a partition of a
 level; `id` is the partition of the next level that it goes to, which a block for a later level only
-passes. Level LAST is the driver: its payloads are facts as JSON.
+passes. Level LAST is the driver: its payloads are results as JSON.
 
 Which partition and which batch a task works for, rows of the level BEGIN say, never Spark: the
 number of a task in its stage is another one below a union or a coalesce of the user's, and a thread
@@ -132,7 +132,7 @@ class Level:
             for block in self.blocks(folder, task, batch):
                 yield self._rows([block])
         yield self._rows(
-            [(LAST, 0, json.dumps(folder.facts(task, batch)).encode()) for task in tasks]
+            [(LAST, 0, json.dumps(folder.results(task, batch)).encode()) for task in tasks]
         )
 
     def blocks(self, folder: CheckpointDir, task: int, batch: int) -> Iterable[Block]:

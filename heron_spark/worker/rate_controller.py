@@ -38,10 +38,10 @@ class RateController:
         self._quota_reached = True
 
 
-def worked_secs(facts: Iterable[Mapping[str, Any]], level_of: Mapping[int, int]) -> float:
+def worked_secs(results: Iterable[Mapping[str, Any]], level_of: Mapping[int, int]) -> float:
     """How long a batch's work took: levels in turn, the tasks of a level beside each other."""
     slowest: dict[int, float] = {}
-    for each in facts:
+    for each in results:
         level = level_of[each["task"]]
         slowest[level] = max(slowest.get(level, 0.0), each["secs"])
     return sum(slowest.values())

@@ -294,7 +294,7 @@ class TaskRunner:
         blocks = self._outgoing.take()
         if isinstance(self._instance.component, FrameSink):
             blocks += self._instance.component.take_blocks()
-        return TaskOutcome(self._facts(finished, len(state)), blocks, state)
+        return TaskOutcome(self._results(finished, len(state)), blocks, state)
 
     def _wait_until_idle(self) -> None:
         """Until nothing is in the works of a component's own threads."""
@@ -317,7 +317,7 @@ class TaskRunner:
             adapter.coroutines.wait(IDLE_WAIT_SECS, {})
             driver.work_on(time.monotonic())
 
-    def _facts(self, finished: bool, state_bytes: int) -> dict[str, Any]:
+    def _results(self, finished: bool, state_bytes: int) -> dict[str, Any]:
         metrics, marks = self.driver.metrics, self._marks
         return {
             "task": self.task,

@@ -98,12 +98,12 @@ class TaskHost:
         runners: dict[int, TaskRunner],
         blocks: Iterator[bytes],
     ) -> None:
-        facts = self._facts(before) if level == 0 else []
-        abandoning = {fact["component"] for fact in facts if fact.get("failed")}
+        results = self._results(before) if level == 0 else []
+        abandoning = {result["component"] for result in results if result.get("failed")}
         for runner in runners.values():
             runner.begin(batch, abandoning)
         if level == 0:
-            self._emit(batch, facts, runners, blocks)
+            self._emit(batch, results, runners, blocks)
         else:
             self._deliver(runners, blocks)
         ending = self._folder.ending()
@@ -113,7 +113,7 @@ class TaskHost:
                 log.info("%s: another attempt has done batch %d meanwhile", runner.label, batch)
                 continue
             outcome = runner.end(batch, ending == batch)
-            outcome = replace(outcome, facts={**outcome.facts, "slots": self._slots})
+            outcome = replace(outcome, results={**outcome.results, "slots": self._slots})
             if self._folder.keep(task, batch, outcome):
                 self._live[task] = runner
 
@@ -141,10 +141,10 @@ class TaskHost:
         )
         return before
 
-    def _facts(self, batch: int) -> list[dict[str, Any]]:
+    def _results(self, batch: int) -> list[dict[str, Any]]:
         """Those of all tasks, of a batch that is done; -1 has none."""
         tasks = self._plan.level_of if batch >= 0 else ()
-        return [self._folder.facts(task, batch) for task in tasks]
+        return [self._folder.results(task, batch) for task in tasks]
 
     def _emit(
         self,

@@ -41,7 +41,7 @@ class CheckpointsPage:
 
     sentence: str
     tone: str
-    facts: tuple[tuple[str, str], ...]
+    summary: tuple[tuple[str, str], ...]
     alignment: PageTable
     clocks: PageTable
 
@@ -53,7 +53,7 @@ def checkpoints_page(snapshot: TopologySnapshot, now: float) -> CheckpointsPage:
     return CheckpointsPage(
         sentence,
         tone,
-        () if checkpoints is None else tuple(_facts(checkpoints)),
+        () if checkpoints is None else tuple(_summary(checkpoints)),
         PageTable(ALIGNMENT, () if checkpoints is None else _alignment(checkpoints)),
         PageTable(CLOCKS, _clocks(snapshot, now)),
     )
@@ -74,7 +74,7 @@ def _sentence(checkpoints: CheckpointStats | None) -> tuple[str, str]:
     return f"Checkpoint {checkpoints.completed} is complete", GOOD
 
 
-def _facts(checkpoints: CheckpointStats) -> list[tuple[str, str]]:
+def _summary(checkpoints: CheckpointStats) -> list[tuple[str, str]]:
     return [
         ("Newest", str(checkpoints.completed or NOTHING)),
         ("Age", NOTHING if checkpoints.age_secs is None else duration(checkpoints.age_secs)),

@@ -20,7 +20,7 @@ from heron_tracker.pages.component_view import (
     component_page as view_of,
 )
 from heron_tracker.pages.found_problems import FoundProblems
-from heron_tracker.pages.frame import Facts, frame, keep_fresh
+from heron_tracker.pages.frame import SummaryList, frame, keep_fresh
 from heron_tracker.pages.latency_view import latency_map, measured_kinds
 from heron_tracker.pages.links import component_page as link_to
 from heron_tracker.pages.permission import Refused
@@ -41,7 +41,7 @@ def component_page(
     """Draw it, and keep it fresh."""
     with frame(request, f"{name} · {topology}", topology, "", (name, link_to(topology, name))):
         sentence = Sentence()
-        facts = Facts()
+        summary = SummaryList()
         ui.label("Tasks").classes("heading")
         tasks = LiveTable(TASKS, "No numbers have come yet", "Tasks")
         ui.label("Latency").classes("heading")
@@ -71,7 +71,7 @@ def component_page(
         timed_problems = problems.of(snapshot)
         view = view_of(snapshot, name, stats, timed_problems, service.calendar())
         sentence.show(view.sentence, view.tone)
-        facts.show(view.facts)
+        summary.show(view.summary)
         tasks.show(view.tasks)
         latencies.show(view.latencies)
         traceback.set_text(plain(view.traceback) or "none")

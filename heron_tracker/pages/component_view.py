@@ -64,7 +64,7 @@ class ComponentPage:
 
     sentence: str
     tone: str
-    facts: tuple[tuple[str, str], ...]
+    summary: tuple[tuple[str, str], ...]
     tasks: PageTable
     latencies: PageTable
     traceback: str
@@ -79,16 +79,16 @@ def component_page(
     return ComponentPage(
         own[0][0].sentence if own else f"`{name}`: nothing is wrong with it",
         TONES[own[0][0].kind] if own else GOOD,
-        tuple(_facts(stats, own, now)),
+        tuple(_summary(stats, own, now)),
         tasks_table(snapshot, rows, stats.type == "spout"),
         latencies_table(stats),
         (stats.last_error or "")[-TRACEBACK_CHARACTERS_MAX:],
     )
 
 
-def _facts(stats: ComponentStats, own: Found, now: float) -> list[tuple[str, str]]:
-    facts = [("Since", since(own[0][1], now).removeprefix("since "))] if own else []
-    facts += [
+def _summary(stats: ComponentStats, own: Found, now: float) -> list[tuple[str, str]]:
+    summary = [("Since", since(own[0][1], now).removeprefix("since "))] if own else []
+    summary += [
         ("Kind", stats.type),
         ("Instances", f"{stats.up} of {stats.instances} up"),
         ("Executed", f"{short(stats.executed)} ({rate(stats.executed_per_sec)})"),
@@ -97,7 +97,7 @@ def _facts(stats: ComponentStats, own: Found, now: float) -> list[tuple[str, str
         ("Failed", short(stats.failed)),
         ("Waiting", f"{short(stats.queue_tuples)} tuples, {size(stats.queue_bytes)}"),
     ]
-    return facts
+    return summary
 
 
 def tasks_table(

@@ -35,7 +35,7 @@ PLAN = (
 class ConfigurationPage:
     """What it shows."""
 
-    facts: tuple[tuple[str, str], ...]
+    summary: tuple[tuple[str, str], ...]
     config: PageTable
     streams: PageTable
     plan: PageTable
@@ -44,7 +44,7 @@ class ConfigurationPage:
 def configuration_page(snapshot: TopologySnapshot) -> ConfigurationPage:
     """The page; secrets are hidden."""
     spec = snapshot.spec
-    facts = (
+    summary = (
         ("Submitted by", f"{snapshot.role} on {snapshot.host}"),
         ("Cluster", snapshot.cluster),
         ("Environment", snapshot.environ),
@@ -52,7 +52,7 @@ def configuration_page(snapshot: TopologySnapshot) -> ConfigurationPage:
         ("Id", snapshot.id),
     )
     return ConfigurationPage(
-        facts,
+        summary,
         PageTable(CONFIG, () if spec is None else _config(spec)),
         PageTable(STREAMS, () if spec is None else _streams(spec)),
         PageTable(PLAN, _plan(snapshot)),

@@ -42,7 +42,7 @@ PROCESSES = (
 class ContainersPage:
     """What it shows."""
 
-    facts: tuple[tuple[str, str], ...]
+    summary: tuple[tuple[str, str], ...]
     containers: PageTable
     processes: PageTable
     network: PageTable
@@ -59,7 +59,7 @@ def containers_page(
     secs = secs_between(snapshot, previous)
     rows = snapshot.instances
     hosts = {snapshot.host_of(container.id) for container in snapshot.packing.containers}
-    facts = (
+    summary = (
         ("Hosts", ", ".join(sorted(hosts)) or NOTHING),
         ("Cluster", snapshot.cluster),
         ("CPU of instances", _cores(sum(row.cpu_share for row in rows))),
@@ -69,7 +69,7 @@ def containers_page(
     containers = tuple(_container(snapshot, container) for container in snapshot.packing.containers)
     processes = tuple(_process(snapshot, row, instance_cells(row, before, secs)) for row in rows)
     return ContainersPage(
-        facts,
+        summary,
         PageTable(CONTAINERS, containers),
         PageTable(PROCESSES, processes),
         network_table(snapshot, previous),

@@ -125,18 +125,18 @@ class ShownPart(Generic[Value]):
             self._draw(value)
 
 
-class Facts:
+class SummaryList:
     """Names and values, side by side as far as there is room; one element, because the service pays
     for each."""
 
     def __init__(self) -> None:
-        self._at = ui.html(sanitize=False, tag="dl").classes("facts")
+        self._at = ui.html(sanitize=False, tag="dl").classes("summary")
 
-    def show(self, facts: Sequence[tuple[str, str]]) -> None:
+    def show(self, summary: Sequence[tuple[str, str]]) -> None:
         """The newest values."""
         self._at.set_content(
             "".join(
                 f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>"
-                for name, value in facts
+                for name, value in summary
             )
         )

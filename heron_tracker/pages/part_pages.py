@@ -12,7 +12,7 @@ from heron_tracker.pages.cells import PageColumn
 from heron_tracker.pages.checkpoints_view import ALIGNMENT, CLOCKS, checkpoints_page
 from heron_tracker.pages.configuration_view import CONFIG, PLAN, STREAMS, configuration_page
 from heron_tracker.pages.containers_view import CONTAINERS, PROCESSES, containers_page
-from heron_tracker.pages.frame import Facts, frame, keep_fresh
+from heron_tracker.pages.frame import SummaryList, frame, keep_fresh
 from heron_tracker.pages.network_view import NETWORK
 from heron_tracker.pages.overview_view import standing
 from heron_tracker.pages.tables import LiveTable
@@ -44,7 +44,7 @@ def containers(service: Service, request: Request, name: str) -> None:
     """Containers and hosts."""
     with frame(request, f"Containers · {name}", name, "containers"):
         sentence = Sentence()
-        facts = Facts()
+        summary = SummaryList()
         table = _table("Containers", CONTAINERS, "There is no packing plan yet")
         processes = _table("Instances", PROCESSES, "No numbers have come yet")
         network = _table("Between containers", NETWORK, "Nothing has been sent")
@@ -60,7 +60,7 @@ def containers(service: Service, request: Request, name: str) -> None:
         sentence.show(
             standing(snapshot, current_problems), "warning" if current_problems else "good"
         )
-        facts.show(view.facts)
+        summary.show(view.summary)
         table.show(view.containers)
         processes.show(view.processes)
         network.show(view.network)
@@ -72,14 +72,14 @@ def checkpoints(service: Service, request: Request, name: str) -> None:
     """Checkpoints, clocks and watermarks."""
     with frame(request, f"Checkpoints · {name}", name, "checkpoints"):
         sentence = Sentence()
-        facts = Facts()
+        summary = SummaryList()
         alignment = _table("Alignment of the newest", ALIGNMENT, "None waited for a millisecond")
         clocks = _table("Clocks", CLOCKS, "No component knows event time")
 
     def show(snapshot: TopologySnapshot) -> None:
         view = checkpoints_page(snapshot, service.calendar())
         sentence.show(view.sentence, view.tone)
-        facts.show(view.facts)
+        summary.show(view.summary)
         alignment.show(view.alignment)
         clocks.show(view.clocks)
 
@@ -90,7 +90,7 @@ def configuration(service: Service, request: Request, name: str) -> None:
     """Configuration and plan."""
     with frame(request, f"Configuration · {name}", name, "configuration"):
         sentence = Sentence()
-        facts = Facts()
+        summary = SummaryList()
         streams = _table("Streams", STREAMS, "None")
         plan = _table("Packing plan", PLAN, "There is no packing plan yet")
         config = _table("Configuration", CONFIG, "Everything is as it is by default")
@@ -98,7 +98,7 @@ def configuration(service: Service, request: Request, name: str) -> None:
     def show(snapshot: TopologySnapshot) -> None:
         view = configuration_page(snapshot)
         sentence.show(f"`{name}` as it was submitted", "quiet")
-        facts.show(view.facts)
+        summary.show(view.summary)
         streams.show(view.streams)
         plan.show(view.plan)
         config.show(view.config)

@@ -17,7 +17,7 @@ from heron_tracker.pages.chart import Chart
 from heron_tracker.pages.component_page import CHART_SECS
 from heron_tracker.pages.component_view import rate_lines
 from heron_tracker.pages.found_problems import FoundProblems
-from heron_tracker.pages.frame import Facts, frame, keep_fresh
+from heron_tracker.pages.frame import SummaryList, frame, keep_fresh
 from heron_tracker.pages.graph_panel import GraphPanel
 from heron_tracker.pages.permission import Refused
 from heron_tracker.pages.recent_points import RecentPoints
@@ -42,7 +42,7 @@ def topology_page(
     """Draw it, and keep it fresh."""
     with frame(request, name, name, ""):
         sentence = Sentence()
-        facts = Facts()
+        summary = SummaryList()
         cards = Cards(names_topology=False)
         actions = ActionsPanel(service, name, lambda: refused(request.headers))
         graph = GraphPanel(name)
@@ -65,7 +65,7 @@ def topology_page(
         timed_problems = problems.of(snapshot)
         view = view_of(snapshot, timed_problems, service.calendar())
         sentence.show(view.sentence, view.tone)
-        facts.show(view.facts)
+        summary.show(view.summary)
         cards.show(view.cards)
         actions.show(snapshot, operations)
         graph.show(snapshot, [each for each, _ in timed_problems])

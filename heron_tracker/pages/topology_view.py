@@ -50,7 +50,7 @@ class TopologyPage:
 
     sentence: str
     tone: str
-    facts: tuple[tuple[str, str], ...]
+    summary: tuple[tuple[str, str], ...]
     """Name and value, in a line."""
     cards: tuple[ProblemCard, ...]
     """The problems besides the one in the sentence."""
@@ -65,7 +65,7 @@ def topology_page(snapshot: TopologySnapshot, timed_problems: Found, now: float)
     return TopologyPage(
         standing(snapshot, timed_problems),
         tone,
-        (*_since(timed_problems, now), *_facts(snapshot, now)),
+        (*_since(timed_problems, now), *_summary(snapshot, now)),
         tuple(problem_card(snapshot.name, problem, at, now) for problem, at in timed_problems[1:]),
         components_table(snapshot, timed_problems),
     )
@@ -76,27 +76,27 @@ def _since(found: Found, now: float) -> tuple[tuple[str, str], ...]:
     return (("Since", since(found[0][1], now).removeprefix("since ")),) if found else ()
 
 
-def _facts(snapshot: TopologySnapshot, now: float) -> list[tuple[str, str]]:
+def _summary(snapshot: TopologySnapshot, now: float) -> list[tuple[str, str]]:
     stats = snapshot.stats
-    facts = [("State", snapshot.state)]
+    summary = [("State", snapshot.state)]
     if snapshot.submitted_secs:
-        facts.append(("Running", since(snapshot.submitted_secs, now).removeprefix("since ")))
+        summary.append(("Running", since(snapshot.submitted_secs, now).removeprefix("since ")))
     if stats is None:
-        return facts
-    facts += [("Throughput", rate(throughput_of(stats))), ("Lag", duration(lag_secs(stats)))]
+        return summary
+    summary += [("Throughput", rate(throughput_of(stats))), ("Lag", duration(lag_secs(stats)))]
     if stats.in_flight is not None:
-        facts.append(("In flight", short(stats.in_flight)))
+        summary.append(("In flight", short(stats.in_flight)))
     latency = next(
         (x.latency.complete for x in stats.components.values() if x.latency.complete.p50_ms), None
     )
     if latency is not None:
         range_text = f"p50 {milliseconds(latency.p50_ms)}, p99 {milliseconds(latency.p99_ms)}"
-        facts.append(("Spout to ack", range_text))
-    facts.append(("Containers", f"{len(stats.containers)} of {len(stats.containers_expected)}"))
-    facts.append(("Mode", "at least once" if stats.tracked else _mode(stats)))
+        summary.append(("Spout to ack", range_text))
+    summary.append(("Containers", f"{len(stats.containers)} of {len(stats.containers_expected)}"))
+    summary.append(("Mode", "at least once" if stats.tracked else _mode(stats)))
     if now - snapshot.stats_at > 5:
-        facts.append(("Numbers of", clock_time(snapshot.stats_at)))
-    return facts
+        summary.append(("Numbers of", clock_time(snapshot.stats_at)))
+    return summary
 
 
 def _mode(stats: TopologyStats) -> str:

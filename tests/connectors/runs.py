@@ -188,7 +188,7 @@ class SparkRun:
         self._job = Job(topology, 1, rows_per_batch, 0.2, False)
         self._batch = 0
         self._host = self._made()
-        self.facts: list[dict[str, Any]] = []
+        self.results: list[dict[str, Any]] = []
         """Of the newest batch."""
         self.kills = 0
         self.refused: list[str] = []
@@ -208,7 +208,7 @@ class SparkRun:
         for _ in range(BATCHES_MAX):
             began = self._batch
             try:
-                facts = self._attempt()
+                results = self._attempt()
             except InstanceKilled:
                 self.kills += 1
                 del self._host
@@ -223,9 +223,9 @@ class SparkRun:
                 continue
             if self._batch != began:
                 continue
-            batch, self._batch, self.facts = self._batch, self._batch + 1, facts
+            batch, self._batch, self.results = self._batch, self._batch + 1, results
             yield batch
-            if is_last(self._plan, self._folder, None, batch, facts):
+            if is_last(self._plan, self._folder, None, batch, results):
                 self._host.close()
                 return
         raise AssertionError(f"{BATCHES_MAX} batches, and no end")
@@ -235,7 +235,7 @@ class SparkRun:
         fenced by what wakes up, once: its batch comes again."""
         self._host, self._may_repeat = self._made(), True
         for _ in range(batches):
-            self.facts = self._attempt()
+            self.results = self._attempt()
             self._batch += 1
 
     def restart(self) -> None:
@@ -245,7 +245,7 @@ class SparkRun:
 
     def _attempt(self) -> list[dict[str, Any]]:
         waiting: dict[tuple[int, int], list[bytes]] = defaultdict(list)
-        facts: list[dict[str, Any]] = []
+        results: list[dict[str, Any]] = []
         batch, host = self._batch, self._host
         for level in range(len(self._plan.levels)):
             self.before_level(level)
@@ -257,12 +257,12 @@ class SparkRun:
                 for task in tasks:
                     for to_level, to_partition, data in self._folder.blocks(task, batch):
                         waiting[to_level, to_partition].append(data)
-                    facts.append(self._folder.facts(task, batch))
-        self._note_errors(facts)
-        return facts
+                    results.append(self._folder.results(task, batch))
+        self._note_errors(results)
+        return results
 
-    def _note_errors(self, facts: list[dict[str, Any]]) -> None:
-        for each in facts:
+    def _note_errors(self, results: list[dict[str, Any]]) -> None:
+        for each in results:
             if each["errors"]:
                 text = each["statistics"]["last_error"] or ""
                 if ABANDONED not in text:

@@ -142,8 +142,8 @@ def by_hosts(given: Drawn, folder: Path) -> Counts:
     made.before_level = die
     metrics = QueryMetrics(spec, one_container(spec))
     for batch in made.run():
-        facts = json.loads(json.dumps(made.facts))
-        metrics.record_batch(Progress(batch, 1.0, tuple(facts)), 0.0)
+        results = json.loads(json.dumps(made.results))
+        metrics.record_batch(Progress(batch, 1.0, tuple(results)), 0.0)
     return _counted(metrics)
 
 

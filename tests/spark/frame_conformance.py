@@ -178,7 +178,7 @@ def _by_spark(spark: Any, kind: str, samples: Sequence[Sample], folder: Path) ->
         assert run(spark, spec, folder.with_name(f"{folder.name}-checkpoint"), watched) == 0
     except TopologyError:
         return []
-    errors = sum(each["errors"] for done in watched.batches for each in done.facts)
+    errors = sum(each["errors"] for done in watched.batches for each in done.results)
     assert (errors, len(watched.printed)) == (0, ROWS)
     return [pickle.loads(base64.b64decode(each["row"])) for each in watched.printed]
 

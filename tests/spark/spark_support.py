@@ -77,7 +77,9 @@ class Watched:
     @property
     def printed(self) -> list[dict[str, Any]]:
         """The JSON lines that components printed."""
-        lines = [line for each in self.batches for fact in each.facts for line in fact["printed"]]
+        lines = [
+            line for each in self.batches for result in each.results for line in result["printed"]
+        ]
         return [json.loads(line.partition(" | ")[2]) for line in lines]
 
     def seen(self, component: str) -> dict[int, list[Any]]:

@@ -63,8 +63,8 @@ def test_a_tuple_that_a_bolt_fails_is_counted_and_told_at_the_end(watched: Watch
 def test_a_spout_gets_no_ack_for_a_batch_of_which_a_bolt_failed_tuples(watched: Watched) -> None:
     emitted = failed = acked = 0
     for each in watched.batches:
-        facts = {fact["component"]: fact for fact in each.facts}
-        assert facts["numbers"]["acked"] == (0 if failed else emitted)
-        acked += facts["numbers"]["acked"]
-        emitted, failed = facts["waits"]["executed"], facts["fails"]["failed"]
+        results = {result["component"]: result for result in each.results}
+        assert results["numbers"]["acked"] == (0 if failed else emitted)
+        acked += results["numbers"]["acked"]
+        emitted, failed = results["waits"]["executed"], results["fails"]["failed"]
     assert acked < COUNT

@@ -50,4 +50,4 @@ def test_ticks_timers_windows_and_the_end_make_the_letters_of_the_native_engine(
     assert run(spark, spec, tmp_path / "checkpoint", watched, max_batch=limit) == 0
     assert len(watched.batches) > 2
     assert found(folder) == expected
-    assert not [fact for each in watched.batches for fact in each.facts if fact["failed"]]
+    assert not [result for each in watched.batches for result in each.results if result["failed"]]

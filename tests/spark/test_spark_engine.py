@@ -120,7 +120,9 @@ def test_a_spout_hears_of_every_tuple(everything: Watched) -> None:
 def test_several_batches_were_made_of_it(everything: Watched) -> None:
     assert [each.batch for each in everything.batches] == list(range(len(everything.batches)))
     emitting = [
-        each for each in everything.batches if any(f["spout"] and f["emitted"] for f in each.facts)
+        each
+        for each in everything.batches
+        if any(f["spout"] and f["emitted"] for f in each.results)
     ]
     assert len(emitting) >= 2
 
@@ -132,8 +134,12 @@ def test_a_poisoned_tuple_fails_alone(spark: Any, tmp_path: Path) -> None:
     watched = Watched()
     run(spark, spec, tmp_path / "checkpoint", watched)
     assert watched.counts == {number: 1 for number in range(100) if number % 10}
-    facts = [fact for each in watched.batches for fact in each.facts if not fact["spout"]]
-    assert sum(fact["errors"] for fact in facts) == sum(fact["failed"] for fact in facts) == 10
+    results = [result for each in watched.batches for result in each.results if not result["spout"]]
+    assert (
+        sum(result["errors"] for result in results)
+        == sum(result["failed"] for result in results)
+        == 10
+    )
 
 
 def test_a_component_that_does_not_start_ends_the_query_with_its_name(

@@ -106,7 +106,7 @@ def test_a_row_that_cannot_be_read_is_left_out_and_told_on_both_engines(
     assert run(spark, spec, tmp_path / "checkpoint", watched) == 0
     told = [each["told"][1:] for each in watched.printed if "told" in each]
     assert sorted(told, key=repr) == sorted(native, key=repr)
-    assert sum(each["errors"] for done in watched.batches for each in done.facts) == bad
+    assert sum(each["errors"] for done in watched.batches for each in done.results) == bad
     assert bad == (5 if kind == "csv" else 1)
 
 
@@ -208,10 +208,10 @@ def test_each_row_is_in_a_file_once_though_the_driver_died_before_its_batch_was_
     assert {each["day"] for each in squares} == made, "the frame was asked twice"
     shares = Counter(
         {
-            fact["label"]: fact["emitted"]
+            result["label"]: result["emitted"]
             for each in watched.batches[1:]
-            for fact in each.facts
-            if fact["component"] == "days" and fact["emitted"]
+            for result in each.results
+            if result["component"] == "days" and result["emitted"]
         }
     )
     assert set(shares) == {"days[0]", "days[1]"}

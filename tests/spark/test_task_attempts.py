@@ -105,9 +105,9 @@ def test_attempts_at_once_in_the_middle_and_for_several_partitions_are_one(
         one, two, three = pool.map(list[Any], (together, backwards, alone))
     assert sum(each.num_rows for each in one) == sum(each.num_rows for each in two)
     assert 0 < sum(each.num_rows for each in three) < sum(each.num_rows for each in one)
-    facts = [attempts.folder.facts(task, 0) for task in (1, 2, 3, 4)]
-    assert sum(each["emitted"] for each in facts[:2]) == NUMBER
-    assert sum(each["executed"] for each in facts[2:]) == NUMBER
+    results = [attempts.folder.results(task, 0) for task in (1, 2, 3, 4)]
+    assert sum(each["emitted"] for each in results[:2]) == NUMBER
+    assert sum(each["executed"] for each in results[2:]) == NUMBER
 
 
 # A worker does not wait for the host that it has started: the driver does.
@@ -123,6 +123,6 @@ def test_an_attempt_that_spark_has_killed_and_that_hangs_in_user_code_holds_up_n
     rows = [*attempts.level(0, [begin(0)]), *attempts.level(0, [begin(1)])]
     attempts.level(1, for_partition(rows, 0))
     attempts.level(1, for_partition(rows, 1))
-    facts = [attempts.folder.facts(task, 0) for task in (1, 2, 3, 4)]
-    assert [each["emitted"] for each in facts[:2]] == [NUMBER // 2, NUMBER // 2]
-    assert sum(each["executed"] for each in facts[2:]) == NUMBER
+    results = [attempts.folder.results(task, 0) for task in (1, 2, 3, 4)]
+    assert [each["emitted"] for each in results[:2]] == [NUMBER // 2, NUMBER // 2]
+    assert sum(each["executed"] for each in results[2:]) == NUMBER

@@ -84,10 +84,10 @@ def _cache() -> Path:
 
 def _key(java: str, jars: str) -> str:
     """Changes when either is installed anew."""
-    facts = []
+    stamps = []
     for each in map(os.path.realpath, (java, jars)):
-        facts += [each, str(os.stat(each).st_mtime_ns)]
-    return hashlib.sha256("\0".join(facts).encode()).hexdigest()[:12]
+        stamps += [each, str(os.stat(each).st_mtime_ns)]
+    return hashlib.sha256("\0".join(stamps).encode()).hexdigest()[:12]
 
 
 def _is_writable(folder: Path) -> bool:

@@ -2,10 +2,10 @@
 
 import pytest
 
-from heron_connectors.postgres.slot import ServerLog, SlotFacts
+from heron_connectors.postgres.slot import ServerLog, SlotState
 
 OURS = ServerLog("7", 2)
-FACTS = SlotFacts(50, OURS, 100)
+FACTS = SlotState(50, OURS, 100)
 
 
 @pytest.mark.parametrize(

@@ -9,16 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heron_connectors.postgres.values import NotHeld, TypeFacts, Types
+from heron_connectors.postgres.values import NotHeld, TypeInfo, Types
 
 MOOD, MOODS, SMALL, SMALLS, PAIR, BOXES = range(20_000, 20_006)
 FACTS = (
-    TypeFacts(MOOD, "e", 0, 0),
-    TypeFacts(MOODS, "b", MOOD, 0),
-    TypeFacts(SMALL, "d", 0, 1700),
-    TypeFacts(SMALLS, "b", SMALL, 0),
-    TypeFacts(PAIR, "c", 0, 0),
-    TypeFacts(BOXES, "b", 25, 0, ";"),
+    TypeInfo(MOOD, "e", 0, 0),
+    TypeInfo(MOODS, "b", MOOD, 0),
+    TypeInfo(SMALL, "d", 0, 1700),
+    TypeInfo(SMALLS, "b", SMALL, 0),
+    TypeInfo(PAIR, "c", 0, 0),
+    TypeInfo(BOXES, "b", 25, 0, ";"),
 )
 
 
@@ -102,5 +102,5 @@ def test_no_text_is_anything_but_a_value_or_refused(oid: int, text: str) -> None
 
 def test_types_of_users_are_asked_for_with_what_they_are_made_of(types: Types) -> None:
     assert types.unknown({23, 1007, MOOD, 30_000}) == {30_000}
-    types.learn(TypeFacts(30_000, "b", 30_001, 0))
+    types.learn(TypeInfo(30_000, "b", 30_001, 0))
     assert types.unknown({30_000}) == {30_001}

@@ -33,7 +33,7 @@ def test_an_outcome_is_read_as_it_was_written(tmp_path: Path) -> None:
     assert folder.has(3, 7)
     assert list(folder.blocks(3, 7)) == outcome().blocks
     assert folder.state(3, 7) == b"state"
-    assert folder.facts(3, 7) == {"finished": False}
+    assert folder.results(3, 7) == {"finished": False}
 
 
 def test_the_first_attempt_wins(tmp_path: Path) -> None:

@@ -64,7 +64,7 @@ def latency(number: int) -> Distribution:
 
 def progress(batch: int, executed: int) -> Progress:
     """A batch as it is told by the workers: through JSON, so keys are text."""
-    facts = [
+    results = [
         {
             "task": task,
             "label": f"{each.component}[{each.index}]",
@@ -85,7 +85,7 @@ def progress(batch: int, executed: int) -> Progress:
         }
         for task, each in PACKING.instances.items()
     ]
-    return Progress(batch, 1.0, tuple(json.loads(json.dumps(facts))))
+    return Progress(batch, 1.0, tuple(json.loads(json.dumps(results))))
 
 
 def asked(server: CommandServer, name: str, **arguments: Any) -> dict[str, Any]:

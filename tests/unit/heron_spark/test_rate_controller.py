@@ -38,13 +38,13 @@ def test_silent_spouts_do_not_make_it_grow() -> None:
 
 
 def test_the_work_of_a_batch_is_its_levels_in_turn() -> None:
-    facts = [
+    results = [
         {"task": 1, "secs": 1.0},
         {"task": 2, "secs": 3.0},
         {"task": 3, "secs": 2.0},
         {"task": 4, "secs": 0.5},
     ]
-    assert worked_secs(facts, {1: 0, 2: 1, 3: 1, 4: 2}) == 1.0 + 3.0 + 0.5
+    assert worked_secs(results, {1: 0, 2: 1, 3: 1, 4: 2}) == 1.0 + 3.0 + 0.5
 
 
 @dataclass

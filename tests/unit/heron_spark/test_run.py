@@ -19,7 +19,7 @@ WORDS = ComponentSpec("words", True, "m.Words", 1, (StreamSpec("default", ("word
 SPEC = TopologySpec("t", (WORDS,))
 
 
-def fact(
+def result(
     component: str, spout: bool, executed: int, emitted: int, errors: int = 0, failed: int = 0
 ) -> Any:
     return {
@@ -95,18 +95,18 @@ def test_without_a_pandas_that_pyspark_takes_too(
 
 
 def test_a_line_about_a_batch() -> None:
-    facts = (
-        fact("words", True, 50, 1000),
-        fact("count", False, 400, 0),
-        fact("count", False, 600, 0, errors=3, failed=4),
+    results = (
+        result("words", True, 50, 1000),
+        result("count", False, 400, 0),
+        result("count", False, 600, 0, errors=3, failed=4),
     )
-    assert line_about(Progress(7, 0.5, facts)) == (
+    assert line_about(Progress(7, 0.5, results)) == (
         "heronpy: batch 7, 0.5 s: words 2,000/s, count 2,000/s, 3 errors, 4 failed"
     )
 
 
 def test_printed_lines_go_to_stdout_the_rest_to_stderr(capsys: pytest.CaptureFixture[str]) -> None:
-    Console()(Progress(0, 1.0, (fact("words", True, 1, 1),)))
+    Console()(Progress(0, 1.0, (result("words", True, 1, 1),)))
     shown = capsys.readouterr()
     assert shown.out == "words | hello\n"
     assert shown.err.startswith("heronpy: batch 0, 1.0 s: words 1/s")

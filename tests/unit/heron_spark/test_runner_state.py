@@ -150,12 +150,12 @@ def test_a_new_process_counts_with_the_metrics_that_are_read() -> None:
     runner = TaskRunner(plan, task, {}, Printed(io.StringIO(), False))
     runner.begin(0)
     outcome = runner.end(0, False)
-    assert outcome.facts["statistics"]["user_totals"] == {"batches": 1}
+    assert outcome.results["statistics"]["user_totals"] == {"batches": 1}
     runner.close()
     successor = TaskRunner(plan, task, {}, Printed(io.StringIO(), False))
     successor.restore(0, outcome.state)
     successor.begin(1)
-    assert successor.end(1, False).facts["statistics"]["user_totals"] == {"batches": 1}
+    assert successor.end(1, False).results["statistics"]["user_totals"] == {"batches": 1}
     successor.close()
     config = {"test.registers": False}
     other = compile_topology(topology_of(MeasuredBatches, None, None, config))

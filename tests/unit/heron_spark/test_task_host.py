@@ -166,7 +166,7 @@ class Batches:
         self.host.run(0, 0, batch, iter(()))
         blocks = (data for _, _, data in self.folder.blocks(1, batch))
         self.host.run(1, 0, batch, blocks)
-        return [self.folder.facts(task, batch) for task in (1, 2)]
+        return [self.folder.results(task, batch) for task in (1, 2)]
 
 
 def test_a_batch_with_tuples_that_failed_is_not_acked(tmp_path: Path) -> None:
@@ -240,11 +240,11 @@ def test_each_line_is_shown_and_each_tuple_counted_once_however_often_a_batch_is
             monkeypatch.setattr("sys.stdout", batches.printed)
             with pytest.raises(OSError, match="the sink is away"):
                 batches.run(batch)
-        facts = [one.run(batch), other.run(batch), one.run(batch)]
-        assert facts[0] == facts[1] == facts[2]
+        results = [one.run(batch), other.run(batch), one.run(batch)]
+        assert results[0] == results[1] == results[2]
         numbers = range(EACH * batch + 1, EACH * (batch + 1) + 1)
-        assert facts[0][1]["printed"] == [f"prints[0] | {number}" for number in numbers]
-        for each in facts:
+        assert results[0][1]["printed"] == [f"prints[0] | {number}" for number in numbers]
+        for each in results:
             metrics.record_batch(Progress(batch, 1.0, tuple(each)), 0.0)
     components = metrics.stats(None, 0.0).components
     assert components["prints"].executed == 2 * EACH
@@ -258,7 +258,7 @@ def test_what_a_copy_that_is_replaced_prints_as_it_closes_is_in_no_batch(
     shown = []
     for batch, batches in enumerate((one, other, one, one)):
         monkeypatch.setattr("sys.stdout", batches.printed)
-        shown += [line for facts in batches.run(batch) for line in facts["printed"]]
+        shown += [line for results in batches.run(batch) for line in results["printed"]]
     one.host.close()
     assert shown == [f"prints[0] | sum {sum_of(EACH * batch)}" for batch in range(1, 5)]
     assert one.log.getvalue() == "closed with 6\nclosed with 78\n"
@@ -283,8 +283,8 @@ def test_a_generator_that_a_new_process_begins_anew_is_told_in_the_numbers_of_th
     for batch in range(3):
         if batch != 1:  # the process of the third batch is a new one
             batches = Batches(tmp_path, of_frame=False, topology=Unsaved)
-        facts = batches.run(batch)
-        metrics.record_batch(Progress(batch, 1.0, tuple(facts)), float(batch))
+        results = batches.run(batch)
+        metrics.record_batch(Progress(batch, 1.0, tuple(results)), float(batch))
         rows.append(metrics.stats(None, float(batch)).components["numbers"])
     assert [each.unsaved_attributes for each in rows] == [("lock", "numbers")] * 3
     assert [(each.unsaved, each.forgotten) for each in rows] == [(2, 0), (2, 0), (2, 1)]

@@ -84,7 +84,7 @@ def run(folder: Path, *last_ones: int) -> tuple[int, dict[str, tuple[Any, ...]]]
     spark = SparkRun(spec, folder, 10)
     metrics = QueryMetrics(spec, one_container(spec))
     for batch in spark.run():
-        metrics.record_batch(Progress(batch, 1.0, tuple(spark.facts)), float(batch))
+        metrics.record_batch(Progress(batch, 1.0, tuple(spark.results)), float(batch))
     return spark.kills, totals(dict(metrics.stats(None, 0.0).components))
 
 

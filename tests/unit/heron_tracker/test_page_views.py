@@ -147,8 +147,8 @@ def test_a_topology_s_page_has_the_sentence_the_components_and_what_happened() -
     at = snapshot(stats(**SLOW, events=(event,)))  # type: ignore[arg-type]
     view = topology_page(at, found(at), NOW)
     assert view.sentence.startswith("`count` is the bottleneck")
-    assert dict(view.facts)["Lag"] == "2.0 s"
-    assert dict(view.facts)["Since"].endswith("(42 s)")
+    assert dict(view.summary)["Lag"] == "2.0 s"
+    assert dict(view.summary)["Since"].endswith("(42 s)")
     row = cells(view.components, "count")
     assert (row["matter"], row["busy"], row["queue"], row["age"]) == (
         "bottleneck", "97%", "8.00k", "2.0 s",
@@ -241,8 +241,8 @@ def test_checkpoints_show_duration_size_and_who_was_late() -> None:
     assert view.sentence == (
         "The last checkpoint failed: count[0] was too slow, waiting for count[0]"
     )
-    facts = dict(view.facts)
-    assert (facts["Duration"], facts["Size"]) == ("250 ms", "2 KiB")
+    summary = dict(view.summary)
+    assert (summary["Duration"], summary["Size"]) == ("250 ms", "2 KiB")
     assert [each.key for each in view.alignment.rows] == ["split[0]", "count[0]"]
     assert "EFFECTIVELY_ONCE" in checkpoints_page(snapshot(stats()), NOW).sentence
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from heron_connectors.tables import csv_facts
+from heron_connectors.tables import csv_properties
 from heron_connectors.tables.table_files import FileTable
 from heron_connectors.tables.text_tables import BLOCK_BYTES, BadRow, CsvOptions, Row
 from heron_core.errors import ComponentError
@@ -112,7 +112,7 @@ def test_what_is_found_from_quote_to_quote_is_what_each_character_says(
     chance, path = random.Random(seed), tmp_path / "t.csv"
     for number in range(30):
         text = "".join(chance.choices('a",\n', k=chance.randrange(12)))
-        monkeypatch.setattr(csv_facts, "READ_BYTES", chance.randrange(1, 4))
+        monkeypatch.setattr(csv_properties, "READ_BYTES", chance.randrange(1, 4))
         path.write_text(text)
-        facts = csv_facts._csv_facts(str(path), seed, number, None, ",", '"')
-        assert (facts.open_quote is not None) == is_open_by_each_character(text), text
+        properties = csv_properties._csv_properties(str(path), seed, number, None, ",", '"')
+        assert (properties.open_quote is not None) == is_open_by_each_character(text), text

@@ -13,7 +13,7 @@ from heron_connectors.files.compressed import opened
 UTF8 = "utf-8"
 READ_BYTES = 1 << 20
 FILES_MAX = 1024
-"""Of so many files the facts are remembered."""
+"""Of so many files the properties are remembered."""
 TAIL_BYTES = 80
 """Of the value of an open quote, kept to be known again."""
 
@@ -36,26 +36,26 @@ class OpenQuote:
 
 
 @dataclass(frozen=True, slots=True)
-class CsvFacts:
+class CsvProperties:
     """Of one file."""
 
     is_utf8: bool
     open_quote: OpenQuote | None
 
 
-def csv_facts(path: str, encoding: str | None, delimiter: str, quote: str) -> CsvFacts:
+def csv_properties(path: str, encoding: str | None, delimiter: str, quote: str) -> CsvProperties:
     """Of a file that is as it was. `encoding`: None where the bytes of the file are parsed; OSError
     and ValueError."""
     from os import stat
 
     found = stat(path)
-    return _csv_facts(path, found.st_mtime_ns, found.st_size, encoding, delimiter, quote)
+    return _csv_properties(path, found.st_mtime_ns, found.st_size, encoding, delimiter, quote)
 
 
 @lru_cache(maxsize=FILES_MAX)
-def _csv_facts(
+def _csv_properties(
     path: str, changed_ns: int, size: int, encoding: str | None, delimiter: str, quote: str
-) -> CsvFacts:
+) -> CsvProperties:
     quotes = _Quotes(delimiter.encode(), quote.encode()) if quote else None
     check = getincrementaldecoder(UTF8)()
     is_utf8 = True
@@ -67,7 +67,7 @@ def _csv_facts(
                 check.decode(data)
             except UnicodeDecodeError:
                 is_utf8 = False
-    return CsvFacts(is_utf8, None if quotes is None else quotes.open_quote())
+    return CsvProperties(is_utf8, None if quotes is None else quotes.open_quote())
 
 
 def _blocks(path: str, encoding: str | None) -> Iterator[bytes]:
