@@ -12,23 +12,37 @@ cdef class MemoryTable:
     cdef readonly object id
     cdef readonly object codec
     cdef readonly dict entries
-    cdef public dict changed
     cdef readonly set kinds
 
     cdef object _check(self, object key, object value)
 
 
 @cython.final
+cdef class Cell:
+    cdef public object value
+    cdef public Py_ssize_t noted_in
+
+
+@cython.final
 cdef class FlatTable(MemoryTable):
-    cdef public set mutable
+    cdef Py_ssize_t _epoch
+    cdef list _noted_keys
+    cdef list _noted
+    cdef dict _gone
+    cdef set _mutable
+    cdef object _last_key
+    cdef Cell _last
 
     cpdef object get(self, object key, object sub=*)
     cpdef object put(self, object key, object value, object sub=*)
+    cdef object _note(self, object key, Cell cell)
+    cdef object _forget_noted(self)
 
 
 @cython.final
 cdef class NestedTable(MemoryTable):
     cdef public Py_ssize_t size
+    cdef public dict changed
 
     cpdef object get(self, object key, object sub=*)
     cpdef object put(self, object key, object value, object sub=*)

@@ -16,7 +16,11 @@ from heron_core.state.protocol import ABSENT, StateKind, TableId
 if TYPE_CHECKING:
     import cython
 else:
-    cython = SimpleNamespace(compiled=False)  # as in hot_path.py
+
+    def _same(kind: Any) -> Any:
+        return kind
+
+    cython = SimpleNamespace(compiled=False, cclass=_same, no_gc=_same)  # as in hot_path.py
 
 CHANGED_MIN = 1000
 """So many changed entries are noted one by one, however few there are; far more than there are
@@ -36,15 +40,12 @@ if not cython.compiled:
 class MemoryTable:
     """What both kinds of tables have in common."""
 
-    __slots__ = ("changed", "codec", "entries", "id", "kinds")
+    __slots__ = ("codec", "entries", "id", "kinds")
 
     def __init__(self, table_id: TableId, codec: Any) -> None:
         self.id = table_id
         self.codec = codec
         self.entries: dict[Any, Any] = {}
-        self.changed: dict[Any, Any] | None = None
-        """key (or key and sub) -> value or ABSENT, in the order of their first change; None:
-        everything is new since the last snapshot."""
         self.kinds: set[type] = set(IMMUTABLE)
         """Types of which a value or a `sub` could be packed."""
 
@@ -59,47 +60,101 @@ class MemoryTable:
         return iter(list(self.entries))
 
 
-class FlatTable(MemoryTable):
-    """One entry for a key: (key, None) -> value."""
+@cython.no_gc
+@cython.cclass
+class Cell:
+    """The value of a key, and in which epoch of its table it was noted as changed.
 
-    __slots__ = ("mutable",)
+    A value is changed where it is, so a key is looked up once for its get and its put, and is noted
+    without a look into a second dict: where keys are many each of these waits for memory. Compiled,
+    a cell is nothing that the garbage collector looks at: a million would take it long.
+    """
+
+    __slots__ = ("noted_in", "value")
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+        """ABSENT in a cell that was removed."""
+        self.noted_in: int = 0
+
+
+class FlatTable(MemoryTable):
+    """One entry for a key: (key, None) -> the cell of a value."""
+
+    __slots__ = ("_epoch", "_gone", "_last", "_last_key", "_mutable", "_noted", "_noted_keys")
 
     def __init__(self, table_id: TableId, codec: Any) -> None:
         MemoryTable.__init__(self, table_id, codec)
-        self.mutable: set[Any] | None = set() if table_id.kind is StateKind.PLAIN else None
+        self._epoch: int = 0
+        """The snapshots that were taken."""
+        self._noted_keys: list[Any] | None = None
+        """Keys that have changed since the last one, each once, in that order; None: everything is
+        new since then."""
+        self._noted: list[Cell] = []
+        """Their cells."""
+        self._gone: dict[Any, Cell] = {}
+        """Of these the cells that were removed: who puts such a key has the same cell again."""
+        self._mutable: set[Any] | None = set() if table_id.kind is StateKind.PLAIN else None
         """Keys of values that user code may hold on to and change at any time."""
+        self._last_key: Any = ABSENT
+        self._last: Cell | None = None
+        """The cell that was read last: what is put next is mostly its new value."""
 
     def get(self, key: Any, sub: Any = None) -> Any:
         """See StateTable."""
-        value = self.entries.get(key, ABSENT)
-        if self.changed is not None and not cannot_change(value) and value is not ABSENT:
-            self.changed[key] = value
-        return value
+        cell: Cell | None = self.entries.get(key)
+        if cell is None:
+            return ABSENT
+        self._last_key, self._last = key, cell
+        if self._noted_keys is not None and not cannot_change(cell.value):
+            self._note(key, cell)
+        return cell.value
 
     def put(self, key: Any, value: Any, sub: Any = None) -> None:
         """See StateTable."""
-        if self.mutable is not None:
+        if self._mutable is not None:
             # Heron's components may put what cannot be saved, as long as nobody saves it.
             if cannot_change(value):
-                self.mutable.discard(key)
+                self._mutable.discard(key)
             else:
-                self.mutable.add(key)
+                self._mutable.add(key)
         elif not cannot_change(value):
             self._check(key, value)
-        self.entries[key] = value
-        if self.changed is not None:
-            self.changed[key] = value
+        cell: Cell | None = self._last if key is self._last_key else self.entries.get(key)
+        if cell is None:
+            cell = self._gone.pop(key, None) if self._gone else None
+            if cell is None:
+                cell = Cell(ABSENT)
+            self.entries[key] = cell
+        cell.value = value
+        if self._noted_keys is not None and cell.noted_in != self._epoch:
+            self._note(key, cell)
+
+    def _note(self, key: Any, cell: Cell) -> None:
+        if self._noted_keys is not None and cell.noted_in != self._epoch:
+            cell.noted_in = self._epoch
+            self._noted_keys.append(key)
+            self._noted.append(cell)
 
     def remove(self, key: Any, sub: Any = None) -> None:
         """See StateTable."""
-        if self.entries.pop(key, ABSENT) is ABSENT:
+        cell: Cell | None = self.entries.pop(key, None)
+        if cell is None:
             return
-        if self.mutable is not None:
-            self.mutable.discard(key)
-        if self.changed is not None:
-            self.changed[key] = ABSENT
-            if len(self.changed) > len(self.entries) + CHANGED_MIN:
-                self.changed = None
+        self._last_key, self._last = ABSENT, None
+        if self._mutable is not None:
+            self._mutable.discard(key)
+        if self._noted_keys is not None:
+            self._note(key, cell)
+            cell.value = ABSENT
+            self._gone[key] = cell
+            if len(self._noted) > len(self.entries) + CHANGED_MIN:
+                self._forget_noted()
+
+    def _forget_noted(self) -> None:
+        self._noted_keys = None
+        self._noted = []
+        self._gone = {}
 
     def items(self, key: Any) -> list[tuple[Any, Any]]:
         """See StateTable."""
@@ -113,20 +168,64 @@ class FlatTable(MemoryTable):
     def clear(self) -> None:
         """See StateTable."""
         self.entries.clear()
-        self.changed = None
-        if self.mutable is not None:
-            self.mutable.clear()
+        self._last_key, self._last = ABSENT, None
+        self._forget_noted()
+        if self._mutable is not None:
+            self._mutable.clear()
+
+    # --- snapshots (heron_core.state.table_changes) ---------------------------------------------
+
+    @property
+    def is_all_new(self) -> bool:
+        """Whether a snapshot has to have all entries."""
+        return self._noted_keys is None
+
+    def note_changes(self) -> None:
+        """Changes are noted from here on: a snapshot has what was before."""
+        self._epoch += 1
+        self._noted_keys, self._noted, self._gone = [], [], {}
+
+    def values(self) -> list[Any]:
+        """All values, in the order of `entries`."""
+        return [cell.value for cell in self.entries.values()]
+
+    def changes(self) -> tuple[list[Any], list[Any], list[Any]]:
+        """What has changed: keys that are there, their values, keys that are no more."""
+        keys: list[Any] = []
+        values: list[Any] = []
+        cell: Cell
+        for key, cell in zip(self._noted_keys or [], self._noted, strict=True):
+            if cell.value is not ABSENT:
+                keys.append(key)
+                values.append(cell.value)
+        for key in self._mutable or ():
+            cell = self.entries[key]
+            if cell.noted_in != self._epoch or self._noted_keys is None:
+                keys.append(key)
+                values.append(cell.value)
+        return keys, values, list(self._gone)
+
+    def load(self, keys: list[Any], values: list[Any]) -> None:
+        """Take over entries of a snapshot."""
+        self._last_key, self._last = ABSENT, None
+        for key, value in zip(keys, values, strict=True):
+            self.entries[key] = Cell(value)
+            if self._mutable is not None and not cannot_change(value):
+                self._mutable.add(key)
 
 
 class NestedTable(MemoryTable):
     """Many entries for a key: (key, sub) -> value."""
 
-    __slots__ = ("size",)
+    __slots__ = ("changed", "size")
 
     def __init__(self, table_id: TableId, codec: Any) -> None:
         MemoryTable.__init__(self, table_id, codec)
         self.size: int = 0
         """How many entries there are."""
+        self.changed: dict[tuple[Any, Any], Any] | None = None
+        """key and sub -> value or ABSENT, in the order of their first change; None: everything is
+        new since the last snapshot."""
 
     def get(self, key: Any, sub: Any = None) -> Any:
         """See StateTable."""
@@ -224,3 +323,12 @@ class NestedTable(MemoryTable):
         self.entries.clear()
         self.size = 0
         self.changed = None
+
+    @property
+    def is_all_new(self) -> bool:
+        """Whether a snapshot has to have all entries."""
+        return self.changed is None
+
+    def note_changes(self) -> None:
+        """Changes are noted from here on: a snapshot has what was before."""
+        self.changed = {}

@@ -16,7 +16,6 @@ from heron_core import hot_emit, hot_path, hot_state, hot_tables
 
 __all__ = [
     "HOT_PATH",
-    "IMMUTABLE",
     "BufferRoom",
     "FlatTable",
     "KeyedState",
@@ -133,7 +132,7 @@ if TYPE_CHECKING:
         ValueOfKey,
         keyed_process,
     )
-    from heron_core.hot_tables import IMMUTABLE, FlatTable, MemoryTable, NestedTable
+    from heron_core.hot_tables import FlatTable, MemoryTable, NestedTable
 else:
     BufferRoom = _emit.BufferRoom
     TupleBuffer = _emit.TupleBuffer
@@ -158,7 +157,6 @@ else:
     whole_batch = _path.whole_batch
     FlatTable = _tables.FlatTable
     MemoryTable = _tables.MemoryTable
-    IMMUTABLE = _tables.IMMUTABLE
     KeyedState = _state.KeyedState
     ListOfKey = _state.ListOfKey
     MapOfKey = _state.MapOfKey

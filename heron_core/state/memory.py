@@ -6,11 +6,11 @@ changes (60 ns an entry). A full one comes again when the changes have grown as 
 change, or are many. A large chunk is a file of the snapshot, so a checkpoint store writes it once
 and keeps it as long as a checkpoint has it.
 
-What has changed is noted together with its new value, so that a snapshot looks nothing up again:
-in a large table that takes longer than anything else. Nothing is noted before the first snapshot,
-so a topology without checkpoints pays for none. A value that can change in place (a list, a dict,
-an object) counts as changed whenever it was read: user code may have changed it without putting it
-back.
+What has changed is noted together with its value, or the cell of it, so that a snapshot looks
+nothing up again: in a large table that takes longer than anything else. Nothing is noted before the
+first snapshot, so a topology without checkpoints pays for none. A value that can change in place (a
+list, a dict, an object) counts as changed whenever it was read: user code may have changed it
+without putting it back.
 """
 
 import secrets
@@ -36,7 +36,6 @@ from heron_core.state.table_changes import (
     apply,
     changes_of,
     everything_in,
-    note_changes,
 )
 
 MEMORY = "memory"
@@ -129,7 +128,7 @@ class MemoryBackend:
         made = (NestedTable if wanted.nested else FlatTable)(wanted, self._codec)
         self._tables[wanted.name] = made
         if self._chunks:
-            note_changes(made)
+            made.note_changes()
         return made
 
     def names(self) -> list[TableId]:
@@ -158,7 +157,7 @@ class MemoryBackend:
         chunk = KeptChunk(pack_chunk(parts, self._codec))
         self._chunks = [chunk] if full else [*self._chunks, chunk]
         for table in self._tables.values():
-            note_changes(table)
+            table.note_changes()
         return self._chunks
 
     def _needs_full(self) -> bool:
@@ -167,7 +166,7 @@ class MemoryBackend:
         first, *others = (len(each.data) for each in self._chunks)
         if sum(others) > first:
             return True
-        return any(each.changed is None for each in self._tables.values())
+        return any(each.is_all_new for each in self._tables.values())
 
     def restore(self, snapshot: bytes) -> None:
         """See StateBackend."""
@@ -181,7 +180,7 @@ class MemoryBackend:
                 apply(changes, self._tables[name])
         self._chunks = [KeptChunk(chunk.data, chunk.file) for chunk in decoded.chunks]
         for table in self._tables.values():
-            note_changes(table)
+            table.note_changes()
 
     def take_groups(
         self, previous: "MemoryBackend", table: TableId, whole: Set[int], others: Set[int]

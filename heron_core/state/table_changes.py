@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from heron_core.native import IMMUTABLE, FlatTable, NestedTable
+from heron_core.native import FlatTable, NestedTable
 from heron_core.state.protocol import ABSENT
 from heron_core.state.snapshot import TableChanges
 
@@ -12,7 +12,7 @@ Table = FlatTable | NestedTable
 def everything_in(table: Table) -> TableChanges:
     """All entries."""
     if isinstance(table, FlatTable):
-        return TableChanges(list(table.entries), None, list(table.entries.values()), [], None)
+        return TableChanges(list(table.entries), None, table.values(), [], None)
     pairs = [(key, sub) for key, entries in table.entries.items() for sub in entries]
     values = [value for entries in table.entries.values() for value in entries.values()]
     return _nested(pairs, values, [])
@@ -22,34 +22,18 @@ def changes_of(table: Table) -> TableChanges:
     """The entries that have changed since the last snapshot."""
     if isinstance(table, NestedTable):
         return _nested(*_sorted_out(table.changed or {}))
-    changed = table.changed or {}
-    if table.mutable:
-        changed = {**changed, **{key: table.entries[key] for key in table.mutable}}
-    keys, values, gone = _sorted_out(changed)
+    keys, values, gone = table.changes()
     return TableChanges(keys, None, values, gone, None)
-
-
-def note_changes(table: Table) -> None:
-    """Changes are noted from here on: a snapshot has what was before."""
-    table.changed = {}
 
 
 def apply(changes: TableChanges, table: Table) -> None:
     """Take over what a chunk says."""
-    if isinstance(table, FlatTable):
-        _apply_flat(changes, table)
-    else:
+    if isinstance(table, NestedTable):
         _apply_nested(changes, table)
-
-
-def _apply_flat(changes: TableChanges, table: FlatTable) -> None:
-    for key in changes.removed:
-        table.entries.pop(key, None)
-    table.entries.update(zip(changes.keys, changes.values, strict=True))
-    if table.mutable is not None:
-        table.mutable = {
-            key for key, value in table.entries.items() if type(value) not in IMMUTABLE
-        }
+    else:
+        for key in changes.removed:
+            table.remove(key)
+        table.load(changes.keys, changes.values)
 
 
 def _apply_nested(changes: TableChanges, table: NestedTable) -> None:
