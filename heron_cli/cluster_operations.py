@@ -19,7 +19,7 @@ from heron_core.errors import HeronError
 from heron_core.operations import Operation, OperationKind, OperationState
 from heron_core.plans import PackingPlan, packing_from_json, packing_to_json
 from heron_engine.scheduler.backends.protocol import SelfRunning
-from heron_engine.scheduler.carriers import CarrierHold, carrier_of, holding
+from heron_engine.scheduler.carriers import CarrierClaim, carrier_of, claiming
 from heron_engine.scheduler.operation_kinds import CONTAINERS, PACKING, OperationKinds
 from heron_engine.scheduler.operation_steps import (
     SAVEPOINT,
@@ -56,13 +56,13 @@ def end_on_cluster(
     another command does it already."""
     name, requests = topology.name, TopologyRequests(topology.store, topology.name)
     left = f"the kill of {name} is not finished: `heronpy kill {name}` goes on with it"
-    with holding(topology.store, name, OperationKind.KILL) as hold:
+    with claiming(topology.store, name, OperationKind.KILL) as claim:
         for number, before in _unfinished(requests, OperationKind.KILL):
             _say_taken_up(before)
             requests.save(number, before.failed("the next kill has taken it up"))
         arguments = {"wait_secs": wait_secs, SAVEPOINT: savepoint}
         with _stands(left):
-            _carry_out(topology, cluster, OperationKind.KILL, arguments, hold, rest)
+            _carry_out(topology, cluster, OperationKind.KILL, arguments, claim, rest)
 
 
 def _say_taken_up(request: Operation) -> None:
@@ -88,10 +88,10 @@ def update_on_cluster(
     touched = sorted(containers_of(steps_on(topology, cluster).stored_plan(), plan))
     arguments = {PACKING: packing_to_json(plan), CONTAINERS: touched}
     with (
-        holding(topology.store, name, OperationKind.UPDATE) as hold,
+        claiming(topology.store, name, OperationKind.UPDATE) as claim,
         _stands(_update_left(name)),
     ):
-        _carry_out(topology, cluster, OperationKind.UPDATE, arguments, hold, rest)
+        _carry_out(topology, cluster, OperationKind.UPDATE, arguments, claim, rest)
 
 
 def _update_left(name: str) -> str:
@@ -108,12 +108,12 @@ def take_up_update(
     goes on, what another one has added ends. Returns whether there was such another one. HeronError
     if a command carries out an update."""
     requests, is_aborted = TopologyRequests(topology.store, topology.name), False
-    with holding(topology.store, topology.name, OperationKind.UPDATE) as hold:
+    with claiming(topology.store, topology.name, OperationKind.UPDATE) as claim:
         for number, before in _unfinished(requests, OperationKind.UPDATE):
             _say_taken_up(before)
             if _is_wanted(topology, cluster, before):
                 with _stands(_update_left(topology.name)):
-                    _follow(topology, cluster, number, before, hold, rest)
+                    _follow(topology, cluster, number, before, claim, rest)
             else:
                 _end_unwanted(topology, cluster, number, before)
                 is_aborted = True
@@ -175,7 +175,7 @@ def _carry_out(
     cluster: SelfRunning,
     kind: OperationKind,
     arguments: Mapping[str, Any],
-    hold: CarrierHold,
+    claim: CarrierClaim,
     rest: Rest,
 ) -> None:
     """Ask for an operation, and do it; HeronError if it has failed."""
@@ -183,7 +183,7 @@ def _carry_out(
     number = requests.ask(kind, arguments)
     request = requests.get(number)
     assert request is not None
-    _follow(topology, cluster, number, request, hold, rest)
+    _follow(topology, cluster, number, request, claim, rest)
 
 
 def _follow(
@@ -191,7 +191,7 @@ def _follow(
     cluster: SelfRunning,
     number: int,
     request: Operation,
-    hold: CarrierHold,
+    claim: CarrierClaim,
     rest: Rest,
 ) -> None:
     """Do what a request asks for step by step, as the scheduler of a topology of ours does;
@@ -202,7 +202,7 @@ def _follow(
     steps = OperationKinds(steps_on(topology, cluster), requests).of(number, request)
     shown = ShownOperation()
     try:
-        while not (request := _noted(requests, number, request, steps, hold)).is_over:
+        while not (request := _noted(requests, number, request, steps, claim)).is_over:
             shown.show(request)
             rest(POLL_SECS)
         shown.show_notes(request)
@@ -214,10 +214,10 @@ def _follow(
 
 
 def _noted(
-    requests: TopologyRequests, number: int, before: Operation, steps: Steps, hold: CarrierHold
+    requests: TopologyRequests, number: int, before: Operation, steps: Steps, claim: CarrierClaim
 ) -> Operation:
     """The request after a step, which is noted before the next one."""
-    hold.keep()
+    claim.keep()
     request = stepped(before, steps)
     if request != before:
         requests.save(number, request)

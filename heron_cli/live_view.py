@@ -111,8 +111,8 @@ def progress_line(stats: TopologyStats, elapsed_secs: float) -> str:
     """All in one line: headline, throughput, what holds it up, and errors of user code."""
     words = [headline(stats, elapsed_secs), f"{short(processed_per_sec(stats))}/s"]
     ends = () if processed_per_sec(stats) else end_lines(stats)
-    held_up = (*ends, *stuck_lines(stats), *cause_lines(stats))
-    return GAP.join((*words, *held_up, *error_lines(stats)))
+    obstacles = (*ends, *stuck_lines(stats), *cause_lines(stats))
+    return GAP.join((*words, *obstacles, *error_lines(stats)))
 
 
 class LiveView:
@@ -146,8 +146,8 @@ class LiveView:
             [ComponentCell(text, BAD)] for text in (*stuck_lines(stats), *start_error_lines(stats))
         ]
         lines += [[ComponentCell(text, BAD)] for text in error_lines(stats)]
-        held_up = (*cause_lines(stats), *(() if rate else end_lines(stats)))
-        lines += [[ComponentCell(text, WARNING)] for text in held_up]
+        obstacles = (*cause_lines(stats), *(() if rate else end_lines(stats)))
+        lines += [[ComponentCell(text, WARNING)] for text in obstacles]
         newest = stats.events[-EVENTS_SHOWN:]
         for event, text in zip(newest, event_lines(newest, EVENTS_SHOWN), strict=True):
             lines.append([ComponentCell(text, BAD if event.kind in BAD_KINDS else PLAIN)])

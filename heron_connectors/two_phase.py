@@ -179,7 +179,7 @@ class TwoPhaseSink(LeavesRowsOut, Bolt, TwoPhaseStatefulComponent):
         self._transaction: Any = None
         self._is_begun = self._is_ready = self._is_closed = False
         self._is_failing = self._retry_is_set = False
-        self._held: list[Any] = []
+        self._uncommitted: list[Any] = []
         self._has_left_out_none()
         self._window = 0
         self._batch_number: int | None = None
@@ -221,12 +221,12 @@ class TwoPhaseSink(LeavesRowsOut, Bolt, TwoPhaseStatefulComponent):
         if self.repeats:
             self.ack(tup)
             return
-        if not self._held:
+        if not self._uncommitted:
             self._window += 1
             self.delegate.call_later(self.commit_secs, partial(self._roll, self._window))
-        self._held.append(tup)
-        if len(self._held) >= self.commit_tuples:
-            self._commit_held()
+        self._uncommitted.append(tup)
+        if len(self._uncommitted) >= self.commit_tuples:
+            self._commit_all()
 
     def _begun(self) -> Any:
         try:
@@ -250,7 +250,7 @@ class TwoPhaseSink(LeavesRowsOut, Bolt, TwoPhaseStatefulComponent):
         if self.is_in_batch:
             return  # the last batch ends, too
         if not self._is_two_phase:
-            problem = self._commit_held()
+            problem = self._commit_all()
         else:
             self._abandon_refused()
             if self._is_begun:
@@ -268,7 +268,7 @@ class TwoPhaseSink(LeavesRowsOut, Bolt, TwoPhaseStatefulComponent):
         self._is_closed = True
         problem = ""
         if not self.is_in_batch:  # what a batch has written is committed at its end, or comes again
-            problem = self._commit_due() if self._is_two_phase else self._commit_held()
+            problem = self._commit_due() if self._is_two_phase else self._commit_all()
         if self._is_begun:
             self._abort_begun()
         if problem:
@@ -387,13 +387,13 @@ class TwoPhaseSink(LeavesRowsOut, Bolt, TwoPhaseStatefulComponent):
     def _roll(self, window: int) -> None:
         """A timer is over: commit, if what it was set for still waits."""
         if window == self._window and not self._is_closed:
-            self._commit_held()
+            self._commit_all()
 
-    def _commit_held(self) -> str:
+    def _commit_all(self) -> str:
         """Commit what was written; its tuples are acked, or failed if that did not work."""
         if not self._is_begun:
             return ""
-        held, self._held = self._held, []
+        tuples, self._uncommitted = self._uncommitted, []
         self._left_out.clear()
         self._number += 1
         problem = _problem_of(
@@ -401,15 +401,15 @@ class TwoPhaseSink(LeavesRowsOut, Bolt, TwoPhaseStatefulComponent):
         )
         if problem:
             self._abort_begun()
-            for tup in held:
+            for tup in tuples:
                 self.fail(tup)
             return self._reported_once(
-                f"{self._name}: cannot commit: {problem}; {len(held)} tuples are failed, so that"
+                f"{self._name}: cannot commit: {problem}; {len(tuples)} tuples are failed, so that"
                 " their spouts emit them again"
             )
         self._transaction, self._is_begun = None, False
         self._is_failing = False
-        for at, tup in enumerate(held):
+        for at, tup in enumerate(tuples):
             fail_or_ack(self, tup, self._left_out.get(at))
         return ""
 

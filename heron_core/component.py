@@ -217,7 +217,7 @@ class EngineBolt(EngineComponent, Protocol):
         before `initialize`."""
 
     @property
-    def holds_until_finish(self) -> bool:
+    def retains_until_finish(self) -> bool:
         """Of one that acks later: whether it may be idle, by its own `is_idle`, while it holds
         tuples that it settles in `on_finish`."""
 
@@ -305,7 +305,7 @@ class BoltDefaults(ComponentDefaults):
     acks_later = False
     is_async = False
     exits_on_exception = False
-    holds_until_finish = False
+    retains_until_finish = False
 
     def process_coroutine(self, tup: Any) -> Any:
         """It is not async."""

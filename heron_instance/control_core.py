@@ -133,7 +133,7 @@ class ControlCore:
                 report = messages.QuiescenceReport(
                     self.identity.task, round_number, sent, processed, idle and is_free,
                     self._shared.epoch_taken, is_free and self._driver.holds,
-                    self._driver.may_fail_held, self._shared.paused,
+                    self._driver.may_fail_retained, self._shared.paused,
                 )  # fmt: skip
                 return [*self._heartbeat(now), SendControl(report)]
             case messages.FinishBolts():
@@ -173,7 +173,7 @@ class ControlCore:
         self.pace.follow_size(len(plan.packing.instances))
         if shared.takes_checkpoints:
             # The main thread gives the driver its epoch, once it has dropped what was before.
-            shared.held = not self._is_member(plan.restore)
+            shared.is_restoring = not self._is_member(plan.restore)
         else:
             # What is emitted by the routes of a packing plan before carries the epoch of then: the
             # main thread gives the driver this one, when it has the new routes.
@@ -225,8 +225,8 @@ class ControlCore:
     def _heartbeat(self, now: float) -> Out:
         report = self.report(now)
         self.pace.reported(report, now)
-        calls, is_held = report.executed + report.ticks, not self._shared.may_send
-        secs = self.watchdog.check(calls, is_held, now, report.waited_secs)
+        calls, is_blocked = report.executed + report.ticks, not self._shared.may_send
+        secs = self.watchdog.check(calls, is_blocked, now, report.waited_secs)
         out = self.traces()
         report = replace(report, stuck_secs=self.watchdog.stuck_secs)
         if secs is not None:

@@ -24,6 +24,7 @@ from heron_core.transition_log import TransitionLog
 from heron_core.wire import messages
 from heron_core.wire.frames import Frames
 from heron_core.wire.merged import split
+from heron_instance.blocked_time import BlockedTime
 from heron_instance.checkpointing import Checkpointing
 from heron_instance.consumed import CONSUMED_BYTES, Consumed
 from heron_instance.control_core import ControlCore, Identity, MainThreadCalls
@@ -45,7 +46,6 @@ from heron_instance.events import (
     Wake,
     name_of,
 )
-from heron_instance.hold import Hold
 from heron_instance.input.bolt import BoltDriver
 from heron_instance.input.driver import ComponentDriver
 from heron_instance.input.raised import UserCodeRaised
@@ -104,7 +104,7 @@ class InstanceCore:
         self._finished_sent: bool | None = False
         """What the stream manager was told last of whether the spout has finished; None: it is to
         be told again."""
-        self._hold = Hold(self._clock)
+        self._blocked_time = BlockedTime(self._clock)
         self._idle_turns = 0
         """Turns of the spout in a row that emitted nothing."""
         self._first: list[Instruction] = []
@@ -213,7 +213,7 @@ class InstanceCore:
                 if (step := self._overtake()) is not None:
                     return step
                 continue
-            if not isinstance(self.driver, SpoutDriver) and self._is_held():
+            if not isinstance(self.driver, SpoutDriver) and self._is_blocked():
                 self.driver.outbox.flush_acks()
                 return self._wait(WAIT_SECS_MAX, for_input=False)
             if self.driver.works_on:
@@ -244,10 +244,10 @@ class InstanceCore:
         )
         return None if is_taken and not self._first else self._step(_RECEIVE)
 
-    def _is_held(self) -> bool:
+    def _is_blocked(self) -> bool:
         """Whether nothing may be sent now."""
         rests = self.transfer is not None and self.transfer.rests
-        return self._hold.lasts(self.shared.may_send and not rests, self.driver.outbox)
+        return self._blocked_time.lasts(self.shared.may_send and not rests, self.driver.outbox)
 
     def _step(self, last: Out) -> Out:
         """The next step, after what has to be done before it."""
@@ -324,7 +324,7 @@ class InstanceCore:
         driver = self.driver
         assert isinstance(driver, SpoutDriver)
         self._report_finished(driver, now)
-        if self._is_held():
+        if self._is_blocked():
             self._report_unsent()
             return self._wait(WAIT_SECS_MAX)
         if not driver.may_emit:

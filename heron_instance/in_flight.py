@@ -62,7 +62,7 @@ class BoltInFlight:
         """`is_ordered`: a tuple is released behind all that were taken before it."""
         self._is_ordered = is_ordered
         self._number = 0
-        self._held: dict[int, TakenTuple] = {}
+        self._tuples: dict[int, TakenTuple] = {}
         """By number, which is the order in which they were taken."""
         self._finished: deque[Group] = deque()
         """Groups without a member under way, in the order in which that came about."""
@@ -70,7 +70,7 @@ class BoltInFlight:
         """(number of the last tuple before it, mark)"""
 
     def __len__(self) -> int:
-        return len(self._held)
+        return len(self._tuples)
 
     @property
     def last(self) -> int:
@@ -80,7 +80,7 @@ class BoltInFlight:
     def take(self, tup: Any) -> TakenTuple:
         """A tuple is under way from here on."""
         self._number += 1
-        taken = self._held[self._number] = TakenTuple(tup, self._number)
+        taken = self._tuples[self._number] = TakenTuple(tup, self._number)
         return taken
 
     def emitted(self, of: Sequence[TakenTuple], emit: Any) -> None:
@@ -125,7 +125,7 @@ class BoltInFlight:
         """What may be sent now; each is counted as processed when the next one is asked for."""
         while (group := self._next_finished()) is not None:
             for taken in group.members:
-                del self._held[taken.number]
+                del self._tuples[taken.number]
             emits = tuple(
                 emit for of, emit in group.emits if not any(each.has_failed for each in of)
             )
@@ -136,7 +136,7 @@ class BoltInFlight:
             return None
         if not self._is_ordered:
             return self._finished.popleft()
-        group = next(iter(self._held.values())).group
+        group = next(iter(self._tuples.values())).group
         if group.under_way:
             return None
         self._finished.remove(group)
@@ -148,7 +148,7 @@ class BoltInFlight:
 
     def passed(self) -> Any:
         """The newest mark before which nothing is in flight any more, once; None if none is new."""
-        oldest = next(iter(self._held), self._number + 1)
+        oldest = next(iter(self._tuples), self._number + 1)
         found = None
         while self._marks and self._marks[0][0] < oldest:
             found = self._marks.popleft()[1]
@@ -156,17 +156,17 @@ class BoltInFlight:
 
     def unfinished(self) -> list[Any]:
         """The tuples that are not released, in the order in which they were taken."""
-        return [taken.tup for taken in self._held.values()]
+        return [taken.tup for taken in self._tuples.values()]
 
     def validate(self) -> None:
         """AssertionError with a text if an invariant does not hold; between two calls."""
-        groups = {id(taken.group): taken.group for taken in self._held.values()}
+        groups = {id(taken.group): taken.group for taken in self._tuples.values()}
         finished = {id(each) for each in self._finished}
         assert len(finished) == len(self._finished), "a group is finished twice"
         for name, group in groups.items():
             left = sum(not each.is_settled for each in group.members)
             assert left == group.under_way, f"{group.under_way} under way, and {left} not settled"
             assert (name in finished) == (not left), "finished, and not to be released"
-            assert all(each.number in self._held for each in group.members), "half released"
+            assert all(each.number in self._tuples for each in group.members), "half released"
         assert finished <= groups.keys(), "finished without a tuple"
-        assert not self._finished or not self._is_ordered or self._held, "nothing to be released"
+        assert not self._finished or not self._is_ordered or self._tuples, "nothing to be released"

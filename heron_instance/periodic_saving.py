@@ -40,7 +40,7 @@ class PeriodicSaving:
         self._number = newest.latest
         self._interval_secs = interval_secs
         self._next_at = now + interval_secs
-        self._held: tuple[int, StateBytes] | None = None
+        self._waiting: tuple[int, StateBytes] | None = None
         """A spout's, that waits for the acks of what it covers."""
         self._roots: Set[int] = _NOTHING
         """What these are."""
@@ -54,26 +54,26 @@ class PeriodicSaving:
 
     def is_due(self, now: float) -> bool:
         """Whether there is something to do; from any thread."""
-        return not self.rests and (self._held is not None or now >= self._next_at)
+        return not self.rests and (self._waiting is not None or now >= self._next_at)
 
     def save(self, now: float) -> None:
         """Take the state, or look whether the one that was taken counts by now."""
         if self.rests:
             return
-        if self._held is not None:
-            self._poll_held()
+        if self._waiting is not None:
+            self._poll_waiting()
         elif now >= self._next_at:
             self._next_at = now + self._interval_secs
             self._take()
 
-    def _poll_held(self) -> None:
-        driver, held = self._host.driver, self._held
+    def _poll_waiting(self) -> None:
+        driver, waiting = self._host.driver, self._waiting
         assert isinstance(driver, SpoutDriver)
         if driver.metrics.failed != self._failed:
-            self._held = None  # it will be emitted again, which this state knows nothing of
-        elif held is not None and not self._roots & driver.collector.pending.keys():
-            self._held = None
-            self._host.enqueue(SaveState(*held))
+            self._waiting = None  # it will be emitted again, which this state knows nothing of
+        elif waiting is not None and not self._roots & driver.collector.pending.keys():
+            self._waiting = None
+            self._host.enqueue(SaveState(*waiting))
 
     def _take(self) -> None:
         driver = self._host.driver
@@ -82,7 +82,7 @@ class PeriodicSaving:
             return
         pending = driver.collector.pending.keys() if isinstance(driver, SpoutDriver) else _NOTHING
         if pending:
-            self._held, self._roots, self._failed = taken, set(pending), driver.metrics.failed
+            self._waiting, self._roots, self._failed = taken, set(pending), driver.metrics.failed
         else:
             self._host.enqueue(SaveState(*taken))
 
@@ -110,7 +110,7 @@ class PeriodicSaving:
 
     def save_now(self, then: Callable[[str], None]) -> None:
         """Take a state at once; `then` is told why it is not saved, or nothing if it is."""
-        self._held = None
+        self._waiting = None
         taken = self._taken()
         if taken is None:
             then(NOT_SAVED)

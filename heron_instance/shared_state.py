@@ -25,7 +25,7 @@ class SharedState:
         """Set by the main thread, in its signal handler."""
         self.epoch_taken = 0
         """Of the plan by which the main thread works; written by the main thread."""
-        self.held = False
+        self.is_restoring = False
         """Whether instances have still to get the state with which the newest plan begins, or this
         process has come too late for it: nothing is emitted or processed."""
         self.reset_epoch = 0
@@ -64,7 +64,7 @@ class SharedState:
         epoch, checkpoint = self.wanted
         # Of a plan before nobody waits for it any more, and as long as not all have their state
         # there is none.
-        return epoch == self.epoch and checkpoint > self.barrier_taken and not self.held
+        return epoch == self.epoch and checkpoint > self.barrier_taken and not self.is_restoring
 
     @property
     def is_called(self) -> bool:
@@ -88,8 +88,8 @@ class SharedState:
             # A send that is held in the middle of a call has to return, so that the main thread can
             # drop all of that; its messages carry the epoch before, and nobody takes them.
             return True
-        is_held_up = self.paused and not (self._is_barrier_wanted or self.is_called)
-        return self.stopping or (self.epoch > 0 and not is_held_up and not self.held)
+        is_blocked = self.paused and not (self._is_barrier_wanted or self.is_called)
+        return self.stopping or (self.epoch > 0 and not is_blocked and not self.is_restoring)
 
     def abandons(self) -> bool:
         """Whether the rest of a message, and all input behind it, counts for nothing here: the

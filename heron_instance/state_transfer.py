@@ -121,12 +121,12 @@ class StateTransfer:
         instance = self._host.instance
         if not self._saves_itself or instance.saves_itself:
             return instance.keeps_state
-        return instance.keeps_state and self._fail_held()
+        return instance.keeps_state and self._fail_retained()
 
-    def _fail_held(self) -> bool:
+    def _fail_retained(self) -> bool:
         driver = self._host.driver
         try:
-            return bool(self._host.instance.adapter.users_object.fail_held())
+            return bool(self._host.instance.adapter.users_object.fail_retained())
         except Exception:
             driver.user_error("failing the tuples that are held")
             return False

@@ -170,9 +170,9 @@ class ComponentTester:
         reader = self._engine.instances(READER)[0].users_object
 
         def act() -> None:
-            mine = [tup for tup in reader.held if tup.roots and tup.roots[0] == root]
+            mine = [tup for tup in reader.retained if tup.roots and tup.roots[0] == root]
             for tup in mine:
-                reader.held.remove(tup)
+                reader.retained.remove(tup)
                 getattr(reader, how)(tup)
             self._engine.instances(READER)[0].driver.flush()
 
@@ -364,7 +364,7 @@ def _topology(
         InputSpec(spec.name, output.name, _DIRECT if output.direct else _SHUFFLE)
         for output in spec.outputs
     )
-    holds = {fixtures.Reader.HOLDS: spec.is_spout}
-    readers = [ComponentSpec(READER, False, f"{path}.Reader", 1, (), read, holds)] if read else []
+    retains = {fixtures.Reader.RETAINS: spec.is_spout}
+    readers = [ComponentSpec(READER, False, f"{path}.Reader", 1, (), read, retains)] if read else []
     everything = {keys.RELIABILITY_MODE: keys.ATLEAST_ONCE, **config}
     return TopologySpec(spec.name, (*sources, spec.overruled(config), *readers), everything)

@@ -30,16 +30,16 @@ class Reader(Bolt):
     """Reads the output: acks it at once if a bolt made it, keeps it if a spout waits for the test's
     decision."""
 
-    HOLDS = "tester.holds"
+    RETAINS = "tester.holds"
 
     def initialize(self, config: dict[str, Any], context: Any) -> None:
         """Nothing is held at first."""
-        self.held: list[Any] = []
-        self.holds = config[self.HOLDS]
+        self.retained: list[Any] = []
+        self.retains = config[self.RETAINS]
 
     def process(self, tup: Any) -> None:
         """Hold or ack."""
-        if self.holds:
-            self.held.append(tup)
+        if self.retains:
+            self.retained.append(tup)
         else:
             self.ack(tup)

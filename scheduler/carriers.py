@@ -51,7 +51,7 @@ class Carrier(Struct, frozen=True):
         return f"{Requester(self.user, self.host, self.pid)}, since {self.since}"
 
 
-class CarrierHold:
+class CarrierClaim:
     """What a command holds while it carries out operations of a kind."""
 
     def __init__(self, store: StateStore, name: str, kind: OperationKind) -> None:
@@ -86,14 +86,14 @@ class CarrierHold:
 
 
 @contextmanager
-def holding(store: StateStore, name: str, kind: OperationKind) -> Iterator[CarrierHold]:
+def claiming(store: StateStore, name: str, kind: OperationKind) -> Iterator[CarrierClaim]:
     """This command carries out operations of a kind; HeronError if another one does."""
-    hold = CarrierHold(store, name, kind)
-    hold.begin()
+    claim = CarrierClaim(store, name, kind)
+    claim.begin()
     try:
-        yield hold
+        yield claim
     finally:
-        hold.end()
+        claim.end()
 
 
 def carrier_of(store: StateStore, name: str, kind: OperationKind) -> Carrier | None:

@@ -72,7 +72,7 @@ def _leave_terminal() -> int:
 
 def _endless() -> int:
     """A lifeline that never ends."""
-    forever, _held_open = os.pipe()
+    forever, _write_end = os.pipe()
     return forever
 
 

@@ -54,7 +54,7 @@ BACK_SECS = 120.0
 """How long a container that was restarted on a cluster may take to be back."""
 CAPACITY_SECS = 60.0
 """How long a cluster may take to enlarge containers that run; one that has room does at once."""
-HOLD_SECS = 300.0
+QUIET_SECS = 300.0
 """After the checkpoint of a savepoint no other is to come before the end; copying may take long. If
 nobody ends the topology, they go on after this."""
 SAVEPOINT, SAVING = "savepoint", "saving"
@@ -168,11 +168,11 @@ class OperationSteps(Struct, frozen=True):
 
     # --- checkpoint -----------------------------------------------------------------------------
 
-    def checkpoint(self, hold_secs: float = 0.0) -> Steps:
+    def checkpoint(self, quiet_secs: float = 0.0) -> Steps:
         """Have a checkpoint taken, and wait until it is complete; HeronError if it fails.
-        `hold_secs`: for so long no other is to follow by itself, and this one is of states alone:
+        `quiet_secs`: for so long no other is to follow by itself, and this one is of states alone:
         its barriers overtake no input."""
-        asked = {"hold_secs": hold_secs, "is_aligned": True} if hold_secs else {}
+        asked = {"hold_secs": quiet_secs, "is_aligned": True} if quiet_secs else {}
         number = int((yield from self._answer(OperationKind.CHECKPOINT, asked))["number"])
         while True:
             answer = yield from self._answer("stats")
@@ -196,7 +196,7 @@ class OperationSteps(Struct, frozen=True):
             check_is_free(url)
         yield OperationProgress(result={SAVING: True})
         try:
-            taken = yield from self.checkpoint(HOLD_SECS)
+            taken = yield from self.checkpoint(QUIET_SECS)
             for text in self._copied(int(taken["number"]), url):
                 yield OperationProgress(text)
         except HeronError:

@@ -39,13 +39,13 @@ class Trees:
 
     def _apply_to_older(self, root: int, value: int, done: "array[int]") -> None:
         for bucket in self._older:
-            held = bucket.get(root)
-            if held is not None:
-                if held == value:
+            known = bucket.get(root)
+            if known is not None:
+                if known == value:
                     del bucket[root]
                     done.append(root)
                 else:
-                    bucket[root] = held ^ value
+                    bucket[root] = known ^ value
                 return
         self.unknown += 1
 

@@ -139,7 +139,7 @@ class ControlPlane:
         now = self._state.now
         is_stuck = any(peer.is_stuck(now) for peer in self._state.peers.values())
         if is_stuck:
-            return replace(report, idle=False, held=False)
+            return replace(report, idle=False, is_waiting=False)
         return report
 
     def _heartbeat(self, task: int, incarnation: int, metrics: messages.Json, out: Out) -> None:
@@ -322,22 +322,26 @@ class ControlPlane:
             "waiting_bytes": self._waiting_bytes(),
             "waiting_tuples": self._waiting_tuples(),
             "waiting_secs": {
-                task: queue.held_secs(state.now) for task, queue in state.queues.items()
+                task: queue.pending_secs(state.now) for task, queue in state.queues.items()
             },
             "peer_bytes": {each: queue.waiting_bytes for each, queue in state.peers.items()},
             "causes": sorted(self._pressure.named_by(state.container)),
         }
 
     def _waiting_bytes(self) -> dict[int, int]:
-        waiting = {task: queue.held_bytes for task, queue in self._state.queues.items()}
+        waiting = {task: queue.pending_bytes for task, queue in self._state.queues.items()}
         if self._gates is not None:
-            waiting = {task: each + self._gates.held_bytes(task) for task, each in waiting.items()}
+            waiting = {
+                task: each + self._gates.blocked_bytes(task) for task, each in waiting.items()
+            }
         return waiting
 
     def _waiting_tuples(self) -> dict[int, int]:
-        waiting = {task: queue.held_tuples for task, queue in self._state.queues.items()}
+        waiting = {task: queue.pending_tuples for task, queue in self._state.queues.items()}
         if self._gates is not None:
-            waiting = {task: each + self._gates.held_tuples(task) for task, each in waiting.items()}
+            waiting = {
+                task: each + self._gates.blocked_tuples(task) for task, each in waiting.items()
+            }
         return waiting
 
     def validate(self) -> None:

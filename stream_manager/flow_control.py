@@ -87,7 +87,7 @@ class FlowControl:
         instance is done with it, or has nothing else in front of it."""
         queue = self._state.queues[task]
         is_next = not queue.handed and bool(queue.waiting) and queue.waiting[0] is barrier
-        if is_next or not queue.is_held(barrier):
+        if is_next or not queue.is_pending(barrier):
             return False
         while messages := queue.take_through(barrier, self._state.now):
             out.append(events.ToLocal(task, queue.incarnation or 0, merge(messages)))
@@ -100,7 +100,7 @@ class FlowControl:
             queue.queued_bytes > self._high_bytes
             or queue.queued_work > self._high_tuples
             or queue.is_too_much_for_a_start
-            or queue.held_secs(self._state.now) > self._high_secs
+            or queue.pending_secs(self._state.now) > self._high_secs
         )
 
     def _is_short(self, queue: InstanceQueue) -> bool:
@@ -109,10 +109,10 @@ class FlowControl:
             and queue.queued_work <= LOW_SHARE * self._high_tuples
         )
         return has_capacity and (
-            not queue.held_tuples
+            not queue.pending_tuples
             or (
                 not queue.is_too_much_for_a_start
-                and queue.held_secs(self._state.now) <= self._low_secs
+                and queue.pending_secs(self._state.now) <= self._low_secs
             )
         )
 
@@ -136,16 +136,16 @@ class FlowControl:
         dropped.
         """
         queue = self._state.peers[container]
-        is_held = queue.blocked or not queue.outgoing.has_capacity
-        is_too_much = is_held and queue.waiting_bytes > self._high_bytes
+        is_blocked = queue.blocked or not queue.outgoing.has_capacity
+        is_too_much = is_blocked and queue.waiting_bytes > self._high_bytes
         if self._drops and destination and is_too_much:
             return False
         queue.put(destination, frames)
-        if not is_held and queue.is_full_message:
+        if not is_blocked and queue.is_full_message:
             self._send_to_peer(container, out)
         elif queue.is_ready:
             self._peers_to_send.add(container)
-        if is_held or self._pressure.named_by(container):
+        if is_blocked or self._pressure.named_by(container):
             self._check_peer(container, {destination}, out)
         return True
 

@@ -81,19 +81,19 @@ class InstanceGate:
         self.state = TRANSITIONS.begin(GateState.OPEN)
         self.aligning = 0
         """Number of the checkpoint whose barriers are awaited; 0 for none."""
-        self.held_bytes = 0
-        self.held_tuples = 0
+        self.blocked_bytes = 0
+        self.blocked_tuples = 0
         self._passed = 0
         """The newest checkpoint whose barrier has passed, or that was aborted."""
         self._arrived: set[int] = set()
         """The sources whose barrier is there."""
-        self._held: deque[tuple[int, int, Frames]] = deque()
+        self._blocked: deque[tuple[int, int, Frames]] = deque()
         """(source, DATA or number of a barrier, message) in order"""
 
     def take(self, source: int, number: int, frames: Frames) -> Iterator[Passed]:
         """What passes because a batch (`number` is DATA) or a barrier has come."""
         if source in self._arrived:
-            self._hold(source, number, frames)
+            self._block(source, number, frames)
         elif number == DATA:
             yield DATA, frames
         elif number >= self.aligning and number > self._passed:
@@ -108,9 +108,9 @@ class InstanceGate:
         if self._arrived == self.sources:
             self._end()
             yield number, frames
-            yield from self._take_held()
+            yield from self._release()
         elif is_superseded:
-            yield from self._take_held()
+            yield from self._release()
 
     def _enter(self, to: GateState) -> None:
         """The only way from one state to another."""
@@ -122,29 +122,29 @@ class InstanceGate:
         self._passed, self.aligning = self.aligning, 0
         self._arrived = set()
 
-    def _hold(self, source: int, number: int, frames: Frames) -> None:
-        self._held.append((source, number, frames))
-        self.held_bytes += size_of(frames)
-        self.held_tuples += items_of(frames)
+    def _block(self, source: int, number: int, frames: Frames) -> None:
+        self._blocked.append((source, number, frames))
+        self.blocked_bytes += size_of(frames)
+        self.blocked_tuples += items_of(frames)
 
-    def _take_held(self) -> Iterator[Passed]:
-        held = self._forget_held()
-        for each in held:
+    def _release(self) -> Iterator[Passed]:
+        blocked = self._clear_blocked()
+        for each in blocked:
             yield from self.take(*each)
 
-    def _forget_held(self) -> deque[tuple[int, int, Frames]]:
-        held, self._held = self._held, deque()
-        self.held_bytes = self.held_tuples = 0
-        return held
+    def _clear_blocked(self) -> deque[tuple[int, int, Frames]]:
+        blocked, self._blocked = self._blocked, deque()
+        self.blocked_bytes = self.blocked_tuples = 0
+        return blocked
 
     def abort(self) -> Iterator[Passed]:
         """Wait no longer for the barriers of the checkpoint that is being aligned."""
         self._end()
-        return self._take_held()
+        return self._release()
 
     def reset(self) -> None:
         """All that was sent so far is discarded: the topology is restored from a checkpoint."""
-        self._forget_held()
+        self._clear_blocked()
         self._end()
 
     def validate(self) -> None:
@@ -153,10 +153,10 @@ class InstanceGate:
         assert bool(self._arrived) == bool(self.aligning), "barriers of no checkpoint"
         is_aligning = self.state is GateState.ALIGNING
         assert is_aligning is bool(self.aligning), f"{self.state.name}, aligning {self.aligning}"
-        assert self.aligning or not self._held, "held back for nothing"
-        assert all(source in self._arrived for source, _, _ in self._held), "held back too early"
-        assert self.held_bytes == sum(size_of(frames) for _, _, frames in self._held)
-        assert self.held_tuples == sum(items_of(frames) for _, _, frames in self._held)
+        assert self.aligning or not self._blocked, "held back for nothing"
+        assert all(source in self._arrived for source, _, _ in self._blocked), "held back too early"
+        assert self.blocked_bytes == sum(size_of(frames) for _, _, frames in self._blocked)
+        assert self.blocked_tuples == sum(items_of(frames) for _, _, frames in self._blocked)
 
 
 class Gates:
@@ -209,7 +209,7 @@ class Gates:
         if not gate.aligning:
             return self._flow.to_instance(task, frames, out)
         self._pass(task, gate.take(source_of(frames), DATA, frames), out)
-        if gate.held_bytes > self._state.options.aligned_bytes_max:
+        if gate.blocked_bytes > self._state.options.aligned_bytes_max:
             self._abort_alignment(task, gate, out)
         return True
 
@@ -276,10 +276,10 @@ class Gates:
         return int(1000 * secs) if number == checkpoint else 0
 
     def _abort_alignment(self, task: int, gate: InstanceGate, out: Out) -> None:
-        number, held = gate.aligning, gate.held_bytes
+        number, size = gate.aligning, gate.blocked_bytes
         self._state.note("alignment aborted", task=task, checkpoint=number)
         reason = (
-            f"{held:,} bytes came behind the barriers of some of its sources before those of the "
+            f"{size:,} bytes came behind the barriers of some of its sources before those of the "
             "others: they are too far behind"
         )
         out.append(events.ToMaster(CheckpointFailed(task, number, reason)))
@@ -296,13 +296,13 @@ class Gates:
         """The instances here whom no barrier reaches: with them a checkpoint begins."""
         return [task for task, gate in self._by_task.items() if not gate.sources]
 
-    def held_bytes(self, task: int) -> int:
+    def blocked_bytes(self, task: int) -> int:
         """What is held back for an instance."""
-        return self._by_task[task].held_bytes
+        return self._by_task[task].blocked_bytes
 
-    def held_tuples(self, task: int) -> int:
+    def blocked_tuples(self, task: int) -> int:
         """Tuples that are held back for an instance."""
-        return self._by_task[task].held_tuples
+        return self._by_task[task].blocked_tuples
 
     def validate(self) -> None:
         """AssertionError unless the gates are those of the instances here, each sound in itself."""
@@ -310,4 +310,4 @@ class Gates:
         assert self._waiting.keys() <= self._by_task.keys()
         for gate in self._by_task.values():
             gate.validate()
-            assert gate.held_bytes <= self._state.options.aligned_bytes_max
+            assert gate.blocked_bytes <= self._state.options.aligned_bytes_max

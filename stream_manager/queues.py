@@ -119,13 +119,13 @@ class InstanceQueue:
         return bool(self.waiting) and self.is_open
 
     @property
-    def held_tuples(self) -> int:
+    def pending_tuples(self) -> int:
         """Tuples on their way: waiting, or handed over and not yet processed."""
         return self.waiting_tuples + self.handed_tuples
 
-    def held_secs(self, now: float) -> float:
+    def pending_secs(self, now: float) -> float:
         """How long the instance will need for what is on its way, as far as one can see."""
-        return self.held_tuples * self._rate.secs_per_tuple(self.handed_tuples, now)
+        return self.pending_tuples * self._rate.secs_per_tuple(self.handed_tuples, now)
 
     @property
     def queued_bytes(self) -> int:
@@ -148,7 +148,7 @@ class InstanceQueue:
         return not self._rate.is_known and self.queued_tuples > UNKNOWN_TUPLES_MAX
 
     @property
-    def held_bytes(self) -> int:
+    def pending_bytes(self) -> int:
         """Bytes on their way: waiting, or handed over and not yet processed."""
         return self.waiting_bytes + self.handed_bytes
 
@@ -164,7 +164,7 @@ class InstanceQueue:
             return []
         return self._hand(self._messages_to_hand(now), now)
 
-    def is_held(self, message: Frames) -> bool:
+    def is_pending(self, message: Frames) -> bool:
         """Whether a message that was offered is not processed yet."""
         return any(each is message for each in chain(self.waiting, self.handed))
 

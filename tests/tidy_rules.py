@@ -98,6 +98,8 @@ REPLACED: dict[str, str] = {
     "going back": "restore, rollback",
     "grace": "shutdown timeout",
     "habits": "settings",
+    "held": "retained (by a window), blocked (by a barrier or back-pressure)",
+    "hold": "retain, block",
     "judge": "decide, check",
     "kept nodes": "node registry",
     "kit": "runtime spec",
@@ -145,6 +147,7 @@ word when it is gone."""
 
 STANDING: dict[str, frozenset[str]] = {
     "gang": frozenset({"heron_cli"}),  # an option that users know
+    "held": frozenset({"heron_core"}),  # of an ack tree, in the compiled hot path
     "room": frozenset({"heron_core", "heron_instance"}),  # of the outbox, in the compiled hot path
 }
 """Packages in which such a word still stands: they are being renamed. Take out what is gone."""
@@ -167,7 +170,6 @@ SHARED_CLASSES: dict[str, str] = {
     "Config": "the streamlet API's; the protobuf's",
     "GlobalStreamId": "heronpy's and streamparse's",
     "Grouping": "heronpy's and streamparse's",
-    "Held": "of windows of tuples, and of batches",
     "Reader": "streamparse's; the tester's",
     "ReliableSpout": "pystorm's and streamparse's",
     "Runner": "the streamlet API's; that of a bolt of windows",

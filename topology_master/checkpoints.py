@@ -169,7 +169,7 @@ class Checkpoints:
         """Why the last one failed; empty if it did not."""
         self._next_at: float | None = None
         """When the next one is due; None: this master has not looked yet."""
-        self._hold_secs = 0.0
+        self._quiet_secs = 0.0
         self.is_requested = False
         """Whether somebody wants the next one now, also while the topology is paused."""
         self._aligned = frozenset[int]()
@@ -241,13 +241,13 @@ class Checkpoints:
 
     # --- the way of a checkpoint --------------------------------------------------------------
 
-    def request(self, now: float, hold_secs: float = 0.0, aligned: Set[int] = frozenset()) -> int:
+    def request(self, now: float, quiet_secs: float = 0.0, aligned: Set[int] = frozenset()) -> int:
         """Somebody wants one now, with no input of the tasks `aligned`; its number. After it none
-        begins by itself for `hold_secs`: what one commits that comes later, whoever goes on from
+        begins by itself for `quiet_secs`: what one commits that comes later, whoever goes on from
         this one would commit again."""
         self._aligned |= aligned
         self._next_at = now
-        self._hold_secs = hold_secs
+        self._quiet_secs = quiet_secs
         self.is_requested = True
         return self.latest + 1
 
@@ -265,8 +265,8 @@ class Checkpoints:
         )
         self._aligned = frozenset()
         self.is_requested = False
-        self._next_at = now + max(self._options.checkpoint_interval_secs, self._hold_secs)
-        self._hold_secs = 0.0
+        self._next_at = now + max(self._options.checkpoint_interval_secs, self._quiet_secs)
+        self._quiet_secs = 0.0
         return [StoreCheckpoints(self.to_json())]
 
     def stored(self, epoch: int) -> list[Step]:

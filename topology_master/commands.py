@@ -75,7 +75,7 @@ class Commands:
         return {"number": self._life.start_update(target, now, out)}
 
     def _checkpoint(self, arguments: Json, now: float, out: Out) -> dict[str, Any]:
-        """`stats` tells when it is complete. `hold_secs`: for so long none is to follow.
+        """`stats` tells when it is complete. `quiet_secs`: for so long none is to follow.
         `is_aligned`: its barriers overtake no input."""
         once, name = self._life.effectively_once, self._life.topology.name
         if once is None:
@@ -85,10 +85,10 @@ class Commands:
             raise HeronError(f"{name} is being killed: it takes no more checkpoints")
         if self._life.termination.phase not in (Phase.RUNNING, Phase.DRAINING):
             raise HeronError(f"{name} is at its end: it takes no more checkpoints")
-        hold = arguments.get("hold_secs", 0)
-        hold_secs = float(hold) if isinstance(hold, int | float) else 0.0
+        secs = arguments.get("hold_secs", 0)
+        quiet_secs = float(secs) if isinstance(secs, int | float) else 0.0
         tasks = self._life.plan.packing.instances.keys() if arguments.get("is_aligned") else ()
-        return {"number": once.checkpoints.request(now, hold_secs, frozenset(tasks))}
+        return {"number": once.checkpoints.request(now, quiet_secs, frozenset(tasks))}
 
     def _restore(self, arguments: Json, now: float, out: Out) -> dict[str, Any]:
         """`stats` tells when it is restored."""

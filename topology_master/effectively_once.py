@@ -139,7 +139,7 @@ class EffectivelyOnce:
         """What an update of a topology with these tasks sees."""
         checkpoints, recovery = self.checkpoints, self.recovery
         return CheckpointView(
-            is_held=not recovery.is_released,
+            is_restoring=not recovery.is_released,
             restore_failure=recovery.failure_of_try,
             newest=checkpoints.newest,
             latest=checkpoints.latest,

@@ -9,7 +9,7 @@ from heron_core import config as keys
 from heron_core.plans import PhysicalPlan, TopologyState, initial_state
 from heron_core.report_interval import idle_report_secs
 
-HELD_UP_SECS = 6.0
+BLOCKED_SECS = 6.0
 """A queue is a cause of back-pressure when it is more than a second of work, so one that is still
 named this long after the spouts have paused is far longer. With what comes before and after, an
 update is done in fifteen seconds."""
@@ -39,7 +39,7 @@ class MasterOptions(Struct, frozen=True):
     tasks, less often."""
     deactivate_wait_secs: float = 60.0
     """How long an update waits until nothing is in flight; then what is left of it fails."""
-    held_up_secs: float = HELD_UP_SECS
+    blocked_secs: float = BLOCKED_SECS
     """How long it waits while back-pressure holds what is in flight."""
     reactivate_wait_secs: float = 600.0
     """How long it waits for added containers, and after the switch for all instances."""

@@ -118,7 +118,7 @@ class MasterServer:
         """Checkpoints that are being described in the checkpoint store."""
         self._undescribed: list[tuple[str, Any]] = []
         """(path, value) to be stored once that is done"""
-        self._held: list[tuple[float, events.Send]] = []
+        self._deferred: list[tuple[float, events.Send]] = []
         """(until when at most, answer to a command): until what it has changed is stored"""
         self._has_put = False
         """Whether the event that is being handled has something stored."""
@@ -195,9 +195,9 @@ class MasterServer:
             if not self._is_dead_here(self._holder()):
                 return
             self._store.create(lock, self._me(), ephemeral=True)
-            held = self._holder()
-            if self._is_dead_here(held):
-                log.info("its holder, pid %d, is dead", held["pid"])
+            holder = self._holder()
+            if self._is_dead_here(holder):
+                log.info("its holder, pid %d, is dead", holder["pid"])
                 self._store.delete(master_path(self._topology.name))
             self._store.delete(lock)
         except NameInUse:
@@ -209,9 +209,9 @@ class MasterServer:
         return self._store.get(master_path(self._topology.name)) or {}
 
     @staticmethod
-    def _is_dead_here(held: dict[str, Any]) -> bool:
-        here = held.get("host") == socket.gethostname()
-        return here and started_at(held["pid"]) != held.get("started")
+    def _is_dead_here(holder: dict[str, Any]) -> bool:
+        here = holder.get("host") == socket.gethostname()
+        return here and started_at(holder["pid"]) != holder.get("started")
 
     def _me(self) -> dict[str, Any]:
         return {
@@ -311,12 +311,12 @@ class MasterServer:
         if self._reload and self._has_stored_all:
             self._reload = False
             self._link.request_reload()
-        held, self._held = self._held, []
-        for until, instruction in held:
+        deferred, self._deferred = self._deferred, []
+        for until, instruction in deferred:
             if self._has_stored_all or now >= until:
                 self._transmit(instruction)
             else:
-                self._held.append((until, instruction))
+                self._deferred.append((until, instruction))
 
     def _taken_over(self, reason: str) -> None:
         self._loop.stop(reason, 1)
@@ -414,7 +414,7 @@ class MasterServer:
     def _send(self, each: events.Send) -> None:
         changes = self._has_put and isinstance(each.message, messages.Reply)
         if changes and not self._has_stored_all:
-            self._held.append((time.monotonic() + ANSWER_SECS, each))
+            self._deferred.append((time.monotonic() + ANSWER_SECS, each))
         else:
             self._transmit(each)
 

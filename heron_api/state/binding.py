@@ -70,7 +70,7 @@ def saves_itself(user: Any) -> bool:
     return keeps_state(user) and bool(getattr(user, "saved_at_least_once", True))
 
 
-def may_fail_held(user: Any) -> bool:
+def may_fail_retained(user: Any) -> bool:
     """Whether a user's object can fail all tuples that it holds, and begin without them."""
     return keeps_state(user) and not saves_itself(user)
 

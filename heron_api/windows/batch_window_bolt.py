@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 
 
 @dataclass(slots=True)
-class Held:
+class RetainedTuple:
     """A tracked batch: it is acked when no slice has it any more, and fails once."""
 
     tuple: Any
     slices: int
 
 
-class HeldCalls:
+class RetainedCalls:
     """What a WindowRunner calls of its bolt, for what its windows hold."""
 
     def __init__(self, bolt: Any) -> None:
@@ -44,13 +44,13 @@ class HeldCalls:
         """Emit."""
         self._bolt.emit(tup, stream, anchors)
 
-    def ack(self, tup: Held) -> None:
+    def ack(self, tup: RetainedTuple) -> None:
         """One slice is complete."""
         tup.slices -= 1
         if tup.slices == 0:
             self._bolt.ack(tup.tuple)
 
-    def fail(self, tup: Held) -> None:
+    def fail(self, tup: RetainedTuple) -> None:
         """A result of it could not be emitted."""
         if tup.slices > 0:
             tup.slices = 0  # it is not acked any more
@@ -67,7 +67,7 @@ class BatchRunner(WindowRunner):
         latest_ms = self._clock.timestamp_of(tup, now_ms) if self._by_event_time else now_ms
         outputs = add(now_ms)
         self._clock.seen(tup, latest_ms, now_ms)
-        self._holds_tuples = self._holds_tuples or is_tracked(tup)
+        self._retains_tuples = self._retains_tuples or is_tracked(tup)
         self._handle(outputs)
         if self._settings.interval_ms == 0:
             self.tick()
@@ -78,10 +78,10 @@ class BatchRunner(WindowRunner):
         found: list[Any] = operator.release()
         return found
 
-    def drop_held(self) -> list[Any]:
+    def drop_retained(self) -> list[Any]:
         """See WindowRunner."""
         operator: Any = self.operator
-        found: list[Any] = operator.drop_held()
+        found: list[Any] = operator.drop_retained()
         return found
 
 
@@ -170,7 +170,9 @@ class BatchWindowBolt(KeyedWindowBolt, BatchBolt):
         windows = ColumnWindows(self.window, self.aggregates, lateness_ms=settings.lateness_ms)
         operator: Any = windows
         self._windows = windows
-        return BatchRunner(HeldCalls(self), operator, clock, settings, self._show, by_event_time)
+        return BatchRunner(
+            RetainedCalls(self), operator, clock, settings, self._show, by_event_time
+        )
 
     process = BatchBolt.process
 
@@ -201,10 +203,10 @@ class BatchWindowBolt(KeyedWindowBolt, BatchBolt):
             live = pc.invert(late)
             starts, key_columns = starts.filter(live), [each.filter(live) for each in key_columns]
             columns = {name: each.filter(live) for name, each in columns.items()}
-        is_held = is_tracked(tup) and len(starts) > 0
-        held = [Held(tup, len(pc.unique(starts)))] if is_held else []
-        outputs = self._windows.add(key_columns, columns, starts, held) if len(starts) else []
-        if not held:
+        is_retained = is_tracked(tup) and len(starts) > 0
+        retained = [RetainedTuple(tup, len(pc.unique(starts)))] if is_retained else []
+        outputs = self._windows.add(key_columns, columns, starts, retained) if len(starts) else []
+        if not retained:
             self.ack(tup)
         return outputs
 

@@ -62,7 +62,7 @@ class Runner:
     def remember_end(self, first_end: FirstEnd) -> None:
         """Whether its sources have finished before is known by this one."""
 
-    def fail_held(self) -> None:
+    def fail_retained(self) -> None:
         """Every tuple that is held fails; what was made of it is dropped."""
 
 

@@ -165,26 +165,27 @@ class EventClock:
         """So many tuples came too late, and go to no stream."""
         self._late_dropped.incr(number)
 
-    def is_complete(self, holds_tracked: bool) -> bool:
+    def is_complete(self, retains_tracked: bool) -> bool:
         """Whether what is held is complete, as all sources have finished.
 
         Behind tuples that come all the same, of a bolt's tick or its `on_finish`, their task says
         once more that it has finished. Tuples of other tasks may follow, so from the second time on
-        what is held waits for `on_finish`, unless a spout waits for it (`holds_tracked`).
+        what is held waits for `on_finish`, unless a spout waits for it (`retains_tracked`).
         """
         if not self.generator.has_ended:
             return False
         is_first = self.first_end.is_now()
-        return is_first or holds_tracked
+        return is_first or retains_tracked
 
-    def has_ended(self, now_ms: int, held: int, logger: Any) -> bool:
-        """Whether nothing has come for so long that the `held` windows or tuples are complete."""
+    def has_ended(self, now_ms: int, retained: int, logger: Any) -> bool:
+        """Whether nothing has come for so long that the `retained` windows or tuples are
+        complete."""
         limit_ms = self._settings.end_after_ms
-        if limit_ms is None or not held or self.generator.silent_ms(now_ms) < limit_ms:
+        if limit_ms is None or not retained or self.generator.silent_ms(now_ms) < limit_ms:
             return False
         logger.warning(
             "no tuple has come for %d ms (%s), so the %d open windows are complete",
-            limit_ms, keys.WATERMARK_END_AFTER_MS, held,
+            limit_ms, keys.WATERMARK_END_AFTER_MS, retained,
         )  # fmt: skip
         return True
 

@@ -6,7 +6,7 @@ from typing import Any
 from heron_api.topology_context import TopologyContext
 from heron_api.windows.clocked_bolt import TimedBolt
 from heron_api.windows.event_time import EventClock, EventTimeSettings, request_ticks
-from heron_api.windows.holding_bolt import HoldingBolt
+from heron_api.windows.retaining_bolt import RetainingBolt
 from heron_api.windows.saved_windows import KeyOf, key_of_fields
 from heron_api.windows.window_runner import AnchoredAggregate, WindowRunner, checked_aggregate
 from heron_core import config as keys
@@ -19,7 +19,7 @@ from heron_core.errors import ComponentError
 from heron_core.validation import choices
 
 
-class EventWindowBolt(HoldingBolt):
+class EventWindowBolt(RetainingBolt):
     """What bolts with a WindowRunner have in common."""
 
     time_runner: WindowRunner

@@ -20,7 +20,7 @@ from heron_api.windows.saved_windows import (
 )
 from heron_core.algorithms.event_windows.operator import WindowOperator
 from heron_core.algorithms.event_windows.panes import Pane
-from heron_core.algorithms.event_windows.storm import Held, Position, StormWindows
+from heron_core.algorithms.event_windows.storm import Position, RetainedItem, StormWindows
 from heron_core.algorithms.event_windows.values import NO_WATERMARK, TimeWindow
 from heron_core.errors import StateError
 from heron_core.state.protocol import StateTable
@@ -48,8 +48,8 @@ def _put_all(table: StateTable, values: Mapping[Hashable, Any]) -> None:
 
 def save_storm_windows(state: Any, windows: StormWindows, watermark_ms: int, key_of: KeyOf) -> None:
     """Put them into the state, each tuple by its key or all as one value."""
-    position, held = windows.saved()
-    kept = [[rank, each.item, [[*position], [*each[1:]]]] for rank, each in enumerate(held)]
+    position, retained = windows.saved()
+    kept = [[rank, each.item, [[*position], [*each[1:]]]] for rank, each in enumerate(retained)]
     if key_of is None or not isinstance(state, ComponentState):
         state.put(SAVED_TUPLES, [watermark_ms, [each[1:] for each in kept]])
         return
@@ -76,16 +76,16 @@ def restore_storm_windows(state: Any, windows: StormWindows, key_of: KeyOf) -> i
         whole = NO_WATERMARK, []
     try:
         watermark_ms, items = whole
-        windows.restore([_held(item, about) for item, about in items])
+        windows.restore([_retained(item, about) for item, about in items])
     except (TypeError, ValueError):
         raise StateError(OTHER_VERSION) from None
     return int(watermark_ms)
 
 
-def _held(item: Any, about: Any) -> tuple[Position, Held]:
+def _retained(item: Any, about: Any) -> tuple[Position, RetainedItem]:
     position, rest = about
     since_window, next_end_ms, *_, latest_end_ms = position  # there was another one between them
-    return Position(since_window, next_end_ms, latest_end_ms), Held(item, *rest)
+    return Position(since_window, next_end_ms, latest_end_ms), RetainedItem(item, *rest)
 
 
 # --- windows by event time, with a WindowOperator whose only key is None -------------------------

@@ -22,17 +22,17 @@ class StepRunner(Runner):
         self._bolt = bolt
         self._show = show
 
-    def fail_held(self) -> None:
+    def fail_retained(self) -> None:
         """See Runner."""
-        held = self.windows.held()
+        retained = self.windows.retained()
         self.windows.clear()
-        self._fail(held)
+        self._fail(retained)
 
     def run(self, steps: list[Step]) -> None:
         """Do them. If a window raises, all that it and later ones hold fails."""
         if not steps:
             return
-        held = self.windows.held()
+        retained = self.windows.retained()
         for at, step in enumerate(steps):
             if not isinstance(step, Activation):
                 for tup in step.items:
@@ -44,7 +44,7 @@ class StepRunner(Runner):
                 self.windows.clear()
                 later = [each for each in steps[at:] if not isinstance(each, Activation)]
                 # What the windows from this one on would have let go, and what is held.
-                self._fail([*(tup for each in later for tup in each.items), *held])
+                self._fail([*(tup for each in later for tup in each.items), *retained])
                 raise
 
     def _fail(self, tuples: list[Any]) -> None:
@@ -68,7 +68,7 @@ class StormRunner(StepRunner, ClockRunner):
         ClockRunner.__init__(self, clock, settings, by_event_time)
         self._watermark_ms = clock.generator.watermark_ms
 
-    def hold(self, tup: Any) -> None:
+    def retain(self, tup: Any) -> None:
         """Hold the tuple until it expires; one behind the watermark is late."""
         now_ms = self._clock.now_ms()
         if not self._by_event_time:
@@ -91,11 +91,11 @@ class StormRunner(StepRunner, ClockRunner):
             return
         self._watermark_ms = self._clock.watermark_ms(now_ms)
         self.run(self.windows.advance(self._watermark_ms))
-        if self.windows.number_held and self._clock.is_quiet(self._clock.now_ms()):
+        if self.windows.number_retained and self._clock.is_quiet(self._clock.now_ms()):
             # Tuples that come for these windows later are not late: they are shown by themselves.
             self.run(self.windows.finish())
-        held = self.windows.number_held
-        if self._clock.has_ended(self._clock.now_ms(), held, self._bolt.logger):
+        retained = self.windows.number_retained
+        if self._clock.has_ended(self._clock.now_ms(), retained, self._bolt.logger):
             self.run(self.windows.finish())
             # Its windows hold their end.
             self._clock.generator.raise_to(self.windows.latest_end_ms + 1)
@@ -105,7 +105,7 @@ class StormRunner(StepRunner, ClockRunner):
         self._clock.source_watermark(component, task, watermark_ms)
         if self._by_event_time:
             self.tick()
-        if self._clock.is_complete(any(map(is_tracked, self.windows.held()))):
+        if self._clock.is_complete(any(map(is_tracked, self.windows.retained()))):
             self.run(self.windows.finish())
 
     def finish(self) -> None:
@@ -114,13 +114,13 @@ class StormRunner(StepRunner, ClockRunner):
             self.tick()  # those that have ended
         self.run(self.windows.finish())
 
-    def fail_held(self) -> None:
+    def fail_retained(self) -> None:
         """See Runner."""
-        if self._by_event_time and self.windows.number_held:
+        if self._by_event_time and self.windows.number_retained:
             # Storm's are late behind the watermark, though windows to come have them.
             self._clock.generator.forget()
             self._watermark_ms = NO_WATERMARK
-        super().fail_held()
+        super().fail_retained()
 
     def save(self, state: Any, key_of: KeyOf) -> None:
         """See Runner."""

@@ -61,7 +61,7 @@ class TimerRunner(ClockRunner):
         """What a source says of itself; when all have finished, timers by event time are due."""
         self._clock.source_watermark(component, task, watermark_ms)
         self.tick()
-        if self._clock.is_complete(holds_tracked=False):
+        if self._clock.is_complete(retains_tracked=False):
             self.finish()
 
     def on_watermark(self, watermark_ms: int) -> None:

@@ -51,7 +51,7 @@ class ArrivalRunner(StepRunner):
         self._show_tuples = show
         self._first_end = FirstEnd(None)
 
-    def hold(self, tup: Any) -> None:
+    def retain(self, tup: Any) -> None:
         """Hold the tuple until no later window can hold it."""
         self.run(self.windows.add(self._now_ms(), tup))
 
@@ -108,7 +108,7 @@ class EventTupleRunner(WindowRunner):
         self._show_tuples = show
         self._numbers = count()
 
-    def hold(self, tup: Any) -> None:
+    def retain(self, tup: Any) -> None:
         """Hold the tuple in its windows; one that is too late is abandoned."""
         self.process(tup, None, lambda time_ms: [time_ms, next(self._numbers), tup])
 

@@ -23,7 +23,7 @@ from heron_api.windows.event_time import (
     request_slide_ticks,
     request_ticks,
 )
-from heron_api.windows.holding_bolt import TupleWindowBolt
+from heron_api.windows.retaining_bolt import TupleWindowBolt
 from heron_api.windows.tuple_runners import ArrivalRunner, EventTupleRunner
 from heron_core import config as keys
 from heron_core.algorithms.event_windows.assigners import Assigner, Sliding, Tumbling
@@ -55,7 +55,7 @@ class _WindowBolt(TupleWindowBolt):
     def current_tuples(self) -> list[Any]:
         """By processing time: the tuples that are held, in order."""
         runner = self.time_runner
-        return runner.windows.held() if isinstance(runner, ArrivalRunner) else []
+        return runner.windows.retained() if isinstance(runner, ArrivalRunner) else []
 
     def processWindow(self, window_info: Any, tuples: list[Any]) -> Any:  # noqa: N802
         """Process the tuples of one window; do not ack them.
@@ -69,7 +69,7 @@ class _WindowBolt(TupleWindowBolt):
 
     def process(self, tup: Any) -> None:
         """Hold the tuple until no later window can hold it."""
-        self.time_runner.hold(tup)
+        self.time_runner.retain(tup)
 
     def _begin(
         self, config: dict[str, Any], context: TopologyContext, windows: Assigner, slide_secs: int

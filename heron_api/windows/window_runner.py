@@ -89,7 +89,7 @@ class WindowRunner(ClockRunner):
         self.operator = operator
         self._show = show
         self._late_value = late_value
-        self._holds_tuples = False
+        self._retains_tuples = False
         """Some have come since they were last acked because nothing came."""
 
     def process(self, tup: Any, key: Hashable, make_value: Callable[[int], Any]) -> None:
@@ -98,14 +98,14 @@ class WindowRunner(ClockRunner):
         timestamp_ms = now_ms
         if self._by_event_time:
             timestamp_ms = self._clock.timestamp_of(tup, now_ms)
-        held = tup if is_tracked(tup) else None
-        outputs = self.operator.add(key, timestamp_ms, (make_value(timestamp_ms), held), now_ms)
+        retained = tup if is_tracked(tup) else None
+        outputs = self.operator.add(key, timestamp_ms, (make_value(timestamp_ms), retained), now_ms)
         self._clock.seen(tup, timestamp_ms, now_ms)
         if any(isinstance(each, Late) for each in outputs):
             drop_late(self._bolt, self._settings, self._clock, tup, self._late_value(tup))
         else:
-            self._holds_tuples = self._holds_tuples or held is not None
-            if held is None:
+            self._retains_tuples = self._retains_tuples or retained is not None
+            if retained is None:
                 self._bolt.ack(tup)
             self._handle(outputs)
         if self._settings.interval_ms == 0:
@@ -122,7 +122,7 @@ class WindowRunner(ClockRunner):
         watermark_ms = self._clock.watermark_ms(now_ms) if self._by_event_time else now_ms
         self._handle(self.operator.advance_watermark(watermark_ms))
         self._handle(self.operator.advance_time(now_ms))
-        if self._holds_tuples and self._clock.is_quiet(now_ms):
+        if self._retains_tuples and self._clock.is_quiet(now_ms):
             self._show_so_far()
         if not self._by_event_time:
             return
@@ -133,7 +133,7 @@ class WindowRunner(ClockRunner):
     def _show_so_far(self) -> None:
         """Nothing comes: what is held would fail and come again. Its results so far are emitted,
         and it is acked; its windows stay open."""
-        self._holds_tuples = False
+        self._retains_tuples = False
         self._bolt.logger.info(
             "no tuple has come for a while: %d open windows are shown so far, and stay open",
             self.operator.open_windows,
@@ -150,12 +150,12 @@ class WindowRunner(ClockRunner):
             accumulator[1] = []
         return released
 
-    def fail_held(self) -> None:
+    def fail_retained(self) -> None:
         """See Runner."""
-        self._holds_tuples = False
-        self._fail({id(tup): tup for tup in self.drop_held()}.values())
+        self._retains_tuples = False
+        self._fail({id(tup): tup for tup in self.drop_retained()}.values())
 
-    def drop_held(self) -> list[Any]:
+    def drop_retained(self) -> list[Any]:
         """Drop the accumulators that hold tuples; the tuples, each as often as it was held."""
         dropped = self.operator.drop_cells(lambda accumulator: bool(accumulator[1]))
         return [tup for _, tuples in dropped for tup in tuples]
@@ -172,7 +172,7 @@ class WindowRunner(ClockRunner):
         """See Runner. When all have finished, the open windows are complete."""
         self._clock.source_watermark(component, task, watermark_ms)
         self.tick()
-        if self._clock.is_complete(self._holds_tuples):
+        if self._clock.is_complete(self._retains_tuples):
             self._handle(self.operator.show_open())
 
     def late_dropped(self, number: int) -> None:

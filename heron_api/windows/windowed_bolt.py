@@ -13,7 +13,7 @@ from heron_api.windows.event_time import (
     request_slide_ticks,
     request_ticks,
 )
-from heron_api.windows.holding_bolt import TupleWindowBolt
+from heron_api.windows.retaining_bolt import TupleWindowBolt
 from heron_api.windows.saved_windows import KeyOf
 from heron_api.windows.storm_runner import StormRunner
 from heron_core import config as keys
@@ -143,7 +143,7 @@ class WindowedBolt(TupleWindowBolt):
 
     def process(self, tup: Any) -> None:
         """Hold the tuple until it expires; one behind the watermark is late."""
-        self.time_runner.hold(tup)
+        self.time_runner.retain(tup)
 
     def grouping_key(self) -> KeyOf:
         """None, too, if a tuple's windows depend on other tuples."""

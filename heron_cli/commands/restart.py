@@ -10,7 +10,7 @@ from heron_core.operations import OperationKind
 from heron_core.plans import MASTER_CONTAINER, TopologyState
 from heron_core.state_tree import packing_path
 from heron_engine.scheduler.backends.protocol import SelfRunning
-from heron_engine.scheduler.carriers import holding
+from heron_engine.scheduler.carriers import claiming
 from heron_engine.scheduler.operation_steps import OperationSteps
 from heron_engine.scheduler.registration import is_alive
 from heron_spark.options import ENGINE
@@ -54,7 +54,7 @@ def _restart_on(
     steps = OperationSteps(topology.store, topology.name, topology.client, containers)
     chosen = known if container is None else [container]
     with (
-        holding(topology.store, topology.name, OperationKind.RESTART),
+        claiming(topology.store, topology.name, OperationKind.RESTART),
         goes_on(f"containers of {topology.name} may not be restarted: give the command again"),
     ):
         before = {number: steps.service(number) for number in chosen}

@@ -143,7 +143,7 @@ class KafkaSpout(Spout, TwoPhaseStatefulComponent):
         self._readings: dict[PartitionKey, int] = {}
         """How often a partition has left this process: its records may be read again."""
         self._paused: set[PartitionKey] = set()
-        self._held: set[PartitionKey] = set()
+        self._blocked: set[PartitionKey] = set()
         """Paused as well, as a record of them waits for the schema registry."""
         self._ended: set[PartitionKey] = set()
         self._mine: list[PartitionKey] = []
@@ -256,8 +256,8 @@ class KafkaSpout(Spout, TwoPhaseStatefulComponent):
             self._readings[partition_key] = self._readings.get(partition_key, 0) + 1
         self._mine = [each for each in self._mine if each not in gone]
         # The client would keep it, if they come back.
-        self._resume((self._paused | self._held) & gone)
-        self._held -= gone
+        self._resume((self._paused | self._blocked) & gone)
+        self._blocked -= gone
         self._values = {key: each for key, each in self._values.items() if key[:2] not in gone}
         self._failed.retain(lambda record_id: record_id[:2] not in gone)
 
@@ -290,7 +290,7 @@ class KafkaSpout(Spout, TwoPhaseStatefulComponent):
             if not self._waiting:
                 return record
             partition_key = _partition_of(record)
-            self._hold(partition_key)
+            self._block(partition_key)
             self._waiting.add(partition_key, record)
         return self._waiting.take(time.monotonic())
 
@@ -362,20 +362,20 @@ class KafkaSpout(Spout, TwoPhaseStatefulComponent):
     def _wait_with(self, record: Any, error: Exception) -> None:
         """Of its partition nothing comes until it is decoded."""
         partition_key = _partition_of(record)
-        self._hold(partition_key)
+        self._block(partition_key)
         pause = self._waiting.put_back(partition_key, record, time.monotonic())
         self.logger.warning("%s; tried again in %g s", error, pause)
 
-    def _hold(self, partition_key: PartitionKey) -> None:
-        self._held.add(partition_key)
+    def _block(self, partition_key: PartitionKey) -> None:
+        self._blocked.add(partition_key)
         self._consumer.pause([kafka().TopicPartition(*partition_key)])
 
     def _decoded(self, partition_key: PartitionKey) -> None:
         """The registry answers, or is not asked."""
-        if self._held:
+        if self._blocked:
             self._waiting.answered()
-            if partition_key in self._held - self._waiting.partition_keys:
-                self._held.remove(partition_key)
+            if partition_key in self._blocked - self._waiting.partition_keys:
+                self._blocked.remove(partition_key)
                 self._resume({partition_key} - self._paused)
 
     def _id_of(self, partition_key: PartitionKey, offset: int) -> RecordId:
@@ -399,7 +399,7 @@ class KafkaSpout(Spout, TwoPhaseStatefulComponent):
             and self._ledger.pending(partition_key) <= self._pending_max // 2
         ):
             self._paused.discard(partition_key)
-            self._resume({partition_key} - self._held)
+            self._resume({partition_key} - self._blocked)
         self._commit_if_due()
 
     def _resume(self, partition_keys: set[PartitionKey]) -> None:

@@ -26,7 +26,7 @@ from heron_connectors.postgres.pgoutput import (
     Values,
 )
 from heron_connectors.postgres.snapshot import Remainder
-from heron_connectors.postgres.values import NotHeld
+from heron_connectors.postgres.values import Unrepresentable
 
 LSN_HALF_BITS = 32
 ToValue = Callable[[int, str], Any]
@@ -190,7 +190,7 @@ class ChangeReader:
             if isinstance(value, str):
                 try:
                     row[column.name] = self._to_value(column.type_oid, value)
-                except NotHeld as error:
+                except Unrepresentable as error:
                     problems.append(f"{column.name}: {error}")
         return row
 

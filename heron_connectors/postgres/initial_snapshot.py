@@ -18,7 +18,7 @@ from heron_connectors.postgres.keyset import (
 )
 from heron_connectors.postgres.rows import RowReader, TableRow
 from heron_connectors.postgres.snapshot import SnapshotState, TableParts
-from heron_connectors.postgres.values import NotHeld, Types
+from heron_connectors.postgres.values import Types, Unrepresentable
 from heron_core.errors import ComponentError
 
 ATTNAMES_VERSION = 150000
@@ -208,6 +208,6 @@ class SnapshotReader:
             after[name] = text
             try:
                 after[name] = None if text is None else self._types.value(oid, text)
-            except NotHeld as error:
+            except Unrepresentable as error:
                 problems.append(f"{name}: {error}")
         return Change("read", table.schema, table.table, after=after, problem="; ".join(problems))

@@ -112,7 +112,7 @@ class SlotReader:
         state = self._read_state()
         ((is_ours,),) = self._all(_LOCK, [self._slot])
         if not is_ours:
-            raise Busy(self._held_by("another reader"))
+            raise Busy(self._read_by("another reader"))
         for publication in self._publications:
             if not self._all("SELECT 1 FROM pg_publication WHERE pubname = %s", [publication]):
                 raise ComponentError(
@@ -145,7 +145,7 @@ class SlotReader:
                 f" (max_slot_wal_keep_size); drop it, and begin anew with another one"
             )
         if reader is not None:
-            raise Busy(self._held_by(f"the process {reader} of the server"))
+            raise Busy(self._read_by(f"the process {reader} of the server"))
         ((server, timeline, end),) = self._all(_LOG, [])
         return SlotState(lsn_of(confirmed), ServerLog(server, timeline), lsn_of(end))
 
@@ -156,7 +156,7 @@ class SlotReader:
             " whose changes begin there; if it was there before, those since then are lost"
         )
 
-    def _held_by(self, reader: str) -> str:
+    def _read_by(self, reader: str) -> str:
         return (
             f"the slot {self._slot} is read by {reader} (pg_stat_activity): one reader has it at a"
             " time; stop that one, or make another slot"

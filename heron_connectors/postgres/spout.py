@@ -21,7 +21,7 @@ from heron_connectors.postgres.client import CONNECT, NEEDED_PACKAGE, connected
 from heron_connectors.postgres.keyset import Key, KeyColumn, KeysetShare, Selection
 from heron_connectors.postgres.patience import SpoutPatience
 from heron_connectors.postgres.rows import RowReader, TableRow
-from heron_connectors.postgres.values import NotHeld, Types
+from heron_connectors.postgres.values import Types, Unrepresentable
 from heron_core import config as keys
 from heron_core.errors import ComponentError
 
@@ -177,7 +177,7 @@ class PostgresSpout(EmitsRows[Key], Spout, StatefulComponent):
         for at, (name, text) in enumerate(zip(self._columns, row.texts, strict=True)):
             try:
                 values[at] = None if text is None else self._types.value(self._oids[at], text)
-            except NotHeld as error:
+            except Unrepresentable as error:
                 problems.append(f"{name}: {error}")
         return values, problems
 
@@ -219,7 +219,7 @@ class PostgresSpout(EmitsRows[Key], Spout, StatefulComponent):
     def _value_or_text(self, oid: int, text: str) -> Any:
         try:
             return self._types.value(oid, text)
-        except NotHeld:
+        except Unrepresentable:
             return text
 
     def _open(self) -> None:

@@ -1,5 +1,5 @@
 """Values of Postgres from the texts that its output functions write, as a value of Python that is
-the same, or not at all: what Python does not have is a `NotHeld`. Pure.
+the same, or not at all: what Python does not have is `Unrepresentable`. Pure.
 
 The session that reads them has `SETTINGS`, so that a text means one thing.
 """
@@ -28,7 +28,7 @@ SETTINGS = {
 Parse = Callable[[str], Any]
 
 
-class NotHeld(ValueError):
+class Unrepresentable(ValueError):
     """A value that Python does not have; the text says why."""
 
 
@@ -52,14 +52,14 @@ def _date(text: str) -> date:
     try:
         return date.fromisoformat(text)
     except ValueError:
-        raise NotHeld(f"{text} is beyond the year 9999") from None
+        raise Unrepresentable(f"{text} is beyond the year 9999") from None
 
 
 def _check_time(text: str) -> None:
     if text.endswith("infinity"):
-        raise NotHeld(f"Python has no date that is {text}")
+        raise Unrepresentable(f"Python has no date that is {text}")
     if text.endswith(" BC"):
-        raise NotHeld(f"{text}: Python has no date before the year 1")
+        raise Unrepresentable(f"{text}: Python has no date before the year 1")
 
 
 def _timestamp(text: str) -> datetime:
@@ -67,7 +67,7 @@ def _timestamp(text: str) -> datetime:
     try:
         return datetime.fromisoformat(text)
     except ValueError:
-        raise NotHeld(f"{text} is beyond the year 9999") from None
+        raise Unrepresentable(f"{text} is beyond the year 9999") from None
 
 
 def _instant(text: str) -> datetime:
@@ -78,7 +78,7 @@ def _time_of_day(text: str) -> time:
     try:
         return time.fromisoformat(text)
     except ValueError:
-        raise NotHeld(f"Python has no time of a day that is {text}") from None
+        raise Unrepresentable(f"Python has no time of a day that is {text}") from None
 
 
 _INTERVAL = re.compile(
@@ -91,9 +91,9 @@ _INTERVAL = re.compile(
 def _interval(text: str) -> timedelta:
     match = _INTERVAL.fullmatch(text)
     if match is None or not text:
-        raise NotHeld(f"Python has no duration that is {text}")
+        raise Unrepresentable(f"Python has no duration that is {text}")
     if match["years"] or match["months"]:
-        raise NotHeld(f"{text}: months and years are no duration of a fixed length")
+        raise Unrepresentable(f"{text}: months and years are no duration of a fixed length")
     part = int((match["part"] or "").ljust(6, "0"))
     seconds = (int(match["hours"] or 0) * 60 + int(match["minutes"] or 0)) * 60
     length = timedelta(seconds=seconds + int(match["seconds"] or 0), microseconds=part)
@@ -102,12 +102,12 @@ def _interval(text: str) -> timedelta:
             -length if match["sign"] == "-" else length
         )
     except OverflowError:
-        raise NotHeld(f"{text} is more than a billion days") from None
+        raise Unrepresentable(f"{text} is more than a billion days") from None
 
 
 def _bytes(text: str) -> bytes:
     if not text.startswith("\\x"):
-        raise NotHeld("a bytea that is not in hex")
+        raise Unrepresentable("a bytea that is not in hex")
     return bytes.fromhex(text[2:])
 
 
@@ -116,7 +116,7 @@ def _document(text: str) -> Any:
     try:
         return json.loads(text, parse_float=_fraction, object_pairs_hook=_object)
     except RecursionError:
-        raise NotHeld("JSON that is nested too deep") from None
+        raise Unrepresentable("JSON that is nested too deep") from None
 
 
 def _fraction(text: str) -> float | Decimal:
@@ -127,7 +127,7 @@ def _fraction(text: str) -> float | Decimal:
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        raise NotHeld("the JSON has an object with the same key twice")
+        raise Unrepresentable("the JSON has an object with the same key twice")
     return found
 
 
@@ -205,10 +205,12 @@ class Types:
             parse = self._parsers[oid] = self._parser(oid, 0)
         try:
             return parse(text)
-        except NotHeld:
+        except Unrepresentable:
             raise
         except (ValueError, KeyError, ArithmeticError):
-            raise NotHeld(f"{text[:60]!r} is no value of the type with the oid {oid}") from None
+            raise Unrepresentable(
+                f"{text[:60]!r} is no value of the type with the oid {oid}"
+            ) from None
 
     def _parser(self, oid: int, depth: int) -> Parse:
         if oid in _PLAIN:
@@ -227,16 +229,16 @@ class Types:
 
 
 def _of_unknown(oid: int, text: str) -> Any:
-    raise NotHeld(f"the type with the oid {oid} is not in the catalog any more")
+    raise Unrepresentable(f"the type with the oid {oid} is not in the catalog any more")
 
 
 def array(text: str, parse: Parse, delimiter: str) -> Any:
     """A list of an array's text; NotHeld for one that does not begin with 1."""
     if text.startswith("["):
-        raise NotHeld(f"{text[:60]}: a list begins with its first element")
+        raise Unrepresentable(f"{text[:60]}: a list begins with its first element")
     found, at = _list(text, 0, parse, delimiter, 1)
     if at != len(text):
-        raise NotHeld(f"{text[:60]!r} is no array")
+        raise Unrepresentable(f"{text[:60]!r} is no array")
     return found
 
 
@@ -244,7 +246,7 @@ def _list(text: str, at: int, parse: Parse, delimiter: str, depth: int) -> tuple
     """The list whose brace is at that place, and where the text goes on behind it."""
     items: list[Any] = []
     if text[at : at + 1] != "{" or depth > DIMENSIONS_MAX:
-        raise NotHeld(f"{text[:60]!r} is no array")
+        raise Unrepresentable(f"{text[:60]!r} is no array")
     at += 1
     while text[at : at + 1] != "}":
         if text[at : at + 1] == "{":
@@ -255,7 +257,7 @@ def _list(text: str, at: int, parse: Parse, delimiter: str, depth: int) -> tuple
         if text[at : at + 1] == delimiter:
             at += 1
         elif text[at : at + 1] != "}":
-            raise NotHeld(f"{text[:60]!r} is no array")
+            raise Unrepresentable(f"{text[:60]!r} is no array")
     return items, at + 1
 
 

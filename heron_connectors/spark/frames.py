@@ -58,14 +58,14 @@ BY_COLUMNS = "frame.by.columns"
 types."""
 
 
-class HeldFrame:
+class LocalFrame:
     """A DataFrame in a component's config; only the process that has its session has the frame."""
 
     def __init__(self, frame: Any = None) -> None:
         self.frame = frame
 
     def __reduce__(self) -> Any:
-        return (HeldFrame, ())
+        return (LocalFrame, ())
 
 
 class FrameSpout(TableSpout):
@@ -134,7 +134,7 @@ class FrameSpout(TableSpout):
             if column not in known:
                 hint = choices("columns", column, known)
                 raise TopologyError(f"the DataFrame has no column {column!r}; {hint}")
-        return _source({FRAME: HeldFrame(frame)}, columns or known, rows_per_tuple)
+        return _source({FRAME: LocalFrame(frame)}, columns or known, rows_per_tuple)
 
     def initialize(self, config: dict[str, Any], context: "TopologyContext") -> None:
         """As a TableSpout, unless the engine hands rows over; ComponentError where it cannot."""

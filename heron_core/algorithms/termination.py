@@ -82,7 +82,7 @@ class TerminationDetector(Struct):
 
     def holders(self) -> set[int]:
         """The tasks that waited for the outcome of tuples when they were last probed."""
-        return {task for task, report in self._latest.items() if report.held}
+        return {task for task, report in self._latest.items() if report.is_waiting}
 
     def paused(self) -> set[int]:
         """The tasks that back-pressure held when they were last probed."""
@@ -127,7 +127,7 @@ class TerminationDetector(Struct):
 
     def _decide(self, now: float) -> None:
         reports = self.reports.values()
-        if not all(report.idle or report.held for report in reports):
+        if not all(report.idle or report.is_waiting for report in reports):
             self.still_since = self._last_sums = None
             return
         sums = (sum(report.sent for report in reports), sum(report.processed for report in reports))

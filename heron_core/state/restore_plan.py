@@ -162,16 +162,16 @@ class _Saved(Struct, frozen=True):
             theirs = f"it has {first_of(new or packing.tasks_of)}{' instead' if new else ''}"
             raise HeronError(
                 f"{self.where} was saved by the topology {self.description.topology} and has "
-                f"{self._held_by(gone)} of {first_of(gone)}, which {packing.topology} has not "
+                f"{self._states_of(gone)} of {first_of(gone)}, which {packing.topology} has not "
                 f"({theirs}): restore it into the topology that it is of, "
                 "or drop that state by --allow-non-restored"
             )
         return [
-            f"{name} was removed: its {held} {'is' if held == STATE else 'are'} dropped"
-            for name, held in ((name, self._held_by([name])) for name in gone)
+            f"{name} was removed: its {what} {'is' if what == STATE else 'are'} dropped"
+            for name, what in ((name, self._states_of([name])) for name in gone)
         ]
 
-    def _held_by(self, names: Sequence[str]) -> str:
+    def _states_of(self, names: Sequence[str]) -> str:
         components = self.description.components
         has_input = any(self._has_input(components[name]) for name in names)
         return f"{STATE} and unprocessed input" if has_input else STATE

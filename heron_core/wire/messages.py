@@ -75,7 +75,7 @@ class QuiescenceReport(Struct, frozen=True, array_like=True, tag=True):
     idle: bool
     epoch: Whole
     """Of the plan that it works by: what it emits from now on is routed so."""
-    held: bool = False
+    is_waiting: bool = False
     """Nothing is left to do here but for tuples that wait: a bolt has neither acked nor failed them
     (an open window has them), or a spout waits for their outcome, and is not idle because of it."""
     may_fail: bool = False

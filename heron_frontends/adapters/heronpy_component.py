@@ -187,7 +187,7 @@ class HeronpyBolt(ShapedBolt, HeronpyComponent, BoltDefaults):
         return bool(getattr(self.users_object, "acks_later", False))
 
     @property
-    def holds_until_finish(self) -> bool:  # type: ignore[override]
+    def retains_until_finish(self) -> bool:  # type: ignore[override]
         """Whether its class says by itself when it is idle, or has an on_finish of its own."""
         user = self.users_object
         if callable(getattr(user, "is_idle", None)):

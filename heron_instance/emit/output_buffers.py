@@ -233,9 +233,9 @@ class Outbox(BufferRoom):
         self.admit()
         waited_secs = self.clock() - before
         self.waited_secs += waited_secs
-        self.held(waited_secs)
+        self.was_blocked(waited_secs)
 
-    def held(self, secs: float) -> None:
+    def was_blocked(self, secs: float) -> None:
         """Back-pressure has held the instance for so long, and does not any more."""
         if secs >= SLOW_START_AFTER_SECS:
             self._slow_start_tuples = self._slow_start_left = SLOW_START_TUPLES

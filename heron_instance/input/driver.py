@@ -80,7 +80,7 @@ class ComponentDriver:
         """A bolt has raised, and waits for the topology to be restored."""
         self.works_on = False
         """Whether it has tuples that it has taken and not finished to go on with: `work_on`."""
-        self.may_fail_held = False
+        self.may_fail_retained = False
         """Whether it can fail all tuples that it holds, at any time."""
         self.watermarks_taken = 0
         """That said anything new."""

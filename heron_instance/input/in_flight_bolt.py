@@ -61,7 +61,7 @@ class LaterAcksDriver(InFlightBoltDriver):
         """`arguments` are BoltDriver's."""
         self._later = later
         super().__init__(later.in_flight, *arguments)
-        if not self.component.holds_until_finish:
+        if not self.component.retains_until_finish:
             self.also_idle(lambda: not len(self.in_flight))
 
     def _make_run(self, hooks: Any) -> Run:

@@ -15,7 +15,7 @@ from heron_api.method_shapes import refuse_methods
 from heron_api.state.binding import (
     component_state,
     keeps_state,
-    may_fail_held,
+    may_fail_retained,
     saves_itself,
 )
 from heron_api.state.migration import migrate
@@ -275,7 +275,7 @@ def _bolt(setting: _Setting) -> ReadyInstance:
                          setting.packing, hooks, Metrics(), context.tick_secs)  # fmt: skip
     given = setting.state.given
     driver.has_fixed_state = lambda: bool(given.is_fixed)
-    driver.may_fail_held = may_fail_held(component.users_object)
+    driver.may_fail_retained = may_fail_retained(component.users_object)
     driver.also_idle(lambda: collector.threads_are_idle)
     calls.attach(driver)
     UntrackedEmits(driver.record_error).count_those_of(collector)

@@ -32,14 +32,16 @@ class Watchdog:
         self._waits += 1
         self.waiting = False
 
-    def check(self, executed: int, held: bool, now: float, held_secs: float = 0.0) -> float | None:
+    def check(
+        self, executed: int, blocked: bool, now: float, blocked_secs: float = 0.0
+    ) -> float | None:
         """Seconds that one call has lasted, when that first exceeds the limit; else None.
 
-        `held`: by back-pressure, or as the topology has not started; `held_secs`: for how long
-        back-pressure has held calls in all.
+        `blocked`: by back-pressure, or as the topology has not started; `blocked_secs`: for how
+        long back-pressure has held calls in all.
         """
-        seen = (executed, self._waits, held_secs)
-        if self.waiting or held or seen != self._seen:
+        seen = (executed, self._waits, blocked_secs)
+        if self.waiting or blocked or seen != self._seen:
             self._seen, self._since, self._reported = seen, now, False
             self.stuck_secs = 0.0
             return None

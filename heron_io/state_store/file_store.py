@@ -69,7 +69,7 @@ class FileStore:
 
     def __init__(self, root: str) -> None:
         self._root = os.path.abspath(root)
-        self._held: dict[str, int] = {}
+        self._own_nodes: dict[str, int] = {}
         self._descriptors: set[int] = set()
         self._closed = False
         self._watches = FileWatches(self._read, self._signature)
@@ -89,9 +89,9 @@ class FileStore:
         self._check(path)
         data = encode_value(path, value)
         with self._changing(path):
-            held = self._read(path)
-            if held is not None:
-                raise name_in_use(path, decode_value(self._name_of(path), held))
+            present = self._read(path)
+            if present is not None:
+                raise name_in_use(path, decode_value(self._name_of(path), present))
             self._check_node(path, ephemeral)
             self._publish(path, data, ephemeral)
 
@@ -148,7 +148,7 @@ class FileStore:
         if self._closed:
             return
         self._watches.close()
-        for path in list(self._held):
+        for path in list(self._own_nodes):
             try:
                 with self._changing(path):
                     if self._is_mine(path):
@@ -277,12 +277,12 @@ class FileStore:
                 os.close(descriptor)
         self._release(path)
         if ephemeral:
-            self._held[path] = descriptor
+            self._own_nodes[path] = descriptor
         else:
             _remove(self._ephemeral_file(path))  # a dead holder's
 
     def _is_mine(self, path: str) -> bool:
-        descriptor = self._held.get(path)
+        descriptor = self._own_nodes.get(path)
         if descriptor is None:
             return False
         try:
@@ -291,7 +291,7 @@ class FileStore:
             return False
 
     def _release(self, path: str) -> None:
-        descriptor = self._held.pop(path, None)
+        descriptor = self._own_nodes.pop(path, None)
         if descriptor is not None:
             fcntl.flock(descriptor, fcntl.LOCK_UN)
             self._descriptors.discard(descriptor)
@@ -314,7 +314,7 @@ class FileStore:
         for descriptor in self._descriptors:
             os.close(descriptor)
         self._descriptors.clear()
-        self._held.clear()
+        self._own_nodes.clear()
         self._watches = FileWatches(self._read, self._signature)
 
 

@@ -333,11 +333,11 @@ class ZooKeeperStore:
         present = self._read(path)
         if present is None:
             return False
-        held, stat = present
-        if interrupted and held == data and self._is_mine(stat, ephemeral):
+        stored, stat = present
+        if interrupted and stored == data and self._is_mine(stat, ephemeral):
             return True  # our request had arrived before the connection broke
-        if held:
-            raise name_in_use(path, self._decode(path, held))
+        if stored:
+            raise name_in_use(path, self._decode(path, stored))
         if not ephemeral:
             self._set(path, data)  # a folder that gets a value
             return True
@@ -349,9 +349,9 @@ class ZooKeeperStore:
             pass
         return False
 
-    def _overwrite(self, path: str, data: bytes, held: bytes, stat: ZnodeStat) -> None:
+    def _overwrite(self, path: str, data: bytes, stored: bytes, stat: ZnodeStat) -> None:
         if stat.ephemeralOwner and not self._is_mine(stat, True):
-            raise name_in_use(path, self._decode(path, held))
+            raise name_in_use(path, self._decode(path, stored))
         self._set(path, data)
 
     def _put_guarded(

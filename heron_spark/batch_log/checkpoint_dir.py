@@ -77,7 +77,7 @@ class CheckpointDir:
     # --- whose it is ---------------------------------------------------------------------------
 
     @contextmanager
-    def held(self, topology: TopologySpec) -> Iterator[None]:
+    def locked(self, topology: TopologySpec) -> Iterator[None]:
         """Have it for this topology and this process alone; UsageError if it is another's."""
         self.is_of(topology)  # what is refused stays as it was
         with self._locked():

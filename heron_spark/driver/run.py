@@ -134,13 +134,13 @@ def checkpoint_folder(plan: QueryPlan, given: str | None) -> Iterator[Checkpoint
     """A checkpoint folder, claimed for the topology; without a path one that goes at the end."""
     if given is not None:
         folder = CheckpointDir(given)
-        with folder.held(plan.topology):
+        with folder.locked(plan.topology):
             yield folder
         return
     path = tempfile.mkdtemp(prefix="heronpy-checkpoint-")
     try:
         folder = CheckpointDir(os.path.join(path, "checkpoint"))
-        with folder.held(plan.topology):
+        with folder.locked(plan.topology):
             yield folder
     finally:
         shutil.rmtree(path, ignore_errors=True)

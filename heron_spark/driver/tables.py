@@ -304,7 +304,7 @@ def _loaded(
     from pyspark.sql import DataFrame
 
     if frames.FRAME in config:
-        return _held(config[frames.FRAME], label), False
+        return _local_frame(config[frames.FRAME], label), False
     if frames.FUNCTION in config:
         frame = config[frames.FUNCTION](spark)
         if not isinstance(frame, DataFrame):
@@ -369,13 +369,13 @@ def _is_on(option: object) -> bool:
     return str(option).lower() == "true"
 
 
-def _held(held: frames.HeldFrame, label: str) -> "DataFrame":
-    if held.frame is None:
+def _local_frame(reference: frames.LocalFrame, label: str) -> "DataFrame":
+    if reference.frame is None:
         raise TopologyError(
             f"{label}: its DataFrame is one of the program that made it: start the topology there, "
             "with heronpy_compat.spark.start"
         )
-    frame: DataFrame = held.frame
+    frame: DataFrame = reference.frame
     return frame
 
 

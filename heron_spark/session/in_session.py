@@ -35,7 +35,7 @@ Counts = dict[str, dict[str, int]]
 COUNTERS = ("executed", "emitted", "errors", "failed", "acked")
 
 
-class _Held:
+class _Claim:
     """What a query has as long as it runs: its checkpoint's lock, its hosts' file."""
 
     def __init__(self, stack: ExitStack) -> None:
@@ -57,7 +57,7 @@ class _Held:
             self._stack.close()
 
 
-_held: dict[str, _Held] = {}
+_claims: dict[str, _Claim] = {}
 """Checkpoint folder -> who has it, in this process: locks of files are for other processes."""
 _lock = threading.Lock()
 
@@ -159,32 +159,32 @@ def _start(
             f"a session at {options.master} needs checkpoint=, a folder that every worker reaches"
         )
     with ExitStack() as stack:
-        held = _Held(stack)
-        folder = _claimed(stack, plan, given, held)
+        claim = _Claim(stack)
+        folder = _claimed(stack, plan, given, claim)
         query = _query(plan, spark, folder, options, trigger, query_name, report, stack, to_its_end)
-        held.query = query
+        claim.query = query
         stack_of_query = stack.pop_all()
-    held._stack = stack_of_query
+    claim._stack = stack_of_query
     from heron_spark.session.query_listener import listener_of
 
-    listener_of(spark).at_end(str(query.runId), held.release)
-    if not held.is_active:  # it has ended before anybody listened
-        held.release()
+    listener_of(spark).at_end(str(query.runId), claim.release)
+    if not claim.is_active:  # it has ended before anybody listened
+        claim.release()
     return query
 
 
-def _claimed(stack: ExitStack, plan: QueryPlan, given: str | None, held: _Held) -> CheckpointDir:
+def _claimed(stack: ExitStack, plan: QueryPlan, given: str | None, claim: _Claim) -> CheckpointDir:
     """The checkpoint folder, held by nobody else until the stack is closed."""
     _release_ended()
     path = None if given is None else os.path.abspath(given)
     with _lock:
-        if path is not None and path in _held:
+        if path is not None and path in _claims:
             raise UsageError(
                 f"checkpoint {path} is in use by a query of this program: stop it first"
             )
         if path is not None:
-            _held[path] = held
-            stack.callback(_held.pop, path, None)
+            _claims[path] = claim
+            stack.callback(_claims.pop, path, None)
     folder = stack.enter_context(checkpoint_folder(plan, path))
     if folder.ended:
         raise UsageError(end_text(plan.topology, folder).replace("--checkpoint", "checkpoint"))
@@ -193,7 +193,7 @@ def _claimed(stack: ExitStack, plan: QueryPlan, given: str | None, held: _Held) 
 
 def _release_ended() -> None:
     """Spark tells of ends in a thread of its own, and not at all of those with the session's."""
-    for each in list(_held.values()):
+    for each in list(_claims.values()):
         if not each.is_active:
             each.release()
 

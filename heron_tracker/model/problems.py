@@ -97,11 +97,11 @@ def problems(stats: TopologyStats, at: float | None = None) -> tuple[TrackerProb
         *_cannot_start(stats), *_down(stats), *_stuck(stats), *_restoring(stats),
         *_crashed(stats, at), *_slow(stats), *_failing(stats), *_checkpoints(stats), *_lost(stats),
     )  # fmt: skip
-    held = {pause.component: pause.share for pause in stats.paused.values()}
+    shares = {pause.component: pause.share for pause in stats.paused.values()}
 
     def order(problem: TrackerProblem) -> tuple[int, float]:
         # Between two pauses of its own a bolt is busy, too, and is not the cause.
-        return (RANKS[problem.kind], held.get(problem.component, 0.0) - problem.weight)
+        return (RANKS[problem.kind], shares.get(problem.component, 0.0) - problem.weight)
 
     return tuple(sorted(unsorted, key=order))
 
@@ -231,11 +231,11 @@ def _slow(stats: TopologyStats) -> Iterator[TrackerProblem]:
     """Bolts that cannot keep up: one instance of it (skewed), or all (a bottleneck). One that is
     itself held back by another is only on the way to the cause."""
     paused_by = _paused_shares(stats)
-    held = _held_back(stats)
+    blocked = _blocked_components(stats)
     for name, component in stats.components.items():
         if component.type != "bolt" or stats.stuck.keys() & _names_of(name, stats):
             continue
-        if name in held:
+        if name in blocked:
             continue
         share = paused_by.get(name, 0.0)
         rows = [
@@ -268,7 +268,7 @@ def _paused_shares(stats: TopologyStats) -> Mapping[str, float]:
     return found
 
 
-def _held_back(stats: TopologyStats) -> set[str]:
+def _blocked_components(stats: TopologyStats) -> set[str]:
     """The components of which an instance is paused now because of another component."""
     return {
         name

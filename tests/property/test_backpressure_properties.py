@@ -86,8 +86,8 @@ class PressureMachine(RuleBasedStateMachine):
 
     def paused(self) -> set[int]:
         components = {task: each.component for task, each in self.packing.instances.items()}
-        held = {name for _, task in self.causes for name in self.upstream[components[task]]}
-        return {task for task in self.local if components[task] in held}
+        retained = {name for _, task in self.causes for name in self.upstream[components[task]]}
+        return {task for task in self.local if components[task] in retained}
 
     def is_possible(self, origin: QueueOrigin) -> bool:
         return {origin.announcer, origin.queue or HERE} <= self.containers

@@ -236,7 +236,7 @@ def test_storms_windows_are_all_aligned_ones_that_hold_something() -> None:
                 expected = [(end, content) for end, content in contents.items() if content]
                 assert [(each.end_ms, each.items) for each in found] == expected, (seed, length)
         windows.finish()
-        assert windows.held() == []
+        assert windows.retained() == []
 
 
 def test_storms_windows_of_numbers_of_tuples_by_event_time_are_in_order_of_their_timestamps() -> (

@@ -43,10 +43,10 @@ class Holding(Bolt):
     """Keeps what it gets."""
 
     def initialize(self, config: Any, context: Any) -> None:
-        self.held: list[Any] = []
+        self.retained: list[Any] = []
 
     def process(self, tup: Any) -> None:
-        self.held.append(tup)
+        self.retained.append(tup)
 
 
 def topology() -> TopologySpec:
@@ -128,17 +128,17 @@ class OutputMachine(RuleBasedStateMachine):
         times=st.integers(1, 4),
     )
     def emit(self, stream: str, anchors: set[int], times: int) -> None:
-        held = self.bolt.held
-        chosen = [held[at] for at in sorted(anchors) if at < len(held)]
+        retained = self.bolt.retained
+        chosen = [retained[at] for at in sorted(anchors) if at < len(retained)]
         for _ in range(times):
             number = len(self.emitted)
             self.emitted[number] = stream
             self.bolt.emit([number], stream=stream, anchors=chosen)
 
-    @precondition(lambda self: self.bolt.held)
+    @precondition(lambda self: self.bolt.retained)
     @rule(data=st.data(), fails=st.integers(0, 3))
     def settle(self, data: st.DataObject, fails: int) -> None:
-        tup = self.bolt.held.pop(data.draw(st.integers(0, len(self.bolt.held) - 1)))
+        tup = self.bolt.retained.pop(data.draw(st.integers(0, len(self.bolt.retained) - 1)))
         self.settled += 1
         if fails:
             self.bolt.ack(tup)
@@ -201,8 +201,8 @@ class OutputMachine(RuleBasedStateMachine):
             assert len(by_number[number]) == expected == len(set(by_number[number]))
 
     def teardown(self) -> None:
-        while self.bolt.held:
-            self.bolt.ack(self.bolt.held.pop())
+        while self.bolt.retained:
+            self.bolt.ack(self.bolt.retained.pop())
         self.flush()
         # All is acked, and each edge was told twice: by what was emitted with it, and by the ack.
         assert {root for root, value in self.left.items() if value} <= self.failed

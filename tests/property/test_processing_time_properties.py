@@ -86,11 +86,11 @@ def test_storms_windows_hold_each_tuple_in_exactly_the_windows_of_its_arrival() 
                 came_ms = now_ms if not is_over or not shown_at(shown, now_ms) else now_ms + 1
                 expected.update((number, end) for end in of_storm(came_ms, length, slide))
             if rng.random() < 0.1:
-                position, held = windows.saved()
+                position, retained = windows.saved()
                 windows = StormWindows(
                     Extent(length, False), Extent(slide, False), by_event_time=False
                 )
-                windows.restore([(position, each) for each in held])
+                windows.restore([(position, each) for each in retained])
         take(windows.finish())
         assert shown == expected, seed
         assert sorted(gone) == list(range(TUPLES)), seed
@@ -113,9 +113,9 @@ def test_herons_windows_hold_each_tuple_in_exactly_the_windows_of_its_arrival() 
                 steps += windows.add(now_ms, number)
                 expected.update((number, end) for end in of_start(now_ms, length, slide))
             if rng.random() < 0.1:
-                position, held = windows.saved()
+                position, retained = windows.saved()
                 windows = HeronWindows(length, slide)
-                windows.restore([(position, each) for each in held])
+                windows.restore([(position, each) for each in retained])
         steps += windows.finish()
         shown = [each for each in steps if isinstance(each, Activation)]
         gone = [item for each in steps if not isinstance(each, Activation) for item in each.items]

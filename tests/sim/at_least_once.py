@@ -217,7 +217,7 @@ class WindowBolt(SimBolt, StatefulComponent):
         """Nothing else is left when an update asks for it."""
         require(not self.held, "tuples are held, and do not come again")
 
-    def fail_held(self) -> bool:
+    def fail_retained(self) -> bool:
         """See EventWindowBolt."""
         self.emitter.habits.has_failed_windows |= bool(self.held)
         for tup in self.held:

@@ -61,7 +61,7 @@ class Manners:
     """What a busy instance is handed at once, or else it waits to be merged; 0 hands over all."""
     master_silent_secs: float
     drain_secs: float
-    held_up_secs: float
+    blocked_secs: float
     breaking_share: float = 0.0
     """How often a connection between stream managers breaks with a message on it."""
 
@@ -159,7 +159,7 @@ class Cluster:
             at_once_bytes=self.chance.choice((0, 1000)),
             master_silent_secs=rng.choice((0.7, 1.5)),
             drain_secs=rng.choice((0.2, 3.0, 60.0)),
-            held_up_secs=Random(f"held up {self.seed}").choice((0.05, 0.3, 6.0)),
+            blocked_secs=Random(f"held up {self.seed}").choice((0.05, 0.3, 6.0)),
         )
 
     def _choose_habits(self, config: dict[str, Any]) -> None:

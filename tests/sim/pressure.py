@@ -151,8 +151,8 @@ class PressureRules:
             if queue is not None:
                 numbers = manager.core.statistics()
                 held_back = Amount(
-                    numbers["waiting_bytes"][task] - queue.held_bytes,
-                    numbers["waiting_tuples"][task] - queue.held_tuples,
+                    numbers["waiting_bytes"][task] - queue.pending_bytes,
+                    numbers["waiting_tuples"][task] - queue.pending_tuples,
                 )
                 total += Amount(queue.queued_bytes, queue.queued_tuples) + held_back
         for instance in (*cluster.instances.values(), *cluster.zombies):

@@ -377,7 +377,7 @@ class Master:
             lost_after_secs=0.5,
             takeover_secs=0.5,
             deactivate_wait_secs=cluster.manners.drain_secs,
-            held_up_secs=cluster.manners.held_up_secs,
+            blocked_secs=cluster.manners.blocked_secs,
         )
         known = cluster.stored_plan
         previous = None if known is None else physical_from_json(json.loads(known))

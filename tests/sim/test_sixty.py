@@ -35,8 +35,8 @@ def _until_all_sources_stand(cluster: Sixty) -> None:
         queue = cluster.slow_queue
         if not was_named and cluster.slow.task in cluster.causes:
             was_named = True
-            assert queue.held_secs(cluster.clock.now) > TARGET_SECS / 2
-            assert queue.held_bytes < MIB
+            assert queue.pending_secs(cluster.clock.now) > TARGET_SECS / 2
+            assert queue.pending_bytes < MIB
         if was_named and all(each.paused for each in cluster.of("source")):
             return
     raise AssertionError("the sources never stood")

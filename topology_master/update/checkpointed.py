@@ -47,7 +47,7 @@ class Checkpointed:
 
     def may_roll_back(self, update: UpdateRecord, view: MasterView) -> bool:
         """Whether no tuple has been processed by the new plan."""
-        return update.before is not None and _checkpoints(view).is_held
+        return update.before is not None and _checkpoints(view).is_restoring
 
 
 def _checkpoints(view: MasterView) -> CheckpointView:
@@ -59,7 +59,7 @@ def _await_added(update: UpdateRecord, view: MasterView, waited: Waited) -> Step
     if step := await_containers(update, view, waited):
         return step
     found = _checkpoints(view)
-    if found.is_held:
+    if found.is_restoring:
         return _switch(update, view)
     text = "update: all containers are there, the spouts pause for a checkpoint"
     return Go(UpdateState.CHECKPOINTING, (MasterLog(text), PublishPlan(), *_request(update, found)))
@@ -79,7 +79,7 @@ def _switch(update: UpdateRecord, view: MasterView) -> Step:
 def _is_taken(update: UpdateRecord, found: CheckpointView) -> bool:
     """Whether the checkpoint is complete, or all are about to restore one."""
     is_newest = found.newest >= update.checkpoint and not found.is_under_way
-    return found.is_held or is_newest
+    return found.is_restoring or is_newest
 
 
 def _has_failed(update: UpdateRecord, found: CheckpointView) -> bool:
@@ -104,7 +104,7 @@ def _await_checkpoint(update: UpdateRecord, view: MasterView, waited: Waited) ->
 def _await_started(update: UpdateRecord, view: MasterView, waited: Waited) -> Step:
     """Until all have their states by the new plan, or one cannot have it."""
     found = _checkpoints(view)
-    if not found.is_held:
+    if not found.is_restoring:
         return Go(UpdateState.DONE)
     reason = update.failure or found.restore_failure
     if waited.is_late and not reason:
@@ -117,7 +117,7 @@ def _await_returned(update: UpdateRecord, view: MasterView, waited: Waited) -> S
     if absent(update, view):
         return Stay()
     found = _checkpoints(view)
-    if found.is_held:
+    if found.is_restoring:
         return Go(UpdateState.RESTARTING)
     text = "update: a checkpoint of what was processed since the switch"
     return Go(UpdateState.SAVING_BACK, (MasterLog(text), PublishPlan(), *_request(update, found)))
@@ -132,4 +132,4 @@ def _await_saved_back(update: UpdateRecord, view: MasterView, waited: Waited) ->
 
 
 def _await_restarted(update: UpdateRecord, view: MasterView, waited: Waited) -> Step:
-    return Stay() if _checkpoints(view).is_held else Go(UpdateState.ROLLED_BACK)
+    return Stay() if _checkpoints(view).is_restoring else Go(UpdateState.ROLLED_BACK)

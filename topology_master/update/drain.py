@@ -29,26 +29,26 @@ class DrainOutcome(Enum):
 
     WAITS = "something is in flight"
     DRAINED = "nothing is in flight that concerns the update"
-    FAILS_HELD = "bolts fail what they hold"
-    HELD_UP = "back-pressure holds what is in flight"
+    FAILS_RETAINED = "bolts fail what they hold"
+    BLOCKED = "back-pressure holds what is in flight"
     LATE = "the time is over"
 
 
 def outcome(
-    update: UpdateRecord, view: MasterView, now: float, limit_secs: float, held_up_secs: float
+    update: UpdateRecord, view: MasterView, now: float, limit_secs: float, blocked_secs: float
 ) -> DrainOutcome:
-    """Whether the update can go on, and how. `held_up_secs`: for how long back-pressure is waited
+    """Whether the update can go on, and how. `blocked_secs`: for how long back-pressure is waited
     for, `limit_secs`: for how long anything else is."""
     assert update.since is not None
     secs = now - update.since
-    if view.detector.drained or _only_others_hold(update, view, now):
+    if view.detector.drained or _only_others_retain(update, view, now):
         return DrainOutcome.DRAINED
-    if _may_fail_held(update, view, now):
-        return DrainOutcome.FAILS_HELD
+    if _may_fail_retained(update, view, now):
+        return DrainOutcome.FAILS_RETAINED
     if secs > limit_secs:
         return DrainOutcome.LATE
-    if secs >= held_up_secs and view.detector.paused() and _spouts_may_wait(update, view):
-        return DrainOutcome.HELD_UP
+    if secs >= blocked_secs and view.detector.paused() and _spouts_may_wait(update, view):
+        return DrainOutcome.BLOCKED
     return DrainOutcome.WAITS
 
 
@@ -67,7 +67,7 @@ def why_undrained(found: DrainOutcome, update: UpdateRecord, view: MasterView, n
     """What an update goes on in spite of, for people to read."""
     assert update.since is not None
     after = f"after {now - update.since:.0f} s"
-    if found is DrainOutcome.HELD_UP:
+    if found is DrainOutcome.BLOCKED:
         paused = names_of(view.packing, view.detector.paused())
         return f"back-pressure still held {paused} {after}: proceeding with tuples in flight"
     return f"still draining {after} ({first_of(undrained(view))}): proceeding"
@@ -85,14 +85,14 @@ def spouts_that_wait(view: MasterView) -> set[int] | None:
     return {task for task in view.detector.holders() if _is_spout(view, task)} or None
 
 
-def _only_others_hold(update: UpdateRecord, view: MasterView, now: float) -> bool:
+def _only_others_retain(update: UpdateRecord, view: MasterView, now: float) -> bool:
     """Whether nothing is in flight but tuples that wait for their outcome in open windows, or
     in other bolts that keep them, and whoever is concerned by the update has none of them, nor
     has emitted one: the others go on as they are, and they are acked when they would be."""
     return _is_still(view, now) and not _concerned(update, view)
 
 
-def _may_fail_held(update: UpdateRecord, view: MasterView, now: float) -> bool:
+def _may_fail_retained(update: UpdateRecord, view: MasterView, now: float) -> bool:
     """Whether nothing is in flight but such tuples, and all bolts that the update concerns can fail
     theirs, so that these come again by the new plan. Not if a spout that waits for one of them is
     to save its state, or ends: its part has to be settled before."""

@@ -49,9 +49,9 @@ ASKED_AGAIN_SECS = 1.0
 class Draining:
     """What each state of an update waits for, and what follows it."""
 
-    def __init__(self, held_up_secs: float) -> None:
-        """`held_up_secs`: for how long a drain waits for back-pressure."""
-        self._held_up_secs = held_up_secs
+    def __init__(self, blocked_secs: float) -> None:
+        """`blocked_secs`: for how long a drain waits for back-pressure."""
+        self._blocked_secs = blocked_secs
         self.steps: Mapping[UpdateState, Callable[[UpdateRecord, MasterView, Waited], Step]] = {
             UpdateState.ADDING: _await_added,
             UpdateState.DRAINING: self._await_drained,
@@ -62,11 +62,11 @@ class Draining:
         }
 
     def _await_drained(self, update: UpdateRecord, view: MasterView, waited: Waited) -> Step:
-        drain_outcome = outcome(update, view, waited.now, waited.limit_secs, self._held_up_secs)
+        drain_outcome = outcome(update, view, waited.now, waited.limit_secs, self._blocked_secs)
         if drain_outcome is DrainOutcome.WAITS:
             return Stay()
         note = ""
-        if drain_outcome in (DrainOutcome.LATE, DrainOutcome.HELD_UP):
+        if drain_outcome in (DrainOutcome.LATE, DrainOutcome.BLOCKED):
             # What other spouts have in flight fails and is emitted again; those that end cannot.
             if who := spouts_that_end(update, view):
                 return Abort(f"{who} still had tuples in flight after {waited.limit}")
@@ -75,9 +75,9 @@ class Draining:
         update.unsaved = moving(view.packing, update.target)
         if not update.unsaved:
             return Go(UpdateState.STARTING, logged, note)
-        if drain_outcome in (DrainOutcome.FAILS_HELD, DrainOutcome.HELD_UP):
+        if drain_outcome in (DrainOutcome.FAILS_RETAINED, DrainOutcome.BLOCKED):
             update.deferring = spouts_that_wait(view)
-        if drain_outcome is DrainOutcome.FAILS_HELD:
+        if drain_outcome is DrainOutcome.FAILS_RETAINED:
             logged = (MasterLog("update: tuples in open windows fail, and come by the new plan"),)
         return Go(UpdateState.SAVING, (*logged, *_ask_to_save(update, view, waited.now)), note)
 

@@ -71,7 +71,7 @@ class UpdateMachine:
             UpdateStage.CHECKPOINT: options.deactivate_wait_secs,
             UpdateStage.INSTANCES: options.reactivate_wait_secs,
         }
-        draining = Draining(options.held_up_secs)
+        draining = Draining(options.blocked_secs)
         self._strategy = Checkpointed() if takes_checkpoints else draining
         self.number = int(stored.get("number", 0))
         """Updates so far."""

@@ -91,7 +91,7 @@ class Waited(Struct, frozen=True):
 class CheckpointView(Struct, frozen=True):
     """What an update has to know of checkpoints."""
 
-    is_held: bool
+    is_restoring: bool
     """Whether not all instances have the state with which the plan begins: nothing happens."""
     restore_failure: str
     """Why one of them cannot have it; empty as long as it may."""

@@ -31,7 +31,7 @@ SHRINK_SETTLED = 1.25
 still falls: one change at its end is better than several on the way."""
 IDLE_MIN = 0.05
 """Less than this share of its cores idle, and more instances would only share them."""
-HELD_COOLDOWNS = 10
+DEFERRED_COOLDOWNS = 10
 """For so many cool-downs a bolt that more instances do not help gets none."""
 
 
@@ -103,7 +103,7 @@ class Autoscaler:
         self._floors: deque[tuple[float, dict[str, int]]] = deque()
         """When a look was, and how many instances each bolt needed at least."""
         self._grown: dict[str, _Grown] = {}
-        self._held: dict[str, tuple[float, str]] = {}
+        self._deferred: dict[str, tuple[float, str]] = {}
         """bolt -> until when it gets no more instances, and why"""
         self._diagnoses: dict[str, str] = {}
         """bolt -> what stands against scaling it, as it was said last"""
@@ -187,10 +187,10 @@ class Autoscaler:
                     f"{before.instances} could {had:,.0f}: more do not help, the machines or what "
                     "it waits for are the limit"
                 )
-                self._held[name] = (now + HELD_COOLDOWNS * self._options.cooldown_secs, why)
-        until, why = self._held.get(name, (now, ""))
+                self._deferred[name] = (now + DEFERRED_COOLDOWNS * self._options.cooldown_secs, why)
+        until, why = self._deferred.get(name, (now, ""))
         if now >= until:
-            self._held.pop(name, None)
+            self._deferred.pop(name, None)
             return assessment
         return replace(assessment, wanted=min(assessment.wanted, assessment.instances), because=why)
 

@@ -55,7 +55,7 @@ class Slice:
     """The rows of one slice."""
 
     parts: list[pa.Table] = field(default_factory=list)
-    held: list[Any] = field(default_factory=list)
+    retained: list[Any] = field(default_factory=list)
     """What is to be let go with it: batches that wait for their acks."""
 
 
@@ -100,13 +100,17 @@ class ColumnWindows:
         return starts, pc.is_in(starts, value_set=pa.array(late, pa.int64())) if late else None
 
     def add(
-        self, keys: Sequence[Any], values: Mapping[str, Any], starts: pa.Array, held: Sequence[Any]
+        self,
+        keys: Sequence[Any],
+        values: Mapping[str, Any],
+        starts: pa.Array,
+        retained: Sequence[Any],
     ) -> list[Output]:
-        """Rows that are not late; `held` is let go when no later result is made of them."""
+        """Rows that are not late; `retained` is let go when no later result is made of them."""
         columns = [(each, values.get(each.column or "")) for each in self._kept]
         late: dict[TimeWindow, list[pa.Table]] = {}
         for start, part in by_slice(parts_of(keys, columns, starts)):
-            self._add_to_slice(start, part, held)
+            self._add_to_slice(start, part, retained)
             self._shown_so_far.difference_update(self._assigner.windows(start))
             for window in self._assigner.windows(start):
                 if window.end_ms <= self.watermark_ms < self._drop_ms(window.end_ms):
@@ -120,7 +124,7 @@ class ColumnWindows:
                 self._fire(window, outputs, keys_there)
         return outputs
 
-    def _add_to_slice(self, start: int, part: pa.Table, held: Sequence[Any]) -> None:
+    def _add_to_slice(self, start: int, part: pa.Table, retained: Sequence[Any]) -> None:
         if self.rows + part.num_rows > ROWS_MAX:
             raise ComponentError(
                 f"{self.rows} rows of keys and windows are open, and {ROWS_MAX} are the limit: does"
@@ -130,7 +134,7 @@ class ColumnWindows:
             self._open(start)
         window_slice = self._slices[start]
         window_slice.parts.append(part)
-        window_slice.held.extend(held)
+        window_slice.retained.extend(retained)
         self.rows += part.num_rows
         self._touch(part)
         if len(window_slice.parts) >= PARTS_MAX:
@@ -209,19 +213,19 @@ class ColumnWindows:
 
     def release(self) -> list[Any]:
         """What is held, each as often as slices hold it; none of them does any more."""
-        released = [held for each in self._slices.values() for held in each.held]
+        released = [retained for each in self._slices.values() for retained in each.retained]
         for each in self._slices.values():
-            each.held = []
+            each.retained = []
         return released
 
-    def drop_held(self) -> list[Any]:
+    def drop_retained(self) -> list[Any]:
         """Drop the slices that hold anything, whose rows are to come again; what they held, each as
         often as slices held it."""
         dropped: list[Any] = []
-        for start in [start for start, each in self._slices.items() if each.held]:
+        for start in [start for start, each in self._slices.items() if each.retained]:
             self._timers.remove(self._last_drop_ms(start), (_DROP, start))
-            _, held = self._drop(start).accumulator
-            dropped += held
+            _, retained = self._drop(start).accumulator
+            dropped += retained
         return dropped
 
     def complete_open(self) -> list[Output]:
@@ -247,9 +251,9 @@ class ColumnWindows:
             parts = _chosen(parts, [each < window.end_ms for each in shown])
         if parts.num_rows:
             self._touch(parts)
-            held = [each for start in starts for each in self._slices[start].held]
+            retained = [each for start in starts for each in self._slices[start].retained]
             firing = Firing.ON_TIME if only is None else Firing.LATE
-            outputs.append(Result(None, window, (parts, held), firing, 1))
+            outputs.append(Result(None, window, (parts, retained), firing, 1))
 
     def _of_shown(self, part: pa.Table, end_ms: int) -> pa.Table:
         """The rows whose key's windows up to `end_ms` were shown by another instance."""
@@ -261,7 +265,7 @@ class ColumnWindows:
         for part in found.parts:
             self.rows -= part.num_rows
             self._touch(part)
-        return Dropped((None, found.held))
+        return Dropped((None, found.retained))
 
     # --- checkpoints ------------------------------------------------------------------------------
 

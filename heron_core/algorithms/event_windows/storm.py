@@ -75,7 +75,7 @@ class _Queued:
     """The windows up to this end were shown by another task, which had it before."""
 
 
-class Held(NamedTuple):
+class RetainedItem(NamedTuple):
     """An item as it is saved."""
 
     item: Any
@@ -169,12 +169,12 @@ class StormWindows:
             since = sum(not each.is_seen for each in self._queue)
         return -since % self._slide.amount
 
-    def held(self) -> list[Any]:
+    def retained(self) -> list[Any]:
         """What has not expired."""
         return [each.item for each in self._queue]
 
     @property
-    def number_held(self) -> int:
+    def number_retained(self) -> int:
         """How many tuples that is."""
         return len(self._queue)
 
@@ -187,17 +187,19 @@ class StormWindows:
         """Whether a tuple is in the same windows whatever other tuples there are."""
         return not self._length.is_count and not self._slide.is_count
 
-    def saved(self) -> tuple[Position, list[Held]]:
+    def saved(self) -> tuple[Position, list[RetainedItem]]:
         """What is to be saved."""
         ends = (self._since_window, self._next_end_ms, self.latest_end_ms)
-        expired = [Held(each, NO_WATERMARK, True, NO_WATERMARK, True) for each in self._expired]
+        expired = [
+            RetainedItem(item, NO_WATERMARK, True, NO_WATERMARK, True) for item in self._expired
+        ]
         queue = [
-            Held(each.item, each.timestamp_ms, each.is_seen, each.shown_ms, False)
-            for each in self._queue
+            RetainedItem(entry.item, entry.timestamp_ms, entry.is_seen, entry.shown_ms, False)
+            for entry in self._queue
         ]
         return Position(*ends), expired + queue
 
-    def restore(self, saved: Sequence[tuple[Position, Held]]) -> None:
+    def restore(self, saved: Sequence[tuple[Position, RetainedItem]]) -> None:
         """Go on with what tasks have saved, in this order; those that were further have shown
         windows that are still to come here."""
         positions = {position for position, _ in saved} or {Position()}
@@ -209,10 +211,10 @@ class StormWindows:
         self._expired = [each.item for _, each in saved if each.is_expired]
         self._queue = [
             _Queued(
-                held.timestamp_ms, held.item, held.is_seen,
-                held.shown_ms if are_equal else max(held.shown_ms, position.latest_end_ms),
+                retained.timestamp_ms, retained.item, retained.is_seen,
+                retained.shown_ms if are_equal else max(retained.shown_ms, position.latest_end_ms),
             )
-            for position, held in saved if not held.is_expired
+            for position, retained in saved if not retained.is_expired
         ]  # fmt: skip
         if not self._by_event_time:
             self._queue.sort(key=lambda each: each.timestamp_ms)
@@ -330,8 +332,8 @@ class StormWindows:
         if not inside:
             return True
         new = [each.item for each in inside if not each.is_seen]
-        for held in inside:
-            held.is_seen = True
+        for retained in inside:
+            retained.is_seen = True
         start_ms = None if self._length.is_count else end_ms - self._length.amount
         items = [each.item for each in inside]
         steps.append(Activation(items, new, self._expired, start_ms, end_ms))

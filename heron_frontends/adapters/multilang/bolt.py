@@ -20,7 +20,7 @@ from heron_frontends.adapters.multilang.protocol import (
     wants_tasks,
 )
 
-HELD_MAX = 100_000
+UNSETTLED_MAX = 100_000
 """Tuples in the child that it neither acks nor fails. Batches have some thousands, and a tracked
 tuple that old has timed out; a child that never acks would fill our memory."""
 
@@ -67,7 +67,7 @@ class ShellBolt(ChildChannel, Bolt):
         except Exception as error:
             flight.settle(key)
             raise ComponentError(self._unsayable(tup, error)) from None
-        if len(flight) > HELD_MAX:
+        if len(flight) > UNSETTLED_MAX:
             self._fail_oldest()
         self.put(data)
 
@@ -116,7 +116,7 @@ class ShellBolt(ChildChannel, Bolt):
         )
 
     def _fail_oldest(self) -> None:
-        self.warn_once("never_settled", f"it neither acks nor fails {HELD_MAX} tuples")
+        self.warn_once("never_settled", f"it neither acks nor fails {UNSETTLED_MAX} tuples")
         tup = self._flight.pop_oldest()
         if tup is not None:
             self.fail(tup)

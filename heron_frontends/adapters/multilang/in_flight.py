@@ -17,7 +17,7 @@ class ChildInFlight:
 
     def __init__(self) -> None:
         self.unanswered = 0
-        self._held: dict[str, Any] = {}
+        self._unsettled: dict[str, Any] = {}
         """None for one that was failed here while the child still has it."""
         self._ticks: list[int] = []
         """The numbers of those that are not answered, oldest first; never changed in place, so any
@@ -28,7 +28,7 @@ class ChildInFlight:
         self._answered_up_to = 0
 
     def __len__(self) -> int:
-        return len(self._held)
+        return len(self._unsettled)
 
     @property
     def has_tick(self) -> bool:
@@ -53,7 +53,7 @@ class ChildInFlight:
         """Take a tuple in; returns its id, which no other tuple ever has."""
         self._last = next(self._numbers)
         key = str(self._last)
-        self._held[key] = tup
+        self._unsettled[key] = tup
         self.unanswered += 1
         return key
 
@@ -62,28 +62,28 @@ class ChildInFlight:
 
         KeyError for an id that is not in the child.
         """
-        tup = self._held.pop(key)
+        tup = self._unsettled.pop(key)
         if int(key) > self._answered_up_to:
             self.unanswered -= 1
         return tup
 
     def mark_failed(self, key: str) -> Any:
         """A tuple fails here: the tuple if it had not failed before. The child still has it."""
-        tup = self._held.get(key)
+        tup = self._unsettled.get(key)
         if tup is not None:
-            self._held[key] = None
+            self._unsettled[key] = None
         return tup
 
     def anchors(self, keys: list[str]) -> tuple[list[Any], list[str]]:
         """The tuples of these ids, and the ids that are none; heartbeats and ticks are neither."""
-        held = self._held
-        found = [held[key] for key in keys if held.get(key) is not None]
-        unknown = [key for key in keys if key not in held and not key.startswith(OWN_ID)]
+        unsettled = self._unsettled
+        found = [unsettled[key] for key in keys if unsettled.get(key) is not None]
+        unknown = [key for key in keys if key not in unsettled and not key.startswith(OWN_ID)]
         return found, unknown
 
     def pop_oldest(self) -> Any:
         """Take the oldest tuple out as if the child had settled it."""
-        return self.settle(next(iter(self._held)))
+        return self.settle(next(iter(self._unsettled)))
 
     def ask(self) -> None:
         """A heartbeat is written behind all tuples and ticks so far."""
@@ -92,14 +92,14 @@ class ChildInFlight:
     def answer(self) -> None:
         """The last heartbeat asked is answered: what was written before it is read."""
         edge = self._answered_up_to = self._asked_behind
-        newer = takewhile(lambda key: int(key) > edge, reversed(self._held))
+        newer = takewhile(lambda key: int(key) > edge, reversed(self._unsettled))
         self.unanswered = sum(1 for _ in newer)
         self._ticks = [each for each in self._ticks if each > edge]
 
     def clear(self) -> list[Any]:
         """The child is gone: the tuples that went with it."""
-        lost = [tup for tup in self._held.values() if tup is not None]
-        self._held.clear()
+        lost = [tup for tup in self._unsettled.values() if tup is not None]
+        self._unsettled.clear()
         self._ticks = []
         self.unanswered = 0
         return lost

@@ -26,7 +26,7 @@ class StormBatchingBolt(StormBolt):
 
     returns_task_ids = False
     acks_later = True
-    holds_until_finish = True
+    retains_until_finish = True
 
     def __init__(self, user: Any, spec: ComponentSpec, bindings: BoltBindings) -> None:
         super().__init__(user, spec, bindings)
@@ -78,10 +78,10 @@ class StormBatchingBolt(StormBolt):
     def is_idle(self) -> bool:
         """Whether no batch is held that time alone will end."""
         return super().is_idle() and (
-            self._decides_when or not self.is_timed or not self.holds_tuples()
+            self._decides_when or not self.is_timed or not self.retains_tuples()
         )
 
-    def holds_tuples(self) -> bool:
+    def retains_tuples(self) -> bool:
         """Whether there is a batch with tuples; may be asked by any thread."""
         try:
             return any(self.users_object._batches.values())
@@ -91,7 +91,7 @@ class StormBatchingBolt(StormBolt):
     def on_finish(self) -> None:
         """Process what is held; each batch once, whatever becomes of the others."""
         for _ in range(len(self.users_object._batches)):
-            if self.holds_tuples():
+            if self.retains_tuples():
                 self.process_batches()
         super().on_finish()
 
@@ -146,7 +146,7 @@ class StormTicklessBolt(StormBatchingBolt):
     def _on_time(self) -> None:
         if self._closed:
             return
-        if self.holds_tuples():
+        if self.retains_tuples():
             self.process_batches()
         self._wait()
 

@@ -83,7 +83,7 @@ class StormBolt(ShapedBolt, StormComponent, BoltDefaults):
         return not self.users_object.auto_ack
 
     @property
-    def holds_until_finish(self) -> bool:  # type: ignore[override]
+    def retains_until_finish(self) -> bool:  # type: ignore[override]
         """See EngineBolt."""
         return callable(getattr(self.users_object, "on_finish", None))
 

@@ -2,5 +2,3 @@
 
 from heron_api.windows.batch_window_bolt import BatchRunner as BatchRunner
 from heron_api.windows.batch_window_bolt import BatchWindowBolt as BatchWindowBolt
-from heron_api.windows.batch_window_bolt import Held as Held
-from heron_api.windows.batch_window_bolt import HeldCalls as HeldCalls

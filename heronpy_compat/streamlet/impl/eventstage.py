@@ -9,7 +9,7 @@ from heron_api.custom_grouping import ICustomGrouping
 from heron_api.stream import Grouping, Stream
 from heron_api.windows.clocked_bolt import name_of
 from heron_api.windows.event_time import EventClock, EventTimeSettings, request_ticks
-from heron_api.windows.holding_bolt import HoldingBolt
+from heron_api.windows.retaining_bolt import RetainingBolt
 from heron_api.windows.saved_windows import KeyOf, whole_key
 from heron_core import config as keys
 from heron_core.algorithms.event_windows.aggregates import Aggregate
@@ -80,7 +80,7 @@ class FunctionKeyGrouping(ICustomGrouping):
         return [self._tasks[slot(hashed, len(self._tasks))]]
 
 
-class EventStageBolt(HoldingBolt):
+class EventStageBolt(RetainingBolt):
     """A bolt of a stage with event time."""
 
     outputs = [Stream([OUTPUT_FIELD], OUTPUT_STREAM), Stream([OUTPUT_FIELD], LATE)]

@@ -34,23 +34,25 @@ class JoinRunner(ClockRunner):
         """See Runner."""
         restore_windows(state, self._join, key_of)
 
-    def fail_held(self) -> None:
+    def fail_retained(self) -> None:
         """See Runner."""
-        for _, held in self._join.drop_values(lambda value: value[1] is not None):
-            self._bolt.fail(held)
+        for _, retained in self._join.drop_values(lambda value: value[1] is not None):
+            self._bolt.fail(retained)
 
     def process(self, tup: Any) -> None:
         """Pair an element."""
         bolt, now_ms = self._bolt, self._clock.now_ms()
         timestamp_ms = self._clock.timestamp_of(tup, now_ms)
-        held = tup if is_tracked(tup) else None
+        retained = tup if is_tracked(tup) else None
         element = tup.values[0]
-        outputs = self._join.add(bolt.key(tup), bolt.is_right(tup), timestamp_ms, (element, held))
+        outputs = self._join.add(
+            bolt.key(tup), bolt.is_right(tup), timestamp_ms, (element, retained)
+        )
         self._clock.seen(tup, timestamp_ms, now_ms)
         pairs = [each for each in outputs if isinstance(each, Pair)]
         if len(pairs) < len(outputs):
             drop_late(bolt, self._settings, self._clock, tup, element)
-        elif held is None:
+        elif retained is None:
             bolt.ack(tup)
         for pair in pairs:
             bolt.emit_pair(pair)
@@ -79,9 +81,9 @@ class JoinRunner(ClockRunner):
         self._ack(self._join.finish())
 
     def _acked(self, value: tuple[Any, Any]) -> tuple[Any, Any]:
-        element, held = value
-        if held is not None:
-            self._bolt.ack(held)
+        element, retained = value
+        if retained is not None:
+            self._bolt.ack(retained)
         return element, None
 
     def _ack(self, dropped: Iterable[Dropped]) -> None:
@@ -106,9 +108,9 @@ class IntervalJoinBolt(EventStageBolt):
 
     def emit_pair(self, pair: Pair) -> None:
         """Emit what the stage's function makes of it."""
-        (left, left_held), (right, right_held) = pair.left, pair.right
+        (left, left_tuple), (right, right_tuple) = pair.left, pair.right
         assert self.stage.function is not None
-        anchors = [each for each in (left_held, right_held) if each is not None]
+        anchors = [each for each in (left_tuple, right_tuple) if each is not None]
         self.emit_element((pair.key, self.stage.function(left, right)), anchors)
 
 

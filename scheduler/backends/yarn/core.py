@@ -144,7 +144,7 @@ class Core:
             back.append(TakeBack(slot.number))
         slot.phase, slot.grant, slot.since = SlotPhase.RUNNING, grant, now
         slot.policy.is_up = True
-        slot.held = grant.size
+        slot.granted = grant.size
         line = f"container {slot.number} still runs: {grant.id} on {grant.host}"
         return [*back, YarnLog(line)]
 
@@ -155,7 +155,7 @@ class Core:
             return []
         if slot is None or slot.phase is not SlotPhase.ASKED:
             return [Release(grant.id)]
-        slot.held = slot.request
+        slot.granted = slot.request
         slot.phase, slot.grant, slot.since = SlotPhase.STARTING, grant, now
         return [TakeBack(slot.number), Publish(), StartContainer(grant)]
 
@@ -197,7 +197,7 @@ class Core:
             slot.vacate()
             return self._finish(Status.FAILED, event.reason or "a component kept failing", now)
         if event.status in TOO_LARGE:
-            slot.held = None
+            slot.granted = None
         return self._failed(slot, event.reason or f"its exit code was {event.status}", now)
 
     def _vacated(self, slot: Slot) -> list[Instruction]:
@@ -230,13 +230,13 @@ class Core:
         spare = None if is_standby(slot.number) else self._spare(slot.request)
         if spare is None or spare.grant is None:
             return self._ask_yarn(slot)
-        slot.grant, slot.held = replace(spare.grant, number=slot.number), spare.held
+        slot.grant, slot.granted = replace(spare.grant, number=slot.number), spare.granted
         slot.phase, slot.since = SlotPhase.RUNNING, self._now
         line = (
             f"container {slot.number} is {slot.grant.id} on {slot.grant.host}, which was on standby"
         )
         spare.vacate()
-        spare.held = None
+        spare.granted = None
         return [YarnLog(line), Publish(), *self._ask_yarn(spare)]
 
     def _spare(self, ask: Ask) -> Slot | None:
@@ -244,7 +244,9 @@ class Core:
         fitting = (
             each
             for each in self.slots.values()
-            if is_standby(each.number) and each.is_running and (each.held or each.ask).covers(ask)
+            if is_standby(each.number)
+            and each.is_running
+            and (each.granted or each.ask).covers(ask)
         )
         return next(fitting, None)
 
@@ -290,8 +292,8 @@ class Core:
         slot = self._of(event.id)
         if slot is None:
             return []
-        slot.held = slot.size.made(event.size)
-        return [YarnLog(f"container {slot.number} has {slot.held} now"), Publish()]
+        slot.granted = slot.size.made(event.size)
+        return [YarnLog(f"container {slot.number} has {slot.granted} now"), Publish()]
 
     def _on_not_resized(self, event: NotResized, now: float) -> list[Instruction]:
         slot = self._of(event.id)
@@ -304,12 +306,12 @@ class Core:
         """Of all that run, those that are to be larger or smaller."""
         done: list[Instruction] = []
         for slot in self.slots.values():
-            if slot.phase is not SlotPhase.RUNNING or slot.grant is None or slot.held is None:
+            if slot.phase is not SlotPhase.RUNNING or slot.grant is None or slot.granted is None:
                 continue
-            wanted = slot.size.change(slot.held, slot.ask, now)
+            wanted = slot.size.change(slot.granted, slot.ask, now)
             if wanted is not None:
-                words = f"container {slot.number} is to have {wanted}, and has {slot.held}"
-                grows = wanted.covers(slot.held)
+                words = f"container {slot.number} is to have {wanted}, and has {slot.granted}"
+                grows = wanted.covers(slot.granted)
                 done += [YarnLog(words), Resize(slot.grant.id, wanted, grows)]
         return done
 
@@ -332,7 +334,7 @@ class Core:
         for number in event.numbers:
             slot = self.slots.get(number)
             if slot is not None and slot.phase in (SlotPhase.RUNNING, SlotPhase.STARTING):
-                slot.held = None
+                slot.granted = None
                 done += [
                     YarnLog(f"container {number} is to be restarted"),
                     *self._let_end(slot, now),

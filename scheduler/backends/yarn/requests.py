@@ -37,7 +37,7 @@ def rows(slots: Iterable[Slot]) -> dict[str, Location]:
             "host": slot.grant.host,
             "http": slot.grant.http,
             "phase": slot.phase.value,
-            "size": None if slot.held is None else ask_to_json(slot.held),
+            "size": None if slot.granted is None else ask_to_json(slot.granted),
         }
         for slot in slots
         if slot.grant is not None

@@ -52,15 +52,15 @@ class Size(Struct):
         """Its container is gone, and the next one is asked for by its plan."""
         self._wanted = self._asked = self._refused = None
 
-    def change(self, held: Ask, planned: Ask, now: float) -> Ask | None:
+    def change(self, granted: Ask, planned: Ask, now: float) -> Ask | None:
         """What YARN is to be asked for now; None if for nothing (more)."""
         if self._is_settled and now >= self._wanted_until:
             self._wanted = None
         target = planned if self._wanted is None else planned.larger(self._wanted)
-        wanted = held.larger(target)
-        if wanted == held and self._is_settled and now >= self._settled_at + SHRINK_SECS:
+        wanted = granted.larger(target)
+        if wanted == granted and self._is_settled and now >= self._settled_at + SHRINK_SECS:
             wanted = target
-        if wanted == (self._asked or held) or wanted == self._refused:
+        if wanted == (self._asked or granted) or wanted == self._refused:
             return None
-        self._asked = None if wanted == held else wanted
+        self._asked = None if wanted == granted else wanted
         return wanted

@@ -37,7 +37,7 @@ class Slot(Struct):
     due: float = 0.0
     """When it is asked for again, or when it must have ended."""
     wanted: bool = True
-    held: Ask | None = None
+    granted: Ask | None = None
     """How large its last container was asked to be; None: as its plan says."""
     size: Size = field(default_factory=Size)
     """What it is to be made while it runs."""
@@ -45,7 +45,7 @@ class Slot(Struct):
     @property
     def request(self) -> Ask:
         """How large a container is asked for."""
-        return self.ask if self.held is None else self.held.smaller(self.ask)
+        return self.ask if self.granted is None else self.granted.smaller(self.ask)
 
     @property
     def is_running(self) -> bool:

@@ -225,7 +225,7 @@ def replayed(make: Callable[[int], Any], numbers: Sequence[int], events: Events)
             assert not tester.failed("source")
             if at < len(numbers) - 1:
                 for each in bolts:
-                    assert each.fail_held()
+                    assert each.fail_retained()
                 tester.advance(1.0)  # what they fail is sent with the next tick
                 again = sorted(tester.failed("source"))
                 assert again

@@ -122,15 +122,15 @@ class HoldsLong(Bolt):
     auto_ack = False
 
     def initialize(self, config: Any, context: Any) -> None:
-        self.held: list[Any] = []
+        self.retained: list[Any] = []
 
     def process(self, tup: Any) -> None:
-        self.held.append(tup)
+        self.retained.append(tup)
 
     def process_tick(self, tup: Any) -> None:
-        for each in self.held:
+        for each in self.retained:
             self.ack(each)
-        self.held.clear()
+        self.retained.clear()
 
 
 @pytest.mark.parametrize(("timeout_secs", "acked", "failed"), [(30, [], [1]), (90, [1], [])])

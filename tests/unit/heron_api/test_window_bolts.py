@@ -304,9 +304,9 @@ def test_a_window_that_was_shown_before_a_checkpoint_is_not_shown_again(bolt_del
 def test_a_state_with_one_more_number_of_an_earlier_version_is_read(bolt_delegate: Any) -> None:
     """It noted the end of the last window of a number of tuples, which nothing asked for."""
     state = HashMapState()
-    position, held = [0, 1002_000, None, 1000_000], [1000_500, True, 1000_000, False]
+    position, retained = [0, 1002_000, None, 1000_000], [1000_500, True, 1000_000, False]
     item = Tuple("0", "numbers", "default", 1, [7])
-    state.put("tuples", [0, [[item, [position, held]]]])
+    state.put("tuples", [0, [[item, [position, retained]]]])
     bolt: Any = Sliding(delegate=bolt_delegate)
     bolt.init_state(state)
     bolt.initialize({DURATION: 4, SLIDE: 2}, None)

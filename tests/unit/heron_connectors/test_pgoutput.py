@@ -31,7 +31,7 @@ from heron_connectors.postgres.pgoutput import (
     Update,
     decoded,
 )
-from heron_connectors.postgres.values import NotHeld
+from heron_connectors.postgres.values import Unrepresentable
 
 BEGIN = b"B\x00\x00\x00\x00\x01PX\xe0\x00\x03\x04)\x92\xf7\x7f=\x00\x00\x02\xd6"
 RELATION = (
@@ -109,7 +109,7 @@ def test_a_message_that_was_damaged_is_another_one_or_an_error_with_a_name(data:
 
 def value(oid: int, text: str) -> Any:
     if text == "bad":
-        raise NotHeld("bad is none")
+        raise Unrepresentable("bad is none")
     return int(text) if oid == 23 else text
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heron_connectors.postgres.values import NotHeld, TypeInfo, Types
+from heron_connectors.postgres.values import TypeInfo, Types, Unrepresentable
 
 MOOD, MOODS, SMALL, SMALLS, PAIR, BOXES = range(20_000, 20_006)
 FACTS = (
@@ -85,7 +85,7 @@ def test_a_text_is_the_value(types: Types, oid: int, text: str, value: Any) -> N
     ],
 )
 def test_what_python_does_not_have_is_refused(types: Types, oid: int, text: str, why: str) -> None:
-    with pytest.raises(NotHeld, match=why):
+    with pytest.raises(Unrepresentable, match=why):
         types.value(oid, text)
 
 
@@ -96,7 +96,7 @@ def test_what_python_does_not_have_is_refused(types: Types, oid: int, text: str,
 def test_no_text_is_anything_but_a_value_or_refused(oid: int, text: str) -> None:
     try:
         Types().value(oid, text)
-    except NotHeld:
+    except Unrepresentable:
         pass
 
 

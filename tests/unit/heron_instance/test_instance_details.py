@@ -12,9 +12,9 @@ from heron_core.errors import ComponentError, ProtocolError
 from heron_core.topology import GroupingKind, StreamSpec
 from heron_core.wire.packets import encode_watermark
 from heron_instance.attempts import Kind, kind_of
+from heron_instance.blocked_time import BlockedTime
 from heron_instance.coroutine_calls import CURRENT
 from heron_instance.emit.output_buffers import Outbox
-from heron_instance.hold import Hold
 from heron_instance.input.bolt import BoltDriver
 from heron_instance.runtime.bindings import DriverCalls
 from heron_instance.runtime.letters import abandon_rows
@@ -246,9 +246,9 @@ def test_a_spout_that_is_opened_again_before_it_begins_has_not_finished() -> Non
 def test_a_hold_ends_once() -> None:
     """The outbox begins again slowly behind it, and not each time that something is sent."""
     made = make(Source, reads(SHUFFLE))
-    hold = Hold(lambda: made.now)
+    hold = BlockedTime(lambda: made.now)
     held: list[float] = []
-    outbox = cast(Outbox, SimpleNamespace(held=held.append))
+    outbox = cast(Outbox, SimpleNamespace(was_blocked=held.append))
     assert not hold.lasts(True, outbox)
     assert hold.lasts(False, outbox)
     made.now += 7.0

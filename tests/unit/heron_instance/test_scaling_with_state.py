@@ -97,7 +97,7 @@ def test_who_keeps_its_keys_and_has_done_nothing_goes_on_as_it_is() -> None:
         messages.Restored(ME, INCARNATION, 2)
     ]
     assert bolt.component is before
-    assert bolt.core.shared.held
+    assert bolt.core.shared.is_restoring
     assert bolt.component.counts == dict.fromkeys(KEYS, 1)
 
 

@@ -24,7 +24,7 @@ def emit(made: Any, tuples: int) -> None:
 def test_each_message_after_a_long_pause_is_twice_as_large(monkeypatch: pytest.MonkeyPatch) -> None:
     made = make(Source, reads(SHUFFLE))
     rests = rested(made, monkeypatch)
-    made.core.outbox.held(SLOW_START_AFTER_SECS)
+    made.core.outbox.was_blocked(SLOW_START_AFTER_SECS)
     emit(made, 100)
     first, second, third = rests
     assert first <= SLOW_START_TUPLES + 1
@@ -35,7 +35,7 @@ def test_each_message_after_a_long_pause_is_twice_as_large(monkeypatch: pytest.M
 def test_small_messages_count_together(monkeypatch: pytest.MonkeyPatch) -> None:
     made = make(Source, reads(SHUFFLE))
     rests = rested(made, monkeypatch)
-    made.core.outbox.held(SLOW_START_AFTER_SECS)
+    made.core.outbox.was_blocked(SLOW_START_AFTER_SECS)
     for _ in range(SLOW_START_TUPLES):
         assert not rests
         emit(made, 1)
@@ -45,7 +45,7 @@ def test_small_messages_count_together(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_soon_it_goes_on_at_full_speed(monkeypatch: pytest.MonkeyPatch) -> None:
     made = make(Source, reads(SHUFFLE))
     rests = rested(made, monkeypatch)
-    made.core.outbox.held(SLOW_START_AFTER_SECS)
+    made.core.outbox.was_blocked(SLOW_START_AFTER_SECS)
     emit(made, 50_000)
     before = len(rests)
     assert before <= 12
@@ -56,6 +56,6 @@ def test_soon_it_goes_on_at_full_speed(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_short_pause_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     made = make(Source, reads(SHUFFLE))
     rests = rested(made, monkeypatch)
-    made.core.outbox.held(SLOW_START_AFTER_SECS / 2)
+    made.core.outbox.was_blocked(SLOW_START_AFTER_SECS / 2)
     emit(made, 1000)
     assert not rests

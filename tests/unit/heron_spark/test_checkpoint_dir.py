@@ -159,7 +159,7 @@ def test_the_end_is_decided_once_and_reached_later(tmp_path: Path) -> None:
 
 def hold(path: Path, spec: TopologySpec) -> None:
     """Have a checkpoint, for a moment."""
-    with CheckpointDir(str(path)).held(spec):
+    with CheckpointDir(str(path)).locked(spec):
         pass
 
 
@@ -170,7 +170,7 @@ def test_a_checkpoint_is_for_one_run_at_a_time(tmp_path: Path) -> None:
         "from heron_spark.batch_log.checkpoint_dir import CheckpointDir\n"
         "from heron_core.topology import ComponentSpec, TopologySpec\n"
         "spec = TopologySpec('t', (ComponentSpec('words', False, 'm.C', 1),))\n"
-        f"with CheckpointDir({str(path)!r}).held(spec):\n"
+        f"with CheckpointDir({str(path)!r}).locked(spec):\n"
         "    print('held', flush=True)\n"
         "    sys.stdin.read()\n"
     )

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from heron_api.class_loading import load_class
-from heron_connectors.spark.frames import FRAME, FrameSpout, HeldFrame, check_without_spark
+from heron_connectors.spark.frames import FRAME, FrameSpout, LocalFrame, check_without_spark
 from heron_core.errors import TopologyError, UsageError
 from heron_core.records import replace
 from heron_core.topology import ComponentSpec, StreamSpec, TopologySpec
@@ -79,7 +79,7 @@ def test_a_spout_over_a_dataframe_runs_only_where_the_dataframe_is() -> None:
     source = FrameSpout.over(FRAME_OF_NUMBERS)
     assert source.outputs == ("number",)
     assert source.config[FRAME].frame is FRAME_OF_NUMBERS
-    assert source.config[FRAME].__reduce__() == (HeldFrame, ())
+    assert source.config[FRAME].__reduce__() == (LocalFrame, ())
     outputs = (StreamSpec("default", ("number",)),)
     spout = ComponentSpec("numbers", True, source.class_path, 1, outputs, (), source.config)
     with pytest.raises(TopologyError, match=r"start the topology in that session, with heronpy_co"):

@@ -11,7 +11,7 @@ import pytest
 from heron_core.errors import HeronError
 from heron_core.operations import OperationKind
 from heron_core.state_tree import carrier_path
-from heron_engine.scheduler.carriers import CarrierHold, carrier_of, holding
+from heron_engine.scheduler.carriers import CarrierClaim, carrier_of, claiming
 from heron_io.state_store.file_store import FileStore
 
 NAME = "words"
@@ -28,27 +28,27 @@ def test_a_second_command_is_refused_and_names_the_first(
     stores: tuple[FileStore, FileStore],
 ) -> None:
     first, second = stores
-    with holding(first, NAME, OperationKind.KILL):
+    with claiming(first, NAME, OperationKind.KILL):
         with (
             pytest.raises(HeronError, match=rf"a kill of words .*\(pid {os.getpid()}\), since 2"),
-            holding(second, NAME, OperationKind.KILL),
+            claiming(second, NAME, OperationKind.KILL),
         ):
             pytest.fail("both carry out a kill")
         assert carrier_of(second, NAME, OperationKind.KILL) is not None, (
             "the refused one took it away"
         )
-        with holding(second, NAME, OperationKind.UPDATE):
+        with claiming(second, NAME, OperationKind.UPDATE):
             pass  # another kind
-    with holding(second, NAME, OperationKind.KILL):
+    with claiming(second, NAME, OperationKind.KILL):
         assert carrier_of(first, NAME, OperationKind.KILL) is not None
     assert carrier_of(first, NAME, OperationKind.KILL) is None
 
 
 def test_a_command_that_has_ended_anyhow_is_in_no_way(stores: tuple[FileStore, FileStore]) -> None:
     first, second = stores
-    CarrierHold(first, NAME, OperationKind.UPDATE).keep()
+    CarrierClaim(first, NAME, OperationKind.UPDATE).keep()
     first.close()
-    with holding(second, NAME, OperationKind.UPDATE):
+    with claiming(second, NAME, OperationKind.UPDATE):
         pass
 
 
@@ -66,7 +66,7 @@ def test_the_node_of_a_killed_command_is_waited_for_until_its_session_ends(
     assert carrier_of(second, NAME, OperationKind.UPDATE) is None
     session = threading.Timer(0.2, first.delete, [path])
     session.start()
-    with holding(second, NAME, OperationKind.UPDATE):
+    with claiming(second, NAME, OperationKind.UPDATE):
         assert carrier_of(first, NAME, OperationKind.UPDATE) is not None
     session.join()
 
@@ -77,17 +77,17 @@ def test_a_node_of_a_killed_command_that_does_not_go_is_in_the_way(
     first, second = stores
     first.create(carrier_path(NAME, OperationKind.RESTART), DEAD, ephemeral=True)
     with pytest.raises(HeronError, match=r"a restart of words is under way \(ada .*its command$"):
-        CarrierHold(second, NAME, OperationKind.RESTART).begin(dead_secs=0.1)
+        CarrierClaim(second, NAME, OperationKind.RESTART).begin(dead_secs=0.1)
 
 
 def test_a_lost_session_gives_the_node_back_unless_another_command_has_come(
     stores: tuple[FileStore, FileStore],
 ) -> None:
     first, second = stores
-    hold = CarrierHold(first, NAME, OperationKind.KILL)
-    hold.keep()
+    claim = CarrierClaim(first, NAME, OperationKind.KILL)
+    claim.keep()
     first.delete(carrier_path(NAME, OperationKind.KILL))
-    hold.keep()
+    claim.keep()
     assert carrier_of(second, NAME, OperationKind.KILL) is not None
 
     first.delete(carrier_path(NAME, OperationKind.KILL))
@@ -95,8 +95,8 @@ def test_a_lost_session_gives_the_node_back_unless_another_command_has_come(
         "user": "ada", "host": "east", "pid": 7, "since": "noon"
     }, ephemeral=True)  # fmt: skip
     with pytest.raises(HeronError, match=r"\(ada on east \(pid 7\), since noon\)"):
-        hold.keep()
-    hold.end()
+        claim.keep()
+    claim.end()
     assert carrier_of(first, NAME, OperationKind.KILL) is not None, "it is not ours to remove"
 
 
@@ -105,6 +105,6 @@ def test_a_node_that_is_nonsense_says_where_it_stands(stores: tuple[FileStore, F
     second.create(carrier_path(NAME, OperationKind.KILL), {"pid": "seven"}, ephemeral=True)
     with (
         pytest.raises(HeronError, match="delete /carriers/words/kill"),
-        holding(first, NAME, OperationKind.KILL),
+        claiming(first, NAME, OperationKind.KILL),
     ):
         pytest.fail("it is taken")

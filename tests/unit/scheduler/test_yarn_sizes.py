@@ -54,8 +54,8 @@ class Running:
         return self.does(Tick())
 
     @property
-    def held(self) -> Ask | None:
-        return self.core.slots[1].held
+    def granted(self) -> Ask | None:
+        return self.core.slots[1].granted
 
 
 def grown() -> Running:
@@ -73,7 +73,7 @@ def grown() -> Running:
 
 def test_it_grows_before_the_update_and_shrinks_after_the_one_back() -> None:
     running = grown()
-    assert running.held == LARGE
+    assert running.granted == LARGE
     running.does(YarnPlanChanged({1: SMALL}, is_settled=False))
     assert running.later(2 * SHRINK_SECS) == []
     running.does(YarnPlanChanged({1: SMALL}))
@@ -81,7 +81,7 @@ def test_it_grows_before_the_update_and_shrinks_after_the_one_back() -> None:
     assert running.later(SHRINK_SECS / 2) == []
     assert running.later(SHRINK_SECS) == [Resize(GRANT.id, SMALL, grows=False)]
     running.does(Resized(GRANT.id, SMALL))
-    assert running.held == SMALL
+    assert running.granted == SMALL
 
 
 def test_it_may_be_rounded_up_by_yarn() -> None:

@@ -56,11 +56,11 @@ def test_what_comes_behind_a_barrier_waits_for_those_of_the_others() -> None:
     passing.data(A, "a2", "a3")
     passing.data(B, "b1")
     assert passing.passed == ["a1", "b1"]
-    assert passing.gate.held_tuples == 2
+    assert passing.gate.blocked_tuples == 2
     passing.barrier(B, 1)
     passing.data(B, "b2")
     assert passing.passed == ["a1", "b1", 1, "a2", "a3", "b2"]
-    assert passing.gate.held_bytes == 0
+    assert passing.gate.blocked_bytes == 0
 
 
 def test_a_single_source_is_never_held_back() -> None:

@@ -17,7 +17,9 @@ def answer(made: Made, held: tuple[int, ...] = (), busy: tuple[int, ...] = ()) -
     for task, counts in ((SPOUT, (5, 0)), (FIRST, (0, 5)), (LAST, (0, 0))):
         idle, holds = task not in (*held, *busy), task in held
         made.receive(
-            messages.QuiescenceReport(task, made.core.probe_round, *counts, idle, 1, held=holds)
+            messages.QuiescenceReport(
+                task, made.core.probe_round, *counts, idle, 1, is_waiting=holds
+            )
         )
 
 

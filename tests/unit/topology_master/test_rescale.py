@@ -18,7 +18,7 @@ from heron_core.records import replace
 from heron_core.topology import ComponentSpec
 from heron_core.wire import messages
 from heron_engine.topology_master import events
-from heron_engine.topology_master.options import HELD_UP_SECS
+from heron_engine.topology_master.options import BLOCKED_SECS
 from heron_engine.topology_master.update.drain import STILL_SECS
 from heron_engine.topology_master.update.draining import ASKED_AGAIN_SECS
 from heron_engine.topology_master.update.machine import ENDED_AFTER_SECS
@@ -435,7 +435,7 @@ def test_an_update_does_not_wait_for_a_slow_bolt_that_back_pressure_stands_befor
     made = Stateless()
     update(made, FEWER)
     held, busy = frozenset({FIRST}), frozenset({FIRST, LAST})
-    assert not plans(reports(made, HELD_UP_SECS - 0.5, held, busy))
+    assert not plans(reports(made, BLOCKED_SECS - 0.5, held, busy))
     out = reports(made, 1.0, held, busy)
     assert plans(out)[0][:2] == (2, TopologyState.PAUSED)
     (told,) = [
@@ -451,14 +451,14 @@ def test_an_update_does_not_wait_for_a_slow_bolt_that_back_pressure_stands_befor
 def test_an_update_waits_for_a_slow_bolt_that_nothing_stands_before() -> None:
     made = Stateless()
     update(made, FEWER)
-    assert not plans(reports(made, 3 * HELD_UP_SECS, frozenset(), frozenset({LAST})))
+    assert not plans(reports(made, 3 * BLOCKED_SECS, frozenset(), frozenset({LAST})))
 
 
 def test_an_update_waits_for_the_tuples_of_a_spout_that_it_ends() -> None:
     made = Stateless()
     update(made, PackingPlan("t", (replace(TWO, instances=(*ONE.instances, *TWO.instances)),)))
     held = frozenset({FIRST})
-    assert not plans(reports(made, 3 * HELD_UP_SECS, held, frozenset({SPOUT, FIRST, LAST})))
+    assert not plans(reports(made, 3 * BLOCKED_SECS, held, frozenset({SPOUT, FIRST, LAST})))
 
 
 def test_the_plan_says_since_when_a_component_has_other_tasks() -> None:

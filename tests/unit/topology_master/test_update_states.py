@@ -55,7 +55,7 @@ def test_each_arrow_of_the_drawing_is_taken(
 
 
 def test_each_state_but_an_end_is_of_a_strategy() -> None:
-    strategies = (Draining(held_up_secs=1.0), Checkpointed())
+    strategies = (Draining(blocked_secs=1.0), Checkpointed())
     assert {state for each in strategies for state in each.steps} == TRANSITIONS.after.keys()
 
 

@@ -66,7 +66,7 @@ def test_storms_documented_example() -> None:
         window("6:00:30", "6:00:50", "e6"),
         window("8:00:10", "8:00:30", "e7", "e8", "e9"),
     ]
-    assert windows.held() == ["e7", "e8", "e9", "e10"]
+    assert windows.retained() == ["e7", "e8", "e9", "e10"]
 
 
 def test_a_tuple_of_storms_window_expires_once_and_is_new_once() -> None:

@@ -349,13 +349,13 @@ def test_a_child_that_collects_a_batch_is_given_more_than_max_pending(bolt: Make
 
 
 def _ids(shell: Shell) -> list[int]:
-    return [int(key) for key in shell.component._flight._held]
+    return [int(key) for key in shell.component._flight._unsettled]
 
 
 def test_a_child_that_settles_nothing_does_not_fill_the_memory(
     bolt: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(bolt_module, "HELD_MAX", 10)
+    monkeypatch.setattr(bolt_module, "UNSETTLED_MAX", 10)
     shell = bolt().start()
     given = [shell.give() for _ in range(13)]
     assert shell.engine.failed == given[:3]

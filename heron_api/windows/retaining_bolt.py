@@ -13,7 +13,7 @@ from heron_api.windows.window_runner import late_stream_problem
 from heron_core import config as keys
 
 
-class HoldingBolt(ClockedBolt, StatefulComponent):
+class RetainingBolt(ClockedBolt, StatefulComponent):
     """A bolt whose `initialize` sets `time_runner`, then calls `restore_windows`. Call `init_state`
     and `pre_save` if you override them."""
 
@@ -42,10 +42,10 @@ class HoldingBolt(ClockedBolt, StatefulComponent):
             self.time_runner.restore(self.saved_state, self.grouping_key())
             self.time_runner.remember_end(FirstEnd(self.saved_state))
 
-    def fail_held(self) -> bool:
+    def fail_retained(self) -> bool:
         """Every tuple of an open window fails: an update divides the keys anew, or ends this
         instance, and the tuples come again. Whether keys tell which instance has what is left."""
-        self.time_runner.fail_held()
+        self.time_runner.fail_retained()
         return self.grouping_key() is not None
 
     def grouping_key(self) -> KeyOf:
@@ -54,7 +54,7 @@ class HoldingBolt(ClockedBolt, StatefulComponent):
         return None
 
 
-class TupleWindowBolt(HoldingBolt):
+class TupleWindowBolt(RetainingBolt):
     """A HoldingBolt whose windows have tuples of all keys."""
 
     def grouping_key(self) -> KeyOf:

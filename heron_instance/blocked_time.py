@@ -5,7 +5,7 @@ from collections.abc import Callable
 from heron_instance.emit.output_buffers import Outbox
 
 
-class Hold:
+class BlockedTime:
     """Back-pressure, or a state that is moved: since when it lasts."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
@@ -21,6 +21,6 @@ class Hold:
                 self._since = self._clock()
             return True
         if self._since is not None:
-            outbox.held(self._clock() - self._since)
+            outbox.was_blocked(self._clock() - self._since)
             self._since = None
         return False
