@@ -52,3 +52,21 @@ cdef class NestedTable(MemoryTable):
     cdef object _put(self, object key, object value, object sub, dict entries)
     cdef object _forget_if_many(self)
     cdef object _note(self, object key, dict entries)
+
+
+@cython.final
+cdef class TimedTable:
+    cdef object _entries
+    cdef object _deadlines
+    cdef double _secs
+    cdef bint _refreshes_on_read
+    cdef object _clock
+    cdef object _to_examine
+
+    cpdef object get(self, object key, object sub=*)
+    cpdef object put(self, object key, object value, object sub=*)
+    cpdef object remove(self, object key, object sub=*)
+    cdef object _prolong(self, object key, object sub, double now)
+    cdef bint _is_expired(self, object key, object sub, double now) except -1
+    cdef bint _has_any(self, object key) except -1
+    cdef object _examine(self, double now)

@@ -7,11 +7,12 @@ stands in state/table_changes.py.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from itertools import islice
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from heron_core.state.protocol import ABSENT, StateKind, TableId
+from heron_core.state.protocol import ABSENT, StateKind, StateTable, TableId
 
 if TYPE_CHECKING:
     import cython
@@ -29,6 +30,9 @@ IMMUTABLE: frozenset[type] = frozenset(
     {int, float, str, bytes, bool, type(None), complex, frozenset}
 )
 """Exact types whose values cannot change in place. A tuple may hold a list."""
+
+EXAMINED_EACH_WRITE = 2
+"""One would do if nothing were written anew; more make a write slower for nothing."""
 
 if not cython.compiled:
 
@@ -332,3 +336,112 @@ class NestedTable(MemoryTable):
     def note_changes(self) -> None:
         """Changes are noted from here on: a snapshot has what was before."""
         self.changed = {}
+
+
+class TimedTable:
+    """A StateTable whose entries expire: a table beside a table, with the time when each does.
+
+    An expired entry is never seen. It is removed when it is looked at; and each write looks at two
+    more, so that what is not asked for again is removed after as many writes as half of the
+    entries.
+    """
+
+    __slots__ = (
+        "_clock", "_deadlines", "_entries", "_refreshes_on_read", "_secs", "_to_examine",
+    )  # fmt: skip
+
+    def __init__(
+        self, entries: StateTable, deadlines: StateTable, time_to_live: Any,
+        clock: Callable[[], float],
+    ) -> None:  # fmt: skip
+        """`time_to_live`: see heron_core.state.time_to_live."""
+        self._entries = entries
+        self._deadlines = deadlines
+        self._secs: float = time_to_live.secs
+        self._refreshes_on_read: bool = time_to_live.refresh_on_read
+        self._clock = clock
+        self._to_examine: Iterator[tuple[Any, Any]] = iter(())
+
+    def get(self, key: Any, sub: Any = None) -> Any:
+        """See StateTable."""
+        now: cython.double = self._clock()
+        if self._is_expired(key, sub, now):
+            return ABSENT
+        value = self._entries.get(key, sub)
+        if self._refreshes_on_read and value is not ABSENT:
+            self._prolong(key, sub, now)
+        return value
+
+    def put(self, key: Any, value: Any, sub: Any = None) -> None:
+        """See StateTable."""
+        now: cython.double = self._clock()
+        self._entries.put(key, value, sub)
+        self._prolong(key, sub, now)
+        self._examine(now)
+
+    def remove(self, key: Any, sub: Any = None) -> None:
+        """See StateTable."""
+        self._entries.remove(key, sub)
+        self._deadlines.remove(key, sub)
+
+    def items(self, key: Any) -> list[tuple[Any, Any]]:
+        """See StateTable."""
+        now: cython.double = self._clock()
+        alive = []
+        for sub, value in self._entries.items(key):
+            if not self._is_expired(key, sub, now):
+                alive.append((sub, value))
+                if self._refreshes_on_read:
+                    self._prolong(key, sub, now)
+        return alive
+
+    def last(self, key: Any) -> Any:
+        """See StateTable: an index may be one that has expired, as long as it is not used again."""
+        return self._entries.last(key)
+
+    def all_keys(self) -> Iterator[Any]:
+        """See StateTable."""
+        for key in self._entries.all_keys():
+            if self._has_any(key):
+                yield key
+
+    def _has_any(self, key: Any) -> bool:
+        """Whether one of a key's entries is alive."""
+        for sub, _ in self._entries.items(key):
+            if not self._is_expired(key, sub, self._clock()):
+                return True
+        return False
+
+    def clear(self) -> None:
+        """See StateTable."""
+        self._entries.clear()
+        self._deadlines.clear()
+
+    def _prolong(self, key: Any, sub: Any, now: cython.double) -> None:
+        self._deadlines.put(key, now + self._secs, sub)
+
+    def _is_expired(self, key: Any, sub: Any, now: cython.double) -> bool:
+        """Whether the entry has expired; it is gone then. One that was written when its state had
+        no time to live begins to have one now."""
+        deadline = self._deadlines.get(key, sub)
+        if deadline is ABSENT:
+            if self._entries.get(key, sub) is not ABSENT:
+                self._prolong(key, sub, now)
+            return False
+        if now < deadline:
+            return False
+        self.remove(key, sub)
+        return True
+
+    def _examine(self, now: cython.double) -> None:
+        seen: cython.Py_ssize_t = 0
+        for key, sub in islice(self._to_examine, EXAMINED_EACH_WRITE):
+            self._is_expired(key, sub, now)
+            seen += 1
+        if seen < EXAMINED_EACH_WRITE:
+            self._to_examine = self._pairs()
+
+    def _pairs(self) -> Iterator[tuple[Any, Any]]:
+        for key in self._deadlines.all_keys():
+            for sub, _ in self._deadlines.items(key):
+                yield key, sub

@@ -25,6 +25,7 @@ __all__ = [
     "NestedTable",
     "ReducedOfKey",
     "SharedAnchorState",
+    "TimedTable",
     "TupleBuffer",
     "TupleKey",
     "TupleKeys",
@@ -132,7 +133,7 @@ if TYPE_CHECKING:
         ValueOfKey,
         keyed_process,
     )
-    from heron_core.hot_tables import FlatTable, MemoryTable, NestedTable
+    from heron_core.hot_tables import FlatTable, MemoryTable, NestedTable, TimedTable
 else:
     BufferRoom = _emit.BufferRoom
     TupleBuffer = _emit.TupleBuffer
@@ -161,6 +162,7 @@ else:
     ListOfKey = _state.ListOfKey
     MapOfKey = _state.MapOfKey
     NestedTable = _tables.NestedTable
+    TimedTable = _tables.TimedTable
     ReducedOfKey = _state.ReducedOfKey
     TupleKey = _state.TupleKey
     TupleKeys = _state.TupleKeys

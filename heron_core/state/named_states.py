@@ -5,11 +5,12 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from heron_core.errors import StateError
+from heron_core.native import TimedTable
 from heron_core.records import replace
 from heron_core.state.current_key import CurrentKey
 from heron_core.state.protocol import StateBackend, StateKind, StateTable, TableId
 from heron_core.state.states import ListState, MapState, ReducingState, ValueState
-from heron_core.state.time_to_live import Clock, TimedTable, TimeToLive
+from heron_core.state.time_to_live import Clock, TimeToLive
 from heron_core.state.timer_service import TimeDomain, TimerService
 
 S = TypeVar("S")
