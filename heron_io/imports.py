@@ -4,6 +4,7 @@ import os
 import sys
 import sysconfig
 from collections.abc import Iterable, Sequence
+from functools import cache
 
 _INSTALLED = "site-packages"
 
@@ -14,7 +15,9 @@ def put_on_search_path(paths: Iterable[str]) -> None:
     A user's `socket.py` would else answer each `import socket` of Python, of ours, and of all other
     topologies beside it.
     """
-    sys.path[:] = with_folders(sys.path, [os.path.abspath(each) for each in paths], _library())
+    sys.path[:] = with_folders(
+        sys.path, [os.path.abspath(each) for each in paths], library_folders()
+    )
 
 
 def with_folders(path: Sequence[str], wanted: Sequence[str], library: Sequence[str]) -> list[str]:
@@ -25,15 +28,16 @@ def with_folders(path: Sequence[str], wanted: Sequence[str], library: Sequence[s
 
 def users_path() -> list[str]:
     """sys.path without the folders of Python's library."""
-    library = _library()
+    library = library_folders()
     return [each for each in sys.path if each not in library]
 
 
-def _library() -> list[str]:
+@cache
+def library_folders() -> tuple[str, ...]:
     """The folders of Python's own library, as they stand in sys.path."""
     paths = sysconfig.get_paths()
-    folders = [paths["stdlib"], paths["platstdlib"]]
-    return [*folders, *(os.path.join(each, "lib-dynload") for each in folders)]
+    folders = (paths["stdlib"], paths["platstdlib"])
+    return (*folders, *(os.path.join(each, "lib-dynload") for each in folders))
 
 
 def hidden_by_library(module: str) -> str | None:

@@ -24,6 +24,7 @@ from heron_core.plans import MASTER_CONTAINER, InstancePlan, PackingPlan, packin
 from heron_core.records import replace
 from heron_core.supervision import PACKING
 from heron_core.topology import ComponentSpec, TopologySpec
+from heron_engine.scheduler.container.rehearsal import rehearse
 from heron_engine.scheduler.container.run_mark import RunMark, begin_states
 from heron_engine.scheduler.container.shutdown_timeouts import (
     INSTANCE_SHUTDOWN_SECS,
@@ -79,6 +80,8 @@ def run(spec: ContainerSpec, link: SupervisorLink) -> int:
     spec = replace(spec, predecessor=link.predecessor or spec.predecessor)
     spec = replace(spec, mark=_begin_states(spec))
     log.info("hot path: %s", HOT_PATH)
+    if spec.container != MASTER_CONTAINER:
+        rehearse()
     gc.freeze()  # what is shared with the children stays shared: the collector leaves it alone
     gc.set_threshold(GC_ALLOCATIONS, *GC_GENERATIONS)
     config = keys.with_defaults(spec.topology.config)

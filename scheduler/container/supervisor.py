@@ -13,7 +13,8 @@ import selectors
 import signal
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from itertools import groupby
+from typing import Any, cast
 
 from msgspec import Struct, field
 
@@ -25,7 +26,11 @@ from heron_engine.scheduler.container import supervisor_events as events
 from heron_engine.scheduler.container.orphans import Orphans
 from heron_engine.scheduler.container.process_state import ProcessStatistics
 from heron_engine.scheduler.container.supervisor_core import MEMORY_WARNED_SHARE, SupervisorCore
-from heron_engine.scheduler.container.supervisor_events import ProcessSpec, SupervisorOutcome
+from heron_engine.scheduler.container.supervisor_events import (
+    ProcessSpec,
+    StartProcess,
+    SupervisorOutcome,
+)
 from heron_io.process_usage import family_bytes
 from heron_io.processes import (
     ForkedChild,
@@ -142,13 +147,19 @@ class Supervisor:
 
     def _handle(self, event: events.Event) -> None:
         self._only_heartbeats &= isinstance(event, events.ProcessHeartbeat)
-        for instruction in self._core.handle(event, time.monotonic()):
-            self._perform(instruction)
+        instructions = self._core.handle(event, time.monotonic())
+        for starts, group in groupby(instructions, lambda each: isinstance(each, StartProcess)):
+            if starts:
+                # One behind the other, and told of when all are there: what this process writes to
+                # between two forks is a page less that its children share.
+                for started in [self._start(cast(StartProcess, each)) for each in group]:
+                    self._handle(started)
+            else:
+                for instruction in group:
+                    self._perform(instruction)
 
     def _perform(self, instruction: events.Instruction) -> None:
         match instruction:
-            case events.StartProcess():
-                self._start(instruction)
             case events.TerminateProcess(name):
                 self._signal(name, signal.SIGTERM)
             case events.KillProcess(name):
@@ -217,7 +228,7 @@ class Supervisor:
         else:
             self._handle(events.SpecsChanged(specs))
 
-    def _start(self, start: events.StartProcess) -> None:
+    def _start(self, start: StartProcess) -> events.ProcessStarted:
         spec = start.spec
         # Two hundred starts on a busy machine take longer than a silent process is left alive.
         self._link.heartbeat()
@@ -237,7 +248,7 @@ class Supervisor:
         selector = self._woken_by if spec.is_urgent else self._polled
         selector.register(ours, selectors.EVENT_READ, spec.name)
         self._processes[spec.name] = _Process(child, ours, selector)
-        self._handle(events.ProcessStarted(spec.name, child.pid))
+        return events.ProcessStarted(spec.name, child.pid)
 
     def _measure_memory(self) -> None:
         """Now and then, of those that have a limit."""
