@@ -16,7 +16,7 @@ ALL_FOLDERS := "norecursedirs=.* __pycache__ extras"
 # Tests stay compiled from one run to the next: to do it again takes each process as long as to import them.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help run test test-again test-browser test-cluster test-cluster-long test-hosts test-hosts-all test-extras lint check fast-tests chaos mutants bench format clean native native-wheel native-off
+.PHONY: help run test test-again test-browser test-cluster test-cluster-long test-hosts test-hosts-all test-wheel test-extras lint check fast-tests chaos mutants bench format clean native native-wheel native-off
 
 help: ## Show what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
@@ -52,6 +52,10 @@ test-hosts: $(TESTED) ## A topology over six hosts (network namespaces, as root)
 test-hosts-all: $(TESTED) ## The same with each kind of fault in both modes, three seeds, 200,000 ids (an hour)
 	@$(BIN)/python -m tests.hosts.needs
 	$(BIN)/python -m tests.hosts --fault tour --ids 200000 --seed 1 --seed 2 --seed 3
+
+test-wheel: $(TESTED) ## The wheel with the compiled hot path, repaired, in a clean environment (a minute)
+	@$(BIN)/python -m tests.extras.needs
+	$(BIN)/python -m pytest tests/extras/test_native_wheel.py
 
 test-extras: $(TESTED) ## The wheel with each extra in a clean environment (minutes of pip)
 	$(BIN)/python -m pytest tests/extras
@@ -92,7 +96,15 @@ native-off: $(RUNNABLE) ## Remove the compiled hot path, until `make native`
 	@$(HOT_PATH) off
 
 native-wheel: $(RUNNABLE) ## Make a wheel for this platform, with the compiled hot path, in dist
-	HERONPY_BUILD_NATIVE=1 $(BIN)/pip wheel --quiet --no-deps --wheel-dir dist .
+	@rm -rf dist/native
+	HERONPY_BUILD_NATIVE=1 $(BIN)/pip wheel --quiet --no-deps --wheel-dir dist/native .
+ifeq ($(shell uname -s),Linux)
+	@$(INSTALL) --requirement requirements-wheel.txt || { echo "The packages of requirements-wheel.txt cannot be installed: the lines above name the one, and why" >&2; exit 1; }
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/auditwheel repair --wheel-dir dist dist/native/*.whl
+else
+	mv dist/native/*.whl dist
+endif
+	@rm -rf dist/native
 
 clean: ## Remove the virtual environment, the compiled hot path and all caches
 	rm -f heron_core/hot_*_compiled.*
