@@ -18,7 +18,7 @@ CONFIG_FILE = "config.json"
 TOPOLOGY_SPECS = "topology_specs"
 VIRTUALENV_SPECS = "virtualenv_specs"
 ENVIRONMENTS = "envs"
-MARKS = (TOPOLOGY_SPECS, VIRTUALENV_SPECS, ENVIRONMENTS)
+PROJECT_KEYS = (TOPOLOGY_SPECS, VIRTUALENV_SPECS, ENVIRONMENTS)
 """A config.json with none of these keys belongs to some other program."""
 DEFAULT_TOPOLOGY_FOLDER = "topologies"
 DEFAULT_VIRTUALENV_FOLDER = "virtualenvs"
@@ -125,7 +125,7 @@ def _project_of(folder: str) -> Project | None:
     except (OSError, ValueError):
         return None
     # A broken file without our keys, somewhere above, is not for us to complain of.
-    if not any(f'"{mark}"' in text for mark in MARKS):
+    if not any(f'"{mark}"' in text for mark in PROJECT_KEYS):
         return None
     return Project(folder, path, _parsed(path, text))
 
@@ -134,7 +134,7 @@ def required(project: Project | None, what: str) -> Project:
     """The project; UsageError saying that `what` needs one."""
     if project is None:
         path = os.path.join(os.getcwd(), CONFIG_FILE)
-        lack = f"{path} has none of the keys of one ({', '.join(MARKS)})"
+        lack = f"{path} has none of the keys of one ({', '.join(PROJECT_KEYS)})"
         if not os.path.exists(path):
             lack = f"there is no {CONFIG_FILE} of one in {os.getcwd()}"
         raise UsageError(
@@ -158,5 +158,7 @@ def _parsed(path: str, text: str) -> dict[str, Any]:
     except ValueError as error:
         raise UsageError(f"{path} is not JSON: {error}") from None
     if not isinstance(found, dict):
-        raise UsageError(f"{path} is not a project's: it must be an object with {', '.join(MARKS)}")
+        raise UsageError(
+            f"{path} is not a project's: it must be an object with {', '.join(PROJECT_KEYS)}"
+        )
     return found

@@ -66,8 +66,8 @@ class BoltInFlight:
         """By number, which is the order in which they were taken."""
         self._finished: deque[Group] = deque()
         """Groups without a member under way, in the order in which that came about."""
-        self._marks: deque[tuple[int, Any]] = deque()
-        """(number of the last tuple before it, mark)"""
+        self._watermarks: deque[tuple[int, Any]] = deque()
+        """(number of the last tuple before it, watermark)"""
 
     def __len__(self) -> int:
         return len(self._tuples)
@@ -142,16 +142,17 @@ class BoltInFlight:
         self._finished.remove(group)
         return group
 
-    def mark(self, mark: Any) -> None:
+    def add_watermark(self, watermark: Any) -> None:
         """A watermark came: it is not to overtake the tuples before it."""
-        self._marks.append((self._number, mark))
+        self._watermarks.append((self._number, watermark))
 
     def passed(self) -> Any:
-        """The newest mark before which nothing is in flight any more, once; None if none is new."""
+        """The newest watermark before which nothing is in flight any more, once; None if none is
+        new."""
         oldest = next(iter(self._tuples), self._number + 1)
         found = None
-        while self._marks and self._marks[0][0] < oldest:
-            found = self._marks.popleft()[1]
+        while self._watermarks and self._watermarks[0][0] < oldest:
+            found = self._watermarks.popleft()[1]
         return found
 
     def unfinished(self) -> list[Any]:

@@ -109,6 +109,7 @@ REPLACED: dict[str, str] = {
     "look": "poll, read, sweep",
     "looked": "polled, searched",
     "looks": "polls, attempts",
+    "marks": "watermarks, counters at the start",
     "manners": "run settings",
     "outside": "callbacks",
     "place": "arguments, location, node",

@@ -143,8 +143,8 @@ def _join_panes(panes: dict[TimeWindow, Pane], packed: Iterable[Any]) -> None:
 
 def _marked(event: list[Any], shown_ms: int, watermark_ms: int) -> list[Any]:
     shown_ms = max(shown_ms, _shown_ms(event))
-    marks = [shown_ms] if shown_ms > watermark_ms else []
-    return [*event[: _TUPLE + 1], *marks]
+    further = [shown_ms] if shown_ms > watermark_ms else []
+    return [*event[: _TUPLE + 1], *further]
 
 
 def tuples_to_show(events: Iterable[list[Any]], end_ms: int) -> list[Any]:

@@ -177,7 +177,7 @@ class TableSpout(EmitsRows[Any], Spout, StatefulComponent):
         self._tracked = mode not in (keys.ATMOST_ONCE, keys.EFFECTIVELY_ONCE)
         self._has_emitted_none(config)
         self._timestamp_field = config.get(TIMESTAMP_FIELD)
-        self._marks = SplitWatermarks(int(config.get(LAG_MS, 0)))
+        self._watermarks = SplitWatermarks(int(config.get(LAG_MS, 0)))
         self._timestamp_at, self._rows_unsent = self._column_of_times(name), 0
         self._start(name)
         saved = self._state.get(STATE_KEY)
@@ -275,7 +275,7 @@ class TableSpout(EmitsRows[Any], Spout, StatefulComponent):
             good = (row[0] for some in rows for row in some if not isinstance(row, BadRow))
             first = next((each for each in good if each is not None), None)
             if first is not None:
-                self._marks.first(piece, event_ms(first))
+                self._watermarks.first(piece, event_ms(first))
         self._tell_watermark()
 
     def _tell_time(self, tup_id: Any, values: Row) -> None:
@@ -286,14 +286,14 @@ class TableSpout(EmitsRows[Any], Spout, StatefulComponent):
         at = self._timestamp_at
         for row in rows:
             if row[at] is not None:
-                self._marks.seen(self._pieces[self._piece], event_ms(row[at]))
+                self._watermarks.seen(self._pieces[self._piece], event_ms(row[at]))
         self._rows_unsent += len(rows)
         if self._rows_unsent >= ROWS_BETWEEN:
             self._tell_watermark()
 
     def _tell_watermark(self) -> None:
         self._rows_unsent = 0
-        watermark_ms = self._marks.rises_to()
+        watermark_ms = self._watermarks.rises_to()
         if watermark_ms is not None:
             self.emit_watermark(watermark_ms)
 
@@ -305,7 +305,7 @@ class TableSpout(EmitsRows[Any], Spout, StatefulComponent):
             for rows in self._table.rows(piece, columns, self._row):
                 yield from self._of_rows(piece, rows)
             self._piece, self._row = self._piece + 1, 0
-            self._marks.end(piece)
+            self._watermarks.end(piece)
 
     def _of_rows(self, piece: TablePiece, rows: Sequence[Row]) -> Iterator[Emission]:
         size = self._rows_per_tuple

@@ -38,7 +38,7 @@ class InFlightBoltDriver(BoltDriver):
         lowest_ms = self.source_watermarks.lowest_ms
         if lowest_ms != self._marked_ms:
             self._marked_ms = lowest_ms
-            self.in_flight.mark(lowest_ms)
+            self.in_flight.add_watermark(lowest_ms)
         passed_ms = self.in_flight.passed()
         if passed_ms is not None:
             self._passed_ms = passed_ms

@@ -245,14 +245,14 @@ class UndoableCalls(RowMaker):
         self._finished = before._finished
         self.is_trying, self.undoes = before.is_trying, before.undoes
 
-    def tell_again(self, marks: SourceWatermarks) -> None:
+    def tell_again(self, watermarks: SourceWatermarks) -> None:
         """The component is another object: it hears what its sources have said so far."""
-        self.source_watermarks = marks
-        for source, watermark_ms in marks.known():
+        self.source_watermarks = watermarks
+        for source, watermark_ms in watermarks.known():
             component, _ = self._sources[source]
             self.component.source_watermark(component, source, watermark_ms)
-        if marks.has_any:
-            self.component.on_watermark(marks.lowest_ms)
+        if watermarks.has_any:
+            self.component.on_watermark(watermarks.lowest_ms)
 
 
 def _put_at(raised: UserCodeRaised, first: int, positions: list[range]) -> None:

@@ -48,7 +48,7 @@ _ENGINE_CALLS = (
 
 
 @dataclass(slots=True)
-class Marks:
+class CountersAtStart:
     """Counters at the beginning of a batch."""
 
     executed: int = 0
@@ -87,7 +87,7 @@ class TaskRunner:
         self._behind = plan.topology.components_behind(self.component)
         self._own_ack: Callable[[Any], None] | None = None
         self._usual: set[str] = set()
-        self._marks = Marks()
+        self._at_start = CountersAtStart()
         try:
             self._core = self._made_core(plan)
         except ComponentError:
@@ -199,8 +199,10 @@ class TaskRunner:
         self._printed.lines = self._lines
         self._instance.adapter.begin_batch(batch)
         metrics = self.driver.metrics
-        self._marks = Marks(metrics.executed, self.driver.outbox.deliveries, metrics.errors)
-        self._marks.abandoned = self._abandoned
+        self._at_start = CountersAtStart(
+            metrics.executed, self.driver.outbox.deliveries, metrics.errors
+        )
+        self._at_start.abandoned = self._abandoned
         behind = sorted(abandoning & self._behind)
         if behind and self._unacked:
             self._leave_without_ack(behind)
@@ -216,7 +218,7 @@ class TaskRunner:
                 self._own_ack(tup_id)
             except Exception:
                 self.driver.user_raised(f"ack({tup_id!r})")
-        self._marks.acked = len(done)
+        self._at_start.acked = len(done)
 
     def _leave_without_ack(self, abandoning: list[str]) -> None:
         """It is not known which tuples led to those that were abandoned: none of the batch is
@@ -239,7 +241,7 @@ class TaskRunner:
     @property
     def made(self) -> int:
         """Deliveries that this batch has so far."""
-        return self.driver.outbox.deliveries - self._marks.sent
+        return self.driver.outbox.deliveries - self._at_start.sent
 
     def deliver(self, frames: Frames) -> None:
         """Run a bolt on the tuples of one message."""
@@ -318,18 +320,18 @@ class TaskRunner:
             driver.work_on(time.monotonic())
 
     def _results(self, finished: bool, state_bytes: int) -> dict[str, Any]:
-        metrics, marks = self.driver.metrics, self._marks
+        metrics, at_start = self.driver.metrics, self._at_start
         return {
             "task": self.task,
             "component": self.component,
             "label": self.label,
             "spout": isinstance(self.driver, SpoutDriver),
-            "executed": metrics.executed - marks.executed,
-            "emitted": self.driver.outbox.deliveries - marks.sent,
-            "errors": metrics.errors - marks.errors,
-            "failed": self._abandoned - marks.abandoned,
-            "acked": marks.acked,
-            "secs": round(time.monotonic() - marks.began, 6),
+            "executed": metrics.executed - at_start.executed,
+            "emitted": self.driver.outbox.deliveries - at_start.sent,
+            "errors": metrics.errors - at_start.errors,
+            "failed": self._abandoned - at_start.abandoned,
+            "acked": at_start.acked,
+            "secs": round(time.monotonic() - at_start.began, 6),
             "state_bytes": state_bytes,
             "finished": finished,
             "statistics": to_wire(self._report()),

@@ -127,7 +127,7 @@ def test_a_watermark_passes_when_all_tuples_before_it_are_finished(
     marks = sorted(before)
     for number in range(5):
         for mark in (each for each in marks if each == number):
-            flight.mark(mark)
+            flight.add_watermark(mark)
         taken.append(flight.take(number))
     done: set[int] = set()
     newest = -1

@@ -28,8 +28,8 @@ class WatermarkGenerator:
         """`idle_ms` None: a source is never left out."""
         self._lag_ms = checked_ms("the lag of a watermark", lag_ms, 0)
         self._idle_ms = idle_ms
-        self._marks: dict[Hashable, int] = dict.fromkeys(sources, NO_WATERMARK)
-        self._heard_ms = dict.fromkeys(self._marks, now_ms)
+        self._watermarks: dict[Hashable, int] = dict.fromkeys(sources, NO_WATERMARK)
+        self._heard_ms = dict.fromkeys(self._watermarks, now_ms)
         self._last_heard_ms = now_ms
         self._finished: set[Hashable] = set()
         self.watermark_ms = NO_WATERMARK
@@ -43,38 +43,38 @@ class WatermarkGenerator:
         """An event of a source that says nothing of how far it is."""
         self._finished.discard(source)
         self.received(source, NO_WATERMARK, now_ms)
-        self._marks.setdefault(source, NO_WATERMARK)
+        self._watermarks.setdefault(source, NO_WATERMARK)
 
     def divide(self, source: Hashable, parts: Iterable[Hashable], now_ms: int) -> None:
         """A source turns out to be several: it is none itself any more."""
-        self._marks.pop(source, None)
+        self._watermarks.pop(source, None)
         self._finished.discard(source)
         for part in parts:
             self._heard_ms[part] = now_ms  # first: `statistics` may come from another thread
-            self._marks.setdefault(part, NO_WATERMARK)
+            self._watermarks.setdefault(part, NO_WATERMARK)
 
     def received(self, source: Hashable, watermark_ms: int, now_ms: int) -> None:
         """A watermark of the source's own, which has come with its data."""
         self._heard_ms[source] = self._last_heard_ms = now_ms
         if watermark_ms == END_OF_TIME:
             self._finished.add(source)
-            self._marks.setdefault(source, NO_WATERMARK)
+            self._watermarks.setdefault(source, NO_WATERMARK)
             return
-        if watermark_ms > self._marks.get(source, NO_WATERMARK):
-            self._marks[source] = watermark_ms
+        if watermark_ms > self._watermarks.get(source, NO_WATERMARK):
+            self._watermarks[source] = watermark_ms
 
     def advance(self, now_ms: int) -> int:
         """The watermark now: that of the slowest source that is not idle."""
-        marks = [self._marks[source] for source in self._active(now_ms)]
-        if marks:
-            self.watermark_ms = max(self.watermark_ms, min(marks))
+        watermarks = [self._watermarks[source] for source in self._active(now_ms)]
+        if watermarks:
+            self.watermark_ms = max(self.watermark_ms, min(watermarks))
         return self.watermark_ms
 
     def forget(self) -> None:
         """Events come again: there is no watermark until every source has sent some."""
         self.watermark_ms = NO_WATERMARK
-        for source in list(self._marks):
-            self._marks[source] = NO_WATERMARK
+        for source in list(self._watermarks):
+            self._watermarks[source] = NO_WATERMARK
 
     def raise_to(self, watermark_ms: int) -> None:
         """Somebody else knows that no event below it is expected, whatever the sources say."""
@@ -86,17 +86,17 @@ class WatermarkGenerator:
 
     def slowest(self, now_ms: int) -> Hashable | None:
         """The source that holds the watermark back; None if all are idle or have finished."""
-        return min(self._active(now_ms), key=self._marks.__getitem__, default=None)
+        return min(self._active(now_ms), key=self._watermarks.__getitem__, default=None)
 
     def statistics(self, now_ms: int) -> ClockState:
         """How far it is, and who holds it back; from any thread."""
-        marks, heard = list(self._marks.items()), dict(self._heard_ms)
-        left = [(mark, source) for source, mark in marks if source not in self._finished]
+        watermarks, heard = list(self._watermarks.items()), dict(self._heard_ms)
+        left = [(own, source) for source, own in watermarks if source not in self._finished]
         idle = [source for _, source in left if self._is_idle(source, now_ms)]
         active = [each for each in left if each[1] not in idle]
-        waits_for = min(active, key=_mark_of)[1] if active else None
+        waits_for = min(active, key=_watermark_of)[1] if active else None
         return clock_state(
-            END_OF_TIME if marks and not left else self.watermark_ms,
+            END_OF_TIME if watermarks and not left else self.watermark_ms,
             waits_for,
             0.0 if waits_for is None else (now_ms - heard[waits_for]) / 1000,
             idle,
@@ -105,27 +105,27 @@ class WatermarkGenerator:
     @property
     def has_ended(self) -> bool:
         """Whether every source has finished."""
-        return bool(self._marks) and self._finished >= self._marks.keys()
+        return bool(self._watermarks) and self._finished >= self._watermarks.keys()
 
     def _active(self, now_ms: int) -> list[Hashable]:
         return [each for each in self._unfinished() if not self._is_idle(each, now_ms)]
 
     def _unfinished(self) -> list[Hashable]:
-        return [each for each in self._marks if each not in self._finished]
+        return [each for each in self._watermarks if each not in self._finished]
 
     def _is_idle(self, source: Hashable, now_ms: int) -> bool:
         return self._idle_ms is not None and now_ms - self._heard_ms[source] >= self._idle_ms
 
     def snapshot(self) -> dict[str, Any]:
         """What it remembers, as plain data; when a source was heard is not part of it."""
-        return {"watermark_ms": self.watermark_ms, "marks": [*map(list, self._marks.items())]}
+        return {"watermark_ms": self.watermark_ms, "marks": [*map(list, self._watermarks.items())]}
 
     def restore(self, snapshot: Mapping[str, Any], now_ms: int) -> None:
         """Go on where the other one was; every source has been heard just now."""
         self.watermark_ms = snapshot["watermark_ms"]
-        for source, mark in snapshot["marks"]:
-            self.received(hashable(source), mark, now_ms)
+        for source, watermark_ms in snapshot["marks"]:
+            self.received(hashable(source), watermark_ms, now_ms)
 
 
-def _mark_of(each: tuple[int, Hashable]) -> int:
+def _watermark_of(each: tuple[int, Hashable]) -> int:
     return each[0]
