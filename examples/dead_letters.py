@@ -1,10 +1,10 @@
-"""Orders of which some are broken: they are given up, kept, and can be sent again.
+"""Orders of which some are broken: they are abandoned, kept, and can be sent again.
 
 heronpy run examples/dead_letters.py -o topology.dead.letter=file:dead-letters
 heronpy dead-letters Orders
 
 A bolt that raises for a tuple does not end the run and does not lose the tuple. With
-topology.dead.letter set, each tuple that is given up becomes a letter in a folder (or in a topic
+topology.dead.letter set, each tuple that is abandoned becomes a letter in a folder (or in a topic
 of Kafka: kafka:TOPIC@HOST:PORT; or in a bolt of the topology: its name).
 
 The bolt `alarm` reads the letters of one component by itself, setting or not: `errors` is a stream
@@ -77,7 +77,7 @@ class Alarm(Bolt):
     """Somebody should know."""
 
     def process(self, tup: Tuple) -> None:
-        print(f"{tup['instance']} gave up {tup['values']}: {tup['exception']}")
+        print(f"{tup['instance']} abandoned {tup['values']}: {tup['exception']}")
 
 
 class Orders(Topology):

@@ -83,7 +83,7 @@ def update_on_cluster(
     topology: RunningTopology, cluster: SelfRunning, plan: PackingPlan, rest: Rest = time.sleep
 ) -> None:
     """Have the topology run by another packing plan, and wait until it does; HeronError if that is
-    given up."""
+    aborted."""
     name = topology.name
     touched = sorted(containers_of(steps_on(topology, cluster).stored_plan(), plan))
     arguments = {PACKING: packing_to_json(plan), CONTAINERS: touched}

@@ -186,7 +186,7 @@ class LiveScreen:
         return int(self._console.width)
 
     def show(self, stats: TopologyStats, elapsed_secs: float) -> None:
-        """Draw the numbers anew."""
+        """Draw the numbers again."""
         lines = self._view.lines(stats, elapsed_secs, self.width)
         self._live.update(rendered(lines), refresh=True)
 

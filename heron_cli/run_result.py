@@ -48,7 +48,7 @@ def shortfalls(stats: TopologyStats) -> list[str]:
         if component.forgotten:
             names = ", ".join(sorted(component.forgotten_by_attribute))
             times = counted(component.forgotten, "time")
-            texts.append(f"{name}: {names} could not be saved, and began anew {times}")
+            texts.append(f"{name}: {names} could not be saved, and were reset {times}")
     return texts
 
 
@@ -78,7 +78,7 @@ def kept_line(stats: TopologyStats, state: str) -> str:
         return ""
     return (
         f"{stats.topology} keeps checkpoint {checkpoints.completed}: the same command resumes from"
-        " it, --fresh starts anew"
+        " it, --fresh starts from scratch"
     )
 
 
@@ -90,7 +90,7 @@ def failure_line(stats: TopologyStats) -> str:
     lost = counted(stats.lost, "delivery")
     return (
         f"FAILED: {lost} sent and never processed, so neither results nor checkpoints are exact: "
-        "start anew, with --fresh"
+        "start from scratch, with --fresh"
     )
 
 

@@ -7,8 +7,8 @@ reads letters for the setting, and what is behind that, has no stream `errors` b
 cannot be written makes no other one, and counts as a tuple that failed.
 
 With letters in files or in a topic a topology has a spout besides, from which letters that are
-sent again go to the bolt that gave them up. It has a stream for each input of each bolt, grouped as
-that is, and an instance gives such a tuple the component and stream that it came from at first
+sent again go to the bolt that abandoned them. It has a stream for each input of each bolt, grouped
+as that is, and an instance gives such a tuple the component and stream that it came from at first
 (`origin_of`).
 """
 
@@ -42,7 +42,7 @@ FIELDS = (
     "id", "component", "instance", "time_ms", "attempt", "exception", "traceback",
     "source", "stream", "task", "fields", "values",
 )  # fmt: skip
-"""Of a letter: its own id; who gave the tuple up, as component and component[index], when (since
+"""Of a letter: its own id; who abandoned the tuple, as component and component[index], when (since
 1970) and after how many attempts; what was raised, in a line, and its traceback; where the tuple
 came from (component, stream, task), the names of its fields, and its values."""
 SINK = "__dead_letters"

@@ -88,7 +88,7 @@ def counter(what: str, *, summed: Summed = Summed.EVER, **names: str) -> Measure
 
 def net_count(what: str, *, summed: Summed = Summed.HISTORY, **names: str) -> Measure:
     """A number that grows, and falls when some of it is taken back: no counter of OpenMetrics',
-    whose readers take a fall for a process that begins anew, and add all of it again."""
+    whose readers take a fall for a process that starts again, and add all of it again."""
     return Measure(what, MeasureKind.NET, summed, **names)
 
 
@@ -159,7 +159,7 @@ class SummedNumbers(Struct, frozen=True, kw_only=True):
         more="after a restart they are what `initialize` makes them",
     )] = 0  # fmt: skip
     forgotten: Annotated[Count, counter(
-        "Iterators and collections that a restart on Spark has begun anew",
+        "Iterators and collections that a restart on Spark has reset",
         metric="forgotten_attributes",
         more="attributes of a component that could not be saved; the run is INCOMPLETE",
     )] = 0  # fmt: skip

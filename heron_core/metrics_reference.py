@@ -27,9 +27,9 @@ its JSON has.
 - *Heron*: the name in Heron's tracker and in the history of `heronpy ui`; counters by stream are
   `__emit-count/STREAM` and `__execute-count/COMPONENT/STREAM`.
 - *OpenMetrics*: the name behind `heron_instance_`; with a * behind `heron_component_`, too. Net
-  counts are gauges there, because a counter that falls has begun anew for Prometheus, whose `rate`
-  would add all of it once more: alert on their value (`heron_component_undeclared_tuples > 0`), and
-  use `heron_component_errors_total` for rates.
+  counts are gauges there, because a counter that falls was reset for Prometheus, whose
+  `rate` would add all of it once more: alert on their value (`heron_component_undeclared_tuples >
+  0`), and use `heron_component_errors_total` for rates.
 
 | name | kind | component | Heron | OpenMetrics | |
 |---|---|---|---|---|---|

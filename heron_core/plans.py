@@ -120,7 +120,7 @@ class TopologyState(StrEnum):
     KILLED = "KILLED"
     ENDED = "ENDED"
     FAILED = "FAILED"
-    """A process of it kept ending, its cluster gave it up, or it lost what it may not lose."""
+    """A process of it kept ending, its cluster abandoned it, or it lost what it may not lose."""
 
     OVER = nonmember((ENDED, FAILED))
     """Those in which its master leaves a topology of which nothing goes on."""

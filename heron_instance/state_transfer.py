@@ -47,7 +47,7 @@ if it cannot be had."""
 
 
 class StateTransferHost(Protocol):
-    """What is needed of the instance's core; component and driver change when it begins anew."""
+    """What is needed of the instance's core; component and driver change when it starts again."""
 
     identity: Identity
     instance: ReadyInstance

@@ -1,11 +1,11 @@
 """Topologies' numbers in OpenMetrics, for Prometheus and whoever reads its format.
 
-Made anew for each scrape out of the newest stats: by the service for all topologies, by a topology
+Made again for each scrape out of the newest stats: by the service for all topologies, by a topology
 master for its own (`topology.metrics.port`), under the same names. Labels have few values:
 topology, component, stream, instance (component[index], the same over restarts), and of what user
 code registered, name and key up to a limit. Counters of instances begin at zero with each process,
 as those of any process that Prometheus scrapes do. Net counts, which a restore lets fall, are
-gauges: a counter that falls has begun anew for its readers, who would add all of it once more.
+gauges: a counter that falls was reset for its readers, who would add all of it once more.
 """
 
 import math

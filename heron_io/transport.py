@@ -33,7 +33,7 @@ LINK_BYTES_MAX of messages without an acknowledgement."""
 
 HANDSHAKE_MS = 5_000
 """A client that has not shown its key by then is cut off: zmq's 30 s let a stranger hold six times
-as many connections open. A server that has not answered by then is connected to anew."""
+as many connections open. A server that has not answered by then is connected to again."""
 
 
 UNACKNOWLEDGED_MS = 1_500

@@ -104,7 +104,7 @@ class Autoscaling:
             self._carry_out(scaler, outcome.decision, now)
 
     def _code_has_changed(self) -> bool:
-        """Whether the topology has other components now: then all begins anew."""
+        """Whether the topology has other components now: then all starts again."""
         stored = self.store.get(packing_path(self.topology.name))
         now = (
             self.topology

@@ -1,9 +1,9 @@
 """What a run that did not end by itself leaves for the next one of its name: its states.
 
 In EFFECTIVELY_ONCE that is its newest completed checkpoint, in ATLEAST_ONCE what its instances have
-saved last. The next `run` or `submit` resumes from it, unless it is told to start anew. A run that
-has ended, or that a person has killed, leaves nothing to resume: what is in a store of the user's
-own stays there, and a mark says up to which number it is of runs that are over.
+saved last. The next `run` or `submit` resumes from it, unless it is told to start from scratch. A
+run that has ended, or that a person has killed, leaves nothing to resume: what is in a store of the
+user's own stays there, and a mark says up to which number it is of runs that are over.
 """
 
 import time
@@ -32,7 +32,7 @@ from heron_io.checkpoint_store.state_folder import StateFolder
 
 Node = Mapping[str, Any]
 """What the state store says of the checkpoints of a topology: latest, completed."""
-FRESH_HINT = "--fresh starts anew"
+FRESH_HINT = "--fresh starts from scratch"
 OWN_RUN = "own"
 """Key of that node: the run whose instances save states by themselves in a folder."""
 

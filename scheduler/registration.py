@@ -94,10 +94,13 @@ def fresh_start(submission: Submission) -> str:
         return ""
     folder = files.checkpoint(name, newest).path
     if not submission.topology.config.get(keys.CHECKPOINT_STORE):
-        return f"{name} starts anew: what previous runs have left in {os.path.dirname(folder)} goes"
+        kept = os.path.dirname(folder)
+        return f"{name} starts from scratch: what previous runs have left in {kept} is removed"
     if not newest:
-        return f"{name} starts anew: the states that previous runs have left go"
-    return f"{name} starts anew and leaves {folder}: --from-savepoint {folder} begins with it"
+        return f"{name} starts from scratch: the states that previous runs have left are removed"
+    return (
+        f"{name} starts from scratch and leaves {folder}: --from-savepoint {folder} begins with it"
+    )
 
 
 def _files_of(topology: TopologySpec, home: Home, pair: Keys | None = None) -> CheckpointFiles:
@@ -139,7 +142,7 @@ def _first_state(submission: Submission) -> dict[str, Any]:
 
 def bring_states(submission: Submission, *, is_here: bool = False) -> None:
     """Put the states with which it begins where its instances look for them; HeronError if that
-    cannot be done. One that begins anew does not find those of previous runs.
+    cannot be done. One that starts again does not find those of previous runs.
 
     In a store of the user's own may be checkpoints of previous topologies of this name: theirs keep
     their numbers, and ours come behind. `is_here`: all of its processes are on this machine.

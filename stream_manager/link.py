@@ -322,7 +322,7 @@ class Incoming:
         return NEXT
 
     def _is_successor(self, head: LinkHeader) -> bool:
-        """Whether it is of a later generation, with which the link begins anew."""
+        """Whether it is of a later generation, with which the link starts again."""
         if head.generation <= self.generation:
             return False
         self.sender, self.generation = head.sender, head.generation

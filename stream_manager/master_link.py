@@ -68,7 +68,7 @@ class MasterLink:
 
     def poll(self, now: float) -> events.Event | None:
         """What the core is to know of the connection, where that is news: what the state store
-        says of the master, or that everything has to be told anew."""
+        says of the master, or that everything has to be told again."""
         if self._session.is_over:
             self._session.renew()
             if self._socket is not None:

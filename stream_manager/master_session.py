@@ -1,7 +1,7 @@
 """A stream manager's end of the numbered link with the topology master.
 
 A connection that breaks and comes again changes nothing: the session goes on. Another session, in
-which everything is told anew, begins with another master, and where the same one has forgotten us.
+which everything is told again, begins with another master, and where the same one has forgotten us.
 """
 
 from typing import Generic, TypeVar
@@ -48,7 +48,7 @@ class MasterSession(Generic[T]):
 
     @property
     def is_over(self) -> bool:
-        """Whether the session cannot go on: `renew` it, and tell everything anew."""
+        """Whether the session cannot go on: `renew` it, and tell everything again."""
         return self._link.is_broken or self._link.is_full
 
     def send(self, message: T) -> Packet[T]:

@@ -73,7 +73,7 @@ class PeerQueue:
         self.blocked = self.is_ready
 
     def restart(self, generation: int) -> list[tuple[int, Frames]]:
-        """The link cannot be continued: numbers begin anew; returns what may not have arrived."""
+        """The link cannot be continued: numbers start again; returns what may not have arrived."""
         lost = self.outgoing.restart()
         self.outgoing = Outgoing(self._bytes_max, generation)
         return lost

@@ -72,7 +72,7 @@ def drawn(page: str, name: str) -> str:
 
 
 def main() -> None:
-    """Draw all anew."""
+    """Draw all again."""
     page = PAGE.read_text("utf-8")
     for name, made in DIAGRAMS.items():
         if (found := _pattern(name).search(page)) is not None:

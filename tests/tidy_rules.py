@@ -188,7 +188,10 @@ SHARED_CLASSES: dict[str, str] = {
 class is found by its name alone."""
 
 PHRASES: dict[str, str] = {
-    "begins anew": "starts again, is reset",
+    " anew": "again, from scratch",
+    "gave up": "aborted, abandoned",
+    "gives up": "aborts, abandons",
+    "given up": "aborted, abandoned",
     "good as any": "is accepted",
     "hears of": "is notified of",
     "last words": "on_finish",

@@ -23,7 +23,7 @@ def end_of(lost: int, options: MasterOptions, crashes: int) -> End:
     were replaced after a crash.
 
     After a crash the difference of the counts says nothing: events tell what was taken along. Where
-    all are restored from a checkpoint they count anew then; there every result has to be exact, so
+    all are restored from a checkpoint they count again then; there every result has to be exact, so
     it is a failure. Where tuples are tracked, what was lost was replayed.
     """
     is_known = options.checkpoints or not (crashes or options.tracked)

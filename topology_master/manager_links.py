@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 FORGOTTEN_AFTER_SECS = 600.0
 """Who has not been heard of for so long is forgotten. If it is there again it opens another session
-and is told everything anew, as by a master that took over."""
+and is told everything again, as by a master that took over."""
 PREFIX = b"stream manager "
 
 

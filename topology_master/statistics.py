@@ -69,7 +69,7 @@ def _lost(life: Lifecycle, options: MasterOptions) -> int:
     detector's difference says nothing any more: what that one had counted is gone with it."""
     losses, detector = life.measurements.losses, life.termination.detector
     if options.checkpoints:
-        # What a process had taken along is processed again, and counted anew by all.
+        # What a process had taken along is processed again, and counted again by all.
         return detector.lost
     if options.tracked or losses.instances:
         return losses.deliveries

@@ -43,7 +43,7 @@ class RetainingBolt(ClockedBolt, StatefulComponent):
             self.time_runner.remember_end(FirstEnd(self.saved_state))
 
     def fail_retained(self) -> bool:
-        """Every tuple of an open window fails: an update divides the keys anew, or ends this
+        """Every tuple of an open window fails: an update divides the keys again, or ends this
         instance, and the tuples come again. Whether keys tell which instance has what is left."""
         self.time_runner.fail_retained()
         return self.grouping_key() is not None

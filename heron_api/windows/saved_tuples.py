@@ -38,7 +38,7 @@ which its windows were shown."""
 
 
 def _put_all(table: StateTable, values: Mapping[Hashable, Any]) -> None:
-    """Not by clearing it: then the backend would have to save all it has anew."""
+    """Not by clearing it: then the backend would have to save all it has again."""
     for key in table.all_keys():
         if key not in values:
             table.remove(key, _SUB)

@@ -176,7 +176,8 @@ def end(
     is_over: bool = True,
 ) -> None:
     """End a topology after a drain of at most `wait_secs`, or after a savepoint into that folder,
-    and remove its nodes. `is_over`: its next run starts anew (only where a cluster runs it)."""
+    and remove its nodes. `is_over`: its next run starts from scratch (only where a cluster runs
+    it)."""
     cluster = self_running(topology, config_path)
     if cluster is not None:
         end_on_cluster(topology, cluster, wait_secs, savepoint)

@@ -65,8 +65,8 @@ def dead_letters_command(
 
     A topology keeps them with `-o topology.dead.letter=file:FOLDER`, or `kafka:TOPIC@HOST:PORT`. ID
     is the beginning of an id, as the list has it. A letter that is sent again goes into the running
-    topology, to the component that gave it up and by the grouping by which it came, once; whatever
-    that has emitted for it before it raised is not taken back.
+    topology, to the component that abandoned it and by the grouping by which it came, once;
+    whatever that has emitted for it before it raised is not taken back.
 
     \b
     heronpy dead_letters wordcount

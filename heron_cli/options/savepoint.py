@@ -44,7 +44,7 @@ _options = stacked(
     click.option(
         "--fresh",
         is_flag=True,
-        help="Start anew, without the states that the previous run of this name has kept.",
+        help="Start from scratch, without the states that the previous run of this name has kept.",
     ),
 )
 
@@ -106,7 +106,7 @@ class SavepointOptions:
             note = fresh_start(submission)
         else:
             submission = resumed(submission)
-            note = f"{name} resumes from {submission.kept}; --fresh starts anew"
+            note = f"{name} resumes from {submission.kept}; --fresh starts from scratch"
             note = note if submission.kept is not None else ""
         if note:
             click.echo(note, err=True)

@@ -1,5 +1,5 @@
 """A list or a map of structs that is null stays null: pyiceberg makes an empty one of it while it
-writes (iceberg-python 3833; it makes arrays anew from their offsets, without what is null)."""
+writes (iceberg-python 3833; it makes arrays again from their offsets, without what is null)."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -55,7 +55,7 @@ it) or `refuse` (the sink does not begin)."""
 STATE_KEY = "heronpy.iceberg_sink"
 """Under it the state has the snapshot that the table was at."""
 COMMIT_ATTEMPTS = 10
-"""How often a commit is begun anew because another writer's came first; each of them is another
+"""How often a commit is started again because another writer's came first; each of them is another
 one's success. As many instances as that may commit at once. After them the commit is told as failed
 and is tried again a second later."""
 NO_RETRIES = {"commit.retry.num-retries": "0"}

@@ -170,7 +170,7 @@ class ReplayedLetters(Spout, TwoPhaseStatefulComponent):
         self._are_done(self._position)
 
     def fail(self, tup_id: Any) -> None:
-        """Emit it again. Whoever gives it up makes another letter of it."""
+        """Emit it again. A component that abandons it makes another letter of it."""
         if tup_id in self._pending and self._failed.failed(tup_id, time.monotonic()):
             values = self._pending.pop(tup_id)
             self.delegate.record_error(

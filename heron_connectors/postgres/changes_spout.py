@@ -213,7 +213,7 @@ class PostgresChangesSpout(EmitsRows[ChangeId], Spout, TwoPhaseStatefulComponent
         self._next_slot_report = 0.0
 
     def pre_restore(self, checkpoint_id: Any) -> None:
-        """The slot is free for what begins anew."""
+        """The slot is free for what starts again."""
         self._disconnect()
 
     def begin_batch(self, batch_id: int) -> None:

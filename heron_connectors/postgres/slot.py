@@ -117,7 +117,7 @@ class SlotReader:
             if not self._all("SELECT 1 FROM pg_publication WHERE pubname = %s", [publication]):
                 raise ComponentError(
                     f"there is no publication {publication}: CREATE PUBLICATION {publication} FOR"
-                    " TABLE …, and make the slot anew behind it"
+                    " TABLE …, and make the slot again behind it"
                 )
         self._all("SELECT pg_copy_logical_replication_slot(%s, %s, true)", [self._slot, self._copy])
         self._confirmed = state.confirmed
@@ -142,7 +142,7 @@ class SlotReader:
         if status == "lost" or confirmed is None:
             raise ComponentError(
                 f"the slot {self._slot} is lost: the server has removed its log"
-                f" (max_slot_wal_keep_size); drop it, and begin anew with another one"
+                f" (max_slot_wal_keep_size); drop it, and start again with another one"
             )
         if reader is not None:
             raise Busy(self._read_by(f"the process {reader} of the server"))
@@ -231,7 +231,7 @@ class SlotReader:
         if error.sqlstate == "42704" and "publication" in str(error):
             return ComponentError(
                 f"{reason}: it is younger than what the slot {self._slot} has to read first; make"
-                " the slot anew behind the publication"
+                " the slot again behind the publication"
             )
         if error.sqlstate == "53400":
             return ComponentError(

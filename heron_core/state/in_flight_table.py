@@ -48,7 +48,7 @@ def take_in_flight(backend: StateBackend) -> list[Item]:
 
 
 def _empty(table: StateTable) -> None:
-    """Entry by entry: after a `clear` the next snapshot would have all of the state anew."""
+    """Entry by entry: after a `clear` the next snapshot would have all of the state again."""
     for key in table.all_keys():
         for position, _ in table.items(key):
             table.remove(key, position)

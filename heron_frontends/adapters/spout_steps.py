@@ -1,7 +1,7 @@
 """`next_tuple` of a spout that yields, or is a coroutine: one step at each call of the engine's.
 
 A generator goes on to its next `yield`; a coroutine goes on as far as it can, so what it awaits
-holds up no ack. When it has ended, the next call begins it anew.
+holds up no ack. When it has ended, the next call begins it again.
 """
 
 from collections.abc import Callable

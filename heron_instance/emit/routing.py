@@ -29,9 +29,10 @@ Aim = Callable[[list[int]], None]
 """Takes the tasks of the consumer, sorted."""
 
 SHUFFLED_BUFFERS = 256
-"""A shuffle goes round a list of about so many: that it begins anew costs 50 ns, once a round."""
+"""A shuffle goes round a list of about so many: that it starts again costs 50 ns, once a round."""
 KEYS_REMEMBERED_MAX = 1 << 16
-"""Keys whose buffer a fields grouping remembers: some 8 MiB at most, then it starts anew."""
+"""Keys whose buffer a fields grouping remembers: some 8 MiB at most, then it starts from
+scratch."""
 
 
 class KeyedBuffers(dict[Any, OutputBuffer]):
@@ -61,7 +62,7 @@ class KeyedBuffers(dict[Any, OutputBuffer]):
         return buffer
 
     def buffer_of(self, values: Sequence[Any]) -> OutputBuffer:
-        """The buffer of the grouped values, hashed anew."""
+        """The buffer of the grouped values, hashed again."""
         try:
             return self.buffers[slot(stable_hash(values), len(self.buffers))]
         except NotHashable as error:

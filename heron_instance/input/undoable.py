@@ -210,7 +210,7 @@ class UndoableCalls(RowMaker):
 
     def attempt_begins(self, before: Totals) -> None:
         """Until `attempt_ended` reports have these totals: a counter that falls again has its
-        readers think that the process has begun anew."""
+        readers think that the process has started again."""
         self._before_attempt = [before]
 
     def attempt_ended(self) -> None:

@@ -232,7 +232,7 @@ class RocksBackend:
         path = os.path.join(self._folder.path, f"db-{next(self._numbers)}")
         self._write_files(path, decoded.chunks[0].data, snapshot)
         self._close_database()
-        self._stored_names = {}  # another one: this database gives its files the same names anew
+        self._stored_names = {}  # another one: this database gives its files the same names again
         self.db = self._rocksdict.Rdict(path, self._options())
         self._take_tables(decoded)
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class JvmGone(HeronError):
-    """The driver's JVM has died: nothing is wrong with the topology, and it may go on anew."""
+    """The driver's JVM has died: nothing is wrong with the topology, and it may go on again."""
 
 
 class _Stop(Exception):

@@ -40,7 +40,7 @@ class CallPatience:
 
     def is_over(self, lasts: bool, now: float) -> bool:
         """`lasts`: whether it is so at `now`, in seconds; each look at which it is not begins
-        anew."""
+        again."""
         if not lasts:
             self._since = None
             return False

@@ -186,7 +186,7 @@ class TaskRunner:
         self.driver.metrics.forgotten = len(names)
         if names:
             self.driver.record_error(
-                "attributes begin anew",
+                "attributes are reset",
                 f"{', '.join(names)} of {self.label} could not be saved, and is what initialize"
                 " makes it: what it held is lost. Keep data in what can be pickled",
             )

@@ -189,7 +189,7 @@ class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]
 
 def holds_data(value: Any) -> bool:
     """Whether it has come somewhere, or holds values: an iterator, a collection. A file is opened
-    anew as a connection is."""
+    again as a connection is."""
     return isinstance(value, Iterator | Collection) and not isinstance(value, io.IOBase)
 
 

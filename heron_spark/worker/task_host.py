@@ -130,7 +130,7 @@ class TaskHost:
         if len(newest) > 1:
             raise HeronError(
                 f"batch {max(newest)} is not whole: it failed, and the function of foreachBatch "
-                "went on as if it had not; let errors out of it, and begin anew with another "
+                "went on as if it had not; let errors out of it, and start again with another "
                 "checkpointLocation (or the folder is not the same on every machine)"
             )
         (before,) = newest

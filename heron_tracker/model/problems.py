@@ -404,7 +404,7 @@ def _failing(stats: TopologyStats) -> Iterator[TrackerProblem]:
             yield _failure(name, what, component, float(number))
         if component.forgotten:
             names = ", ".join(f"`{each}`" for each in sorted(component.forgotten_by_attribute))
-            what = f"attributes of `{name}` could not be saved, and began anew: {names}"
+            what = f"attributes of `{name}` could not be saved, and were reset: {names}"
             yield _failure(name, what, component, float(component.forgotten))
         done = component.acked + component.failed
         if not component.failed or component.failed < FAILED_SHARE * done:

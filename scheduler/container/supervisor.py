@@ -293,7 +293,7 @@ class Supervisor:
 def _selectors(
     waker: Waker, link: SupervisorLink
 ) -> tuple[selectors.BaseSelector, selectors.BaseSelector]:
-    """Kept between two waits: with two hundred children it takes longer to make them anew than
+    """Kept between two waits: with two hundred children it takes longer to make them again than
     all that is done after a wait."""
     woken_by = selectors.DefaultSelector()
     for number in (waker.readable, link.lifeline):

@@ -141,7 +141,7 @@ def packed_runtime(cache: str, spec: RuntimeSpec) -> str:
 
 def _compile(staged: str, spec: RuntimeSpec) -> None:
     """What a container imports, so that it need not be compiled wherever the runtime is unpacked,
-    by each process anew: that is two thirds of the time of their imports."""
+    by each process again: that is two thirds of the time of their imports."""
     for each in (*spec.packages, *COMPILED):
         folder = os.path.join(staged, each)
         if os.path.isdir(folder):

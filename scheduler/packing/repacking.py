@@ -1,7 +1,7 @@
 """Packing again: a topology that runs gets more or fewer instances, or containers.
 
 What runs stays where it is as far as possible, with its task id, because whatever moves is started
-anew. The last instances of a component go (the highest indexes), new ones get task ids above the
+again. The last instances of a component go (the highest indexes), new ones get task ids above the
 highest; containers come and go at the highest numbers. Without a number of containers none gets
 more instances than the fullest has, or had at its submit (Heron: RoundRobinPacking.repack), so none
 outgrows what a cluster gave it; one that is left empty goes. With one the instances are spread

@@ -1,4 +1,4 @@
-"""python -m tests.connectors: makes the matrix of docs/CONNECTORS.md anew; two minutes."""
+"""python -m tests.connectors: makes the matrix of docs/CONNECTORS.md again; two minutes."""
 
 import logging
 import os

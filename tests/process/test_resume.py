@@ -70,7 +70,7 @@ def test_ctrl_c_then_the_same_run_resumes_exactly(place: Place) -> None:
     second = place.heronpy("run", *arguments(place)).succeeded()
     line = resumed_line(second.err)
     assert line.startswith(f"{place.name} resumes from checkpoint ")
-    assert line.endswith("; --fresh starts anew")
+    assert line.endswith("; --fresh starts from scratch")
     check_exact(place)
     assert not (place.home / "topologies" / place.name / "checkpoints").exists()
     assert not list((place.home / "state").rglob(f"{place.name}*"))
@@ -86,7 +86,7 @@ def refused_with_another_key(place: Place) -> None:
     assert refused.code == ExitCode.FAILED
     (line,) = refused.errors
     assert "is not signed with the key of its topology" in line
-    assert line.endswith("; --fresh starts anew")
+    assert line.endswith("; --fresh starts from scratch")
     file.write_bytes(own)
 
 

@@ -156,7 +156,7 @@ def _moves_needed(sizes: list[int], added: int, containers: int) -> int:
 @settings(derandomize=True, max_examples=60, deadline=None)
 @given(dealt_topologies(), st.data())
 def test_whoever_need_not_move_does_not(topology: TopologySpec, data: st.DataObject) -> None:
-    # Whatever moves is started anew, and takes its state along.
+    # Whatever moves is started from scratch, and takes its state along.
     plan = pack(topology)
     for _ in range(3):
         component = data.draw(st.sampled_from([each.name for each in topology.components]))

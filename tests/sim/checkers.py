@@ -2,7 +2,8 @@
 
 User code of the simulation reports each emit, delivery, ack and callback here; a broken rule
 raises Violation at the very step that broke it. `origin` is the process that emitted, so numbers
-start anew with each process; `number` counts the emits of one origin over all of its streams.
+start from scratch with each process; `number` counts the emits of one origin over all of its
+streams.
 """
 
 from collections import defaultdict

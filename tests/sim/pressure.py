@@ -58,7 +58,7 @@ class PressureRules:
         self.peak_tuples = 0
 
     def process_changed(self) -> None:
-        """A process died: what it held is not under way any more; causes start anew."""
+        """A process died: what it held is not under way any more; causes start from scratch."""
         self._paused_since.clear()
 
     def emitted(self, instance: "Instance", frames: Frames) -> None:

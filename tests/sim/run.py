@@ -103,7 +103,7 @@ def _check_ends_of_sources(cluster: Cluster) -> None:
 
 def _check_end(cluster: Cluster) -> None:
     journal = cluster.journal
-    # A spout that was killed a moment before the end has begun anew and finishes as well.
+    # A spout that was killed a moment before the end has started again and finishes as well.
     done_at = cluster.clock.now
     for at in range(CALM_ROUNDS_MAX):
         cluster.round()

@@ -1,4 +1,4 @@
-"""The imports of a test that loads a user's files, undone: the next test is to load them anew."""
+"""The imports of a test that loads a user's files, undone: the next test is to load them again."""
 
 import sys
 import sysconfig

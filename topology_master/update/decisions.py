@@ -28,7 +28,7 @@ class StoreExecution(Struct, frozen=True):
 
 
 class RestartProbes(Struct, frozen=True):
-    """Find out anew whether anything is in flight."""
+    """Find out again whether anything is in flight."""
 
 
 class RequestCheckpoint(Struct, frozen=True):

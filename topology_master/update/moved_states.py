@@ -7,7 +7,7 @@ from heron_core.plans import MovedStates, PackingPlan, leaving
 
 def moving(before: PackingPlan, after: PackingPlan) -> set[int]:
     """The tasks of `before` whose state is to be saved: their process ends, or their component has
-    other tasks by `after`, among which keys are divided anew."""
+    other tasks by `after`, among which keys are divided again."""
     rescaled = {
         task
         for component, tasks in before.tasks_of.items()

@@ -20,7 +20,7 @@ class SourceSpout(Spout, StatefulComponent, StreamletSpoutBase):
 
     Under ATLEAST_ONCE each element is kept until it is acked, and emitted again when it fails.
     They are as many as `topology.max.spout.pending` at most. They live in this process: after its
-    death the source begins anew, as its function or Generator says. With checkpoints a Generator
+    death the source starts again, as its function or Generator says. With checkpoints a Generator
     that knows its position continues there.
     """
 

@@ -114,7 +114,7 @@ class TopologyType(type):
     @classmethod
     def clean_spec_inputs(cls, spec: Any, specs: dict[str, ComponentSpec]) -> None:
         """Put names into the inputs' stream ids; KeyError or ValueError for one that is wrong."""
-        # A stream's hash changes with its component's name, so each is put in anew.
+        # A stream's hash changes with its component's name, so each is put in again.
         cleaned: dict[Any, Any] = {}
         for stream_id, grouping in spec.inputs.items():
             stream_id.componentId = source_name(spec, stream_id.componentId)

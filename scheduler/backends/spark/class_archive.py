@@ -83,7 +83,7 @@ def _cache() -> Path:
 
 
 def _key(java: str, jars: str) -> str:
-    """Changes when either is installed anew."""
+    """Changes when either is installed again."""
     stamps = []
     for each in map(os.path.realpath, (java, jars)):
         stamps += [each, str(os.stat(each).st_mtime_ns)]

@@ -79,7 +79,7 @@ def test_where_all_has_to_be_exact_a_loss_is_a_failure() -> None:
     lost = replace(GOOD, lost=11, state="FAILED", checkpoints=NINTH)
     assert failure_line(lost) == (
         "FAILED: 11 deliveries sent and never processed, so neither results nor checkpoints are "
-        "exact: start anew, with --fresh"
+        "exact: start from scratch, with --fresh"
     )
     assert failure_line(replace(lost, lost=0)) == ""
     assert failure_line(replace(lost, checkpoints=None)) == ""
@@ -137,7 +137,7 @@ def test_an_attribute_that_cannot_be_saved_is_a_warning_until_a_restart_loses_da
     lost = replace(lines, forgotten=3, forgotten_by_attribute={"lines": 3})
     restarted = replace(GOOD, components={"in": lost})
     assert shortfall_line(restarted) == (
-        "INCOMPLETE: in: lines could not be saved, and began anew 3 times"
+        "INCOMPLETE: in: lines could not be saved, and were reset 3 times"
     )
     assert ending_code(0, restarted) == INCOMPLETE
 

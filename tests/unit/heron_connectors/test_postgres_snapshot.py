@@ -34,7 +34,7 @@ RELATION = Relation(
 )
 TRANSACTIONS, KEYS = 25, 12
 FIRST_XID = (3 << 32) - 8
-"""The log's 32 bits of a number begin anew in the middle."""
+"""The log's 32 bits of a number start again in the middle."""
 Rows = dict[int, int]
 
 

@@ -372,7 +372,8 @@ builder.build_and_submit()
 
 
 def test_an_instance_imports_a_file_that_submits_its_topology_at_once(write: Write) -> None:
-    """Its process imports the file anew, for a class, a value or a grouping: it submits nothing."""
+    """Its process imports the file again, for a class, a value or a grouping: it submits
+    nothing."""
     topology = load_topology(write("submits.py", COMPONENTS + SUBMITS_WHEN_IMPORTED))
     del sys.modules["submits"]
     made = LocalCluster(topology)

@@ -113,7 +113,7 @@ def counts_come_each_minute(tester: TopologyTester, printed: Callable[[], list[s
     tester.advance(61)
     assert sorted(tester.values("count")) == [["2026", 1], ["heron", 1], ["storm", 2]]
     tester.finish()
-    assert printed() == [], "counts start anew"
+    assert printed() == [], "counts start from scratch"
 
 
 @checks("windows")

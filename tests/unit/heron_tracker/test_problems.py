@@ -82,10 +82,10 @@ def test_a_bolt_that_emits_without_declared_outputs_is_named() -> None:
 
 
 def test_a_spout_whose_iterator_began_anew_is_named() -> None:
-    lost = {"forgotten": 2, "forgotten_by_attribute": {"lines": 2}, "last_error": "begins anew"}
+    lost = {"forgotten": 2, "forgotten_by_attribute": {"lines": 2}, "last_error": "starts again"}
     assert summary(stats({"count": lost})) == (
-        "attributes of `count` could not be saved, and began anew: `lines`; the last error is"
-        " begins anew"
+        "attributes of `count` could not be saved, and were reset: `lines`; the last error is"
+        " starts again"
     )
 
 

@@ -104,7 +104,7 @@ def test_a_run_never_begins_behind_what_sinks_have_committed(files: LocalFiles) 
     """Its description could not be written: an older one would write lines twice."""
     checkpoint(files, 6)
     with pytest.raises(
-        HeronError, match=r"/7 is neither .* completed checkpoint.*; --fresh starts anew"
+        HeronError, match=r"/7 is neither .* completed checkpoint.*; --fresh starts from scratch"
     ):
         kept_by(EXACT, pack(EXACT), files, NODE)
 
@@ -147,7 +147,7 @@ def test_another_topology_of_the_same_name_is_refused(files: LocalFiles) -> None
     other = topology(numbers=1, count=2)
     with pytest.raises(HeronError, match="has state of lines, which words has not") as refused:
         kept_by(other, pack(other), files, NODE)
-    assert str(refused.value).endswith("; --fresh starts anew")
+    assert str(refused.value).endswith("; --fresh starts from scratch")
 
 
 @pytest.mark.parametrize(
@@ -260,10 +260,10 @@ def test_fresh_says_what_it_leaves_and_starts_anew(world: World) -> None:
     fresh = world.submission()
     folder = world.files.checkpoint("words", 4).path
     words = fresh_start(fresh)
-    assert words.startswith("words starts anew")
+    assert words.startswith("words starts from scratch")
     is_own = keys.CHECKPOINT_STORE in world.topology.config
     assert (f"leaves {folder}: --from-savepoint {folder} begins with it" in words) is is_own
-    assert words.endswith(" goes") is not is_own
+    assert words.endswith(" is removed") is not is_own
     node = world.begin(fresh)
     assert (node or {}).get("completed", []) == []
     assert os.path.exists(folder) is is_own
@@ -296,12 +296,14 @@ def test_divided_states_come_behind_the_numbers_of_before(world: World) -> None:
 
 
 def test_a_disk_that_is_not_mounted_is_no_first_run(here: Path) -> None:
-    """It is refused until the disk is there, or somebody wants to begin anew."""
+    """It is refused until the disk is there, or somebody wants to start again."""
     world = World(here, {keys.CHECKPOINT_STORE: str(here / "disk" / "kept")})
     world.begin(resumed(world.submission()))
     world.run()
     (here / "disk").rename(here / "unmounted")
-    with pytest.raises(HeronError, match=r"disk/kept/words has nothing of .*; --fresh starts anew"):
+    with pytest.raises(
+        HeronError, match=r"disk/kept/words has nothing of .*; --fresh starts from scratch"
+    ):
         resumed(world.submission())
     fresh = world.submission()
     assert "disk/kept/words has nothing of" in fresh_start(fresh)

@@ -125,7 +125,7 @@ def test_a_checkpoint_that_somebody_changed_is_refused_before_a_value_is_opened(
         world.store.load("words", 7, COUNT)
     assert raised.value.trouble is RestoreTrouble.DAMAGED
     assert "\n" not in str(raised.value)
-    with pytest.raises(HeronError, match=r"not signed .*; --fresh starts anew"):
+    with pytest.raises(HeronError, match=r"not signed .*; --fresh starts from scratch"):
         kept_by(BEFORE, world.packing, world.store, {})
     assert opened == []
 
@@ -175,7 +175,7 @@ def test_states_that_are_divided_among_other_tasks_have_to_be_signed_too(world: 
     assert kept is not None
     assert kept.savepoint is not None
     without_a_signature(world)
-    with pytest.raises(HeronError, match=r"not signed .*; --fresh starts anew"):
+    with pytest.raises(HeronError, match=r"not signed .*; --fresh starts from scratch"):
         kept_by(more, pack(more), world.store, {})
     with pytest.raises(HeronError, match="is not signed"):
         kept.savepoint.write(world.store, "words", 9)

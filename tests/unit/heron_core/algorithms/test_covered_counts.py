@@ -108,7 +108,7 @@ def test_late_tuples_of_an_ended_process_that_come_again_count_once() -> None:
 
 
 def test_a_number_that_a_restore_lets_fall_is_no_counter() -> None:
-    """Prometheus takes a counter that falls for one that has begun anew, and adds all of it."""
+    """Prometheus takes a counter that falls for one that has started again, and adds all of it."""
     rollup = RollUp(TOPOLOGY, PACKED)
     measures = measures_of(SummedNumbers)
     told(rollup, 1.0, 1, **dict.fromkeys(measures, 5))

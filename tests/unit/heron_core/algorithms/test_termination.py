@@ -80,7 +80,7 @@ def test_what_was_lost_before_is_not_waited_for_again() -> None:
 
 def test_what_the_dead_had_sent_is_not_waited_for_again() -> None:
     # A killed bolt takes its count of what it sent along: for ever more is processed than sent,
-    # and each level of finishing bolts would wait for that anew.
+    # and each level of finishing bolts would wait for that again.
     made = detector()
     probe_round(made, 0.0, 7, 10)
     probe_round(made, 5.0, 7, 10)

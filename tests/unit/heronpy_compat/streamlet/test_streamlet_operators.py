@@ -107,7 +107,7 @@ def repartitioned(function: Any) -> list[list[int]]:
 
 
 def test_repartition_by_functions_of_one_and_of_two_arguments() -> None:
-    """heronpy refused every function; partitions beyond the last begin anew."""
+    """heronpy refused every function; partitions beyond the last start again."""
     by_element = [[0, 3], [1, 4], [2, 5]]
     assert repartitioned(lambda element: element) == by_element
     assert repartitioned(lambda element, partitions: element + partitions) == by_element
