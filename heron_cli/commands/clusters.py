@@ -136,6 +136,8 @@ def _yarn(cluster: "ClusterConfig") -> Iterator[tuple[bool, str]]:
     from heron_engine.scheduler.backends.yarn.backend import YarnBackend
     from heron_engine.scheduler.backends.yarn.checks import checks
 
+    if problem := cluster.store_problem():
+        yield True, problem
     try:
         yield from checks(YarnBackend(cluster))
     except HeronError as error:
@@ -148,7 +150,7 @@ def _aurora(cluster: "ClusterConfig") -> Iterator[tuple[bool, str]]:
     backend = AuroraBackend(cluster)
     client, archives = backend.client("NAME"), cluster.archives
     assert archives is not None  # the file was checked
-    if problem := backend.store_problem():
+    if problem := cluster.store_problem():
         yield True, problem
     problem = backend.client_problem()
     yield problem is not None, problem or f"client {shutil.which(client.command[0])}"

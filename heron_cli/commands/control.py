@@ -10,7 +10,7 @@ from heron_cli.operations import ClusterContainers, ask, ask_to_end, follow, gon
 from heron_cli.options.cluster import chosen
 from heron_cli.options.common import ignored
 from heron_cli.options.find_topology import Target, target_options
-from heron_cli.options.numbers import Seconds
+from heron_cli.options.numbers import wait_option
 from heron_cli.running_topology import RunningTopology
 from heron_cli.stats_text import alignment_text
 from heron_core.errors import HeronError
@@ -89,20 +89,9 @@ def _changed(topology: RunningTopology, kind: OperationKind) -> bool:
     return bool(ask(topology, kind, {}).result["changed"])
 
 
-wait_option = click.option(
-    "--wait",
-    "wait_secs",
-    type=Seconds(),
-    default=5.0,
-    show_default=True,
-    metavar="SECONDS",
-    help="Time limit for tuples in flight.",
-)
-
-
 @click.command("kill")
 @target_options()
-@wait_option
+@wait_option("Time limit for tuples in flight.")
 @click.option(
     "--savepoint",
     is_flag=False,

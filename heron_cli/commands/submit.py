@@ -20,7 +20,7 @@ from heron_cli.loading import load_in_child
 from heron_cli.operations import goes_on
 from heron_cli.options.cluster import with_cluster
 from heron_cli.options.common import SparseCommand, ignored, stacked
-from heron_cli.options.numbers import Seconds
+from heron_cli.options.numbers import wait_option
 from heron_cli.options.savepoint import SavepointOptions, with_savepoint_options
 from heron_cli.options.source import SourceOptions, with_source_options
 from heron_cli.options.spark import SparkCommandOptions, with_spark_options
@@ -74,15 +74,7 @@ sparse_options = stacked(
     is_flag=True,
     help="Start the topology inactive; `heronpy activate` starts its spouts.",
 )
-@click.option(
-    "--wait",
-    "wait_secs",
-    type=Seconds(),
-    default=5.0,
-    show_default=True,
-    metavar="SECONDS",
-    help="With --force: time limit for tuples in flight of the killed topology.",
-)
+@wait_option("With --force: time limit for tuples in flight of the killed topology.")
 @click.option(
     "--wait-for-room",
     "waits_for_capacity",

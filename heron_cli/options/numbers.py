@@ -1,6 +1,7 @@
 """Numbers on the command line: what is no number a person means is refused, in one line."""
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import click
@@ -26,3 +27,11 @@ class Seconds(click.FloatRange):
         if not is_number:
             self.fail(f"{shown(value)} is not a number of seconds", param, ctx)
         return float(super().convert(value, param, ctx))
+
+
+def wait_option(what: str) -> Callable[[Any], Any]:
+    """--wait, as `wait_secs`."""
+    return click.option(
+        "--wait", "wait_secs", type=Seconds(), default=5.0, show_default=True, metavar="SECONDS",
+        help=what,
+    )  # fmt: skip

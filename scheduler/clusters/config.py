@@ -73,6 +73,16 @@ class ClusterConfig(Struct, frozen=True):
         """The error of a file without something that its scheduler needs."""
         return UsageError(f"{self.file}: scheduler {self.scheduler} needs {what}: add it")
 
+    def store_problem(self) -> str | None:
+        """Why the hosts of the cluster do not see the state, in one line."""
+        if self.store_url.startswith("zk://") or self.options.get("one_machine", False):
+            return None
+        return (
+            f"the state in {self.store_url} is visible only on this machine: use state: "
+            f"zk://HOST:PORT/ROOT in {self.file}, or {self.scheduler}: one_machine: true if there "
+            "is no other"
+        )
+
 
 def folder_of(config_path: str | None) -> str:
     """--config-path, or the user's own folder of clusters."""

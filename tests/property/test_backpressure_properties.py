@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from heron_core.config import STAGE
-from heron_core.plans import ContainerPlan, InstancePlan, PackingPlan, Resource
+from heron_core.plans import PackingPlan
 from heron_core.topology import (
     ComponentSpec,
     GroupingKind,
@@ -17,8 +17,8 @@ from heron_core.topology import (
 )
 from heron_engine.stream_manager.backpressure import BackPressure, QueueOrigin
 from heron_engine.stream_manager.upstream import upstream_of
+from tests.unit.stream_manager.manager_support import packing_of
 
-NOTHING = Resource(0.0, 0, 0)
 SHUFFLE = GroupingSpec(GroupingKind.SHUFFLE)
 EDGES: dict[str, tuple[str, ...]] = {"s": (), "a": ("s",), "b": ("s",), "sink": ("a", "b"),
                                      "loop": ("sink", "loop")}  # fmt: skip
@@ -33,22 +33,6 @@ TOPOLOGY = TopologySpec(
     ),
     {},
 )  # fmt: skip
-
-
-def packing_of(*containers: dict[int, str]) -> PackingPlan:
-    """For each container its tasks and their components."""
-    return PackingPlan(
-        "t",
-        tuple(
-            ContainerPlan(
-                number,
-                tuple(InstancePlan(task, name, 0, NOTHING) for task, name in tasks.items()),
-                NOTHING,
-            )
-            for number, tasks in enumerate(containers, 1)
-        ),
-    )
-
 
 HERE = 1
 PACKINGS = (

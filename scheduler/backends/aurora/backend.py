@@ -79,7 +79,7 @@ class AuroraBackend:
         workers could not see the state."""
         render.check_name(submission.topology.name)
         self._size = to_json(render.largest(submission.packing))
-        problem = self.client_problem() or self.archives_problem() or self.store_problem()
+        problem = self.client_problem() or self.archives_problem() or self._cluster.store_problem()
         if problem is not None:
             raise HeronError(problem)
 
@@ -101,17 +101,6 @@ class AuroraBackend:
         return (
             f"{folder} {why}: make it so, or name another place by archives: folder in "
             f"{self._cluster.file}"
-        )
-
-    def store_problem(self) -> str | None:
-        """Why the workers do not see the state, in one line."""
-        one_machine = self._cluster.options.get("one_machine", False)
-        if self._cluster.store_url.startswith("zk://") or one_machine:
-            return None
-        return (
-            f"the state in {self._cluster.store_url} is visible only on this machine: use state: "
-            f"zk://HOST:PORT/ROOT in {self._cluster.file}, or aurora: one_machine: true if there "
-            "is no other"
         )
 
     def node_fields(self) -> dict[str, Any]:

@@ -90,7 +90,7 @@ class YarnBackend:
     def check(self, submission: "Submission") -> None:
         """HeronError in one line if YARN is not there, its queue takes nothing, a container is
         larger than any, or the workers could not see the state."""
-        problem = self.store_problem()
+        problem = self._cluster.store_problem()
         if problem is not None:
             raise HeronError(problem)
         render.check_words(self._spec(submission, "", ()))
@@ -107,17 +107,6 @@ class YarnBackend:
             client.close()
             raise
         self._client = client
-
-    def store_problem(self) -> str | None:
-        """Why the workers do not see the state, in one line."""
-        one_machine = self._cluster.options.get("one_machine", False)
-        if self._cluster.store_url.startswith("zk://") or one_machine:
-            return None
-        return (
-            f"the state in {self._cluster.store_url} is visible only on this machine: use state: "
-            f"zk://HOST:PORT/ROOT in {self._cluster.file}, or yarn: one_machine: true if there "
-            "is no other"
-        )
 
     def _is_known(self, client: Client, submission: "Submission") -> bool:
         """Whether the state store has an application of this name. One that has ended left its

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
 def checks(backend: "YarnBackend") -> Iterator[tuple[bool, str]]:
     """(whether it is a problem, one line) for each thing; HeronError ends it, as a problem that
     leaves nothing more to look at."""
-    if problem := backend.store_problem():
-        yield True, problem
     client = backend.client()
     try:
         yield from _asked(client, backend.queue)

@@ -6,11 +6,8 @@ import pytest
 
 from heron_core import config as keys
 from heron_core.plans import (
-    ContainerPlan,
-    InstancePlan,
     PackingPlan,
     PhysicalPlan,
-    Resource,
     TopologyState,
     physical_to_json,
 )
@@ -30,9 +27,7 @@ from heron_engine.stream_manager.backpressure import BackPressure, QueueOrigin
 from heron_engine.stream_manager.core import StreamManager
 from heron_engine.stream_manager.options import StreamManagerOptions
 from heron_engine.stream_manager.upstream import upstream_of
-from tests.unit.stream_manager.manager_support import link_frame
-
-ROOM = Resource(1.0, 1, 1)
+from tests.unit.stream_manager.manager_support import link_frame, packing_of
 
 
 def topology_of(**inputs: str) -> TopologySpec:
@@ -58,13 +53,7 @@ def topology_of(**inputs: str) -> TopologySpec:
 def packed(topology: TopologySpec, *containers: str) -> PackingPlan:
     """One instance of each component; `containers` names the components in each, from 1 on."""
     tasks = {each.name: at for at, each in enumerate(topology.components, 1)}
-    plans = tuple(
-        ContainerPlan(
-            number, tuple(InstancePlan(tasks[each], each, 0, ROOM) for each in names.split()), ROOM
-        )
-        for number, names in enumerate(containers, 1)
-    )
-    return PackingPlan("test", plans)
+    return packing_of(*({tasks[each]: each for each in names.split()} for names in containers))
 
 
 REGISTERED = events.FromInstanceControl(
