@@ -109,7 +109,7 @@ def _check_tracing(topology: TopologySpec) -> None:
 def reconfigured(topology: TopologySpec, options: Mapping[str, Any]) -> TopologySpec:
     """The topology with the config that a hook made of its own, checked again."""
     before = topology.config
-    kept = {key: value for key, value in before.items() if key in options}
+    unchanged = {key: value for key, value in before.items() if key in options}
     new = {
         key: value for key, value in options.items() if key not in before or before[key] != value
     }
@@ -117,7 +117,7 @@ def reconfigured(topology: TopologySpec, options: Mapping[str, Any]) -> Topology
     components = tuple(component.overruled(layer) for component in topology.components)
     overrides = tuple(dict.fromkeys((*topology.overrides, *layer)))
     topology = replace(
-        topology, config={**kept, **layer}, components=components, overrides=overrides
+        topology, config={**unchanged, **layer}, components=components, overrides=overrides
     )
     topology = routed(topology, os.path.abspath)
     check(topology)

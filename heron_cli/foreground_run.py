@@ -15,8 +15,8 @@ from heron_cli.run_result import (
     RunEnding,
     failure_line,
     has_working_bolts,
-    kept_line,
     shortfall_line,
+    stored_line,
     waiting_text,
     without_outcome,
 )
@@ -231,8 +231,8 @@ class ForegroundRun:
             began_ms = int((time.time() - self.clock.secs) * 1000)
             if letters := letters_line(self.launch.topology, ending.stats, began_ms):
                 self.screen.note(letters)
-            if kept := kept_line(ending.stats, outcome.get("state", "")):
-                self.screen.note(kept)
+            if line := stored_line(ending.stats, outcome.get("state", "")):
+                self.screen.note(line)
         if self._restore_failure:
             raise HeronError(f"{name} cannot begin with its state: {self._restore_failure}")
         lost = failure_line(ending.stats) if ending is not None else ""

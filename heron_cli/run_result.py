@@ -32,8 +32,8 @@ def shortfalls(stats: TopologyStats) -> list[str]:
     if discarded := _discarded(stats):
         about = "" if not _has_crashed(stats) else "about "
         text = counted(discarded, "delivery")
-        is_kept = stats.checkpoints is not None and stats.checkpoints.completed
-        what = "which the next run processes again" if is_kept else "and discarded"
+        is_retained = stats.checkpoints is not None and stats.checkpoints.completed
+        what = "which the next run processes again" if is_retained else "and discarded"
         texts.append(f"{about}{text} still in flight, {what}")
     if stats.stuck and not _is_over(stats):
         names = ", ".join(sorted(stats.stuck))
@@ -70,7 +70,7 @@ def shortfall_line(stats: TopologyStats) -> str:
     return f"INCOMPLETE: {'; '.join(found)}" if found else ""
 
 
-def kept_line(stats: TopologyStats, state: str) -> str:
+def stored_line(stats: TopologyStats, state: str) -> str:
     """What the next run begins with, of one that ended in `state`; empty if that is nothing."""
     checkpoints = stats.checkpoints
     is_exact = state != TopologyState.ENDED and not failure_line(stats)

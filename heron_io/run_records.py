@@ -54,7 +54,7 @@ class RunRecords:
         """For a master that takes over from this one."""
         self._write(STATISTICS_FILE, statistics)
 
-    def kept(self) -> dict[str, Any]:
+    def retained(self) -> dict[str, Any]:
         """What a master before this one has kept; empty if there is nothing that can be read."""
         if self._folder is None:
             return {}

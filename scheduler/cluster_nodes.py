@@ -18,7 +18,7 @@ from typing import Any
 
 from heron_core.errors import HeronError, NameInUse
 from heron_core.state_tree import IDENTITY_PATH, keys_path, scheduler_path, topology_path
-from heron_engine.scheduler.packaging.stored_code import KeptCode
+from heron_engine.scheduler.packaging.stored_code import RegisteredCode
 from heron_io.state_store.node_registry import NodeRegistry
 from heron_io.state_store.opening import open_store
 from heron_io.state_store.protocol import StateStore
@@ -57,27 +57,27 @@ class ClusterNodes:
         """HeronError if the state store has no such topology."""
         self._store = store
         self._topology_path = topology_path(name)
-        self._kept = NodeRegistry(store)
+        self._registry = NodeRegistry(store)
         for path in (self._topology_path, keys_path(name), scheduler_path(name)):
             if (value := store.get(path)) is None:
                 raise HeronError(f"the state store has no {path}: has the topology ended?")
             self.keep(path, value)
-        self._code = KeptCode(store, name)
+        self._code = RegisteredCode(store, name)
         self._identity = identity_of(store)
         self._emptied_at = float("-inf")
         """When the last look was that has found another identity."""
 
     def keep(self, path: str, value: Any) -> None:
         """The owner of a node has changed it."""
-        self._kept.keep(path, value)
+        self._registry.keep(path, value)
 
     def poll(self, now: float) -> Found:
         """Write again what an emptied state store lacks; StateStoreError if it does not answer."""
-        if not self._kept.is_due(now):
+        if not self._registry.is_due(now):
             return Found.STANDING
-        missing = self._kept.missing()
+        missing = self._registry.missing()
         topology = self._store.get(self._topology_path)
-        if topology is not None and topology != self._kept.value(self._topology_path):
+        if topology is not None and topology != self._registry.value(self._topology_path):
             return Found.REMOVED
         if not missing:
             self._code.poll()
@@ -94,7 +94,7 @@ class ClusterNodes:
 
     def _write(self, path: str) -> None:
         try:
-            self._store.create(path, self._kept.value(path))
+            self._store.create(path, self._registry.value(path))
             log.warning("%s was lost with the state store's contents: it is written again", path)
         except NameInUse:  # another container of the topology was first
             pass

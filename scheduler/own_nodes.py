@@ -15,7 +15,7 @@ from heron_core.errors import HeronError, NameInUse
 from heron_core.state_tree import keys_path, scheduler_path, topology_path
 from heron_core.topology import topology_to_json
 from heron_core.typed_json import to_json
-from heron_engine.scheduler.packaging.stored_code import KeptCode
+from heron_engine.scheduler.packaging.stored_code import RegisteredCode
 from heron_engine.scheduler.submission import Submission
 from heron_io.state_store.node_registry import NodeRegistry
 from heron_io.state_store.protocol import StateStore
@@ -60,23 +60,23 @@ class OwnNodes:
 
     store: StateStore
     announced: Announcement
-    _kept: NodeRegistry = field(init=False)
-    _code: KeptCode = field(init=False)
+    _registry: NodeRegistry = field(init=False)
+    _code: RegisteredCode = field(init=False)
 
     def __post_init__(self) -> None:
-        self._kept = NodeRegistry(self.store)
-        self._code = KeptCode(self.store, self.announced.name)
-        self._kept.keep(topology_path(self.announced.name), self.announced.topology)
-        self._kept.keep(keys_path(self.announced.name), self.announced.keys)
-        self._kept.keep(scheduler_path(self.announced.name), dict(self.announced.scheduler))
+        self._registry = NodeRegistry(self.store)
+        self._code = RegisteredCode(self.store, self.announced.name)
+        self._registry.keep(topology_path(self.announced.name), self.announced.topology)
+        self._registry.keep(keys_path(self.announced.name), self.announced.keys)
+        self._registry.keep(scheduler_path(self.announced.name), dict(self.announced.scheduler))
 
     def poll(self, now: float) -> None:
         """Write again what is gone. NameTaken if the name is another topology's now;
         StateStoreError if the store does not answer."""
-        if not self._kept.is_due(now):
+        if not self._registry.is_due(now):
             return
         self._check_scheduler()
-        missing = self._kept.missing()
+        missing = self._registry.missing()
         if not missing:
             self._code.poll()
             return
@@ -85,7 +85,7 @@ class OwnNodes:
             self._code.write_again()
         for path in missing:
             try:
-                self.store.create(path, self._kept.value(path))
+                self.store.create(path, self._registry.value(path))
                 log.warning("%s was removed from the state store, and is there again", path)
             except NameInUse:  # somebody else has just put it there: the next look says who
                 return
@@ -99,11 +99,11 @@ class OwnNodes:
             return
         if not isinstance(stored, dict) or not stored.keys() >= set(IDENTITY):
             log.warning("%s was not a scheduler's node: it is written again", path)
-            self.store.put(path, self._kept.value(path))
+            self.store.put(path, self._registry.value(path))
             return
         if not is_of(self.announced.scheduler, stored):
             raise self._taken()
-        self._kept.keep(path, stored)
+        self._registry.keep(path, stored)
 
     def _check_topology(self) -> None:
         """One of the same name that is just being registered has no scheduler's node yet."""

@@ -30,17 +30,17 @@ from heron_core.state_tree import (
 from heron_core.topology import TopologySpec, topology_from_json, topology_to_json
 from heron_core.typed_json import to_json
 from heron_engine.scheduler.backends.protocol import Backend, SelfRunning
-from heron_engine.scheduler.kept_states import (
+from heron_engine.scheduler.operations import TopologyRequests
+from heron_engine.scheduler.outcomes import time_text, write_lost_outcome
+from heron_engine.scheduler.own_nodes import GUARDIAN
+from heron_engine.scheduler.previous_runs import (
     FRESH_HINT,
     OWN_RUN,
     check_presence,
     describe_own,
-    kept_by,
     leave,
+    previous_run_of,
 )
-from heron_engine.scheduler.operations import TopologyRequests
-from heron_engine.scheduler.outcomes import time_text, write_lost_outcome
-from heron_engine.scheduler.own_nodes import GUARDIAN
 from heron_engine.scheduler.savepoints import begin_run, run_of, store_url
 from heron_engine.scheduler.socket_folders import remove_sockets
 from heron_engine.scheduler.submission import Submission
@@ -72,10 +72,10 @@ def resumed(submission: Submission) -> Submission:
         if node.get("completed") or OWN_RUN in node:
             raise type(error)(f"{error}; {FRESH_HINT}") from error
         return submission  # who takes checkpoints may reach what we do not, and says so if not
-    kept = kept_by(topology, packing, files, node)
-    if kept is None:
+    previous = previous_run_of(topology, packing, files, node)
+    if previous is None:
         return submission
-    return replace(submission, kept=kept, keys=replace(pair, run=kept.run))
+    return replace(submission, previous=previous, keys=replace(pair, run=previous.run))
 
 
 def fresh_start(submission: Submission) -> str:
@@ -94,8 +94,8 @@ def fresh_start(submission: Submission) -> str:
         return ""
     folder = files.checkpoint(name, newest).path
     if not submission.topology.config.get(keys.CHECKPOINT_STORE):
-        kept = os.path.dirname(folder)
-        return f"{name} starts from scratch: what previous runs have left in {kept} is removed"
+        parent = os.path.dirname(folder)
+        return f"{name} starts from scratch: what previous runs have left in {parent} is removed"
     if not newest:
         return f"{name} starts from scratch: the states that previous runs have left are removed"
     return (
@@ -149,7 +149,7 @@ def bring_states(submission: Submission, *, is_here: bool = False) -> None:
     """
     topology, name = submission.topology, submission.topology.name
     config = keys.with_defaults(topology.config)
-    if submission.kept is None and not config.get(keys.CHECKPOINT_STORE):
+    if submission.previous is None and not config.get(keys.CHECKPOINT_STORE):
         shutil.rmtree(submission.home.states(name), ignore_errors=True)
     if not (keys.takes_checkpoints(config) or keys.saves_states(config)):
         return
@@ -160,7 +160,7 @@ def bring_states(submission: Submission, *, is_here: bool = False) -> None:
             node = _brought(submission, files, previous)
             node = _begun(submission, node, is_here)
         except HeronError:
-            if submission.savepoint is not None or submission.kept is not None:
+            if submission.savepoint is not None or submission.previous is not None:
                 raise
             return  # who takes checkpoints may reach what we do not, and says so if not
         if (node["latest"] and keys.takes_checkpoints(config)) or OWN_RUN in node:
@@ -185,19 +185,19 @@ def _brought(
 ) -> dict[str, Any]:
     """What the state store is to say of the checkpoints, whose states are there now. `previous`:
     what it says of those before."""
-    topology, packing, kept = submission.topology, submission.packing, submission.kept
+    topology, packing, resumed = submission.topology, submission.packing, submission.previous
     name = topology.name
-    if kept is None:
+    if resumed is None:
         leave(name, files)
-    elif kept.node is not None and kept.savepoint is None:
-        _discard_others(name, files, kept.checkpoint)
-        return dict(kept.node)
+    elif resumed.node is not None and resumed.savepoint is None:
+        _discard_others(name, files, resumed.checkpoint)
+        return dict(resumed.node)
     numbers = files.numbers(name)
     if not numbers and topology.config.get(keys.CHECKPOINT_STORE) and previous.get("completed"):
         # Its disk is not mounted: when it is, theirs and ours are to have numbers of their own.
         numbers = [int(previous.get("latest", 0))]
     latest = max(numbers, default=0)
-    savepoint = submission.savepoint if kept is None else kept.savepoint
+    savepoint = submission.savepoint if resumed is None else resumed.savepoint
     if savepoint is None:
         return {"latest": latest, "completed": []}
     # Behind its own number too: sinks have named what they wrote by the numbers before it.

@@ -6,7 +6,7 @@ from msgspec import Struct, field
 
 from heron_core.plans import PackingPlan
 from heron_core.topology import TopologySpec
-from heron_engine.scheduler.kept_states import KeptRun
+from heron_engine.scheduler.previous_runs import PreviousRun
 from heron_engine.scheduler.savepoints import Savepoint
 from heron_engine.scheduler.user_folder import Home
 from heron_io.security import Keys
@@ -27,7 +27,7 @@ class Submission(Struct, frozen=True):
     """Folders that are the run's own, such as an embedded ZooKeeper's data."""
     savepoint: Savepoint | None = None
     """With which state it begins."""
-    kept: KeptRun | None = None
+    previous: PreviousRun | None = None
     """What a run of its name has left and it resumes from."""
     was_up: bool = False
     """Whether the topology runs already, and containers are added to it, or its scheduler is
@@ -40,7 +40,9 @@ class Submission(Struct, frozen=True):
     @property
     def has_state(self) -> bool:
         """Whether it begins with the state of a checkpoint."""
-        return self.savepoint is not None or (self.kept is not None and self.kept.checkpoint > 0)
+        return self.savepoint is not None or (
+            self.previous is not None and self.previous.checkpoint > 0
+        )
 
     def ready_secs(self, usual_secs: float) -> float:
         """How long all instances may take to be up, where the back end's time is `usual_secs`."""

@@ -65,7 +65,7 @@ class Home:
         return os.path.join(self.path, "zookeepers")
 
     def clean_logs(self, name: str) -> None:
-        """A new run begins with empty logs; states are another matter (scheduler.kept_states)."""
+        """A new run begins with empty logs; states are another matter (scheduler.previous_runs)."""
         shutil.rmtree(self.logs(name), ignore_errors=True)
         with suppress(FileNotFoundError):
             for entry in os.scandir(self.topology(name)):

@@ -239,7 +239,7 @@ class MasterServer:
             options,
             previous,
             self._execution,
-            self._kept_statistics(),
+            self._last_statistics(),
             time.time() - time.monotonic(),
             self._store.get(checkpoints_path(self._topology.name)),
         )
@@ -352,17 +352,17 @@ class MasterServer:
         each_one = {name: self._core.stats(name, now).instances or () for name in stats.components}
         self._records.write_last_numbers(stats, each_one)
 
-    def _kept_statistics(self) -> dict[str, Any]:
+    def _last_statistics(self) -> dict[str, Any]:
         """What the master before us has counted; nothing if that makes no sense."""
-        kept = self._records.kept()
+        retained = self._records.retained()
         try:
-            if kept:
-                Measurements(self._topology, self._packing).remember(kept)
-                Incidents(0.0, kept["events"])
+            if retained:
+                Measurements(self._topology, self._packing).remember(retained)
+                Incidents(0.0, retained["events"])
         except (ProtocolError, KeyError, TypeError) as error:
             log.warning("what the master before us has counted is ignored: %s", error)
             return {}
-        return kept
+        return retained
 
     def _stored_plans(self) -> tuple[PackingPlan, PhysicalPlan | None] | None:
         """The packing plan that is to be and the physical plan; None if they make no sense."""
@@ -420,8 +420,8 @@ class MasterServer:
 
     def _transmit(self, each: events.Send) -> None:
         data = self._encoder.encode(each.message)
-        is_kept = not isinstance(each.message, messages.HeartbeatAck)
-        packet = self._links.send(each.receiver, data, is_kept=is_kept)
+        is_retained = not isinstance(each.message, messages.HeartbeatAck)
+        packet = self._links.send(each.receiver, data, is_kept=is_retained)
         if packet is not None:
             self._put(*packet)
         elif not is_manager(each.receiver):

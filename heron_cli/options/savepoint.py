@@ -106,8 +106,8 @@ class SavepointOptions:
             note = fresh_start(submission)
         else:
             submission = resumed(submission)
-            note = f"{name} resumes from {submission.kept}; --fresh starts from scratch"
-            note = note if submission.kept is not None else ""
+            note = f"{name} resumes from {submission.previous}; --fresh starts from scratch"
+            note = note if submission.previous is not None else ""
         if note:
             click.echo(note, err=True)
         return submission

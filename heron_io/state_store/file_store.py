@@ -263,16 +263,16 @@ class FileStore:
         _remove(fresh)  # left by a process that died while it wrote
         descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, FILE_MODE)
         self._descriptors.add(descriptor)
-        kept = False
+        retained = False
         try:
             _write_all(descriptor, data)
             if ephemeral:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             _make_directories(os.path.dirname(target))
             os.rename(fresh, target)
-            kept = ephemeral
+            retained = ephemeral
         finally:
-            if not kept:
+            if not retained:
                 self._descriptors.discard(descriptor)
                 os.close(descriptor)
         self._release(path)

@@ -30,7 +30,7 @@ PART_BYTES = 512 * 1024
 """As text two thirds of what ZooKeeper takes as one value."""
 ARCHIVE_BYTES_MAX = 8 * MIB
 """Compressed. ZooKeeper keeps all values in memory; code of more is data."""
-KEPT_BYTES_MAX = 64 * MIB
+REGISTERED_BYTES_MAX = 64 * MIB
 """Of all versions that one process remembers: an agent has some ten MiB itself."""
 UNPACKED = "new-code"
 """The folder, in a container's own, of what is unpacked there."""
@@ -135,20 +135,20 @@ def stored_archive(store: StateStore, name: str, digest: str) -> bytes:
     return data
 
 
-class KeptCode:
+class RegisteredCode:
     """The archives of a topology, as whoever looks after its nodes remembers them: they are written
     again when the state store has lost them."""
 
     def __init__(self, store: StateStore, name: str) -> None:
         self._store = store
         self._name = name
-        self._kept: dict[str, bytes] = {}
+        self._parts: dict[str, bytes] = {}
         """digest -> its archive; empty for one that is not remembered"""
 
     def poll(self) -> None:
         """Learn what was added. StateStoreError if the store does not answer."""
         for digest in self._store.children(code_path(self._name)):
-            if digest in self._kept:
+            if digest in self._parts:
                 continue
             try:
                 data = stored_archive(self._store, self._name, digest)
@@ -156,15 +156,15 @@ class KeptCode:
                 raise
             except HeronError:  # it is still being written: the next look has it
                 continue
-            if len(data) + sum(map(len, self._kept.values())) > KEPT_BYTES_MAX:
+            if len(data) + sum(map(len, self._parts.values())) > REGISTERED_BYTES_MAX:
                 log.warning("the code %s is not remembered: there are many versions", digest)
                 data = b""
-            self._kept[digest] = data
+            self._parts[digest] = data
 
     def write_again(self) -> None:
         """After the store has lost its contents: what it lacks. StateStoreError if it does not
         answer."""
-        for digest, data in self._kept.items():
+        for digest, data in self._parts.items():
             if data and self._store.get(code_archive_path(self._name, digest)) is None:
                 put_code(self._store, self._name, [StoredCode("", digest, data)])
                 log.warning("the code %s was lost with the state store's contents", digest)

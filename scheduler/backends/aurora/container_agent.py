@@ -145,9 +145,9 @@ def main(words: Sequence[str]) -> int:
     instance = AuroraInstance(arguments, given.own.silent_secs)
     signal.signal(signal.SIGTERM, lambda *_: instance.stop("SIGTERM"))
     is_master = int(given.value("container")) == MASTER_CONTAINER
-    kept = (given.value("store"), given.value("topology"), instance.has_ended,
+    watched = (given.value("store"), given.value("topology"), instance.has_ended,
             NODES_SECS if is_master else OTHERS_NODES_SECS)  # fmt: skip
-    threading.Thread(target=keep_nodes, args=kept, name="nodes", daemon=True).start()
+    threading.Thread(target=keep_nodes, args=watched, name="nodes", daemon=True).start()
     with health_server(instance, given.own.health_port) as server:
         threading.Thread(target=server.serve_forever, name="health", daemon=True).start()
         return instance.run()

@@ -9,8 +9,8 @@ from heron_cli.letters_line import letters_line
 from heron_cli.run_result import (
     RunEnding,
     failure_line,
-    kept_line,
     shortfall_line,
+    stored_line,
     waiting_text,
     warning_lines,
     without_outcome,
@@ -83,8 +83,8 @@ def test_where_all_has_to_be_exact_a_loss_is_a_failure() -> None:
     )
     assert failure_line(replace(lost, lost=0)) == ""
     assert failure_line(replace(lost, checkpoints=None)) == ""
-    assert kept_line(lost, "FAILED") == "", "a checkpoint that lacks tuples is not offered"
-    assert kept_line(replace(lost, lost=0), "PAUSED").startswith("words keeps checkpoint 9")
+    assert stored_line(lost, "FAILED") == "", "a checkpoint that lacks tuples is not offered"
+    assert stored_line(replace(lost, lost=0), "PAUSED").startswith("words keeps checkpoint 9")
 
 
 def test_a_stop_says_what_it_discards() -> None:

@@ -28,10 +28,10 @@ def test_an_event_is_one_line_and_the_file_is_bounded(
 
 def test_what_is_kept_is_found_by_the_next_master(tmp_path: Path) -> None:
     RunRecords(str(tmp_path)).keep({"events": []})
-    assert RunRecords(str(tmp_path)).kept() == {"events": []}
+    assert RunRecords(str(tmp_path)).retained() == {"events": []}
     (tmp_path / STATISTICS_FILE).write_text("[half a fi")
-    assert RunRecords(str(tmp_path)).kept() == {}
-    assert RunRecords(None).kept() == {}
+    assert RunRecords(str(tmp_path)).retained() == {}
+    assert RunRecords(None).retained() == {}
     assert os.listdir(tmp_path) == [STATISTICS_FILE]
 
 
@@ -39,4 +39,4 @@ def test_a_folder_that_is_gone_is_no_reason_to_end(tmp_path: Path) -> None:
     records = RunRecords(str(tmp_path / "gone"))
     records.write_event(EVENT)
     records.keep({})
-    assert records.kept() == {}
+    assert records.retained() == {}

@@ -31,8 +31,8 @@ from heron_core.topology import (
 )
 from heron_core.typed_json import to_json
 from heron_core.wire.batch import encode_batch
-from heron_engine.scheduler.kept_states import kept_by
 from heron_engine.scheduler.packing import pack
+from heron_engine.scheduler.previous_runs import previous_run_of
 from heron_engine.scheduler.savepoints import Savepoint, read_savepoint
 from heron_engine.scheduler.signatures import Trust
 from heron_instance.own_states import OwnStates
@@ -160,7 +160,7 @@ def test_a_run_that_dies_before_its_first_checkpoint_leaves_the_input_to_the_nex
     described = to_json(savepoint.described(plain))
     left.files.checkpoint("words", NUMBER).describe(json.loads(json.dumps(described)))
     again = topology(FIELDS, 4)
-    kept = kept_by(again, pack(again), left.files, {})
+    kept = previous_run_of(again, pack(again), left.files, {})
     assert kept is not None
     assert kept.savepoint is not None
     found = left.begun(kept.savepoint, pack(again), NUMBER + 1)

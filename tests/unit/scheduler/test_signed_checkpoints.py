@@ -12,8 +12,8 @@ from heron_core.state.file_snapshot import FileSnapshot, as_bytes
 from heron_core.state.memory import FILE_BYTES_MIN
 from heron_core.typed_json import to_json
 from heron_core.wire.messages import RestoreTrouble
-from heron_engine.scheduler.kept_states import kept_by
 from heron_engine.scheduler.packing import pack
+from heron_engine.scheduler.previous_runs import previous_run_of
 from heron_engine.scheduler.savepoints import read_savepoint
 from heron_engine.scheduler.signatures import Trust, states_key
 from heron_io.checkpoint_store.local_files import LocalFiles
@@ -126,7 +126,7 @@ def test_a_checkpoint_that_somebody_changed_is_refused_before_a_value_is_opened(
     assert raised.value.trouble is RestoreTrouble.DAMAGED
     assert "\n" not in str(raised.value)
     with pytest.raises(HeronError, match=r"not signed .*; --fresh starts from scratch"):
-        kept_by(BEFORE, world.packing, world.store, {})
+        previous_run_of(BEFORE, world.packing, world.store, {})
     assert opened == []
 
 
@@ -140,7 +140,7 @@ def test_a_changed_file_of_a_state_is_refused_before_a_value_is_opened(world: Wo
 
 
 def test_a_checkpoint_of_ones_own_is_resumed_and_begun_with(world: World) -> None:
-    kept = kept_by(BEFORE, world.packing, world.store, {})
+    kept = previous_run_of(BEFORE, world.packing, world.store, {})
     assert kept is not None
     assert kept.checkpoint == 7
     folder = str(file(world).parent)
@@ -171,12 +171,12 @@ def test_a_savepoint_that_says_it_is_a_checkpoint_needs_a_signature_all_the_same
 
 def test_states_that_are_divided_among_other_tasks_have_to_be_signed_too(world: World) -> None:
     more = topology(lines=1, split=2, count=3)
-    kept = kept_by(more, pack(more), world.store, {})
+    kept = previous_run_of(more, pack(more), world.store, {})
     assert kept is not None
     assert kept.savepoint is not None
     without_a_signature(world)
     with pytest.raises(HeronError, match=r"not signed .*; --fresh starts from scratch"):
-        kept_by(more, pack(more), world.store, {})
+        previous_run_of(more, pack(more), world.store, {})
     with pytest.raises(HeronError, match="is not signed"):
         kept.savepoint.write(world.store, "words", 9)
     assert opened == []

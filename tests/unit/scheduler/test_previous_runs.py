@@ -22,8 +22,8 @@ from heron_core.state_tree import checkpoints_path, execution_path, physical_pat
 from heron_core.topology import ComponentSpec, TopologySpec
 from heron_core.typed_json import to_json
 from heron_engine.scheduler.backends.local import LocalBackend
-from heron_engine.scheduler.kept_states import describe_own, kept_by, leave
 from heron_engine.scheduler.packing import pack
+from heron_engine.scheduler.previous_runs import describe_own, leave, previous_run_of
 from heron_engine.scheduler.registration import bring_states, forget, fresh_start, register, resumed
 from heron_engine.scheduler.savepoints import run_of
 from heron_engine.scheduler.submission import Submission
@@ -79,14 +79,14 @@ def test_a_run_that_was_stopped_leaves_its_newest_checkpoint(files: LocalFiles) 
     checkpoint(files, 6)
     checkpoint(files, 7, at_end="committing")
     files.save("words", 9, 1, b"begun")
-    kept = kept_by(EXACT, pack(EXACT), files, NODE)
-    assert kept is not None
-    assert kept.node is not None
-    assert str(kept).startswith("checkpoint 7 of 2001-09-0")
-    assert kept.savepoint is None
-    (completed,) = kept.node["completed"]
+    previous = previous_run_of(EXACT, pack(EXACT), files, NODE)
+    assert previous is not None
+    assert previous.node is not None
+    assert str(previous).startswith("checkpoint 7 of 2001-09-0")
+    assert previous.savepoint is None
+    (completed,) = previous.node["completed"]
     assert (completed["number"], completed["at_end"]) == (7, "committing")
-    assert kept.node["latest"] == 9, "no number is used twice"
+    assert previous.node["latest"] == 9, "no number is used twice"
 
 
 def test_without_the_state_store_the_newest_one_that_is_described_counts(files: LocalFiles) -> None:
@@ -95,9 +95,9 @@ def test_without_the_state_store_the_newest_one_that_is_described_counts(files: 
     checkpoint(files, 8)
     files.save("words", 9, 1, b"begun")
     for node in ({}, NODE):
-        kept = kept_by(EXACT, pack(EXACT), files, node)
-        assert kept is not None
-        assert kept.checkpoint == 8
+        previous = previous_run_of(EXACT, pack(EXACT), files, node)
+        assert previous is not None
+        assert previous.checkpoint == 8
 
 
 def test_a_run_never_begins_behind_what_sinks_have_committed(files: LocalFiles) -> None:
@@ -106,35 +106,35 @@ def test_a_run_never_begins_behind_what_sinks_have_committed(files: LocalFiles) 
     with pytest.raises(
         HeronError, match=r"/7 is neither .* completed checkpoint.*; --fresh starts from scratch"
     ):
-        kept_by(EXACT, pack(EXACT), files, NODE)
+        previous_run_of(EXACT, pack(EXACT), files, NODE)
 
 
 def test_a_state_that_is_missing_is_told_before_anything_starts(files: LocalFiles) -> None:
     checkpoint(files, 7)
     os.unlink(f"{files.checkpoint('words', 7).path}/2")
     with pytest.raises(HeronError, match=r"the state of task 2 is missing: .*; --fresh starts"):
-        kept_by(EXACT, pack(EXACT), files, NODE)
+        previous_run_of(EXACT, pack(EXACT), files, NODE)
 
 
 def test_runs_that_are_over_leave_nothing_to_resume(files: LocalFiles) -> None:
     """In a store of the user's own their checkpoints stay, for --from-savepoint."""
     checkpoint(files, 7)
     leave("words", files)
-    assert kept_by(EXACT, pack(EXACT), files, NODE) is None
+    assert previous_run_of(EXACT, pack(EXACT), files, NODE) is None
     assert files.numbers("words") == [7]
     checkpoint(files, 8)
-    kept = kept_by(EXACT, pack(EXACT), files, NODE)
-    assert kept is not None
-    assert kept.checkpoint == 8
+    previous = previous_run_of(EXACT, pack(EXACT), files, NODE)
+    assert previous is not None
+    assert previous.checkpoint == 8
 
 
 def test_another_parallelism_divides_what_was_kept(files: LocalFiles) -> None:
     checkpoint(files, 7)
     wider = topology(lines=1, count=3)
-    kept = kept_by(wider, pack(wider), files, NODE)
-    assert kept is not None
-    assert kept.savepoint is not None
-    assert set(kept.savepoint.plan.shares) == {1, 2, 3, 4}
+    previous = previous_run_of(wider, pack(wider), files, NODE)
+    assert previous is not None
+    assert previous.savepoint is not None
+    assert set(previous.savepoint.plan.shares) == {1, 2, 3, 4}
 
 
 def test_another_topology_of_the_same_name_is_refused(files: LocalFiles) -> None:
@@ -146,7 +146,7 @@ def test_another_topology_of_the_same_name_is_refused(files: LocalFiles) -> None
     files.save("words", 7, task, as_bytes(position.deferred_snapshot()))
     other = topology(numbers=1, count=2)
     with pytest.raises(HeronError, match="has state of lines, which words has not") as refused:
-        kept_by(other, pack(other), files, NODE)
+        previous_run_of(other, pack(other), files, NODE)
     assert str(refused.value).endswith("; --fresh starts from scratch")
 
 
@@ -164,21 +164,21 @@ def test_a_mode_that_does_not_use_what_is_kept_is_refused(
     checkpoint(files, 7)
     made = topology({keys.RELIABILITY_MODE: mode}, lines=1, count=2)
     with pytest.raises(HeronError, match=f"has left {left}, which {mode} does not use: -o "):
-        kept_by(made, pack(made), files, NODE)
+        previous_run_of(made, pack(made), files, NODE)
 
 
 def test_what_instances_have_saved_is_for_the_same_tasks(files: LocalFiles) -> None:
     packing = pack(AT_LEAST_ONCE)
     own_states(files, "abc", packing)
     describe_own(AT_LEAST_ONCE, packing, files)
-    kept = kept_by(AT_LEAST_ONCE, packing, files, {})
-    assert kept is not None
-    assert (kept.run, str(kept)) == ("abc", "the states that its components saved last")
+    previous = previous_run_of(AT_LEAST_ONCE, packing, files, {})
+    assert previous is not None
+    assert (previous.run, str(previous)) == ("abc", "the states that its components saved last")
     wider = topology(AT_LEAST_ONCE.config, lines=1, count=3)
     with pytest.raises(HeronError, match=r"others now for count: give all .*; --fresh starts"):
-        kept_by(wider, pack(wider), files, {})
+        previous_run_of(wider, pack(wider), files, {})
     with pytest.raises(HeronError, match="states that its components have saved, which EFFECT"):
-        kept_by(EXACT, pack(EXACT), files, {})
+        previous_run_of(EXACT, pack(EXACT), files, {})
 
 
 # --- from one run to the next -------------------------------------------------------------------
@@ -236,7 +236,7 @@ def test_the_next_run_has_the_checkpoint_of_one_that_was_lost(world: World) -> N
     checkpoint(world.files, 3, world.topology)
     world.run()
     again = resumed(world.submission())
-    assert str(again.kept).startswith("checkpoint 4 of ")
+    assert str(again.previous).startswith("checkpoint 4 of ")
     node = world.begin(again)
     assert [each["number"] for each in node["completed"]] == [4]
     assert world.files.numbers("words") == [4], "an older one is never restored"
@@ -249,7 +249,7 @@ def test_a_kill_and_the_end_leave_nothing_to_resume(world: World, how: dict[str,
     world.begin(resumed(world.submission()))
     world.run(**how)
     again = resumed(world.submission())
-    assert again.kept is None
+    assert again.previous is None
     node = world.begin(again)
     assert node is None or node["completed"] == []
 
@@ -268,7 +268,7 @@ def test_fresh_says_what_it_leaves_and_starts_anew(world: World) -> None:
     assert (node or {}).get("completed", []) == []
     assert os.path.exists(folder) is is_own
     world.run(number=5)
-    assert str(resumed(world.submission()).kept).startswith("checkpoint 5 of ")
+    assert str(resumed(world.submission()).previous).startswith("checkpoint 5 of ")
 
 
 def test_a_first_run_has_nothing_to_say(world: World) -> None:
@@ -280,7 +280,7 @@ def test_one_that_runs_is_left_to_register(world: World) -> None:
     world.begin(submission)
     with open_store(world.home.store_url) as store:
         store.put("/schedulers/words", {"host": "another", "pid": 1, "started": 2.0})
-    assert resumed(world.submission()).kept is None
+    assert resumed(world.submission()).previous is None
     with open_store(world.home.store_url) as store:
         assert store.get(topology_path("words")) is not None
 
@@ -312,7 +312,7 @@ def test_a_disk_that_is_not_mounted_is_no_first_run(here: Path) -> None:
         forget(store, "words")
     (here / "disk").rename(here / "under the mount point")
     (here / "unmounted").rename(here / "disk")
-    assert resumed(world.submission()).kept is not None
+    assert resumed(world.submission()).previous is not None
 
 
 def test_own_states_on_a_disk_that_is_not_mounted_are_missed(here: Path) -> None:
@@ -333,7 +333,7 @@ def test_own_states_on_a_disk_that_is_not_mounted_are_missed(here: Path) -> None
             with pytest.raises(HeronError, match=r"kept/words has nothing of .*; --fresh starts"):
                 resumed(world.submission())
         else:
-            assert resumed(world.submission()).kept is None
+            assert resumed(world.submission()).previous is None
         (here / "unmounted").rename(here / "kept")
     assert run_of(resumed(world.submission()).keys) == run_of(first.keys)
 

@@ -37,7 +37,7 @@ OWN_RUN = "own"
 """Key of that node: the run whose instances save states by themselves in a folder."""
 
 
-class KeptRun(Struct, frozen=True):
+class PreviousRun(Struct, frozen=True):
     """What a run has left."""
 
     where: str
@@ -60,9 +60,9 @@ class KeptRun(Struct, frozen=True):
         return f"checkpoint {self.checkpoint} of {at}"
 
 
-def kept_by(
+def previous_run_of(
     topology: TopologySpec, packing: PackingPlan, files: CheckpointFiles, node: Node
-) -> KeptRun | None:
+) -> PreviousRun | None:
     """With what a topology resumes, None if there is nothing. `node`: what the state store says of
     its checkpoints. HeronError in one line if there is something that it cannot begin with."""
     config, name = keys.with_defaults(topology.config), topology.name
@@ -115,7 +115,7 @@ def _newest(name: str, files: CheckpointFiles, node: Node) -> int:
 
 def _checkpoint(
     topology: TopologySpec, packing: PackingPlan, files: CheckpointFiles, node: Node, number: int
-) -> KeptRun:
+) -> PreviousRun:
     """Never an older one: sinks have committed what this one has."""
     name = topology.name
     folder = files.checkpoint(name, number)
@@ -129,14 +129,14 @@ def _checkpoint(
         "at_end": description.at_end,
     }
     latest = max(number, int(node.get("latest", 0)), *files.numbers(name))
-    kept = KeptRun(
+    previous = PreviousRun(
         folder.path, number, description.at, {"latest": latest, "completed": [completed]}
     )
     if _is_same(description, topology, packing):
         folder.check_presence(packing.instances)
         folder.check_signatures(packing.instances)
-        return kept
-    return replace(kept, savepoint=_divided(description, folder, topology, packing))
+        return previous
+    return replace(previous, savepoint=_divided(description, folder, topology, packing))
 
 
 def _is_same(description: Description, topology: TopologySpec, packing: PackingPlan) -> bool:
@@ -164,7 +164,7 @@ def _divided(
 
 def _own_states(
     topology: TopologySpec, packing: PackingPlan, files: CheckpointFiles, run: str
-) -> KeptRun:
+) -> PreviousRun:
     """They are those of tasks, which have to be of the same components now."""
     folder = files.own(topology.name, run)
     description = description_from_json(folder.description(), folder.path)
@@ -181,7 +181,7 @@ def _own_states(
             f"tasks, which are others now for {names}: give all components the parallelism that "
             "they had"
         )
-    return KeptRun(folder.path, run=run)
+    return PreviousRun(folder.path, run=run)
 
 
 def describe_own(topology: TopologySpec, packing: PackingPlan, files: CheckpointFiles) -> None:
