@@ -22,7 +22,7 @@ EXTENSIONS = {each.__name__.rpartition(".")[2]: extension(each) for each in MODU
 COMPILER = "CC"
 """What names the compiler, in the environment and in how this Python was built."""
 PACKAGES = ("Cython", "setuptools")
-FLAGS = ("-O3", "-g0", "-Wno-array-bounds")
+FLAGS = ("-O3", "-g0", "-Wno-array-bounds", "-Wno-unused-function")
 SANITIZE = "HERONPY_SANITIZE"
 SANITIZERS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=undefined")
 SANITIZER_FLAGS = (*SANITIZERS, "-fno-omit-frame-pointer", "-g")

@@ -20,6 +20,12 @@ cdef class TupleBuffer:
 
 cdef class BufferRoom:
     cdef public Py_ssize_t room
+    cdef public bint tracked
+    cdef public list acked
+    cdef public list pairs
+    cdef public Py_ssize_t acks_counted
+    cdef public Py_ssize_t late
+    cdef public object foreign
 
 
 cdef class PlainKeys:

@@ -69,10 +69,25 @@ class TupleBuffer:
 class BufferRoom:
     """Bytes that may be buffered before all is flushed, below zero when it is time to."""
 
-    __slots__ = ("room",)
+    __slots__ = ("acked", "acks_counted", "foreign", "late", "pairs", "room", "tracked")
 
-    def __init__(self, room: int) -> None:
+    def __init__(self, room: int, tracked: bool) -> None:
         self.room = room
+        self.tracked = tracked
+        """Whether tuples have roots."""
+        self.acked: list[Any] = []
+        """Tuples that user code has acked and that are not settled."""
+        self.pairs: list[int] = []
+        """root, value, … of those that are, and that were not sent."""
+        self.acks_counted = 0
+        self.late = 0
+        """Second acks or fails of a tuple: the first one counts."""
+        self.foreign: Any = None
+        """Emits of other threads, as soon as there are any."""
+
+    def settle(self) -> None:
+        """Work out what the acks since the last call come to."""
+        raise NotImplementedError
 
     def flush(self) -> None:
         """Send all that is buffered."""

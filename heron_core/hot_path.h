@@ -1,28 +1,37 @@
 /* The function of hot_path.py that is C when it is compiled. */
 
+#ifndef HOT_PATH_H
+#define HOT_PATH_H
+
 #include <Python.h>
+
+enum { TUPLE_ITEMS = 7 }; /* adapters/tuple_layout.py: key, …, values, created, roots */
+
+/* Whether instances of a class are Python's tuples of the items that it is made from. */
+static int is_plain_kind(PyTypeObject *type) {
+    return PyType_IsSubtype(type, &PyTuple_Type) && type->tp_new == PyTuple_Type.tp_new
+        && type->tp_init == PyTuple_Type.tp_init
+        && Py_TYPE((PyObject *)type)->tp_call == PyType_Type.tp_call;
+}
 
 /* kind((key, …)), for a class that only has `tuple.__new__` without making a tuple twice. */
 static PyObject *made_tuple(PyObject *kind, PyObject *key, PyObject *component, PyObject *stream,
                             PyObject *task, PyObject *values, PyObject *created, PyObject *roots) {
-    PyObject *items[] = {key, component, stream, task, values, created, roots};
-    enum { ITEMS = sizeof items / sizeof items[0] };
+    PyObject *items[TUPLE_ITEMS] = {key, component, stream, task, values, created, roots};
     PyTypeObject *type = (PyTypeObject *)kind;
     PyObject *made;
-    if (PyType_Check(kind) && PyType_IsSubtype(type, &PyTuple_Type)
-        && type->tp_new == PyTuple_Type.tp_new && type->tp_init == PyTuple_Type.tp_init
-        && Py_TYPE(kind)->tp_call == PyType_Type.tp_call) {
-        made = type->tp_alloc(type, ITEMS);
-        for (int at = 0; made != NULL && at < ITEMS; at++) {
+    if (PyType_Check(kind) && is_plain_kind(type)) {
+        made = type->tp_alloc(type, TUPLE_ITEMS);
+        for (int at = 0; made != NULL && at < TUPLE_ITEMS; at++) {
             Py_INCREF(items[at]);
             PyTuple_SET_ITEM(made, at, items[at]);
         }
         return made;
     }
-    PyObject *whole = PyTuple_New(ITEMS);
+    PyObject *whole = PyTuple_New(TUPLE_ITEMS);
     if (whole == NULL)
         return NULL;
-    for (int at = 0; at < ITEMS; at++) {
+    for (int at = 0; at < TUPLE_ITEMS; at++) {
         Py_INCREF(items[at]);
         PyTuple_SET_ITEM(whole, at, items[at]);
     }
@@ -30,3 +39,5 @@ static PyObject *made_tuple(PyObject *kind, PyObject *key, PyObject *component, 
     Py_DECREF(whole);
     return made;
 }
+
+#endif

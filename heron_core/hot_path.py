@@ -39,7 +39,7 @@ COMPLETE_ALL_NUMBERS_MIN = 50
 class SharedAnchorState(list):  # type: ignore[type-arg]
     """The anchor state of several tuples, which are known by their keys."""
 
-    __slots__ = ("has_failed", "left", "settled")
+    __slots__ = ("first_key", "has_failed", "in_order", "left", "settled")
 
     left: int
     """Tuples neither acked nor failed yet."""
@@ -47,16 +47,34 @@ class SharedAnchorState(list):  # type: ignore[type-arg]
     """Whether one of them has, and their root with it, to which emits for the others belong."""
     settled: set[int] | None
     """Keys of those that were; None before the first, and if all of them were at once."""
+    first_key: int
+    """The key of the first tuple, where their keys follow each other; 0 where they may not."""
+    in_order: int
+    """How many of them, from the first on, were settled one after the other."""
 
-    def first_settle(self, key: int) -> bool:
+    def first_settle(self, key: Any) -> cython.bint:
         """Whether this is the first ack or fail of the tuple with that key."""
+        if self.has_settled(key) or not self.left:
+            return False
+        self.left -= 1
+        if self.first_key and key == self.first_key + self.in_order:
+            self.in_order += 1
+            return True
         if self.settled is None:
             self.settled = set()
-        if key in self.settled or not self.left:
-            return False
         self.settled.add(key)
-        self.left -= 1
         return True
+
+    def has_settled(self, key: Any) -> cython.bint:
+        """Whether the tuple with that key was acked or failed by itself."""
+        if self.settled is not None and key in self.settled:
+            return True
+        return self.first_key <= key < self.first_key + self.in_order
+
+    @property
+    def is_untouched(self) -> bool:
+        """Whether none of its tuples was acked or failed yet."""
+        return self.settled is None and not self.in_order
 
 
 def own_anchors(ids: array[int]) -> list[Any]:
@@ -79,6 +97,8 @@ def _shared(root: int, edge: int, size: int) -> SharedAnchorState:
     anchor_state.left = size
     anchor_state.settled = None
     anchor_state.has_failed = False
+    anchor_state.first_key = 0
+    anchor_state.in_order = 0
     return anchor_state
 
 
@@ -88,7 +108,7 @@ def are_untouched(anchor_states: Iterable[AnchorState]) -> bool:
         if anchor_state is None:
             continue
         if not anchor_state or (
-            isinstance(anchor_state, SharedAnchorState) and anchor_state.settled is not None
+            isinstance(anchor_state, SharedAnchorState) and not anchor_state.is_untouched
         ):
             return False
     return True

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from heron_core import hot_emit, hot_path, hot_state, hot_tables
+from heron_core import hot_emit, hot_path, hot_rows, hot_state, hot_tables
 
 __all__ = [
     "HOT_PATH",
@@ -24,6 +24,7 @@ __all__ = [
     "MemoryTable",
     "NestedTable",
     "ReducedOfKey",
+    "RowCursor",
     "SharedAnchorState",
     "TimedTable",
     "TupleBuffer",
@@ -58,7 +59,7 @@ TURNED_OFF = f"Python: {SWITCH}={OFF} turns the compiled one off"
 NOT_BUILT = "Python: there is no extension for this Python"
 OF_ANOTHER_VERSION = "Python: the extension is of another version of the sources, build it again"
 NOT_IMPORTED = "Python: the extension cannot be imported: "
-MODULES: tuple[ModuleType, ...] = (hot_emit, hot_path, hot_tables, hot_state)
+MODULES: tuple[ModuleType, ...] = (hot_emit, hot_path, hot_rows, hot_tables, hot_state)
 
 
 def extension(module: ModuleType) -> str:
@@ -95,7 +96,7 @@ def _import_failure(error: Exception) -> str:
     return f"{NOT_IMPORTED}{text or type(error).__name__}"
 
 
-(_emit, _path, _tables, _state), HOT_PATH = _chosen()
+(_emit, _path, _rows, _tables, _state), HOT_PATH = _chosen()
 
 if TYPE_CHECKING:
     from heron_core.hot_emit import (
@@ -123,6 +124,7 @@ if TYPE_CHECKING:
         run_anchors,
         whole_batch,
     )
+    from heron_core.hot_rows import RowCursor
     from heron_core.hot_state import (
         KeyedState,
         ListOfKey,
@@ -156,6 +158,7 @@ else:
     own_anchors = _path.own_anchors
     run_anchors = _path.run_anchors
     whole_batch = _path.whole_batch
+    RowCursor = _rows.RowCursor
     FlatTable = _tables.FlatTable
     MemoryTable = _tables.MemoryTable
     KeyedState = _state.KeyedState

@@ -164,7 +164,7 @@ def _is_open(tup: Any) -> bool:
     state = tup.roots
     if type(state) is not SharedAnchorState:
         return bool(state)
-    return bool(state.left) and not (state.settled and tup.tuple_key in state.settled)
+    return bool(state.left) and not state.has_settled(tup.tuple_key)
 
 
 def key_of(tup: Any) -> int:

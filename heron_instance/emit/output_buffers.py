@@ -18,7 +18,6 @@ from heron_core.native import BufferRoom, TupleBuffer, fold_acks, fold_runs, who
 from heron_core.wire.batch import encode_batch
 from heron_core.wire.frames import ROOT_COUNTER_BITS, FrameKind, Frames, root_owner
 from heron_core.wire.packets import encode_pairs, encode_roots
-from heron_frontends.adapters.foreign_calls import ForeignCalls
 from heron_instance.input.anchors import AnchorState, SharedAnchorState, fold_whole_runs
 
 Send = Callable[[list[Frames]], object]
@@ -126,7 +125,6 @@ class Outbox(BufferRoom):
         rest: Callable[[float], object],
     ) -> None:
         self.task = task
-        self.tracked = tracked
         self.epoch = 0
         self.send = send
         self.admit = admit
@@ -147,17 +145,10 @@ class Outbox(BufferRoom):
         self.inits: list[int] = []
         self.ids_begin_trees = False
         """A spout's batches tell the beginnings of trees by their ids: no INIT is needed."""
-        self.acked: list[Any] = []
-        """Tuples that user code has acked since `settle`."""
-        self.acks_counted = 0
         self.waited_secs = 0.0
         """In all, in the middle of user code's work, for back-pressure to end."""
-        self.foreign: ForeignCalls | None = None
-        """Emits of other threads, as soon as there are any."""
         self.flushed_elsewhere: Callable[[], bool] = bool
         """Whether another thread than the main one flushes: then the main one is to do it."""
-        self.late = 0
-        """Second acks or fails of a tuple: the first one counts."""
         self.acks: dict[int, int] = {}
         self.whole_batches: dict[int, list[int]] = {}
         """For each owner root, value, … of batches that were acked as a whole."""
@@ -166,7 +157,7 @@ class Outbox(BufferRoom):
         """What each tuple counts beside its bytes, so that one number limits bytes and tuples."""
         self._buffer_room = size_bytes
         self.budget = size_bytes
-        super().__init__(size_bytes)
+        super().__init__(size_bytes, tracked)
         self.watch: Callable[[OutputBuffer], None] | None = None
         """Looks at each buffer that is about to be sent, while a sample of a stream is wanted."""
         self.flushes = 0
@@ -189,6 +180,7 @@ class Outbox(BufferRoom):
         """Whether nothing waits to be sent."""
         return not (
             self.acked
+            or self.pairs
             or self.acks
             or self.whole_batches
             or self.fails
@@ -330,7 +322,7 @@ class Outbox(BufferRoom):
         """The roots of a tracked tuple fail; False if it was settled before, which is counted."""
         anchor_state = tup.roots
         if type(anchor_state) is SharedAnchorState:
-            is_first = anchor_state.first_settle(tup.tuple_key)
+            is_first: bool = anchor_state.first_settle(tup.tuple_key)
             if is_first and not anchor_state.has_failed:
                 anchor_state.has_failed = True
                 self.fails.extend(anchor_state[::2])
@@ -345,7 +337,7 @@ class Outbox(BufferRoom):
         """Forget what is buffered: nobody would take it any more."""
         for buffer in self.buffers:
             buffer.clear()
-        for pending in (self.inits, self.acked, self.fails):
+        for pending in (self.inits, self.acked, self.pairs, self.fails):
             pending.clear()
         self.acks, self.whole_batches = {}, {}
         self.room = self.budget
@@ -399,6 +391,8 @@ class Outbox(BufferRoom):
         """Acks and fails of all tuples that were settled until now, one message for each owner."""
         if self.acked:
             self.settle()
+        if self.pairs:
+            self._hand_over_pairs()
         if not self.acks and not self.whole_batches and not self.fails:
             return []
         acks, self.whole_batches = self.whole_batches, {}
@@ -411,6 +405,17 @@ class Outbox(BufferRoom):
             *(encode_pairs(FrameKind.ACK, epoch, task, *each) for each in acks.items()),
             *(encode_roots(FrameKind.FAIL, epoch, task, *each) for each in _fails_by_owner(fails)),
         ]
+
+    def _hand_over_pairs(self) -> None:
+        """Roots and values of tuples that were settled one by one: nearly all have one owner."""
+        pairs, self.pairs = self.pairs, []
+        roots = pairs[::2]
+        owner = root_owner(min(roots))
+        if owner == root_owner(max(roots)):
+            self.whole_batches.setdefault(owner, []).extend(pairs)
+            return
+        for root, value in zip(roots, pairs[1::2], strict=True):
+            self.whole_batches.setdefault(root_owner(root), []).extend((root, value))
 
 
 def _add_by_owner(owners: dict[int, list[int]], acks: dict[int, int]) -> None:

@@ -49,7 +49,7 @@ def _is_whole(anchor_state: AnchorState, tuples: int) -> bool:
     return (
         isinstance(anchor_state, SharedAnchorState)
         and len(anchor_state) == 2
-        and anchor_state.settled is None
+        and anchor_state.is_untouched
         and anchor_state.left == tuples
     )
 
@@ -59,7 +59,7 @@ def is_settled(tup: Any) -> bool:
     alone."""
     state = tup.roots
     if isinstance(state, SharedAnchorState):
-        return not state.left or tup.tuple_key in (state.settled or set())
+        return not state.left or state.has_settled(tup.tuple_key)
     return bool(state == [])
 
 

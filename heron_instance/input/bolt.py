@@ -10,6 +10,7 @@ from heron_core.algorithms.event_windows.values import END_OF_TIME
 from heron_core.algorithms.source_watermarks import SourceWatermarks
 from heron_core.dead_letters import REPLAYED
 from heron_core.errors import ProtocolError
+from heron_core.hot_rows import CLOCK_EVERY, SLOW_SECS
 from heron_core.instance_report import InstanceReport
 from heron_core.plans import PackingPlan
 from heron_core.state.in_flight_table import Item
@@ -22,9 +23,9 @@ from heron_instance.emit.output_buffers import Outbox
 from heron_instance.emit.watermarks import EndOfInput
 from heron_instance.input.anchors import AnchorState
 from heron_instance.input.bolt_rows import Decode
+from heron_instance.input.cursor_calls import EVERY_MESSAGE_TIMED, CursorCalls
 from heron_instance.input.dividing import Run
-from heron_instance.input.driver import CLOCK_EVERY, SLOW_SECS, Clock, ComponentDriver, Report
-from heron_instance.input.failed_calls import FailedCalls
+from heron_instance.input.driver import Clock, ComponentDriver, Report
 from heron_instance.input.input_counts import InputCounts
 from heron_instance.input.key_samples import KeySamples
 from heron_instance.input.tick_schedule import NEVER, TickSchedule
@@ -34,11 +35,8 @@ from heron_instance.runtime.metrics import Metrics
 
 Process = Callable[[EngineTuple], None]
 
-EVERY_MESSAGE_TIMED = 16
-"""One message in 16 has its first tuples timed, for the percentiles."""
 
-
-class BoltDriver(FailedCalls):
+class BoltDriver(CursorCalls):
     """Feeds a bolt with the tuples of each batch, and with ticks between them."""
 
     def __init__(
@@ -68,15 +66,12 @@ class BoltDriver(FailedCalls):
         self._inputs = InputCounts()
         self.source_watermarks = SourceWatermarks()
         self._know_sources(packing)
-        self._messages = 0
         self._flushes_seen = -1
         """Of the outbox, when `_send_due` was set."""
         self._send_due = 0.0
         """When what has been emitted since the last flush has waited long enough."""
         self._is_slow_tick_reported = False
         self._finished = False
-        self._cut: list[EngineTuple] | None = None
-        """If tuples are tracked, those that are left of the message that was cut."""
         self._misrouted_since = 0
         """The `keys_since` of the newest update that tuples were on their way in."""
         self._busy = False
@@ -175,8 +170,10 @@ class BoltDriver(FailedCalls):
         if head.epoch < self.keys_since:
             self._misrouted(head, frames, first)
             return None
+        started = self.clock()
+        cursor = None if first else self._cursor(head, batch, frames, started)
         try:
-            values = self._values(head, batch)
+            values = self._values(head, batch) if cursor is None else []
         except ProtocolError:
             raise
         except Exception:
@@ -185,7 +182,8 @@ class BoltDriver(FailedCalls):
             self.user_error("unpacking the values of a batch")
             self._fail_all_of(head, frames, first)
             return None
-        started = self.clock()
+        if cursor is None:
+            started = self.clock()  # the time to unpack is not user code's
         if self._flushes_seen != self.outbox.flushes:  # what this batch emits is the first to wait
             self._flushes_seen = self.outbox.flushes
             self._send_due = started + self.options.linger_secs
@@ -193,6 +191,8 @@ class BoltDriver(FailedCalls):
         self._messages += 1
         self._busy = True
         self._busy_since = started
+        if cursor is not None:
+            return self._run_cursor(head, batch, cursor, started)
         return self._run_batch(head, batch, values, started, first)
 
     def _take_other(self, head: Header, frames: Frames) -> None:
@@ -324,19 +324,23 @@ class BoltDriver(FailedCalls):
         if self.outbox.acked:
             self.metrics.process.add(now - started)
             self.outbox.settle_batch(rows, anchor_states)
+        self._count_tuples(len(rows), bool(rows and rows[0].roots), started, now)
+
+    def _count_tuples(self, number: int, is_tracked: bool, started: float, now: float) -> None:
+        """So many tuples were run; `is_tracked`: whether their acks are waited for."""
         if now >= self._acks_due:
-            self._check_for_acks(rows, now)
+            self._check_for_acks(is_tracked, now)
         elapsed = now - started
         metrics = self.metrics
         metrics.busy_secs += elapsed
         metrics.execute.total_secs += elapsed
-        metrics.execute.number += len(rows)
+        metrics.execute.number += number
 
-    def _check_for_acks(self, rows: list[EngineTuple], now: float) -> None:
+    def _check_for_acks(self, is_tracked: bool, now: float) -> None:
         """Once, a message timeout after the first tuple that waits for its ack: whoever never acks
         should know."""
         if self._acks_due == 0.0:
-            if rows and rows[0].roots:
+            if is_tracked:
                 self._acks_due = now + self.options.message_timeout_secs
             return
         self._acks_due = NEVER
@@ -415,14 +419,6 @@ class BoltDriver(FailedCalls):
                 execute(tup)
 
         return hooked
-
-    def _run_timed(self, some: Iterable[EngineTuple]) -> None:
-        for tup in some:
-            before = self.clock()
-            try:
-                self._run((tup,))
-            finally:
-                self.metrics.execute.sample(self.clock() - before)
 
     def stop_ticks(self) -> None:
         """The topology ends, and has been drained: what a tick emits from here on nobody takes."""

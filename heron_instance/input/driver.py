@@ -33,11 +33,6 @@ Report = Callable[[str], None]
 ERRORS_LOGGED_PER_SEC = 5
 LAST_ERROR_CHARACTERS = 2000
 """Of a traceback, for the master: its end tells most."""
-CLOCK_EVERY = 8
-"""Tuples between two looks at the clock while they are fast. If they turn slow all of a sudden,
-acks and ticks wait for so many of them."""
-SLOW_SECS = 0.001
-"""Longer than this between two looks, and the clock is read for every tuple."""
 
 
 def _never() -> bool:

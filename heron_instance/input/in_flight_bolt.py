@@ -16,6 +16,7 @@ class InFlightBoltDriver(BoltDriver):
     """What both have in common: watermarks do not overtake what is in flight, and it is saved."""
 
     divides = False
+    uses_cursors = False
 
     def __init__(self, in_flight: BoltInFlight, *arguments: Any) -> None:
         """`arguments` are BoltDriver's."""

@@ -7,19 +7,14 @@ from typing import Any
 from heron_core.algorithms.clock_state import ClockState, clock_state
 from heron_core.algorithms.event_windows.values import END_OF_TIME, NO_WATERMARK
 from heron_core.errors import ProtocolError
+from heron_core.hot_rows import CLOCK_EVERY, SLOW_SECS
 from heron_core.instance_report import InstanceReport
 from heron_core.plans import PackingPlan
 from heron_core.wire.frames import FrameKind, Frames, header_of
 from heron_core.wire.packets import decode_roots
 from heron_instance.emit.collector import SpoutCollector
 from heron_instance.emit.output_buffers import Outbox
-from heron_instance.input.driver import (
-    CLOCK_EVERY,
-    SLOW_SECS,
-    Clock,
-    ComponentDriver,
-    Report,
-)
+from heron_instance.input.driver import Clock, ComponentDriver, Report
 from heron_instance.input.emitted_ids import EmittedIds
 from heron_instance.input.failed_ids import FailedIds
 from heron_instance.options import InstanceOptions

@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from heron_core.native import RowCursor
 from heron_core.traces import (
     ACKED,
     EXECUTED,
@@ -170,6 +171,13 @@ class TracedBoltDriver(BoltDriver):
     def take_executions(self) -> list[Execution]:
         """See ComponentDriver."""
         return self._tracer.take()
+
+    def _cursor(
+        self, head: Header, batch: Batch, frames: Frames, started: float
+    ) -> RowCursor | None:
+        if self._tracer.roots_of(batch):
+            return None
+        return super()._cursor(head, batch, frames, started)
 
     def _run_batch(
         self, head: Header, batch: Batch, values: list[Any], started: float, first: int

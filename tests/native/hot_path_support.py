@@ -150,7 +150,7 @@ class Emitter:
                     each.roots.clear()
             return True
 
-        self.outbox = Room(ROOM)
+        self.outbox = Room(ROOM, self.tracked)
         self.buffers = [module.TupleBuffer(task) for task in range(BUFFERS)]
         self.fanout = module.TupleBuffer(1, (7, 8))
         self.fanout.conflicting.append(self.buffers[0])

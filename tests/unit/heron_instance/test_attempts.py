@@ -14,7 +14,7 @@ from heron_core.wire import messages
 from heron_core.wire.frames import parse_header
 from heron_core.wire.packets import encode_watermark
 from heron_instance.events import InstanceReceived, SendControl, Turn
-from heron_instance.input.bolt import EVERY_MESSAGE_TIMED
+from heron_instance.input.cursor_calls import EVERY_MESSAGE_TIMED
 from tests.unit.heron_instance.attempts_support import (
     REFUSED,
     Asking,

@@ -9,9 +9,9 @@ import pytest
 from heron_api.task_hook import ITaskHook, SpoutAckInfo, SpoutFailInfo
 from heron_core.algorithms.histogram import bucket_of
 from heron_core.errors import ComponentError, ProtocolError
+from heron_core.hot_rows import CLOCK_EVERY
 from heron_core.wire.frames import Flag, FrameKind, header
 from heron_core.wire.values import TUPLE
-from heron_instance.input.driver import CLOCK_EVERY
 from tests.unit.heron_instance.instance_support import (
     EPOCH,
     OTHER,

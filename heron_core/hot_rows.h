@@ -1,0 +1,316 @@
+/* The functions of hot_rows.py that are C when it is compiled: rows of plain values in msgpack. */
+
+#include <Python.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "hot_path.h"
+
+enum {
+    BODY_HEAD_BYTES = 5,       /* an array of 32-bit length: what wire/values.array_of writes */
+    REMEMBERED_BYTES_MAX = 24, /* longer texts are seldom words that come again */
+    REMEMBERED_TEXTS = 4096,   /* a power of two; some 300 KB when all are taken */
+};
+
+static uint64_t read_number(const unsigned char *from, int bytes) {
+    uint64_t number = 0;
+    while (bytes-- > 0)
+        number = number << 8 | *from++;
+    return number;
+}
+
+static int is_ascii(const unsigned char *text, Py_ssize_t size) {
+    uint64_t seen = 0, eight;
+    for (; size >= 8; size -= 8, text += 8) {
+        memcpy(&eight, text, 8);
+        seen |= eight;
+    }
+    while (size-- > 0)
+        seen |= *text++;
+    return !(seen & 0x8080808080808080ull);
+}
+
+static int is_utf8(const unsigned char *text, Py_ssize_t size) {
+    if (is_ascii(text, size))
+        return 1;
+    PyObject *decoded = PyUnicode_DecodeUTF8((const char *)text, size, NULL);
+    if (decoded == NULL) {
+        PyErr_Clear();
+        return 0;
+    }
+    Py_DECREF(decoded);
+    return 1;
+}
+
+/* What the byte at the beginning of a plain value says: the bytes of the number behind it, and
+   whether that number is the length of text or of bytes. */
+enum { NOT_PLAIN, ALONE, NUMBER, TEXT, BYTES };
+
+static int kind_of(unsigned char head, int *bytes) {
+    *bytes = 0;
+    if (head < 0x80 || head >= 0xe0 || head == 0xc0 || head == 0xc2 || head == 0xc3)
+        return ALONE;
+    if ((head & 0xe0) == 0xa0)
+        return TEXT;
+    switch (head) {
+    case 0xc4: case 0xc5: case 0xc6:
+        *bytes = 1 << (head - 0xc4);
+        return BYTES;
+    case 0xcb:
+        *bytes = 8;
+        return NUMBER;
+    case 0xcc: case 0xcd: case 0xce: case 0xcf:
+        *bytes = 1 << (head - 0xcc);
+        return NUMBER;
+    case 0xd0: case 0xd1: case 0xd2: case 0xd3:
+        *bytes = 1 << (head - 0xd0);
+        return NUMBER;
+    case 0xd9: case 0xda: case 0xdb:
+        *bytes = 1 << (head - 0xd9);
+        return TEXT;
+    }
+    return NOT_PLAIN;
+}
+
+/* What is behind the value at `at`, or NULL where no plain value is, or not all of it. */
+static const unsigned char *behind_value(const unsigned char *at, const unsigned char *end) {
+    int bytes;
+    if (at >= end)
+        return NULL;
+    unsigned char head = *at++;
+    int kind = kind_of(head, &bytes);
+    if (kind == NOT_PLAIN || end - at < bytes)
+        return NULL;
+    if (kind == ALONE || kind == NUMBER)
+        return at + bytes;
+    uint64_t size = bytes ? read_number(at, bytes) : (uint64_t)(head & 0x1f);
+    at += bytes;
+    if (size > (uint64_t)(end - at) || (kind == TEXT && !is_utf8(at, (Py_ssize_t)size)))
+        return NULL;
+    return at + size;
+}
+
+/* Where the first row of a body begins that is an array of so many rows, each of them an array of
+   at most 15 plain values; -1 for any other body. */
+static Py_ssize_t first_plain_row(PyObject *body, Py_ssize_t rows) {
+    const unsigned char *begin = (const unsigned char *)PyBytes_AS_STRING(body);
+    const unsigned char *end = begin + PyBytes_GET_SIZE(body), *at = begin + BODY_HEAD_BYTES;
+    if (end < at || *begin != 0xdd || read_number(begin + 1, 4) != (uint64_t)rows)
+        return -1;
+    for (; rows > 0; rows--) {
+        if (at >= end || (*at & 0xf0) != 0x90)
+            return -1;
+        for (int values = *at++ & 0x0f; values > 0; values--)
+            if ((at = behind_value(at, end)) == NULL)
+                return -1;
+    }
+    return at == end ? BODY_HEAD_BYTES : -1;
+}
+
+/* A text; a short one that came before is the object of before, whose hash is known by now. */
+static PyObject *read_text(const unsigned char *text, Py_ssize_t size) {
+    static PyObject *remembered[REMEMBERED_TEXTS];
+    if (size > REMEMBERED_BYTES_MAX || !is_ascii(text, size))
+        return PyUnicode_DecodeUTF8((const char *)text, size, NULL);
+    uint64_t hash = (uint64_t)size;
+    for (Py_ssize_t left = size; left > 0; left -= 8) {
+        uint64_t eight = 0;
+        memcpy(&eight, text + size - left, (size_t)(left < 8 ? left : 8));
+        hash = (hash ^ eight) * 0x9e3779b97f4a7c15ull;
+        hash ^= hash >> 29;
+    }
+    PyObject **place = &remembered[(hash ^ hash >> 32) & (REMEMBERED_TEXTS - 1)], *known = *place;
+    if (known != NULL && PyUnicode_GET_LENGTH(known) == size
+        && memcmp(PyUnicode_1BYTE_DATA(known), text, (size_t)size) == 0) {
+        Py_INCREF(known);
+        return known;
+    }
+    PyObject *made = PyUnicode_DecodeASCII((const char *)text, size, NULL);
+    if (made != NULL) {
+        Py_INCREF(made);
+        *place = made;
+        Py_XDECREF(known);
+    }
+    return made;
+}
+
+static PyObject *read_plain_number(unsigned char head, const unsigned char *at, int bytes) {
+    uint64_t number = read_number(at, bytes);
+    if (head == 0xcb) {
+        double real;
+        memcpy(&real, &number, sizeof real);
+        return PyFloat_FromDouble(real);
+    }
+    if (head < 0xd0)
+        return PyLong_FromUnsignedLongLong(number);
+    int unused = 64 - 8 * bytes; /* its sign is the highest bit of so many bytes */
+    return PyLong_FromLongLong((int64_t)(number << unused) >> unused);
+}
+
+/* The plain value at `*at`, which is behind it then. */
+static PyObject *read_value(const unsigned char **at) {
+    int bytes;
+    unsigned char head = *(*at)++;
+    int kind = kind_of(head, &bytes);
+    const unsigned char *from = *at;
+    *at += bytes;
+    if (kind == ALONE) {
+        if (head < 0x80 || head >= 0xe0)
+            return PyLong_FromLong(head < 0x80 ? (long)head : (long)head - 0x100);
+        PyObject *constant = head == 0xc0 ? Py_None : head == 0xc2 ? Py_False : Py_True;
+        Py_INCREF(constant);
+        return constant;
+    }
+    if (kind == NUMBER)
+        return read_plain_number(head, from, bytes);
+    Py_ssize_t size = bytes ? (Py_ssize_t)read_number(from, bytes) : (head & 0x1f);
+    from = *at;
+    *at += size;
+    if (kind == TEXT)
+        return read_text(from, size);
+    return PyBytes_FromStringAndSize((const char *)from, size);
+}
+
+/* The last two tuples of a cursor. The older one is made anew if it is no one else's any more: user
+   code's loop holds the newer one until it has the next. */
+struct turn {
+    PyObject *newer, *older;
+};
+
+enum { KEY_AT = 0, VALUES_AT = 4, ROOTS_AT = 6 };
+
+static int is_nobodys(PyObject *object) {
+#ifdef Py_GIL_DISABLED
+    return 0;
+#else
+    return Py_REFCNT(object) == 1;
+#endif
+}
+
+static void put_item(PyObject *tuple, int at, PyObject *item) {
+    PyObject *before = PyTuple_GET_ITEM(tuple, at);
+    PyTuple_SET_ITEM(tuple, at, item); /* without a count of references, as of a new tuple */
+    Py_XDECREF(before);
+}
+
+/* The row at `*at` of a body that `first_plain_row` has checked, as a list; `*at` is behind it.
+   `unused` is a list that may be filled again, or NULL. */
+static PyObject *take_row(PyObject *body, Py_ssize_t *at, PyObject *unused) {
+    const unsigned char *begin = (const unsigned char *)PyBytes_AS_STRING(body), *from = begin + *at;
+    Py_ssize_t values = *from++ & 0x0f;
+    int is_again = unused != NULL && PyList_GET_SIZE(unused) == values;
+    PyObject *row = is_again ? Py_NewRef(unused) : PyList_New(values);
+    for (Py_ssize_t position = 0; row != NULL && position < values; position++) {
+        PyObject *value = read_value(&from), *before;
+        if (value == NULL) {
+            Py_CLEAR(row);
+            break;
+        }
+        before = is_again ? PyList_GET_ITEM(row, position) : NULL;
+        PyList_SET_ITEM(row, position, value);
+        Py_XDECREF(before);
+    }
+    *at = from - begin;
+    return row;
+}
+
+/* The next tuple of a body, as hot_path's made_tuple has it. */
+static PyObject *next_tuple(struct turn *turn, PyObject *kind, PyObject *key, PyObject *component,
+                            PyObject *stream, PyObject *task, PyObject *created, PyObject *roots,
+                            PyObject *body, Py_ssize_t *at) {
+    PyObject *made = turn->older, *unused = NULL;
+    int is_again = made != NULL && is_nobodys(made) && is_plain_kind(Py_TYPE(made));
+    if (is_again) {
+        unused = PyTuple_GET_ITEM(made, VALUES_AT);
+        if (!is_nobodys(unused) || !PyList_CheckExact(unused))
+            unused = NULL;
+    }
+    PyObject *values = take_row(body, at, unused);
+    if (values == NULL)
+        return NULL;
+    if (is_again) {
+#if PY_VERSION_HEX >= 0x030E0000
+        ((PyTupleObject *)made)->ob_hash = -1;
+#endif
+        put_item(made, KEY_AT, Py_NewRef(key));
+        put_item(made, ROOTS_AT, Py_NewRef(roots));
+        put_item(made, VALUES_AT, values);
+    } else {
+        made = made_tuple(kind, key, component, stream, task, values, created, roots);
+        Py_DECREF(values);
+        if (made == NULL)
+            return NULL;
+        Py_XDECREF(turn->older);
+    }
+    turn->older = turn->newer;
+    turn->newer = made;
+    return Py_NewRef(made);
+}
+
+/* The tuple that was made last; None before the first. */
+static PyObject *newest(struct turn *turn) {
+    return Py_NewRef(turn->newer == NULL ? Py_None : turn->newer);
+}
+
+static PyObject *end_turn(struct turn *turn) {
+    Py_CLEAR(turn->newer);
+    Py_CLEAR(turn->older);
+    Py_RETURN_NONE;
+}
+
+/* An item of a tuple, whose class may have it elsewhere; a new reference. */
+static PyObject *item_of(PyObject *tuple, int at, PyObject *name) {
+    if (is_plain_kind(Py_TYPE(tuple)) && PyTuple_GET_SIZE(tuple) == TUPLE_ITEMS)
+        return Py_NewRef(PyTuple_GET_ITEM(tuple, at));
+    return PyObject_GetAttr(tuple, name);
+}
+
+static PyObject *roots_of(PyObject *tuple) {
+    static PyObject *name;
+    if (name == NULL)
+        name = PyUnicode_InternFromString("roots");
+    return name == NULL ? NULL : item_of(tuple, ROOTS_AT, name);
+}
+
+static PyObject *key_of(PyObject *tuple) {
+    static PyObject *name;
+    if (name == NULL)
+        name = PyUnicode_InternFromString("tuple_key");
+    return name == NULL ? NULL : item_of(tuple, KEY_AT, name);
+}
+
+static int is_number(PyObject *key, unsigned long long number) {
+    if (!PyLong_CheckExact(key))
+        return 0;
+    unsigned long long value = PyLong_AsUnsignedLongLong(key);
+    if (value == (unsigned long long)-1 && PyErr_Occurred()) {
+        PyErr_Clear();
+        return 0;
+    }
+    return value == number;
+}
+
+/* A number of a list of 64-bit (or 32-bit) ones. */
+static uint64_t number_at(PyObject *numbers, Py_ssize_t index) {
+    uint64_t number;
+    memcpy(&number, PyBytes_AS_STRING(numbers) + 8 * index, sizeof number);
+    return number;
+}
+
+static uint32_t size_at(PyObject *sizes, Py_ssize_t index) {
+    uint32_t size;
+    memcpy(&size, PyBytes_AS_STRING(sizes) + 4 * index, sizeof size);
+    return size;
+}
+
+/* Take the first items out of a list, which keeps its memory: it is filled again at once. */
+static void drop_first(PyObject *list, Py_ssize_t items) {
+    if (items != PyList_GET_SIZE(list) || items != 1) {
+        if (PyList_SetSlice(list, 0, items, NULL) < 0)
+            PyErr_Clear(); /* a list of the right type has no reason to refuse */
+        return;
+    }
+    PyObject *only = PyList_GET_ITEM(list, 0);
+    Py_SET_SIZE(list, 0);
+    Py_DECREF(only);
+}

@@ -1,0 +1,275 @@
+"""The hot path of what is received: the plain tuples of a message, each made when it is its turn.
+
+As hot_path.py, one source for two ways to run it: see there. hot_rows.h has the C functions that
+take the place of the Python ones under `if not cython.compiled`.
+
+A message of some thousand tuples made all at once leaves the processor's caches before the last of
+them is processed, and so does what they are freed by. A cursor makes one, which is freed when the
+loop asks for the next; and by then the acks of the one before are worked out. Without a compiler
+lists are faster, which Python makes in C (hot_path.made_rows): `RowCursor` is their equal, for the
+tests of either.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from operator import attrgetter, eq
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import cython
+else:
+    cython = SimpleNamespace(compiled=False)  # as in hot_path.py
+
+CLOCK_EVERY = 8
+"""Tuples between two readings of the clock while they are fast. If they turn slow all of a sudden,
+acks and ticks wait for so many of them."""
+SLOW_SECS = 0.001
+"""If so few have taken longer, the clock is read for every tuple."""
+
+if not cython.compiled:
+    import msgpack
+
+    from heron_core.hot_emit import BufferRoom
+    from heron_core.hot_path import SharedAnchorState, made_tuple
+
+    roots_of, key_of = attrgetter("roots"), attrgetter("tuple_key")
+    is_number = eq
+
+    def first_plain_row(body: bytes, rows: int) -> int:
+        """Where the first of so many rows of plain values is in a body; -1 for any other body."""
+        try:
+            read = msgpack.unpackb(body, ext_hook=_refused, object_hook=_refused)
+        except Exception:
+            return -1
+        is_list = type(read) is list and len(read) == rows and body[:1] == b"\xdd"
+        return 5 if is_list and all(map(_is_plain, read)) else -1
+
+    def _refused(*anything: Any) -> Any:
+        raise ValueError
+
+    def _is_plain(row: Any) -> bool:
+        if type(row) is not list or len(row) > 15:
+            return False
+        return not any(isinstance(value, list | dict) for value in row)
+
+    def number_at(numbers: Any, index: int) -> int:
+        """One of a list of 64-bit numbers."""
+        return int.from_bytes(numbers[8 * index : 8 * index + 8], "little")
+
+    def size_at(sizes: bytes, index: int) -> int:
+        """One of a list of 32-bit numbers."""
+        return int.from_bytes(sizes[4 * index : 4 * index + 4], "little")
+
+    def drop_first(items: list[Any], number: int) -> None:
+        """Take the first items out of a list."""
+        del items[:number]
+
+    def next_tuple(
+        last: Any, kind: Any, key: Any, component: Any, stream: Any, task: Any, created: Any,
+        roots: Any, body: Any, at: Any,
+    ) -> Any:  # fmt: skip
+        """In C alone: the next tuple, made of the one before the last if nothing has that."""
+        raise NotImplementedError
+
+    def newest(last: Any) -> Any:
+        """In C alone: the tuple that was made last."""
+        raise NotImplementedError
+
+    def end_turn(last: Any) -> Any:
+        """In C alone: let go of both."""
+        raise NotImplementedError
+
+
+class RowCursor:
+    """The tuples of a plain batch as an iterator; one after the other, as `made_rows` makes them.
+
+    `body`, `ids` and `sizes` are the frames of a checked message (wire/batch.py). It stops for what
+    is due besides, where `stretch` says so, and goes on from there.
+    """
+
+    __slots__ = (
+        "_anchor_state", "_at", "_body", "_clock", "_component", "_created", "_due", "_few", "_ids",
+        "_keys", "_kind", "_left_in_run", "_outbox", "_rows", "_run", "_sizes", "_stream",
+        "_task", "_turn", "few_began_at", "is_plain", "left", "stretch_left",
+    )  # fmt: skip
+
+    left: int
+    """Tuples that were not taken yet."""
+
+    def __init__(
+        self, kind: Any, component: str, stream: str, task: int, created: float, body: bytes,
+        rows: cython.Py_ssize_t, ids: bytes | None, sizes: bytes | None, keys: Iterator[int],
+        outbox: BufferRoom, clock: Callable[[], float],
+    ) -> None:  # fmt: skip
+        self._kind = kind
+        self._component = component
+        self._stream = stream
+        self._task = task
+        self._created = created
+        self._body = body
+        self._ids = ids
+        self._sizes = sizes
+        self._keys = keys
+        self._outbox = outbox
+        self._clock = clock
+        self._at = first_plain_row(body, rows)
+        self.is_plain = self._at >= 0
+        """Whether all values are plain, and none malformed; if not, it cannot be used."""
+        self.left = rows
+        self._anchor_state: Any = None
+        self._run = -1
+        self._left_in_run = 0
+        self._few = 0
+        self._due = 0.0
+        self.few_began_at = 0.0
+        """When the few tuples began that came last."""
+        self.stretch_left = 0
+        if not cython.compiled:
+            self._rows = iter(msgpack.unpackb(body) if self.is_plain else ())
+            self._turn: Any = None
+
+    def __dealloc__(self) -> None:
+        if cython.compiled:
+            end_turn(cython.address(self._turn))
+
+    def __len__(self) -> int:
+        return self.left
+
+    def __length_hint__(self) -> int:
+        return self.left
+
+    def __getitem__(self, at: Any) -> Any:
+        """The tuple that was taken last, wherever it is: no other one is asked for."""
+        if cython.compiled:
+            return newest(cython.address(self._turn))
+        return self._turn
+
+    def stretch(self, tuples: cython.Py_ssize_t, now: cython.double, due: cython.double) -> None:
+        """How far the next loop goes: at most so many tuples, or until `due`, or until a few of
+        them take long. `now` is when it begins."""
+        self.stretch_left = tuples
+        self._few = CLOCK_EVERY
+        self.few_began_at = now
+        self._due = due
+
+    def rest(self) -> list[Any]:
+        """All tuples that are left."""
+        self.stretch_left = self.left
+        self._few = self.left + 1
+        return list(self)
+
+    def __iter__(self) -> Any:
+        return self
+
+    def __next__(self) -> Any:
+        if self._outbox.acked:
+            fold_done(self._outbox)
+        if not self.left or not self.stretch_left:
+            raise StopIteration
+        if not self._few and self._must_stop():
+            self.stretch_left = 0
+            raise StopIteration
+        self._few -= 1
+        self.stretch_left -= 1
+        self.left -= 1
+        key = 0 if self._ids is None else self._next_key()
+        if cython.compiled:
+            return next_tuple(
+                cython.address(self._turn), self._kind, key, self._component, self._stream,
+                self._task, self._created, self._anchor_state, self._body,
+                cython.address(self._at),
+            )  # fmt: skip
+        self._turn = made_tuple(
+            self._kind, key, self._component, self._stream, self._task, next(self._rows),
+            self._created, self._anchor_state,
+        )  # fmt: skip
+        return self._turn
+
+    def _must_stop(self) -> cython.bint:
+        now: cython.double = self._clock()
+        if now >= self._due or now - self.few_began_at > SLOW_SECS:
+            return True
+        self.few_began_at = now
+        self._few = CLOCK_EVERY
+        return False
+
+    def _next_key(self) -> Any:
+        if not self._left_in_run:
+            return self._begin_run()
+        self._left_in_run -= 1
+        return next(self._keys)
+
+    def _begin_run(self) -> Any:
+        """The anchor state of the tuples that come next, and the key of their first one."""
+        shared: SharedAnchorState
+        size: cython.Py_ssize_t
+        self._run += 1
+        size = 1 if self._sizes is None else size_at(self._sizes, self._run)
+        self._left_in_run = size - 1
+        root = number_at(self._ids, 2 * self._run)
+        edge = number_at(self._ids, 2 * self._run + 1)
+        if size == 1:
+            self._anchor_state = [root, edge] if root else None
+            return edge if self._sizes is None else next(self._keys)
+        key = next(self._keys)
+        self._anchor_state = None
+        if root:
+            shared = SharedAnchorState((root, edge))
+            shared.left = size
+            shared.settled = None
+            shared.has_failed = False
+            shared.first_key = key
+            shared.in_order = 0
+            self._anchor_state = shared
+        return key
+
+
+def fold_done(outbox: BufferRoom) -> None:
+    """Work out what was acked, of tuples that are processed. As Outbox.settle, which does what is
+    left: acks of tuples with several roots, and all where other threads emit."""
+    shared: SharedAnchorState
+    acked: list[Any] = outbox.acked
+    number: cython.Py_ssize_t = len(acked)
+    at: cython.Py_ssize_t = 0
+    if outbox.foreign is not None:
+        return
+    while at < number:
+        if outbox.tracked:
+            tup = acked[at]
+            state = roots_of(tup)
+            if state is None:
+                pass
+            elif type(state) is list and len(state) == 2:
+                add_pair(outbox.pairs, state)
+            elif type(state) is SharedAnchorState and len(state) <= 2:
+                shared = state
+                key = key_of(tup)
+                if (
+                    shared.left
+                    and shared.first_key
+                    and is_number(key, shared.first_key + shared.in_order)
+                ):
+                    shared.in_order += 1
+                    shared.left -= 1
+                elif not shared.first_settle(key):
+                    outbox.late += 1
+                    outbox.acks_counted -= 1
+                if not shared.left and not shared.has_failed and len(shared) == 2:
+                    add_pair(outbox.pairs, shared)
+            else:
+                break
+        outbox.acks_counted += 1
+        at += 1
+    drop_first(acked, at)
+    if at < number:
+        outbox.settle()
+
+
+def add_pair(pairs: list[Any], state: list[Any]) -> None:
+    """Add root and value of an anchor state, which is settled by it."""
+    root, value = state
+    pairs.append(root)
+    pairs.append(value)
+    state.clear()

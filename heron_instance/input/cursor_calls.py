@@ -1,0 +1,96 @@
+"""The short way of a plain message through a bolt: a cursor makes each tuple when it is its turn.
+
+Plain is a batch of one stream whose values are numbers, text, bytes, booleans and None, as nearly
+all are. It takes compiled code (heron_core/hot_rows.py), which without a compiler would be slower
+than lists. What it calls is the same, in the same order, as of other messages.
+"""
+
+from collections.abc import Iterable
+
+from heron_core.dead_letters import REPLAYED
+from heron_core.hot_rows import CLOCK_EVERY
+from heron_core.native import COMPILED, HOT_PATH, RowCursor
+from heron_core.wire.batch import COLUMNS, Batch
+from heron_core.wire.frames import Frames, Header
+from heron_instance.input.failed_calls import FailedCalls
+from heron_instance.input.input_counts import InputCounts
+from heron_instance.input.tuples import EngineTuple
+
+EVERY_MESSAGE_TIMED = 16
+"""One message in 16 has its first tuples timed, for the percentiles."""
+
+
+class CursorCalls(FailedCalls):
+    """Tuples of a message through user code without a list of them."""
+
+    uses_cursors = HOT_PATH == COMPILED
+    _messages = 0
+    _step: int
+    _cut: list[EngineTuple] | None = None
+    """If tuples are tracked, those that are left of the message that was cut."""
+    _inputs: InputCounts
+
+    def _between(self, before: float, now: float) -> int:
+        """See BoltDriver."""
+        raise NotImplementedError
+
+    def _count_tuples(self, number: int, is_tracked: bool, started: float, now: float) -> None:
+        """See BoltDriver."""
+        raise NotImplementedError
+
+    def _cursor(
+        self, head: Header, batch: Batch, frames: Frames, started: float
+    ) -> RowCursor | None:
+        """What makes the tuples of a message; None where it takes the lists of other messages."""
+        if not self.uses_cursors or self._takes_batches or self._values_maker is not None:
+            return None
+        if batch.streams is not None or batch.extras is not None or head.flags & COLUMNS:
+            return None
+        component, streams = self._source_of(head)
+        if component == REPLAYED or started >= self._key_samples.due:
+            return None
+        cursor = RowCursor(
+            self._tuple, component, streams[head.stream], head.source, started, batch.body,
+            head.items, None if batch.ids is None else frames[2],
+            None if batch.run_sizes is None else frames[3], self._keys, self.outbox, self.clock,
+        )  # fmt: skip
+        return cursor if cursor.is_plain else None
+
+    def _run_cursor(
+        self, head: Header, batch: Batch, cursor: RowCursor, started: float
+    ) -> int | None:
+        """Run the bolt on each tuple; see `deliver` for what it returns."""
+        acks_before = self.outbox.acks_counted
+        is_timed = self._messages % EVERY_MESSAGE_TIMED == 1
+        run, now, clock = self._run_timed if is_timed else self._run, started, self.clock
+        few = CLOCK_EVERY if is_timed else cursor.left
+        while cursor.left:
+            left: int = cursor.left
+            cursor.stretch(self._step if self._step < CLOCK_EVERY else few, now, self.due)
+            self._run_some(run, cursor, cursor, cursor)  # type: ignore[arg-type]
+            self.metrics.executed += left - cursor.left
+            run, few, now = self._run, cursor.left, clock()
+            self._step = self._between(cursor.few_began_at, now)
+            if not self._step:
+                self._step = 1
+                break
+        now, left = clock(), cursor.left
+        if self.outbox.acked:
+            self.outbox.settle()
+        if self.outbox.acks_counted != acks_before:
+            self.metrics.process.add(now - started)
+        is_tracked = bool(batch.ids and batch.ids[0])
+        self._count_tuples(head.items - left, is_tracked, started, now)
+        if left:
+            self._cut = cursor.rest() if self.options.tracked else None
+            return head.items - left
+        self._inputs.count(*self._sources[head.source], head, batch)
+        return None
+
+    def _run_timed(self, some: Iterable[EngineTuple]) -> None:
+        for tup in some:
+            before = self.clock()
+            try:
+                self._run((tup,))
+            finally:
+                self.metrics.execute.sample(self.clock() - before)

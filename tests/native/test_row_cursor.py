@@ -1,0 +1,223 @@
+"""A cursor makes the tuples that lists hold, and their acks come to the same."""
+
+from array import array
+from collections.abc import Callable, Iterator
+from itertools import count
+from types import SimpleNamespace
+from typing import Any
+
+import msgpack
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from heron_core.wire.frames import root_owner
+from heron_core.wire.values import array_of
+from heron_frontends.adapters.tuple_layout import TupleLayout
+from heron_instance.emit.output_buffers import Outbox
+from heron_instance.input.tuples import EngineTuple
+from tests.native.hot_path_support import PYTHON, Careful
+
+OWNERS = [(task << 44) + number for task in (1, 2) for number in (1, 2)]
+"""Roots of two spouts."""
+NEVER = float("inf")
+
+numbers = st.integers(-(2**63), 2**64 - 1) | st.sampled_from(
+    [sign * 2**bits + off for bits in (5, 7, 8, 15, 16, 31, 32, 62) for sign in (-1, 1)
+     for off in (-1, 0, 1)]
+)  # fmt: skip
+texts = st.text(max_size=30) | st.integers(250, 300).map("é".__mul__) | st.just("x" * 70_000)
+words = st.sampled_from(["", "a", "the", "nineteen letters ab", "é", "the\0"])
+plain = st.one_of(st.none(), st.booleans(), numbers, st.floats(), texts, words,
+                  st.binary(max_size=300))  # fmt: skip
+plain_rows = st.lists(st.lists(plain, max_size=15), max_size=8)
+others = st.one_of(st.lists(plain, max_size=1), st.dictionaries(words, plain, max_size=1),
+                   st.just(msgpack.ExtType(1, b"x")), st.just([0] * 16))  # fmt: skip
+runs = st.lists(
+    st.tuples(st.sampled_from([0, *OWNERS]), st.integers(1, 2**64 - 1), st.integers(1, 3)),
+    min_size=1,
+    max_size=5,
+)
+
+
+def body_of(rows: list[Any]) -> bytes:
+    return array_of([msgpack.packb(row) for row in rows])
+
+
+def outbox_of(module: SimpleNamespace, tracked: bool) -> Any:
+    """An outbox on the base class of that module, whose `settle` is the product's."""
+    own = dict(vars(Outbox))
+    own.pop("__dict__", None)
+    own.pop("__weakref__", None)
+    # super() in its methods names the class that they were written in.
+    made: Any = type("Room", (module.BufferRoom,), own)
+    outbox = made.__new__(made)
+    module.BufferRoom.__init__(outbox, 0, tracked)
+    outbox.acks, outbox.whole_batches, outbox.fails = {}, {}, []
+    return outbox
+
+
+def cursor_of(
+    module: SimpleNamespace,
+    body: bytes,
+    rows: int,
+    given_runs: list[tuple[int, int, int]] | None = None,
+    outbox: Any = None,
+    kind: Any = EngineTuple,
+    clock: Callable[[], float] = float,
+) -> Any:
+    """Of runs of (root, edge, size); None: of tuples that are not tracked."""
+    ids = sizes = None
+    if given_runs is not None:
+        ids = array("Q", [number for run in given_runs for number in run[:2]]).tobytes()
+        sizes = array("I", [run[2] for run in given_runs]).tobytes()
+    outbox = outbox or outbox_of(module, given_runs is not None)
+    return module.RowCursor(
+        kind, "a", "default", 7, 1.5, body, rows, ids, sizes, count(100), outbox, clock
+    )
+
+
+def taken(cursor: Any, number: int | None = None) -> Iterator[Any]:
+    cursor.stretch(cursor.left if number is None else number, 0.0, NEVER)
+    return iter(cursor)
+
+
+@given(rows=plain_rows)
+def test_tuples_are_those_of_the_list(compiled: SimpleNamespace, rows: list[Any]) -> None:
+    """Values keep their types and signs, in C as well as by msgpack."""
+    wanted = [EngineTuple((0, "a", "default", 7, row, 1.5, None)) for row in rows]
+    for module in (PYTHON, compiled):
+        cursor = cursor_of(module, body_of(rows), len(rows))
+        assert cursor.is_plain
+        assert repr(list(taken(cursor))) == repr(wanted)
+        assert cursor.left == 0
+
+
+@given(rows=plain_rows, other=others, at=st.integers(0, 8))
+def test_other_values_are_left_to_the_list(
+    compiled: SimpleNamespace, rows: list[Any], other: Any, at: int
+) -> None:
+    rows.insert(min(at, len(rows)), other if isinstance(other, list) else [other])
+    for module in (PYTHON, compiled):
+        is_plain = cursor_of(module, body_of(rows), len(rows)).is_plain
+        assert is_plain == (isinstance(other, list) and len(other) < 16 and not any(
+            isinstance(value, list) for value in other))  # fmt: skip
+
+
+@given(
+    rows=plain_rows,
+    changes=st.lists(st.tuples(st.integers(0), st.integers(0, 255)), max_size=3),
+    cut=st.integers(0, 3),
+    items=st.integers(-1, 1),
+)
+@example(rows=[["é"]], changes=[(7, 0xFF)], cut=0, items=0)
+def test_a_malformed_body_is_not_plain(
+    compiled: SimpleNamespace,
+    rows: list[Any],
+    changes: list[tuple[int, int]],
+    cut: int,
+    items: int,
+) -> None:
+    """What C takes for plain is what msgpack reads, whatever the bytes are."""
+    body = bytearray(body_of(rows))
+    for at, byte in changes:
+        body[at % len(body)] = byte
+    data, wanted = bytes(body[: len(body) - cut]), len(rows) + items
+    cursor = cursor_of(compiled, data, wanted)
+    if cursor.is_plain:
+        read = msgpack.unpackb(data)
+        assert len(read) == wanted
+        assert repr([tup.values for tup in taken(cursor)]) == repr(read)
+
+
+@given(given_runs=runs, data=st.data(), keeps=st.booleans(), kind=st.sampled_from(
+    [EngineTuple, TupleLayout, Careful]))  # fmt: skip
+def test_acks_come_to_the_same(
+    compiled: SimpleNamespace, given_runs: Any, data: st.DataObject, keeps: bool, kind: Any
+) -> None:
+    """In order, out of order, twice, late, and after a fail; by tuples that are kept or not."""
+    total = sum(size for _, _, size in given_runs)
+    acks_of = data.draw(
+        st.just([[at] for at in range(total)])
+        | st.lists(st.lists(st.integers(0, total - 1), max_size=3), min_size=total, max_size=total)
+    )
+    failed = data.draw(st.none() | st.integers(0, total - 1))
+    found = []
+    for module in (PYTHON, compiled):
+        outbox = outbox_of(module, True)
+        cursor = cursor_of(
+            module, body_of([[f"value {at}"] for at in range(total)]), total, given_runs, outbox,
+            kind,
+        )  # fmt: skip
+        seen: list[Any] = []
+        for at, tup in enumerate(taken(cursor)):
+            seen.append(tup if keeps or any(at in acks for acks in acks_of[at + 1 :]) else None)
+            shared = tup.roots
+            if at == failed and hasattr(shared, "left") and shared:
+                assert shared.first_settle(tup.tuple_key)
+                shared.has_failed = True
+                continue
+            for other in acks_of[at]:
+                if other <= at and seen[other] is not None:
+                    outbox.acked.append(seen[other])
+        outbox.settle()
+        folded: dict[int, int] = dict(outbox.acks)
+        pairs = iter(outbox.pairs)
+        for root, value in zip(pairs, pairs, strict=True):
+            folded[root] = folded.get(root, 0) ^ value
+        values = [None if tup is None else tup.values for tup in seen]
+        found.append((folded, outbox.acks_counted, outbox.late, values, outbox.acked))
+    assert found[0] == found[1]
+
+
+def test_pairs_leave_by_their_owners(compiled: SimpleNamespace) -> None:
+    for module in (PYTHON, compiled):
+        outbox = outbox_of(module, True)
+        outbox.pairs = [number for root in OWNERS for number in (root, 5)]
+        outbox._hand_over_pairs()
+        assert sorted(outbox.whole_batches) == sorted({root_owner(root) for root in OWNERS})
+        assert outbox.pairs == []
+
+
+def test_a_tuple_that_is_kept_stays_what_it_is(compiled: SimpleNamespace) -> None:
+    """One that nothing has is made anew, its list of values as well."""
+    rows = [[at, f"value {at}"] for at in range(1_000)]
+    for module in (PYTHON, compiled):
+        kept = list(taken(cursor_of(module, body_of(rows), len(rows))))
+        assert [tup.values for tup in kept] == rows
+        lists = [tup.values for tup in taken(cursor_of(module, body_of(rows), len(rows)))]
+        assert lists == rows
+    addresses = {id(tup) for tup in taken(cursor_of(compiled, body_of(rows), len(rows)))}
+    assert len(addresses) <= 3
+
+
+def test_a_loop_ends_when_something_else_is_due(compiled: SimpleNamespace) -> None:
+    """Every 8 tuples: if it is due, or if these have taken long; and where it was cut, the rest."""
+    rows = [[at] for at in range(40)]
+    now = [0.0]
+    for module in (PYTHON, compiled):
+        now[0] = 0.0
+        cursor = cursor_of(module, body_of(rows), len(rows), clock=lambda: now[0])
+        cursor.stretch(40, 0.0, 5.0)
+        for tup in cursor:
+            now[0] += 0.0001 if tup.values[0] != 11 else 5.0
+        assert (cursor.left, cursor[0].values) == (24, [15])
+        now[0] = 0.0
+        cursor.stretch(40, 0.0, 5.0)
+        for _ in cursor:
+            now[0] += 0.0002
+        assert (cursor.left, now[0] - cursor.few_began_at > 0.001) == (16, True)
+        cursor.stretch(3, 0.0, 5.0)
+        assert [tup.values for tup in cursor] == [[24], [25], [26]]
+        assert [tup.values[0] for tup in cursor.rest()] == list(range(27, 40))
+        assert cursor.left == 0
+
+
+def test_a_thread_that_emits_leaves_acks_to_the_outbox(compiled: SimpleNamespace) -> None:
+    """What it has emitted before an ack has to leave before it."""
+    for module in (PYTHON, compiled):
+        outbox = outbox_of(module, True)
+        cursor = cursor_of(module, body_of([[1], [2]]), 2, [(5, 6, 2)], outbox)
+        outbox.foreign = SimpleNamespace(make_now=lambda: False)
+        for tup in taken(cursor):
+            outbox.acked.append(tup)
+        assert (len(outbox.acked), outbox.pairs) == (2, [])
