@@ -120,6 +120,11 @@ def unpacker(*, pickles: bool) -> Unpack:
     return _UNPACK[pickles][0]
 
 
+def is_standard(unpack_values: Unpack) -> bool:
+    """Whether it is one of `unpacker`, and not the topology's own serialiser."""
+    return any(unpack_values is known[0] for known in _UNPACK.values())
+
+
 def pack_fields(
     pack: Pack,
     values: Sequence[Any],

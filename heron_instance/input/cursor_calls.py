@@ -12,6 +12,7 @@ from heron_core.hot_rows import CLOCK_EVERY
 from heron_core.native import COMPILED, HOT_PATH, RowCursor
 from heron_core.wire.batch import COLUMNS, Batch
 from heron_core.wire.frames import Frames, Header
+from heron_core.wire.values import is_standard
 from heron_instance.input.failed_calls import FailedCalls
 from heron_instance.input.input_counts import InputCounts
 from heron_instance.input.tuples import EngineTuple
@@ -43,6 +44,8 @@ class CursorCalls(FailedCalls):
     ) -> RowCursor | None:
         """What makes the tuples of a message; None where it takes the lists of other messages."""
         if not self.uses_cursors or self._takes_batches or self._values_maker is not None:
+            return None
+        if not is_standard(self.decode):
             return None
         if batch.streams is not None or batch.extras is not None or head.flags & COLUMNS:
             return None
