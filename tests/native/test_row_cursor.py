@@ -2,9 +2,11 @@
 
 from array import array
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from itertools import count
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import patch
 
 import msgpack
 from hypothesis import example, given
@@ -13,7 +15,9 @@ from hypothesis import strategies as st
 from heron_core.wire.frames import root_owner
 from heron_core.wire.values import array_of
 from heron_frontends.adapters.tuple_layout import TupleLayout
+from heron_instance.emit import output_buffers
 from heron_instance.emit.output_buffers import Outbox
+from heron_instance.input import anchors
 from heron_instance.input.tuples import EngineTuple
 from tests.native.hot_path_support import PYTHON, Careful
 
@@ -54,6 +58,17 @@ def outbox_of(module: SimpleNamespace, tracked: bool) -> Any:
     module.BufferRoom.__init__(outbox, 0, tracked)
     outbox.acks, outbox.whole_batches, outbox.fails = {}, {}, []
     return outbox
+
+
+@contextmanager
+def used_by_the_outbox(module: SimpleNamespace) -> Iterator[None]:
+    """The outbox has the anchor states of this variant, whichever runs here."""
+    shared = module.SharedAnchorState
+    with (
+        patch.multiple(output_buffers, SharedAnchorState=shared, fold_acks=module.fold_acks),
+        patch.multiple(anchors, SharedAnchorState=shared, fold_at_once=module.fold_at_once),
+    ):
+        yield
 
 
 def cursor_of(
@@ -149,17 +164,18 @@ def test_acks_come_to_the_same(
             kind,
         )  # fmt: skip
         seen: list[Any] = []
-        for at, tup in enumerate(taken(cursor)):
-            seen.append(tup if keeps or any(at in acks for acks in acks_of[at + 1 :]) else None)
-            shared = tup.roots
-            if at == failed and hasattr(shared, "left") and shared:
-                assert shared.first_settle(tup.tuple_key)
-                shared.has_failed = True
-                continue
-            for other in acks_of[at]:
-                if other <= at and seen[other] is not None:
-                    outbox.acked.append(seen[other])
-        outbox.settle()
+        with used_by_the_outbox(module):
+            for at, tup in enumerate(taken(cursor)):
+                seen.append(tup if keeps or any(at in acks for acks in acks_of[at + 1 :]) else None)
+                shared = tup.roots
+                if at == failed and hasattr(shared, "left") and shared:
+                    assert shared.first_settle(tup.tuple_key)
+                    shared.has_failed = True
+                    continue
+                for other in acks_of[at]:
+                    if other <= at and seen[other] is not None:
+                        outbox.acked.append(seen[other])
+            outbox.settle()
         folded: dict[int, int] = dict(outbox.acks)
         pairs = iter(outbox.pairs)
         for root, value in zip(pairs, pairs, strict=True):

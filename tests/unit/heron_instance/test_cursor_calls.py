@@ -1,0 +1,137 @@
+"""A bolt whose tuples a cursor makes does what it does with lists of them."""
+
+from collections.abc import Callable
+from typing import Any
+
+import msgpack
+from hypothesis import given
+from hypothesis import strategies as st
+
+from heron_core.hot_rows import CLOCK_EVERY
+from heron_core.wire.batch import decode_batch
+from heron_core.wire.frames import FrameKind, header_of, u64_array
+from heron_core.wire.values import array_of
+from tests.unit.heron_instance.instance_support import (
+    OTHER,
+    SHUFFLE,
+    Made,
+    Middle,
+    batch,
+    make,
+    reads,
+)
+from tests.unit.heron_instance.test_runs import RUNS, run_batch
+
+ROOTS = [0, *((OTHER << 44) + number for number in range(3))]
+ACK, FAIL, EMIT, RAISE, LATER, TWICE, FLUSH = ACTIONS = range(7)
+"""What the bolt does with a tuple; LATER acks the tuple before as well."""
+
+runs = st.lists(
+    st.tuples(st.sampled_from(ROOTS), st.integers(1, 1000), st.integers(1, 4)),
+    min_size=1,
+    max_size=4,
+)
+messages = st.lists(st.tuples(runs, st.lists(st.sampled_from(ACTIONS), min_size=16, max_size=16)),
+                    min_size=1, max_size=3)  # fmt: skip
+
+
+class Acting(Middle):
+    """Does with each tuple what it is told."""
+
+    actions: list[int]
+    previous: Any = None
+
+    def process(self, tup: Any) -> None:
+        action = self.actions[tup.values[0]]
+        self.received.append((tup.component, tup.stream, tup.task, list(tup.values)))
+        if action in (EMIT, FLUSH):
+            self.emit([tup.values[0], 0], anchors=[tup])
+        if action == FLUSH:
+            self.flush()
+        if action == LATER and self.previous is not None:
+            self.ack(self.previous)
+        self.previous = tup
+        if action == RAISE:
+            raise ValueError
+        if action == FAIL:
+            self.fail(tup)
+        elif action != LATER:
+            self.ack(tup)
+        if action == TWICE:
+            self.ack(tup)
+
+    flush: Callable[[], None]
+
+
+def acting(uses_cursors: bool) -> Made:
+    made = make(Acting, reads(SHUFFLE))
+    made.core.uses_cursors = uses_cursors
+    made.component.flush = made.core.outbox.flush
+    return made
+
+
+def outcome(made: Made, given_messages: Any) -> Any:
+    """What the bolt was given, and what left it: emits, acked and failed roots, numbers."""
+    for its_runs, actions in given_messages:
+        made.component.actions = actions
+        frames = run_batch(*its_runs, flags=RUNS)
+        frames[1] = array_of(list(map(msgpack.packb, msgpack.unpackb(frames[1]))))
+        assert made.core.deliver(frames) is None
+    emitted = made.emitted()
+    acks = [number for frames in made.sent if frames[0][2] == FrameKind.ACK
+            for number in u64_array(frames[1])[::2]]  # fmt: skip
+    core, outbox = made.core, made.core.outbox
+    numbers = (core.metrics.executed, outbox.acks_counted, core.collector.failed, outbox.late,
+               core.metrics.errors, core.metrics.execute.number)  # fmt: skip
+    return (
+        made.component.received,
+        [values for _, values in emitted],
+        sorted(set(acks)),
+        sorted(made.words_of(FrameKind.FAIL)),
+        numbers,
+    )
+
+
+def cursor_of(made: Made, body: bytes) -> Any:
+    """What makes the two tuples of a message; None for lists."""
+    frames = batch([0], [1], body=body)
+    head = header_of(frames)
+    return made.core._cursor(head, decode_batch(head, frames), frames, made.now)
+
+
+@given(given_messages=messages)
+def test_it_comes_to_the_same(given_messages: Any) -> None:
+    found = [outcome(acting(uses_cursors), given_messages) for uses_cursors in (False, True)]
+    assert found[0] == found[1]
+
+
+def test_a_plain_message_has_a_cursor_and_another_one_has_not() -> None:
+    made, plain = acting(True), [msgpack.packb([0]), msgpack.packb([1])]
+    made.component.actions = [ACK] * 3
+    assert cursor_of(made, array_of(plain)) is not None
+    assert cursor_of(made, array_of([plain[0], msgpack.packb([[1]])])) is None
+    assert cursor_of(acting(False), array_of(plain)) is None
+
+
+def test_another_serialiser_gets_each_value() -> None:
+    made = acting(True)
+    made.core.decode = msgpack.unpackb
+    assert cursor_of(made, array_of([msgpack.packb([0]), msgpack.packb([1])])) is None
+
+
+def test_a_cut_message_goes_on_where_it_was_cut() -> None:
+    """Its tuples that are left are those that share what the first ones have."""
+    for uses_cursors in (False, True):
+        made = acting(uses_cursors)
+        made.component.actions = [ACK] * 16
+        frames = run_batch((ROOTS[1], 5, 16), flags=RUNS)
+        frames[1] = array_of(list(map(msgpack.packb, msgpack.unpackb(frames[1]))))
+        made.core.overtaken = lambda: True
+        made.look_secs = 1.0
+        taken = made.core.deliver(frames)
+        assert taken == 1 or taken == CLOCK_EVERY
+        made.core.overtaken = bool
+        assert made.core.deliver(frames, taken) is None
+        made.core.flush()
+        assert [values[3] for values in made.component.received] == [[at] for at in range(16)]
+        assert made.words_of(FrameKind.ACK) == [ROOTS[1], 5]
