@@ -170,8 +170,7 @@ class BoltDriver(CursorCalls):
         if head.epoch < self.keys_since:
             self._misrouted(head, frames, first)
             return None
-        started = self.clock()
-        cursor = None if first else self._cursor(head, batch, frames, started)
+        cursor = None if first else self._cursor(head, batch, frames)
         try:
             values = self._values(head, batch) if cursor is None else []
         except ProtocolError:
@@ -182,8 +181,7 @@ class BoltDriver(CursorCalls):
             self.user_error("unpacking the values of a batch")
             self._fail_all_of(head, frames, first)
             return None
-        if cursor is None:
-            started = self.clock()  # the time to unpack is not user code's
+        started = self.clock()
         if self._flushes_seen != self.outbox.flushes:  # what this batch emits is the first to wait
             self._flushes_seen = self.outbox.flushes
             self._send_due = started + self.options.linger_secs

@@ -39,9 +39,7 @@ class CursorCalls(FailedCalls):
         """See BoltDriver."""
         raise NotImplementedError
 
-    def _cursor(
-        self, head: Header, batch: Batch, frames: Frames, started: float
-    ) -> RowCursor | None:
+    def _cursor(self, head: Header, batch: Batch, frames: Frames) -> RowCursor | None:
         """What makes the tuples of a message; None where it takes the lists of other messages."""
         if not self.uses_cursors or self._takes_batches or self._values_maker is not None:
             return None
@@ -50,6 +48,7 @@ class CursorCalls(FailedCalls):
         if batch.streams is not None or batch.extras is not None or head.flags & COLUMNS:
             return None
         component, streams = self._source_of(head)
+        started = self.clock()
         if component == REPLAYED or started >= self._key_samples.due:
             return None
         cursor = RowCursor(

@@ -172,12 +172,10 @@ class TracedBoltDriver(BoltDriver):
         """See ComponentDriver."""
         return self._tracer.take()
 
-    def _cursor(
-        self, head: Header, batch: Batch, frames: Frames, started: float
-    ) -> RowCursor | None:
+    def _cursor(self, head: Header, batch: Batch, frames: Frames) -> RowCursor | None:
         if self._tracer.roots_of(batch):
             return None
-        return super()._cursor(head, batch, frames, started)
+        return super()._cursor(head, batch, frames)
 
     def _run_batch(
         self, head: Header, batch: Batch, values: list[Any], started: float, first: int

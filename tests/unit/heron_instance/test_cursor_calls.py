@@ -96,7 +96,7 @@ def cursor_of(made: Made, body: bytes) -> Any:
     """What makes the two tuples of a message; None for lists."""
     frames = batch([0], [1], body=body)
     head = header_of(frames)
-    return made.core._cursor(head, decode_batch(head, frames), frames, made.now)
+    return made.core._cursor(head, decode_batch(head, frames), frames)
 
 
 @given(given_messages=messages)
