@@ -40,8 +40,9 @@ def run_seed(
 
 
 @cache
-def arrows_taken(seed: int, effectively_once: bool = False) -> frozenset[Arrow]:
-    """The transitions of state machines in the run of a seed, which is done once."""
+def arrows_taken(seed: int, effectively_once: bool, /) -> frozenset[Arrow]:
+    """The transitions of state machines in the run of a seed, which is done once. By position:
+    the same argument by its name or by default would be another entry of the cache."""
     with transitions_seen() as seen:
         run_seed(seed, effectively_once)
     return frozenset(seen)

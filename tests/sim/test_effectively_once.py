@@ -21,7 +21,7 @@ def _seeds() -> range:
 @pytest.mark.parametrize("seed", _seeds())
 def test_effectively_once(seed: int) -> None:
     # Instances, stream managers, masters and whole containers die while checkpoints are taken.
-    arrows_taken(seed, effectively_once=True)
+    arrows_taken(seed, True)
 
 
 @pytest.mark.skipif("HERON_SIM_SEEDS" in os.environ, reason="about the default seeds together")
