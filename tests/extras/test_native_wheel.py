@@ -11,6 +11,7 @@ import pytest
 from heron_core.native import MODULES
 from tests.extras.clean_environment import ROOT, CleanEnvironment
 
+pytestmark = pytest.mark.timeout(1800)
 EXAMPLE = ROOT / "examples" / "word_count.py"
 COMPILED = "(hot path: compiled)"
 
