@@ -29,6 +29,7 @@ cdef class RowCursor:
     cdef turn _turn
     cdef public bint is_plain
     cdef public double few_began_at
+    cdef public Py_ssize_t items
     cdef public Py_ssize_t left
     cdef public Py_ssize_t stretch_left
     cdef bint _must_stop(self) except -1

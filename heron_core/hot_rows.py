@@ -92,11 +92,13 @@ class RowCursor:
     __slots__ = (
         "_anchor_state", "_at", "_body", "_clock", "_component", "_created", "_due", "_few", "_ids",
         "_keys", "_kind", "_left_in_run", "_outbox", "_rows", "_run", "_sizes", "_stream",
-        "_task", "_turn", "few_began_at", "is_plain", "left", "stretch_left",
+        "_task", "_turn", "few_began_at", "is_plain", "items", "left", "stretch_left",
     )  # fmt: skip
 
+    items: int
+    """Tuples of the message."""
     left: int
-    """Tuples that were not taken yet."""
+    """Those that were not taken yet."""
 
     def __init__(
         self, kind: Any, component: str, stream: str, task: int, created: float, body: bytes,
@@ -117,7 +119,7 @@ class RowCursor:
         self._at = first_plain_row(body, rows)
         self.is_plain = self._at >= 0
         """Whether all values are plain, and none malformed; if not, it cannot be used."""
-        self.left = rows
+        self.items = self.left = rows
         self._anchor_state: Any = None
         self._run = -1
         self._left_in_run = 0
@@ -133,9 +135,6 @@ class RowCursor:
     def __dealloc__(self) -> None:
         if cython.compiled:
             end_turn(cython.address(self._turn))
-
-    def __len__(self) -> int:
-        return self.left
 
     def __length_hint__(self) -> int:
         return self.left

@@ -89,6 +89,11 @@ class CursorCalls(FailedCalls):
         self._inputs.count(*self._sources[head.source], head, batch)
         return None
 
+    def _row_of(self, rows: RowCursor | list[EngineTuple], source: Iterable[EngineTuple]) -> int:
+        if isinstance(rows, RowCursor):
+            return int(rows.items - rows.left - 1)
+        return super()._row_of(rows, source)
+
     def _run_timed(self, some: Iterable[EngineTuple]) -> None:
         for tup in some:
             before = self.clock()

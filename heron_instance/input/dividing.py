@@ -45,11 +45,15 @@ class DividingCalls(UndoableCalls):
                 return
             except Exception as error:
                 # Which one raised: the last that was taken.
-                row, raised = len(rows) - 1 - length_hint(source), error
+                row, raised = self._row_of(rows, source), error
                 if not self._is_divisible(rows[row]):
                     self._process_failed(rows, row)
                     continue
             self._divide_at(rows, row, raised)
+
+    def _row_of(self, rows: list[EngineTuple], source: Iterable[EngineTuple]) -> int:
+        """Which of the rows was taken last."""
+        return len(rows) - 1 - length_hint(source)
 
     def _one_by_one(self, run: Run) -> Run:
         """The same of batches, each with a look at what was emitted before it."""

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import msgpack
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -11,6 +12,7 @@ from heron_core.hot_rows import CLOCK_EVERY
 from heron_core.wire.batch import decode_batch
 from heron_core.wire.frames import FrameKind, header_of, u64_array
 from heron_core.wire.values import array_of
+from heron_instance.input.raised import UserCodeRaised
 from tests.unit.heron_instance.instance_support import (
     OTHER,
     SHUFFLE,
@@ -111,6 +113,18 @@ def test_a_plain_message_has_a_cursor_and_another_one_has_not() -> None:
     assert cursor_of(made, array_of(plain)) is not None
     assert cursor_of(made, array_of([plain[0], msgpack.packb([[1]])])) is None
     assert cursor_of(acting(False), array_of(plain)) is None
+
+
+def test_what_raised_is_known_by_its_position() -> None:
+    for uses_cursors in (False, True):
+        made = acting(uses_cursors)
+        made.component.actions = [ACK] * 5 + [RAISE] * 11
+        made.core.undoes = True
+        frames = run_batch((ROOTS[1], 5, 16), flags=RUNS)
+        frames[1] = array_of(list(map(msgpack.packb, msgpack.unpackb(frames[1]))))
+        with pytest.raises(UserCodeRaised) as caught:
+            made.core.deliver(frames)
+        assert caught.value.row == 5
 
 
 def test_another_serialiser_gets_each_value() -> None:
