@@ -41,7 +41,7 @@ PACKINGS = (
     packing_of({1: "s", 2: "a", 3: "b", 4: "sink", 5: "loop"}),
 )
 origins = st.one_of(
-    st.builds(QueueOrigin, st.integers(2, 3)),
+    st.builds(QueueOrigin, st.integers(2, 3), st.just(0)),
     st.builds(QueueOrigin, st.just(HERE), st.integers(1, 3)),
 )
 some_tasks = st.sets(st.integers(1, 9), min_size=1, max_size=3)
