@@ -29,8 +29,6 @@ SLOW_SECS = 0.001
 """If so few have taken longer, the clock is read for every tuple."""
 
 if not cython.compiled:
-    import msgpack
-
     from heron_core.hot_emit import BufferRoom
     from heron_core.hot_path import SharedAnchorState, made_tuple
 
@@ -40,11 +38,16 @@ if not cython.compiled:
     def first_plain_row(body: bytes, rows: int) -> int:
         """Where the first of so many rows of plain values is in a body; -1 for any other body."""
         try:
-            read = msgpack.unpackb(body, ext_hook=_refused, object_hook=_refused)
+            read = _unpacked(body, ext_hook=_refused, object_hook=_refused)
         except Exception:
             return -1
         is_list = type(read) is list and len(read) == rows and body[:1] == b"\xdd"
         return 5 if is_list and all(map(_is_plain, read)) else -1
+
+    def _unpacked(body: bytes, **hooks: Any) -> Any:
+        import msgpack  # late: where the extensions are built it need not be installed
+
+        return msgpack.unpackb(body, **hooks)
 
     def _refused(*anything: Any) -> Any:
         raise ValueError
@@ -129,7 +132,7 @@ class RowCursor:
         """When the few tuples began that came last."""
         self.stretch_left = 0
         if not cython.compiled:
-            self._rows = iter(msgpack.unpackb(body) if self.is_plain else ())
+            self._rows = iter(_unpacked(body) if self.is_plain else ())
             self._turn: Any = None
 
     def __dealloc__(self) -> None:
