@@ -14,7 +14,7 @@ import time
 import zlib
 
 from heron_core.native import COMPILED, HOT_PATH, OFF, SWITCH, TURNED_OFF
-from native_build import EXTENSIONS, PACKAGE, file_name, what_is_missing
+from native_build import EXTENSIONS, HEADERS, PACKAGE, file_name, what_is_missing
 
 ROOT = PACKAGE.parent
 REQUIREMENTS = ROOT / "requirements-native.txt"
@@ -33,8 +33,8 @@ class Failure(Exception):
 
 def number_of_sources() -> str:
     """A checksum of all that a build reads, and the Python that it is for."""
-    files = [ROOT / "native_build.py", REQUIREMENTS]
-    files += [PACKAGE / f"{name}.{end}" for name in EXTENSIONS for end in ("py", "pxd", "h")]
+    files = [ROOT / "native_build.py", REQUIREMENTS, *HEADERS]
+    files += [PACKAGE / f"{name}.{end}" for name in EXTENSIONS for end in ("py", "pxd")]
     return str(zlib.crc32(b"".join([each.read_bytes() for each in files] + [sys.version.encode()])))
 
 

@@ -19,6 +19,7 @@ from heron_core.native import MODULES, extension, source_number
 PACKAGE = Path(__file__).parent / "heron_core"
 EXTENSIONS = {each.__name__.rpartition(".")[2]: extension(each) for each in MODULES}
 """The name of a source -> the module that is made of it."""
+HEADERS = sorted(PACKAGE.glob("hot_*.h"))
 COMPILER = "CC"
 """What names the compiler, in the environment and in how this Python was built."""
 PACKAGES = ("Cython", "setuptools")
@@ -71,10 +72,11 @@ def _put(made: Path, folder: Path) -> Path:
 def _copy_sources(folder: Path) -> None:
     """The same sources under the extensions' names, with the number that they are known by."""
     folder.mkdir()
+    for header in HEADERS:
+        shutil.copy(header, folder)
     (folder / "__init__.py").touch()
     for name, module in EXTENSIONS.items():
         compiled = module.rpartition(".")[2]
-        shutil.copy(PACKAGE / f"{name}.h", folder)
         shutil.copy(PACKAGE / f"{name}.pxd", folder / f"{compiled}.pxd")
         shutil.copy(PACKAGE / f"{name}.py", folder / f"{compiled}.py")
         with (folder / f"{compiled}.py").open("a") as source:

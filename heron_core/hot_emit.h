@@ -3,10 +3,10 @@
 #include <Python.h>
 #include <string.h>
 
+#include "hot_msgpack.h"
+
 enum {
-    PLAIN_VALUES_MAX = 15,  /* as many as an array's one-byte head can say */
-    PLAIN_BYTES_MAX = 512,  /* on the stack; longer rows are worth the call of the packer */
-    NUMBER_BYTES_MAX = 9,   /* a head and 64 bits */
+    PLAIN_BYTES_MAX = 512, /* on the stack; longer rows are worth the call of the packer */
 };
 
 /* A head of one byte and a number of `bytes` bytes behind it, the highest first. */
@@ -17,39 +17,45 @@ static unsigned char *put_number(unsigned char *out, int head, unsigned long lon
     return out;
 }
 
+/* The head of text or bytes of so many bytes, of which the stack has room for two bytes of size. */
+static unsigned char *put_size(unsigned char *out, int head, Py_ssize_t size) {
+    int step = size <= 0xff ? 0 : 1;
+    return put_number(out, head + step, (unsigned long long)size, 1 << step);
+}
+
 /* msgpack's shortest form; NULL without an exception for what has more than 64 bits. */
 static unsigned char *put_int(unsigned char *out, PyObject *value) {
     int overflow;
     long long number = PyLong_AsLongLongAndOverflow(value, &overflow);
     if (overflow)
         return NULL;
-    if (number >= -32 && number < 128) {
+    if (number >= SMALL_NUMBER_MIN && number <= SMALL_NUMBER_MAX) {
         *out++ = (unsigned char)number;
         return out;
     }
     if (number >= 0) {
         int step = number <= 0xff ? 0 : number <= 0xffff ? 1 : number <= 0xffffffffLL ? 2 : 3;
-        return put_number(out, 0xcc + step, (unsigned long long)number, 1 << step);
+        return put_number(out, UNSIGNED_HEAD + step, (unsigned long long)number, 1 << step);
     }
     int step = number >= -0x80 ? 0 : number >= -0x8000 ? 1 : number >= -0x80000000LL ? 2 : 3;
-    return put_number(out, 0xd0 + step, (unsigned long long)number, 1 << step);
+    return put_number(out, SIGNED_HEAD + step, (unsigned long long)number, 1 << step);
 }
 
 static unsigned char *put_float(unsigned char *out, PyObject *value) {
     double number = PyFloat_AS_DOUBLE(value);
     unsigned long long bits;
     memcpy(&bits, &number, sizeof bits);
-    return put_number(out, 0xcb, bits, 8);
+    return put_number(out, FLOAT_HEAD, bits, 8);
 }
 
 /* NULL without an exception if it is too long. */
 static unsigned char *put_text(unsigned char *out, unsigned char *end, const char *text, Py_ssize_t size) {
     if (size > end - out - NUMBER_BYTES_MAX)
         return NULL;
-    if (size < 32)
-        *out++ = (unsigned char)(0xa0 | size);
+    if (size <= SHORT_TEXT_BYTES_MAX)
+        *out++ = (unsigned char)(SHORT_TEXT_HEAD | size);
     else
-        out = put_number(out, size < 256 ? 0xd9 : 0xda, (unsigned long long)size, size < 256 ? 1 : 2);
+        out = put_size(out, TEXT_HEAD, size);
     memcpy(out, text, (size_t)size);
     return out + size;
 }
@@ -58,7 +64,7 @@ static unsigned char *put_bytes(unsigned char *out, unsigned char *end, PyObject
     Py_ssize_t size = PyBytes_GET_SIZE(value);
     if (size > end - out - NUMBER_BYTES_MAX)
         return NULL;
-    out = put_number(out, size < 256 ? 0xc4 : 0xc5, (unsigned long long)size, size < 256 ? 1 : 2);
+    out = put_size(out, BYTES_HEAD, size);
     memcpy(out, PyBytes_AS_STRING(value), (size_t)size);
     return out + size;
 }
@@ -79,7 +85,7 @@ static unsigned char *put_value(unsigned char *out, unsigned char *end, PyObject
     if (PyFloat_CheckExact(value))
         return put_float(out, value);
     if (value == Py_None || value == Py_False || value == Py_True) {
-        *out++ = value == Py_None ? 0xc0 : value == Py_False ? 0xc2 : 0xc3;
+        *out++ = value == Py_None ? NIL : value == Py_False ? FALSE_HEAD : TRUE_HEAD;
         return out;
     }
     return NULL;
@@ -88,9 +94,9 @@ static unsigned char *put_value(unsigned char *out, unsigned char *end, PyObject
 /* The bytes that `pack` makes of the values, without it for a short list of short plain values. */
 static PyObject *packed_plain(PyObject *values, PyObject *pack) {
     unsigned char buffer[PLAIN_BYTES_MAX], *out = buffer, *end = buffer + PLAIN_BYTES_MAX;
-    if (PyList_CheckExact(values) && PyList_GET_SIZE(values) <= PLAIN_VALUES_MAX) {
+    if (PyList_CheckExact(values) && PyList_GET_SIZE(values) <= ROW_VALUES_MAX) {
         Py_ssize_t count = PyList_GET_SIZE(values);
-        *out++ = (unsigned char)(0x90 | count);
+        *out++ = (unsigned char)(ROW_HEAD | count);
         for (Py_ssize_t at = 0; out != NULL && at < count; at++)
             out = put_value(out, end, PyList_GET_ITEM(values, at));
         if (out != NULL)

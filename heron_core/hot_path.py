@@ -52,6 +52,14 @@ class SharedAnchorState(list):  # type: ignore[type-arg]
     in_order: int
     """How many of them, from the first on, were settled one after the other."""
 
+    def __init__(self, pairs: Iterable[int], left: int, first_key: Any = 0) -> None:
+        self.extend(pairs)
+        self.left = left
+        self.first_key = first_key
+        self.settled = None
+        self.has_failed = False
+        self.in_order = 0
+
     def first_settle(self, key: Any) -> cython.bint:
         """Whether this is the first ack or fail of the tuple with that key."""
         if self.has_settled(key) or not self.left:
@@ -87,19 +95,9 @@ def run_anchors(ids: array[int], sizes: array[int]) -> list[Any]:
     """An anchor state for each pair, shared if its run has several tuples."""
     pairs = iter(ids)
     return [
-        _shared(root, edge, size) if root and size > 1 else [root, edge] if root else None
+        None if not root else [root, edge] if size == 1 else SharedAnchorState((root, edge), size)
         for root, edge, size in zip(pairs, pairs, sizes, strict=True)
     ]
-
-
-def _shared(root: int, edge: int, size: int) -> SharedAnchorState:
-    anchor_state = SharedAnchorState((root, edge))
-    anchor_state.left = size
-    anchor_state.settled = None
-    anchor_state.has_failed = False
-    anchor_state.first_key = 0
-    anchor_state.in_order = 0
-    return anchor_state
 
 
 def are_untouched(anchor_states: Iterable[AnchorState]) -> bool:

@@ -4,10 +4,10 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "hot_msgpack.h"
 #include "hot_path.h"
 
 enum {
-    BODY_HEAD_BYTES = 5,       /* an array of 32-bit length: what wire/values.array_of writes */
     REMEMBERED_BYTES_MAX = 24, /* longer texts are seldom words that come again */
     REMEMBERED_TEXTS = 4096,   /* a power of two; some 300 KB when all are taken */
 };
@@ -48,26 +48,27 @@ enum { NOT_PLAIN, ALONE, NUMBER, TEXT, BYTES };
 
 static int kind_of(unsigned char head, int *bytes) {
     *bytes = 0;
-    if (head < 0x80 || head >= 0xe0 || head == 0xc0 || head == 0xc2 || head == 0xc3)
+    if (head <= SMALL_NUMBER_MAX || head >= NEGATIVE_HEAD)
         return ALONE;
-    if ((head & 0xe0) == 0xa0)
+    if ((head & SHORT_TEXT_MASK) == SHORT_TEXT_HEAD)
         return TEXT;
-    switch (head) {
-    case 0xc4: case 0xc5: case 0xc6:
-        *bytes = 1 << (head - 0xc4);
-        return BYTES;
-    case 0xcb:
+    if (head == NIL || head == FALSE_HEAD || head == TRUE_HEAD)
+        return ALONE;
+    if (head >= TEXT_HEAD && head < TEXT_HEAD + 3) {
+        *bytes = 1 << (head - TEXT_HEAD);
+        return TEXT;
+    }
+    if (head >= UNSIGNED_HEAD && head < SIGNED_HEAD + 4) {
+        *bytes = 1 << (head < SIGNED_HEAD ? head - UNSIGNED_HEAD : head - SIGNED_HEAD);
+        return NUMBER;
+    }
+    if (head == FLOAT_HEAD) {
         *bytes = 8;
         return NUMBER;
-    case 0xcc: case 0xcd: case 0xce: case 0xcf:
-        *bytes = 1 << (head - 0xcc);
-        return NUMBER;
-    case 0xd0: case 0xd1: case 0xd2: case 0xd3:
-        *bytes = 1 << (head - 0xd0);
-        return NUMBER;
-    case 0xd9: case 0xda: case 0xdb:
-        *bytes = 1 << (head - 0xd9);
-        return TEXT;
+    }
+    if (head >= BYTES_HEAD && head < BYTES_HEAD + 3) {
+        *bytes = 1 << (head - BYTES_HEAD);
+        return BYTES;
     }
     return NOT_PLAIN;
 }
@@ -83,7 +84,7 @@ static const unsigned char *behind_value(const unsigned char *at, const unsigned
         return NULL;
     if (kind == ALONE || kind == NUMBER)
         return at + bytes;
-    uint64_t size = bytes ? read_number(at, bytes) : (uint64_t)(head & 0x1f);
+    uint64_t size = bytes ? read_number(at, bytes) : (uint64_t)(head & SHORT_TEXT_BYTES_MAX);
     at += bytes;
     if (size > (uint64_t)(end - at) || (kind == TEXT && !is_utf8(at, (Py_ssize_t)size)))
         return NULL;
@@ -94,17 +95,17 @@ static const unsigned char *behind_value(const unsigned char *at, const unsigned
    at most 15 plain values; -1 for any other body. */
 static Py_ssize_t first_plain_row(PyObject *body, Py_ssize_t rows) {
     const unsigned char *begin = (const unsigned char *)PyBytes_AS_STRING(body);
-    const unsigned char *end = begin + PyBytes_GET_SIZE(body), *at = begin + BODY_HEAD_BYTES;
-    if (end < at || *begin != 0xdd || read_number(begin + 1, 4) != (uint64_t)rows)
+    const unsigned char *end = begin + PyBytes_GET_SIZE(body), *at = begin + ROWS_HEAD_BYTES;
+    if (end < at || *begin != ROWS_HEAD || read_number(begin + 1, 4) != (uint64_t)rows)
         return -1;
     for (; rows > 0; rows--) {
-        if (at >= end || (*at & 0xf0) != 0x90)
+        if (at >= end || (*at & ROW_HEAD_MASK) != ROW_HEAD)
             return -1;
-        for (int values = *at++ & 0x0f; values > 0; values--)
+        for (int values = *at++ & ~ROW_HEAD_MASK; values > 0; values--)
             if ((at = behind_value(at, end)) == NULL)
                 return -1;
     }
-    return at == end ? BODY_HEAD_BYTES : -1;
+    return at == end ? ROWS_HEAD_BYTES : -1;
 }
 
 /* A text; a short one that came before is the object of before, whose hash is known by now. */
@@ -136,12 +137,12 @@ static PyObject *read_text(const unsigned char *text, Py_ssize_t size) {
 
 static PyObject *read_plain_number(unsigned char head, const unsigned char *at, int bytes) {
     uint64_t number = read_number(at, bytes);
-    if (head == 0xcb) {
+    if (head == FLOAT_HEAD) {
         double real;
         memcpy(&real, &number, sizeof real);
         return PyFloat_FromDouble(real);
     }
-    if (head < 0xd0)
+    if (head < SIGNED_HEAD)
         return PyLong_FromUnsignedLongLong(number);
     int unused = 64 - 8 * bytes; /* its sign is the highest bit of so many bytes */
     return PyLong_FromLongLong((int64_t)(number << unused) >> unused);
@@ -155,15 +156,15 @@ static PyObject *read_value(const unsigned char **at) {
     const unsigned char *from = *at;
     *at += bytes;
     if (kind == ALONE) {
-        if (head < 0x80 || head >= 0xe0)
-            return PyLong_FromLong(head < 0x80 ? (long)head : (long)head - 0x100);
-        PyObject *constant = head == 0xc0 ? Py_None : head == 0xc2 ? Py_False : Py_True;
+        if (head <= SMALL_NUMBER_MAX || head >= NEGATIVE_HEAD)
+            return PyLong_FromLong(head <= SMALL_NUMBER_MAX ? (long)head : (long)head - 0x100);
+        PyObject *constant = head == NIL ? Py_None : head == FALSE_HEAD ? Py_False : Py_True;
         Py_INCREF(constant);
         return constant;
     }
     if (kind == NUMBER)
         return read_plain_number(head, from, bytes);
-    Py_ssize_t size = bytes ? (Py_ssize_t)read_number(from, bytes) : (head & 0x1f);
+    Py_ssize_t size = bytes ? (Py_ssize_t)read_number(from, bytes) : (head & SHORT_TEXT_BYTES_MAX);
     from = *at;
     *at += size;
     if (kind == TEXT)
@@ -197,7 +198,7 @@ static void put_item(PyObject *tuple, int at, PyObject *item) {
    `unused` is a list that may be filled again, or NULL. */
 static PyObject *take_row(PyObject *body, Py_ssize_t *at, PyObject *unused) {
     const unsigned char *begin = (const unsigned char *)PyBytes_AS_STRING(body), *from = begin + *at;
-    Py_ssize_t values = *from++ & 0x0f;
+    Py_ssize_t values = *from++ & ~ROW_HEAD_MASK;
     int is_again = unused != NULL && PyList_GET_SIZE(unused) == values;
     PyObject *row = is_again ? Py_NewRef(unused) : PyList_New(values);
     for (Py_ssize_t position = 0; row != NULL && position < values; position++) {

@@ -24,14 +24,13 @@ cdef class RowCursor:
     cdef object _kind, _component, _stream, _task, _created, _keys, _clock, _anchor_state, _rows
     cdef bytes _body, _ids, _sizes
     cdef BufferRoom _outbox
-    cdef Py_ssize_t _at, _run, _left_in_run, _few
+    cdef Py_ssize_t _at, _run, _left_in_run, _few, _stops_at
     cdef double _due
     cdef turn _turn
     cdef public bint is_plain
     cdef public double few_began_at
     cdef public Py_ssize_t items
     cdef public Py_ssize_t left
-    cdef public Py_ssize_t stretch_left
     cdef bint _must_stop(self) except -1
     cdef object _next_key(self)
     cdef object _begin_run(self)

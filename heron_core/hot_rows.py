@@ -94,8 +94,8 @@ class RowCursor:
 
     __slots__ = (
         "_anchor_state", "_at", "_body", "_clock", "_component", "_created", "_due", "_few", "_ids",
-        "_keys", "_kind", "_left_in_run", "_outbox", "_rows", "_run", "_sizes", "_stream",
-        "_task", "_turn", "few_began_at", "is_plain", "items", "left", "stretch_left",
+        "_keys", "_kind", "_left_in_run", "_outbox", "_rows", "_run", "_sizes", "_stops_at",
+        "_stream", "_task", "_turn", "few_began_at", "is_plain", "items", "left",
     )  # fmt: skip
 
     items: int
@@ -130,7 +130,8 @@ class RowCursor:
         self._due = 0.0
         self.few_began_at = 0.0
         """When the few tuples began that came last."""
-        self.stretch_left = 0
+        self._stops_at = rows
+        """How many are left where the next loop ends."""
         if not cython.compiled:
             self._rows = iter(_unpacked(body) if self.is_plain else ())
             self._turn: Any = None
@@ -151,14 +152,14 @@ class RowCursor:
     def stretch(self, tuples: cython.Py_ssize_t, now: cython.double, due: cython.double) -> None:
         """How far the next loop goes: at most so many tuples, or until `due`, or until a few of
         them take long. `now` is when it begins."""
-        self.stretch_left = tuples
+        self._stops_at = max(0, self.left - tuples)
         self._few = CLOCK_EVERY
         self.few_began_at = now
         self._due = due
 
     def rest(self) -> list[Any]:
         """All tuples that are left."""
-        self.stretch_left = self.left
+        self._stops_at = 0
         self._few = self.left + 1
         return list(self)
 
@@ -168,13 +169,12 @@ class RowCursor:
     def __next__(self) -> Any:
         if self._outbox.acked:
             fold_done(self._outbox)
-        if not self.left or not self.stretch_left:
+        if self.left == self._stops_at:
             raise StopIteration
         if not self._few and self._must_stop():
-            self.stretch_left = 0
+            self._stops_at = self.left
             raise StopIteration
         self._few -= 1
-        self.stretch_left -= 1
         self.left -= 1
         key = 0 if self._ids is None else self._next_key()
         if cython.compiled:
@@ -205,7 +205,6 @@ class RowCursor:
 
     def _begin_run(self) -> Any:
         """The anchor state of the tuples that come next, and the key of their first one."""
-        shared: SharedAnchorState
         size: cython.Py_ssize_t
         self._run += 1
         size = 1 if self._sizes is None else size_at(self._sizes, self._run)
@@ -216,15 +215,7 @@ class RowCursor:
             self._anchor_state = [root, edge] if root else None
             return edge if self._sizes is None else next(self._keys)
         key = next(self._keys)
-        self._anchor_state = None
-        if root:
-            shared = SharedAnchorState((root, edge))
-            shared.left = size
-            shared.settled = None
-            shared.has_failed = False
-            shared.first_key = key
-            shared.in_order = 0
-            self._anchor_state = shared
+        self._anchor_state = SharedAnchorState((root, edge), size, key) if root else None
         return key
 
 

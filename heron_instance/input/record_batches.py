@@ -174,9 +174,7 @@ class BatchReader:
         if state is None:
             return None
         if not isinstance(state, SharedAnchorState):
-            shared = SharedAnchorState(state)
-            shared.left, shared.settled, shared.has_failed = 1, None, False
-            shared.first_key = shared.in_order = 0
+            shared = SharedAnchorState(state, 1)
             if tup is not None:
                 state.clear()
             state = shared
