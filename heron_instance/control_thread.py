@@ -8,13 +8,12 @@ stands still nobody can tell the instance anything, and it has to be replaced.
 import logging
 import math
 import os
+import select
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
-
-import zmq
 
 from heron_core.errors import ProtocolError
 from heron_core.exit_codes import ExitCode
@@ -34,14 +33,14 @@ from heron_instance.events import (
     Wake,
 )
 from heron_instance.runtime.watchdog import main_thread_stack
+from heron_io.local_channels import ChannelKeeper, ControlChannel, DataChannel
 from heron_io.process_usage import OwnUsage
 from heron_io.processes import SupervisorLink
-from heron_io.transport import close_watched
 from heron_io.waker import Waker
 
 log = logging.getLogger("heron_instance")
 
-CLOSE_LINGER_MS = 1000
+CLOSE_LINGER_SECS = 1.0
 """How long the last messages of a process that ends may take to leave it."""
 
 
@@ -51,21 +50,21 @@ class ControlThread(threading.Thread):
     def __init__(
         self,
         core: InstanceCore,
-        context: "zmq.Context[zmq.Socket[bytes]]",
-        socket: "zmq.Socket[bytes]",
+        data: DataChannel,
+        control: ControlChannel,
         wake: Callable[[], None],
     ) -> None:
-        """`socket` is of `watch_local`, and alone in `context`. `wake`: the main thread is to see
-        that the shared state has changed."""
+        """Of `data` this thread makes the connections, no more. `wake`: the main thread is to see
+        that the shared state has changed, or that `data` has another connection."""
         super().__init__(name="control", daemon=True)
         self._core = core
-        self._context = context
-        self._socket = socket
+        self._control = control
+        self._poller = select.poll()
+        self._keeper = ChannelKeeper(data, control, self._poller, wake)
         self._outgoing: deque[messages.FromInstance] = deque()
         self._waker = Waker()
         self._ending = False
         self._input_came = False
-        self._connections = 0
         self._link: SupervisorLink | None = None
         self._heartbeat_secs = math.inf
         self._heartbeat_at = math.inf
@@ -100,19 +99,17 @@ class ControlThread(threading.Thread):
     def run(self) -> None:
         """Serve until the process ends."""
         core, timer = self._core, InstanceTimer()
-        poller = zmq.Poller()
-        # A new stream manager asks who we are when it hears of us, which may be in some seconds.
-        monitor = self._socket.get_monitor_socket()
         lifeline = () if self._link is None else (self._link.lifeline,)
-        for source in (self._socket, self._waker.readable, monitor, *lifeline):
-            poller.register(source, zmq.POLLIN)
+        for source in (self._waker.readable, *lifeline):
+            self._poller.register(source, select.POLLIN)
         self._perform(core.handle(Connected(), time.monotonic()))
         while not self._ending:
             now = time.monotonic()
             self._perform(core.handle(timer, now))
             self._heartbeat(now)
-            due_secs = min(core.next_heartbeat, self._heartbeat_at) - now
-            ready = dict(poller.poll(max(1, math.ceil(due_secs * 1000))))
+            due_secs = min(core.next_heartbeat, self._heartbeat_at, self._keeper.due) - now
+            self._keeper.register()
+            ready = dict(self._poller.poll(max(1, math.ceil(due_secs * 1000))))
             if not ready.keys().isdisjoint(lifeline):
                 os._exit(ExitCode.ORPHANED)
             if self._waker.readable in ready:
@@ -120,17 +117,13 @@ class ControlThread(threading.Thread):
             if self._input_came:
                 self._input_came = False
                 core.control.pace.wake()
-            if monitor in ready:
-                self._connected(monitor.recv_multipart())
+            self._serve_channels(ready)
             self._send_outgoing()
-            if self._socket in ready:
-                self._receive(self._socket.recv())
         self._perform(core.control.traces())
         report = core.control.report(time.monotonic())
         self.send(messages.InstanceHeartbeat(core.identity.task, to_wire(report)))
         self._send_outgoing()
-        close_watched(self._socket, CLOSE_LINGER_MS)
-        self._context.term()
+        self._control.close(CLOSE_LINGER_SECS)
 
     def _send_outgoing(self) -> None:
         while self._outgoing:
@@ -144,10 +137,14 @@ class ControlThread(threading.Thread):
             if not self._core.is_waiting:
                 self._link.came_up()
 
-    def _connected(self, event: list[bytes]) -> None:
-        """A connection stands: the first one, or one to a new stream manager."""
-        self._connections += 1
-        if self._connections > 1:
+    def _serve_channels(self, ready: dict[int, int]) -> None:
+        """Take what has arrived; a new stream manager is told at once who this is: else it asks
+        when it hears of us, which may be in some seconds."""
+        if self._control.descriptor in ready:
+            self._control.flush()
+            for data in self._control.receive():
+                self._receive(data)
+        if self._keeper.look(ready, time.monotonic()):
             resync = ControlReceived(messages.Resync())
             self._perform(self._core.handle(resync, time.monotonic()))
 
@@ -171,10 +168,7 @@ class ControlThread(threading.Thread):
         elif isinstance(message, messages.TraceReport):
             calendar_secs = time.time() - time.monotonic()
             message = replace(message, report=dated(message.report, calendar_secs))
-        try:
-            self._socket.send(message_codec.encode(message), zmq.NOBLOCK)
-        except zmq.Again:  # no stream manager: the next one will ask who we are
-            pass
+        self._control.send(message_codec.encode(message))
 
 
 def _report_long_call(instruction: ReportLongCall) -> None:

@@ -7,6 +7,7 @@ by core.py.
 import logging
 import os
 import random
+import select
 import signal
 import threading
 import time
@@ -14,7 +15,6 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-import zmq
 from msgspec import Struct
 
 from heron_api.incarnation import Incarnation
@@ -24,9 +24,10 @@ from heron_core.plans import PackingPlan
 from heron_core.records import replace
 from heron_core.topology import TopologySpec
 from heron_core.wire import message_codec, messages
+from heron_core.wire.local_stream import CONTROL, DATA, ConnectionName
 from heron_core.wire.merged import merge
 from heron_instance.control_core import Identity
-from heron_instance.control_thread import CLOSE_LINGER_MS, ControlThread
+from heron_instance.control_thread import CLOSE_LINGER_SECS, ControlThread
 from heron_instance.core import InstanceCore
 from heron_instance.events import (
     Event,
@@ -50,16 +51,8 @@ from heron_io.checkpoint_store.checkpoint_files import CheckpointFiles
 from heron_io.checkpoint_store.local_copies import LocalCopies, copies_of
 from heron_io.checkpoint_store.opening import is_on_this_machine, open_checkpoint_store
 from heron_io.checkpoint_store.run_marker import RunMarker
+from heron_io.local_channels import ControlChannel, DataChannel
 from heron_io.processes import SupervisorLink, start_heartbeat_thread
-from heron_io.transport import (
-    CONTROL,
-    DATA,
-    POLLIN,
-    close_watched,
-    connect_local,
-    identity,
-    watch_local,
-)
 from heron_io.waker import Waker
 
 log = logging.getLogger("heron_instance")
@@ -120,18 +113,16 @@ class InstanceServer:
             int(time.monotonic() * 1000),
             int(link.next_try_secs * 1000),
         )
-        self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
         path = arguments.socket_path
-        self._data = connect_local(self._context, path, _socket_name(DATA, who))
-        # A context of its own: the data's is terminated at the end, while the thread lives on.
-        control_context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
-        control = watch_local(control_context, path, _socket_name(CONTROL, who))
+        self._data = DataChannel(path, ConnectionName(DATA, who.task, who.incarnation))
+        control = ControlChannel(path, ConnectionName(CONTROL, who.task, who.incarnation))
         self._waker = Waker()
-        self._poller = zmq.Poller()
-        self._poller.register(self._data, zmq.POLLIN)
-        self._poller.register(self._waker.readable, zmq.POLLIN)
-        self._waker_poller = zmq.Poller()
-        self._waker_poller.register(self._waker.readable, zmq.POLLIN)
+        self._poller = select.poll()
+        self._poller.register(self._waker.readable, select.POLLIN)
+        self._polled = -1
+        """The descriptor of the data that is polled as well; negative: none."""
+        self._waker_poller = select.poll()
+        self._waker_poller.register(self._waker.readable, select.POLLIN)
         self._shared = SharedState()
         self._may_send = threading.Event()
         """`SharedState.may_send`, to wait for in the middle of a send."""
@@ -144,11 +135,11 @@ class InstanceServer:
         try:
             self._core = self._made_core(topology, packing, who)
         except BaseException as error:
-            _tell_of_failure(control, control_context, _failure(who, error, link.outlook))
+            _tell_of_failure(control, _failure(who, error, link.outlook))
             raise
         self._outlook = link.outlook
         self._watchdog = self._core.control.watchdog
-        self._control_thread = ControlThread(self._core, control_context, control, self._wake)
+        self._control_thread = ControlThread(self._core, self._data, control, self._wake)
         self._saving = self._begin_saving()
         self._moving: SavingThread | None = None
 
@@ -206,7 +197,7 @@ class InstanceServer:
         environment = InstanceEnvironment(
             time.monotonic,
             random.Random(),
-            lambda messages: self._data.send_multipart(merge(messages)),
+            lambda messages: self._data.send(merge(messages)),
             self._admit,
             log.getChild(component),
             self._call_soon,
@@ -236,9 +227,8 @@ class InstanceServer:
                 self._copies.remove()
         finally:
             # What was sent and counted leaves the process, however it ends.
-            self._control_thread.finish(CLOSE_LINGER_MS / 1000)
-            self._data.close(linger=CLOSE_LINGER_MS)
-            self._context.term()
+            self._control_thread.finish(CLOSE_LINGER_SECS)
+            self._data.close(CLOSE_LINGER_SECS)
         return 0
 
     def _loop_or_tell(self) -> None:
@@ -293,20 +283,20 @@ class InstanceServer:
             thread.save(instruction.checkpoint, instruction.state)
 
     def _receive(self, instruction: Receive) -> Event:
-        try:
-            return InstanceReceived(self._data.recv_multipart(zmq.NOBLOCK))
-        except zmq.Again:
-            return _INPUT_EMPTY
+        frames = self._data.receive()
+        return _INPUT_EMPTY if frames is None else InstanceReceived(frames)
 
     def _wait(self, instruction: Wait) -> Event:
         coroutines = self._core.driver.coroutines(self._shared.may_send)
         if coroutines is not None:
             return self._run_coroutines(coroutines, instruction)
-        poller = self._poller if instruction.for_input else self._waker_poller
+        if instruction.for_input and self._data.has_received:
+            return _TURN
+        poller = self._input_poller() if instruction.for_input else self._waker_poller
         left_secs = instruction.until - time.monotonic()
         self._watchdog.waiting = True
         ready = poller.poll(max(0, int(left_secs * 1000) + 1))
-        if (self._waker.readable, zmq.POLLIN) in ready:
+        if (self._waker.readable, select.POLLIN) in ready:
             self._waker.clear()
         elif ready and self._core.control.pace.is_resting:
             self._control_thread.input_came()
@@ -317,7 +307,9 @@ class InstanceServer:
         """As `_wait`: they go on meanwhile, and their end is an end of the wait."""
         sources: dict[int, Callable[[], bool]] = {self._waker.readable: lambda: True}
         if instruction.for_input:
-            sources[int(self._data.getsockopt(zmq.FD))] = self._has_input
+            self._input_poller()
+            if self._polled >= 0:
+                sources[self._polled] = self._has_input
         self._watchdog.waiting = True
         if not (instruction.for_input and self._has_input()):
             coroutines.wait(instruction.until - time.monotonic(), sources)
@@ -328,8 +320,19 @@ class InstanceServer:
         return _TURN
 
     def _has_input(self) -> bool:
-        """Its file descriptor says only that it may have some."""
-        return bool(int(self._data.getsockopt(zmq.EVENTS)) & POLLIN)
+        if self._data.has_received:
+            return True
+        return any(source == self._polled for source, _ in self._input_poller().poll(0))
+
+    def _input_poller(self) -> select.poll:
+        """Polls the data, too; another connection has another descriptor."""
+        if (descriptor := self._data.descriptor) != self._polled:
+            if self._polled >= 0:
+                self._poller.unregister(self._polled)
+            if descriptor >= 0:
+                self._poller.register(descriptor, select.POLLIN)
+            self._polled = descriptor
+        return self._poller
 
     def _call_soon(self, function: Callable[[], None]) -> None:
         """From any thread; also while the core is being made."""
@@ -354,19 +357,10 @@ def _open_store(arguments: InstanceArguments) -> CheckpointFiles:
     return open_checkpoint_store(arguments.checkpoint_store, arguments.states_key)
 
 
-def _socket_name(channel: bytes, who: Identity) -> bytes:
-    return identity(channel, who.task, who.incarnation)
-
-
-def _tell_of_failure(
-    control: "zmq.Socket[bytes]",
-    context: "zmq.Context[zmq.Socket[bytes]]",
-    failure: messages.InstanceFailed,
-) -> None:
+def _tell_of_failure(control: ControlChannel, failure: messages.InstanceFailed) -> None:
     """The user's class cannot be loaded or initialised: the topology master is to know why."""
     control.send(message_codec.encode(failure))
-    close_watched(control, CLOSE_LINGER_MS)
-    context.term()
+    control.close(CLOSE_LINGER_SECS)
 
 
 def _failure(who: Identity, error: BaseException, outlook: str) -> messages.InstanceFailed:

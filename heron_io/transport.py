@@ -1,12 +1,8 @@
-"""zmq sockets as the processes use them: who is who on the local ROUTER, limits, draining.
+"""zmq sockets between containers and to the topology master: limits, time-outs, draining.
 
-Each instance process has two DEALERs on its stream manager's ROUTER, one for data and one for
-control; a socket's identity says which, of which task, and of which process (incarnation), so that
-a successor is never mistaken for its predecessor.
+Within a container instances and their stream manager have Unix sockets (local_connection.py).
 """
 
-import os
-import struct
 from collections.abc import Iterator
 
 import zmq
@@ -14,15 +10,10 @@ import zmq
 from heron_core.wire.frames import Frames
 from heron_io.security import CurveAuthenticator, Keys
 
-DATA = b"d"
-CONTROL = b"c"
-POLLIN, POLLOUT = int(zmq.POLLIN), int(zmq.POLLOUT)
+POLLOUT = int(zmq.POLLOUT)
 _NOBLOCK, _NOBLOCK_MORE = int(zmq.NOBLOCK), int(zmq.NOBLOCK | zmq.SNDMORE)
 """As integers, for each message: `&` and `|` of a flag make another flag, which takes 1 µs."""
-_IDENTITY = struct.Struct("<cIQ")
 
-LOCAL_HWM = 16
-"""Messages between an instance and its stream manager, on either side: 4 MiB of full batches."""
 PEER_HWM = 64
 """Messages that wait for the connection to a peer: 16 MiB of full batches cover a round trip of
 100 ms at full speed. The receiver has no such mark, since zmq stops to read at one, heartbeats as
@@ -55,29 +46,6 @@ RECONNECT_MS, RECONNECT_MAX_MS = 50, 200
 """Between two attempts to connect."""
 
 
-def identity(channel: bytes, task: int, incarnation: int) -> bytes:
-    """The identity of an instance's socket."""
-    return _IDENTITY.pack(channel, task, incarnation)
-
-
-def parse_identity(data: bytes) -> tuple[bytes, int, int]:
-    """(channel, task, incarnation); struct.error if it is not one."""
-    channel, task, incarnation = _IDENTITY.unpack(data)
-    return channel, task, incarnation
-
-
-def local_router(context: "zmq.Context[zmq.Socket[bytes]]", path: str) -> "zmq.Socket[bytes]":
-    """The ROUTER of a stream manager, bound to a socket file only its owner can reach."""
-    os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-    router = context.socket(zmq.ROUTER)
-    router.setsockopt(zmq.ROUTER_MANDATORY, 1)
-    router.setsockopt(zmq.RCVHWM, LOCAL_HWM)
-    # What goes to an instance is bounded by its window, so the socket need not refuse any.
-    router.setsockopt(zmq.SNDHWM, 0)
-    router.bind(f"ipc://{path}")
-    return router
-
-
 def tcp_router(
     context: "zmq.Context[zmq.Socket[bytes]]",
     host: str,
@@ -94,44 +62,6 @@ def tcp_router(
     authenticator.guard(router)
     port = router.bind_to_random_port(f"tcp://{host}")
     return router, f"tcp://{host}:{port}"
-
-
-def connect_local(
-    context: "zmq.Context[zmq.Socket[bytes]]", path: str, name: bytes
-) -> "zmq.Socket[bytes]":
-    """An instance's DEALER to its stream manager; sending blocks when that is busy."""
-    return _connected_local(context.socket(zmq.DEALER), path, name)
-
-
-def watch_local(
-    context: "zmq.Context[zmq.Socket[bytes]]", path: str, name: bytes
-) -> "zmq.Socket[bytes]":
-    """The same, whose monitor (`get_monitor_socket()`) hears of each connection.
-
-    The monitor is there before the first connection: a later one would take a new stream manager
-    for the first one.
-    """
-    dealer = context.socket(zmq.DEALER)
-    dealer.get_monitor_socket(zmq.EVENT_HANDSHAKE_SUCCEEDED)
-    return _connected_local(dealer, path, name)
-
-
-def close_watched(dealer: "zmq.Socket[bytes]", linger_ms: int) -> None:
-    """Close a dealer of `watch_local`: its context would wait for the monitor's sockets."""
-    monitor = dealer.get_monitor_socket()
-    dealer.disable_monitor()
-    monitor.close(linger=0)
-    dealer.close(linger=linger_ms)
-
-
-def _connected_local(dealer: "zmq.Socket[bytes]", path: str, name: bytes) -> "zmq.Socket[bytes]":
-    dealer.setsockopt(zmq.IDENTITY, name)
-    dealer.setsockopt(zmq.SNDHWM, LOCAL_HWM)
-    dealer.setsockopt(zmq.RCVHWM, 0)
-    dealer.setsockopt(zmq.RECONNECT_IVL, 20)
-    dealer.setsockopt(zmq.RECONNECT_IVL_MAX, 200)
-    dealer.connect(f"ipc://{path}")
-    return dealer
 
 
 def connect_dealer(

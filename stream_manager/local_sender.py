@@ -1,23 +1,23 @@
 """Sends to local instances, also to one whose connection is still being made.
 
-An instance has two connections, and may register on the one before zmq has greeted the
-other: what goes there waits a moment instead of being lost. One that stays away has died.
+An instance has two connections, and its registration may be read from the one before the other one
+is accepted: what goes there waits a moment instead of being lost. One that stays away has died.
 """
 
 import logging
 import time
 from collections import deque
 
-import zmq
 from msgspec import Struct, field
 
 from heron_core.wire.frames import Frames
-from heron_io.transport import send_now
+from heron_core.wire.local_stream import ConnectionName
+from heron_io.local_listener import LocalListener
 
 log = logging.getLogger("stream_manager")
 
 RETRY_SECS = 0.002
-"""Between two tries: greeting a connection takes less than a millisecond of an idle machine."""
+"""Between two tries: an instance connects for data before it does for control."""
 RETRY_LIMIT_SECS = 2.0
 """A live process is connected by then, however busy the machine; the tuples of a dead one are
 accounted for when its successor registers."""
@@ -31,22 +31,22 @@ class PendingSends(Struct):
 
 
 class LocalSender:
-    """Sends through the ROUTER to the connection called `name`."""
+    """Sends to the connection called `name`."""
 
-    def __init__(self, router: "zmq.Socket[bytes]") -> None:
-        self._router = router
-        self._pending: dict[bytes, PendingSends] = {}
+    def __init__(self, listener: LocalListener) -> None:
+        self._listener = listener
+        self._pending: dict[ConnectionName, PendingSends] = {}
 
     @property
     def waiting(self) -> bool:
         """Whether `retry` has something to do."""
         return bool(self._pending)
 
-    def send(self, name: bytes, frames: Frames) -> None:
+    def send(self, name: ConnectionName, frames: Frames) -> None:
         """Send now, or as soon as the connection is there."""
         pending = self._pending.get(name)
         if pending is None:
-            if self._try(name, frames):
+            if self._listener.send(name, frames):
                 return
             pending = PendingSends(time.monotonic() + RETRY_LIMIT_SECS)
             self._pending[name] = pending
@@ -55,17 +55,10 @@ class LocalSender:
     def retry(self, now: float) -> None:
         """Send what waits to whoever has come; forget what waits for those who stay away."""
         for name, each in list(self._pending.items()):
-            while each.messages and self._try(name, each.messages[0]):
+            while each.messages and self._listener.send(name, each.messages[0]):
                 each.messages.popleft()
             if each.messages and now >= each.retries_end_at:
                 log.info("dropped %d messages for a process that is gone", len(each.messages))
                 each.messages.clear()
             if not each.messages:
                 del self._pending[name]
-
-    def _try(self, name: bytes, frames: Frames) -> bool:
-        try:
-            send_now(self._router, [name, *frames])
-        except zmq.ZMQError:  # "Host unreachable": no connection of that name
-            return False
-        return True

@@ -1,7 +1,7 @@
 """The stream manager's sockets and clock; a thread queries the state store.
 
-Local instances connect to one ROUTER over ipc (each with two DEALERs, for data and for control),
-peers and the master over tcp, with one DEALER for each direction. The server passes received
+Local instances connect to one Unix socket (each twice, for data and for control), peers and the
+master by zmq over tcp, with one DEALER for each direction. The server passes received
 messages to the core and carries out the core's instructions at once.
 """
 
@@ -10,7 +10,6 @@ import os
 import random
 import signal
 import socket
-import struct
 import time
 from collections.abc import Callable
 from typing import Any
@@ -26,6 +25,7 @@ from heron_core.supervision import PACKING
 from heron_core.topology import TopologySpec
 from heron_core.wire import message_codec, messages
 from heron_core.wire.frames import Frames
+from heron_core.wire.local_stream import CONTROL, DATA, ConnectionName
 from heron_engine.stream_manager import events
 from heron_engine.stream_manager.core import StreamManager
 from heron_engine.stream_manager.local_sender import RETRY_SECS, LocalSender
@@ -34,18 +34,14 @@ from heron_engine.stream_manager.master_lookup import MasterLookup
 from heron_engine.stream_manager.network import Network
 from heron_engine.stream_manager.options import StreamManagerOptions
 from heron_io.known_master import KnownMaster
+from heron_io.local_listener import LocalListener
 from heron_io.processes import SupervisorLink
 from heron_io.security import CurveAuthenticator, Keys
 from heron_io.transport import (
-    CONTROL,
-    DATA,
     PEER_HWM,
     POLLOUT,
     connect_dealer,
     drain,
-    identity,
-    local_router,
-    parse_identity,
     send_now,
     tcp_router,
 )
@@ -55,6 +51,8 @@ log = logging.getLogger("stream_manager")
 DRAIN_MESSAGES = 256
 """Messages read from one socket before the other sockets get their turn and before the resulting
 messages are sent: a higher number merges more messages into one."""
+LAST_DRAINS = 16
+"""Looks at the connections of instances at the end: enough for the last words of a thousand."""
 TIMER_SECS = 0.1
 CLOSE_LINGER_MS = 300
 """Time for the final statistics to leave the process: the master is near or gone."""
@@ -86,7 +84,7 @@ class StreamManagerServer:
         self._context = zmq.Context()
         self._topology = topology
         self._arguments = arguments
-        self._local = local_router(self._context, arguments.socket_path)
+        self._local = LocalListener(arguments.socket_path)
         self._to_locals = LocalSender(self._local)
         self._encoder = message_codec.Encoder()
         self._authenticator = CurveAuthenticator(self._context, arguments.keys)
@@ -111,7 +109,7 @@ class StreamManagerServer:
             register.incarnation,
             MasterLookup(arguments.store_url, topology.name, known),
         )
-        for receiver in (self._local, self._peers_in, *self._authenticator.sockets):
+        for receiver in (self._local.fileno(), self._peers_in, *self._authenticator.sockets):
             self._poller.register(receiver, zmq.POLLIN)
         self._supervisor = supervisor
         self._poller.register(supervisor.lifeline, zmq.POLLIN)
@@ -156,13 +154,14 @@ class StreamManagerServer:
 
     def _tell_last_numbers(self) -> None:
         """Forward the final statistics of the instances, which have ended before, to the master."""
-        for message in drain(self._local, DRAIN_MESSAGES):
-            self._from_local(message)
+        for _ in range(LAST_DRAINS):
+            self._take_local()
         self._to_master(events.ToMaster(self.core.heartbeat()))
         self._master.disconnect(CLOSE_LINGER_MS)
 
     def close(self) -> None:
         """Close the sockets and the client of the state store."""
+        self._local.close()
         self._context.destroy(linger=0)
         self._master.close()
 
@@ -177,9 +176,8 @@ class StreamManagerServer:
             self._end(events.StreamManagerExit("the parent process is gone", ExitCode.ORPHANED))
             return
         self._authenticator.serve(ready, time.monotonic())
-        if self._local in ready:
-            for message in drain(self._local, DRAIN_MESSAGES):
-                self._from_local(message)
+        if self._local.fileno() in ready:
+            self._take_local()
         if self._peers_in in ready:
             for message in drain(self._peers_in, DRAIN_MESSAGES):
                 frames = message[1:]
@@ -193,19 +191,24 @@ class StreamManagerServer:
         self.handle(events.InputTaken())
         self._watch_blocked()
 
-    def _from_local(self, message: Frames) -> None:
+    def _take_local(self) -> None:
+        for name, frames in self._local.received():
+            self._from_local(name, frames)
+        while self._local.errors:
+            self.handle(events.StreamManagerMalformed(self._local.errors.popleft()))
+
+    def _from_local(self, name: ConnectionName, frames: Frames) -> None:
+        channel, task, incarnation = name
+        if channel == DATA:
+            self._network.from_task(task, frames)
+            self.handle(events.FromInstance(task, incarnation, frames))
+            return
         try:
-            channel, task, incarnation = parse_identity(message[0])
-            if channel == DATA:
-                frames = message[1:]
-                self._network.from_task(task, frames)
-                self.handle(events.FromInstance(task, incarnation, frames))
-            else:
-                message_in = message_codec.decode(message[1])
-                self.handle(events.FromInstanceControl(task, incarnation, message_in))
+            message = message_codec.decode(frames[0])
+            self.handle(events.FromInstanceControl(task, incarnation, message))
         except OtherProtocol as error:
             self.handle(events.StreamManagerOtherEngine(task, incarnation, str(error)))
-        except (struct.error, ProtocolError) as error:
+        except ProtocolError as error:
             self.handle(events.StreamManagerMalformed(str(error)))
 
     def _from_master(self, message: bytes) -> None:
@@ -259,7 +262,7 @@ class StreamManagerServer:
         self._send_local(CONTROL, each.task, each.incarnation, data)
 
     def _send_local(self, channel: bytes, task: int, incarnation: int, frames: Frames) -> None:
-        self._to_locals.send(identity(channel, task, incarnation), frames)
+        self._to_locals.send(ConnectionName(channel, task, incarnation), frames)
 
     def _to_peer(self, send: events.ToPeer, refused: dict[int, int]) -> None:
         """Send, or record the number of the first message that the socket refused."""

@@ -24,12 +24,12 @@ from heron_core.wire.frames import (
     with_consumed,
 )
 from heron_core.wire.links import LinkHeader, encode_link, parse_link
+from heron_core.wire.local_stream import CONTROL, DATA, ConnectionName, parse_hello
 from heron_core.wire.merged import split
 from heron_core.wire.packets import check_barrier, check_watermark
 from heron_engine.stream_manager import events
 from heron_engine.stream_manager.core import StreamManager
 from heron_engine.stream_manager.options import StreamManagerOptions
-from heron_io.transport import CONTROL, DATA, identity
 
 from . import world
 from .mutate import mutated_frames, mutated_message, some
@@ -163,12 +163,12 @@ class Fake:
                     if container == 2 and self.full:
                         refused.append(number)
                 case events.ToLocal(task, incarnation, frames):
-                    identity(DATA, task, incarnation)
+                    parse_hello(ConnectionName(DATA, task, incarnation).hello)
                     for message in split(frames):
                         self._check(message)
                     self.to_locals.append(each)
                 case events.ToLocalControl(task, incarnation, message):
-                    identity(CONTROL, task, incarnation)
+                    parse_hello(ConnectionName(CONTROL, task, incarnation).hello)
                     message_codec.decode(message_codec.encode(message))
                 case events.ToMaster(message):
                     message_codec.decode(message_codec.encode(message))

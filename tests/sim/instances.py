@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from tests.sim.cluster import Cluster
 
 LOCAL_MESSAGES_MAX = 16
-"""heron_io.transport.LOCAL_HWM: an instance waits when so many messages are not taken."""
+"""An instance waits when so many messages are not taken; a Unix socket has a limit in bytes."""
 OVERLAPPING_SHARE = 0.5
 """How often a control message arrives while the main thread is in the middle of a turn."""
 PREEMPTED_SHARE = 0.3

@@ -5,22 +5,25 @@ next report, ten seconds later, and the restore waited for it. Its first connect
 before the thread watched for connections, so that the second one was taken for the first.
 """
 
+import select
 import threading
 import time
+from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-import zmq
 
 from heron_core.instance_report import NOTHING_REPORTED
 from heron_core.wire import message_codec
+from heron_core.wire.local_stream import CONTROL, DATA, ConnectionName
 from heron_core.wire.messages import BoltFinished, Resync
 from heron_instance.control_thread import ControlThread
 from heron_instance.events import Connected, ControlReceived
-from heron_io.transport import CONTROL, identity, local_router, watch_local
+from heron_io.local_channels import ControlChannel, DataChannel
+from heron_io.local_listener import LocalListener
 
-NAME = identity(CONTROL, 1, 7)
+NAME = ConnectionName(CONTROL, 1, 7)
 DEADLINE_SECS = 30.0
 
 
@@ -51,36 +54,55 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(tmp_path_factory.mktemp("s") / "s")
 
 
-def test_a_second_stream_manager_is_told_though_the_first_was_connected_early(path: str) -> None:
-    routers: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
-    own: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+@pytest.fixture
+def data(path: str) -> Iterator[DataChannel]:
+    """The main thread's, which does nothing with it."""
+    data = DataChannel(path, ConnectionName(DATA, 1, 7))
+    yield data
+    data.close()
+
+
+def thread_of(core: Any, path: str, data: DataChannel) -> ControlThread:
+    """The control thread of an instance with this core."""
+    return ControlThread(core, data, ControlChannel(path, NAME), lambda: None)
+
+
+def said(listener: LocalListener) -> bytes:
+    """The next control message."""
+    end = time.monotonic() + DEADLINE_SECS
+    while time.monotonic() < end:
+        select.select([listener.fileno()], [], [], 0.1)
+        for name, frames in listener.received():
+            if name == NAME:
+                return frames[0]
+    raise AssertionError("nothing came")
+
+
+def test_a_second_stream_manager_is_told_though_the_first_was_connected_early(
+    path: str, data: DataChannel
+) -> None:
     core: Any = RestingCore()
-    with local_router(routers, path) as first:
-        dealer = watch_local(own, path, NAME)
-        dealer.send(b"here I am")
-        assert first.poll(int(DEADLINE_SECS * 1000)), "there is no connection"
-    thread = ControlThread(core, own, dealer, lambda: None)
+    first = LocalListener(path)
+    thread = thread_of(core, path, data)
+    first.close()
     thread.start()
-    with local_router(routers, path) as second:
-        assert core.resynced.wait(DEADLINE_SECS)
-        thread.finish(DEADLINE_SECS)
-        assert not thread.is_alive()
-        assert second.poll(int(DEADLINE_SECS * 1000))
-    routers.term()
+    second = LocalListener(path)
+    assert core.resynced.wait(DEADLINE_SECS)
+    thread.finish(DEADLINE_SECS)
+    assert not thread.is_alive()
+    assert said(second)
+    second.close()
 
 
-def test_what_another_thread_says_is_sent_at_once(path: str) -> None:
+def test_what_another_thread_says_is_sent_at_once(path: str, data: DataChannel) -> None:
     # The main thread of a bolt at rest says that it has finished, ten seconds before a report.
-    routers: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
-    own: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
     core: Any = RestingCore()
-    with local_router(routers, path) as router:
-        thread = ControlThread(core, own, watch_local(own, path, NAME), lambda: None)
-        thread.start()
-        assert core.connected.wait(DEADLINE_SECS)
-        thread.send(BoltFinished(1))
-        assert router.poll(int(DEADLINE_SECS * 1000))
-        assert message_codec.decode(router.recv_multipart()[-1]) == BoltFinished(1)
-        thread.finish(DEADLINE_SECS)
-        assert not thread.is_alive()
-    routers.term()
+    listener = LocalListener(path)
+    thread = thread_of(core, path, data)
+    thread.start()
+    assert core.connected.wait(DEADLINE_SECS)
+    thread.send(BoltFinished(1))
+    assert message_codec.decode(said(listener)) == BoltFinished(1)
+    thread.finish(DEADLINE_SECS)
+    assert not thread.is_alive()
+    listener.close()

@@ -1,0 +1,180 @@
+"""A Unix socket between an instance and its stream manager, as both ends use it.
+
+Nothing here blocks, and there is no thread behind it: what the kernel does not take waits in
+`unsent`, whole messages in order, until `flush` is called again.
+"""
+
+import os
+import select
+import socket
+from collections import deque
+
+from heron_core.errors import HeronError
+from heron_core.wire.frames import Frames
+from heron_core.wire.local_stream import ConnectionName, MessageReader, encoded
+
+BUFFER_BYTES = 1024 * 1024
+"""What is asked of the kernel for each direction of a connection: it grants as much as it lets
+anybody have (net.core.wmem_max, 208 KiB of most machines, twice). An instance that has filled it
+waits for its stream manager."""
+SCRATCH_BYTES = 256 * 1024
+"""What is read at once."""
+_PARTS_MAX = 64
+"""More parts of a message are joined first; the kernel takes at most 1024."""
+_FLAGS = socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL
+_HANG_UP = select.POLLHUP | select.POLLERR
+_DONT_WAIT = int(socket.MSG_DONTWAIT)
+_NOT_CONNECTED = -1
+
+
+class LocalConnectionEnded(HeronError):
+    """The other end is gone, or sends what is no message."""
+
+
+def scratch() -> memoryview:
+    """For the readers of one thread."""
+    return memoryview(bytearray(SCRATCH_BYTES))
+
+
+class LocalConnection:
+    """One end of a connection: it may be ended already, and then only keeps what is to be sent."""
+
+    def __init__(self, sock: socket.socket | None, room: memoryview) -> None:
+        self._sock = sock
+        self._reader = MessageReader(room)
+        self._rest: list[bytes | memoryview] = []
+        """Of the first message of `unsent`, of which the beginning has left."""
+        self.unsent: deque[Frames] = deque()
+        """What the kernel has not taken, in order. The first may have left in part: without its
+        end it has no effect."""
+        self.is_drained = True
+        """Whether the last `receive` took all that was there."""
+        self.is_up = sock is not None
+        self.descriptor = _NOT_CONNECTED if sock is None else sock.fileno()
+
+    def send(self, frames: Frames) -> bool:
+        """Send a message behind those that wait; whether all has left."""
+        self.unsent.append(frames)
+        return self.flush()
+
+    def flush(self) -> bool:
+        """Send what waits as far as the kernel takes it; whether all has left.
+
+        LocalConnectionEnded if the other end is gone: all of `unsent` is still to be sent."""
+        unsent = self.unsent
+        while unsent:
+            self._rest = self._write(self._rest or encoded(unsent[0]))
+            if self._rest:
+                return False
+            unsent.popleft()
+        return True
+
+    def _write(self, parts: "list[bytes | memoryview] | list[bytes]") -> list[bytes | memoryview]:
+        """The rest of some parts that the kernel does not take."""
+        if self._sock is None:
+            raise LocalConnectionEnded("there is no connection")
+        some = parts if len(parts) <= _PARTS_MAX else [b"".join(parts)]
+        try:
+            written = self._sock.sendmsg(some, (), _FLAGS)
+        except BlockingIOError:
+            return list(some)
+        except OSError as error:
+            raise self._ended(str(error)) from error
+        for index, part in enumerate(some):
+            if written < len(part):
+                return [memoryview(part)[written:], *some[index + 1 :]]
+            written -= len(part)
+        return []
+
+    def receive(self) -> list[Frames]:
+        """The messages that one read completes, none if there was too little.
+
+        LocalConnectionEnded if the other end is gone and all that it sent is received."""
+        if self._sock is None:
+            raise LocalConnectionEnded("there is no connection")
+        room = self._reader.room()
+        try:
+            count = self._sock.recv_into(room, 0, _DONT_WAIT)
+        except BlockingIOError:
+            self.is_drained = True
+            return []
+        except OSError as error:
+            raise self._ended(str(error)) from error
+        if not count:
+            raise self._ended("the other end is gone")
+        self.is_drained = count < len(room)
+        messages = self._reader.take(count)
+        if self._reader.error and not messages:
+            raise self._ended(self._reader.error)
+        return messages
+
+    @property
+    def unfinished_bytes(self) -> int:
+        """Of a message whose end has not come."""
+        return self._reader.unfinished_bytes
+
+    @property
+    def error(self) -> str:
+        """Why what has come is no message; empty if it is one."""
+        return self._reader.error
+
+    def _ended(self, reason: str) -> LocalConnectionEnded:
+        """The other end sees it, too, and whoever watches the descriptor."""
+        self.is_up = False
+        self._rest = []
+        if self._sock is not None:
+            try:
+                self._sock.shutdown(socket.SHUT_RDWR)
+            except OSError:  # the other end has closed it
+                pass
+        return LocalConnectionEnded(reason)
+
+    def wait_until_writable(self, timeout_secs: float | None = None) -> None:
+        """Wait until the kernel takes more, or the other end is gone."""
+        waits = select.poll()
+        waits.register(self.descriptor, select.POLLOUT)
+        waits.poll(None if timeout_secs is None else max(1, int(timeout_secs * 1000)))
+
+    def close(self) -> None:
+        """What the kernel has taken still arrives. A second close does nothing."""
+        self.is_up = False
+        self.descriptor = _NOT_CONNECTED
+        if self._sock is not None:
+            self._sock.close()
+            self._sock = None
+
+
+def connected_local(path: str, name: ConnectionName, room: memoryview) -> LocalConnection | None:
+    """A connection to the stream manager that listens at `path`; None while none does."""
+    sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
+    try:
+        widen(sock)
+        sock.connect(path)
+        sock.sendall(name.hello)  # an empty buffer takes it
+    except OSError:  # it is not there yet, or not any more, or has too many that wait
+        sock.close()
+        return None
+    return LocalConnection(sock, room)
+
+
+def widen(sock: socket.socket) -> None:
+    """Let the kernel keep more of what is sent."""
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, BUFFER_BYTES)
+
+
+def listening(path: str) -> socket.socket:
+    """A socket that only the owner of its folder can reach; one of a dead process is replaced."""
+    os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+    sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
+    try:
+        os.unlink(path)
+    except FileNotFoundError:
+        pass
+    sock.bind(path)
+    sock.listen(BACKLOG)
+    return sock
+
+
+BACKLOG = 1024
+"""Connections that wait to be accepted: two of each instance of a container; the kernel may allow
+fewer (net.core.somaxconn), and who finds no place tries again."""

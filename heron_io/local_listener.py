@@ -1,0 +1,193 @@
+"""The stream manager's end of the connections of its instances.
+
+One descriptor (`fileno()`, of an epoll) tells that any of them has something to do, so that it can
+be polled together with zmq's sockets.
+"""
+
+import logging
+import os
+import select
+import socket
+from collections import deque
+from collections.abc import Iterator
+
+from heron_core.errors import ProtocolError
+from heron_core.wire.frames import Frames
+from heron_core.wire.local_stream import HELLO_BYTES, ConnectionName, parse_hello
+from heron_io.local_connection import (
+    LocalConnection,
+    LocalConnectionEnded,
+    listening,
+    scratch,
+    widen,
+)
+
+log = logging.getLogger("stream_manager")
+
+READ_AT_ONCE = 64
+"""Connections that are read before other sockets get their turn; the kernel puts them behind those
+that wait."""
+_IN, _OUT = select.EPOLLIN, select.EPOLLIN | select.EPOLLOUT
+
+
+class _UnnamedConnection:
+    """A connection that has not said its whole hello."""
+
+    def __init__(self, sock: socket.socket) -> None:
+        self.sock = sock
+        self.hello = b""
+
+
+class LocalListener:
+    """Accepts the connections of instances; reads from all, sends to each by its name."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._listener = listening(path)
+        self._inode = os.stat(path).st_ino
+        self._poll = select.epoll()
+        self._poll.register(self._listener, _IN)
+        self._scratch = scratch()
+        self._unnamed: dict[int, _UnnamedConnection] = {}
+        self._names: dict[int, ConnectionName] = {}
+        self._connections: dict[ConnectionName, LocalConnection] = {}
+        self.errors: deque[str] = deque()
+        """Why connections were cut: bytes that are no messages. Whoever reads them takes them."""
+
+    def fileno(self) -> int:
+        """To be polled for input; then `received` has something to do."""
+        return self._poll.fileno()
+
+    def __len__(self) -> int:
+        """Connections that have said who they are."""
+        return len(self._connections)
+
+    def received(self) -> Iterator[tuple[ConnectionName, Frames]]:
+        """What has arrived, from up to READ_AT_ONCE connections; also sends on what waits."""
+        for descriptor, event in self._poll.poll(0, READ_AT_ONCE):
+            if descriptor == self._listener.fileno():
+                self._accept()
+            elif descriptor in self._unnamed:
+                self._greet(descriptor)
+            elif (name := self._names.get(descriptor)) is not None:
+                if event & select.EPOLLOUT:
+                    self._flush(name)
+                if name in self._connections:
+                    for frames in self._read(name):
+                        yield name, frames
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                sock, _ = self._listener.accept()
+            except BlockingIOError:
+                return
+            except OSError as error:  # too many files, or it is gone already: the next turn tells
+                log.warning("a connection was not accepted: %s", error)
+                return
+            sock.setblocking(False)
+            widen(sock)
+            self._unnamed[sock.fileno()] = _UnnamedConnection(sock)
+            self._poll.register(sock, _IN)
+            self._greet(sock.fileno())
+
+    def _greet(self, descriptor: int) -> None:
+        """Read who an unnamed connection is."""
+        unnamed = self._unnamed[descriptor]
+        try:
+            data = unnamed.sock.recv(HELLO_BYTES - len(unnamed.hello))
+        except BlockingIOError:
+            return
+        except OSError:
+            data = b""
+        unnamed.hello += data
+        if data and len(unnamed.hello) < HELLO_BYTES:
+            return
+        del self._unnamed[descriptor]
+        try:
+            if not data:
+                raise ProtocolError(f"a connection that ends after {unnamed.hello!r}")
+            name = parse_hello(unnamed.hello)
+        except ProtocolError as error:
+            if unnamed.hello:  # else it died before it said anything
+                self.errors.append(str(error))
+            self._poll.unregister(descriptor)
+            unnamed.sock.close()
+            return
+        if name in self._connections:
+            self._cut(name, "its process has made another connection")
+        self._names[descriptor] = name
+        self._connections[name] = LocalConnection(unnamed.sock, self._scratch)
+
+    def _read(self, name: ConnectionName) -> list[Frames]:
+        connection = self._connections[name]
+        try:
+            messages = connection.receive()
+        except LocalConnectionEnded as error:
+            self._cut(name, str(error))
+            return []
+        if connection.error:
+            self._cut(name, connection.error)
+        return messages
+
+    def send(self, name: ConnectionName, frames: Frames) -> bool:
+        """Send a message, or keep it until its receiver reads; False if there is no such
+        connection. What is kept is bounded by the windows of instances."""
+        connection = self._connections.get(name)
+        if connection is None:
+            return False
+        is_first = not connection.unsent
+        try:
+            if not connection.send(frames) and is_first:
+                self._poll.modify(connection.descriptor, _OUT)
+        except LocalConnectionEnded as error:
+            connection.unsent.pop()
+            self._cut(name, str(error))
+            return False
+        return True
+
+    def _flush(self, name: ConnectionName) -> None:
+        connection = self._connections[name]
+        try:
+            if connection.flush():
+                self._poll.modify(connection.descriptor, _IN)
+        except LocalConnectionEnded as error:
+            self._cut(name, str(error))
+
+    def _cut(self, name: ConnectionName, reason: str) -> None:
+        """An end of a connection; what its process has not processed its successor's registration
+        shows, for the core knows what each process was handed."""
+        connection = self._connections.pop(name)
+        if connection.error:
+            self.errors.append(connection.error)
+        if connection.unsent or connection.unfinished_bytes:
+            log.info(
+                "the connection %r of task %d has ended (%s): %d messages for it and %d bytes of"
+                " one from it are dropped",
+                name.channel.decode(),
+                name.task,
+                reason,
+                len(connection.unsent),
+                connection.unfinished_bytes,
+            )
+        del self._names[connection.descriptor]
+        self._poll.unregister(connection.descriptor)
+        connection.close()
+
+    def close(self) -> None:
+        """Close all connections; the file goes unless a successor has put its own there."""
+        for connection in self._connections.values():
+            connection.close()
+        for unnamed in self._unnamed.values():
+            unnamed.sock.close()
+        self._connections.clear()
+        self._unnamed.clear()
+        self._names.clear()
+        if not self._poll.closed:
+            try:
+                if os.stat(self._path).st_ino == self._inode:
+                    os.unlink(self._path)
+            except FileNotFoundError:
+                pass
+            self._poll.close()
+            self._listener.close()
