@@ -192,8 +192,14 @@ class StreamManagerServer:
         self._watch_blocked()
 
     def _take_local(self) -> None:
-        for name, frames in self._local.received():
-            self._from_local(name, frames)
+        left = DRAIN_MESSAGES
+        while left > 0:
+            before = left
+            for name, frames in self._local.received():
+                self._from_local(name, frames)
+                left -= 1
+            if left == before:
+                break
         while self._local.errors:
             self.handle(events.StreamManagerMalformed(self._local.errors.popleft()))
 
