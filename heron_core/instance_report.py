@@ -188,6 +188,10 @@ class InstanceNumbers(SummedNumbers, frozen=True, kw_only=True):
     memory_bytes: Annotated[Count, level(
         "RAM, what it shares with others included", heron="__memory-bytes", metric="memory_bytes"
     )] = 0  # fmt: skip
+    unsendable: Annotated[Count, counter(
+        "Reports of its control thread that were dropped", summed=Summed.ALONE,
+        more="because its stream manager took none for so long that 1,024 waited",
+    )] = 0  # fmt: skip
     fixed_state: bool = False
     """Whether it keeps state that belongs to this instance and cannot be divided: Heron's put()."""
     user: Mapping[str, Any]

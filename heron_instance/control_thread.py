@@ -144,7 +144,7 @@ class ControlThread(threading.Thread):
             self._control.flush()
             for data in self._control.receive():
                 self._receive(data)
-        if self._keeper.look(ready, time.monotonic()):
+        if self._keeper.serve(ready, time.monotonic()):
             resync = ControlReceived(messages.Resync())
             self._perform(self._core.handle(resync, time.monotonic()))
 
@@ -164,7 +164,14 @@ class ControlThread(threading.Thread):
 
     def _send(self, message: messages.FromInstance) -> None:
         if isinstance(message, messages.InstanceHeartbeat):
-            message = replace(message, metrics={**message.metrics, **self._usage.measure()})
+            message = replace(
+                message,
+                metrics={
+                    **message.metrics,
+                    **self._usage.measure(),
+                    "unsendable": self._control.dropped,
+                },
+            )
         elif isinstance(message, messages.TraceReport):
             calendar_secs = time.time() - time.monotonic()
             message = replace(message, report=dated(message.report, calendar_secs))

@@ -237,7 +237,7 @@ class ChannelKeeper:
         """When to try to connect; infinite while both are connected."""
         self._data_ended = data.watched < 0
 
-    def look(self, ready: dict[int, int], now: float) -> bool:
+    def serve(self, ready: dict[int, int], now: float) -> bool:
         """After a poll. Whether this process is to be announced to a new stream manager."""
         if ready.get(self._data.watched, 0) & (select.POLLHUP | select.POLLERR):
             self._data_ended = True

@@ -14,9 +14,9 @@ from heron_core.wire.frames import Frames, size_of
 from heron_core.wire.local_stream import ConnectionName, MessageReader, encoded
 
 BUFFER_BYTES = 1024 * 1024
-"""What is asked of the kernel for each direction of a connection: it grants as much as it lets
-anybody have (net.core.wmem_max, 208 KiB of most machines, twice). An instance that has filled it
-waits for its stream manager."""
+"""What is asked of the kernel for each direction of a connection: it grants as much as any
+process may have (net.core.wmem_max, 208 KiB of most machines, twice). An instance that has filled
+it waits for its stream manager."""
 SCRATCH_BYTES = 256 * 1024
 """What is read at once."""
 _PARTS_MAX = 64
@@ -30,7 +30,7 @@ _NOT_CONNECTED = -1
 
 
 class LocalConnectionEnded(HeronError):
-    """The other end is gone, or sends what is no message."""
+    """The other end is gone, or sends bytes that are not a message."""
 
 
 def scratch() -> memoryview:
@@ -41,9 +41,9 @@ def scratch() -> memoryview:
 class LocalConnection:
     """One end of a connection: it may be ended already, and then only keeps what is to be sent."""
 
-    def __init__(self, sock: socket.socket | None, room: memoryview) -> None:
+    def __init__(self, sock: socket.socket | None, buffer: memoryview) -> None:
         self._sock = sock
-        self._reader = MessageReader(room)
+        self._reader = MessageReader(buffer)
         self._rest: list[bytes | memoryview] = []
         """Of the first message of `unsent`, of which the beginning has left."""
         self.unsent: deque[Frames] = deque()
@@ -104,9 +104,9 @@ class LocalConnection:
         LocalConnectionEnded if the other end is gone and all that it sent is received."""
         if self._sock is None:
             raise LocalConnectionEnded("there is no connection")
-        room = self._reader.room()
+        buffer = self._reader.receive_buffer()
         try:
-            count = self._sock.recv_into(room, 0, _DONT_WAIT)
+            count = self._sock.recv_into(buffer, 0, _DONT_WAIT)
         except BlockingIOError:
             self.is_drained = True
             return []
@@ -114,7 +114,7 @@ class LocalConnection:
             raise self._ended(str(error)) from error
         if not count:
             raise self._ended("the other end is gone")
-        self.is_drained = count < len(room)
+        self.is_drained = count < len(buffer)
         messages = self._reader.take(count)
         if self._reader.error and not messages:
             raise self._ended(self._reader.error)
@@ -127,11 +127,11 @@ class LocalConnection:
 
     @property
     def error(self) -> str:
-        """Why what has come is no message; empty if it is one."""
+        """Why the bytes received are not a message; empty if they are one."""
         return self._reader.error
 
     def _ended(self, reason: str) -> LocalConnectionEnded:
-        """The other end sees it, too, and whoever watches the descriptor."""
+        """The other end sees it, too, and each poll of the descriptor."""
         self.is_up = False
         self._rest = []
         if self._sock is not None:
@@ -156,7 +156,7 @@ class LocalConnection:
             self._sock = None
 
 
-def connected_local(path: str, name: ConnectionName, room: memoryview) -> LocalConnection | None:
+def connected_local(path: str, name: ConnectionName, buffer: memoryview) -> LocalConnection | None:
     """A connection to the stream manager that listens at `path`; None while none does."""
     sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
     try:
@@ -166,7 +166,7 @@ def connected_local(path: str, name: ConnectionName, room: memoryview) -> LocalC
     except OSError:  # it is not there yet, or not any more, or has too many that wait
         sock.close()
         return None
-    return LocalConnection(sock, room)
+    return LocalConnection(sock, buffer)
 
 
 def widen(sock: socket.socket) -> None:
@@ -189,4 +189,4 @@ def listening(path: str) -> socket.socket:
 
 BACKLOG = 1024
 """Connections that wait to be accepted: two of each instance of a container; the kernel may allow
-fewer (net.core.somaxconn), and who finds no place tries again."""
+fewer (net.core.somaxconn), and an instance that finds no place connects again."""

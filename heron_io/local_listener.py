@@ -47,19 +47,23 @@ class LocalListener:
         self._inode = os.stat(path).st_ino
         self._poll = select.epoll()
         self._poll.register(self._listener, _IN)
+        self._is_paused = False
+        """Whether connections wait to be accepted until this process may open files again."""
+        self._has_warned = False
+        """Since the last connection that was accepted."""
         self._scratch = scratch()
         self._unnamed: dict[int, _UnnamedConnection] = {}
         self._names: dict[int, ConnectionName] = {}
         self._connections: dict[ConnectionName, LocalConnection] = {}
         self.errors: deque[str] = deque()
-        """Why connections were cut: bytes that are no messages. Whoever reads them takes them."""
+        """Why connections were cut: bytes that are not messages. The reader removes them."""
 
     def fileno(self) -> int:
         """To be polled for input; then `received` has something to do."""
         return self._poll.fileno()
 
     def __len__(self) -> int:
-        """Connections that have said who they are."""
+        """Connections whose hello has arrived."""
         return len(self._connections)
 
     def received(self) -> Iterator[tuple[ConnectionName, Frames]]:
@@ -82,17 +86,34 @@ class LocalListener:
                 sock, _ = self._listener.accept()
             except BlockingIOError:
                 return
-            except OSError as error:  # too many files, or it is gone already: the next turn tells
-                log.warning("a connection was not accepted: %s", error)
+            except ConnectionAbortedError:  # its process has died
+                continue
+            except OSError as error:
+                self._pause(error)
                 return
+            self._has_warned = False
             sock.setblocking(False)
             widen(sock)
             self._unnamed[sock.fileno()] = _UnnamedConnection(sock)
             self._poll.register(sock, _IN)
             self._greet(sock.fileno())
 
+    def _pause(self, error: OSError) -> None:
+        """Without descriptors or memory the kernel would report the listener at each poll."""
+        if not self._has_warned:
+            log.warning("connections are not accepted for now: %s", error)
+            self._has_warned = True
+        self._poll.unregister(self._listener)
+        self._is_paused = True
+
+    def resume(self) -> None:
+        """Accept connections again after an `accept` that failed; to be called now and then."""
+        if self._is_paused:
+            self._is_paused = False
+            self._poll.register(self._listener, _IN)
+
     def _greet(self, descriptor: int) -> None:
-        """Read who an unnamed connection is."""
+        """Read the hello of a connection."""
         unnamed = self._unnamed[descriptor]
         try:
             data = unnamed.sock.recv(HELLO_BYTES - len(unnamed.hello))
@@ -109,7 +130,7 @@ class LocalListener:
                 raise ProtocolError(f"a connection that ends after {unnamed.hello!r}")
             name = parse_hello(unnamed.hello)
         except ProtocolError as error:
-            if unnamed.hello:  # else it died before it said anything
+            if unnamed.hello:  # else its process died before it sent a byte
                 self.errors.append(str(error))
             self._poll.unregister(descriptor)
             unnamed.sock.close()

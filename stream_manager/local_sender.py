@@ -53,7 +53,7 @@ class LocalSender:
         pending.messages.append(frames)
 
     def retry(self, now: float) -> None:
-        """Send what waits to whoever has come; forget what waits for those who stay away."""
+        """Send what waits to connections that have come; drop it for those that stay away."""
         for name, each in list(self._pending.items()):
             while each.messages and self._listener.send(name, each.messages[0]):
                 each.messages.popleft()

@@ -52,7 +52,7 @@ DRAIN_MESSAGES = 256
 """Messages read from one socket before the other sockets get their turn and before the resulting
 messages are sent: a higher number merges more messages into one."""
 LAST_DRAINS = 16
-"""Looks at the connections of instances at the end: enough for the last words of a thousand."""
+"""Reads of the connections of instances at the end: enough for the last reports of a thousand."""
 TIMER_SECS = 0.1
 CLOSE_LINGER_MS = 300
 """Time for the final statistics to leave the process: the master is near or gone."""
@@ -138,6 +138,7 @@ class StreamManagerServer:
             now = time.monotonic()
             if now >= next_timer:
                 next_timer = now + TIMER_SECS
+                self._local.resume()
                 self._supervisor.heartbeat()
                 self.handle(events.StreamManagerTimer())
             if (news := self._master.poll(now)) is not None:

@@ -47,7 +47,7 @@ class ConnectionName(NamedTuple):
 
 
 def parse_hello(data: bytes) -> ConnectionName:
-    """The name that a hello gives; ProtocolError if it is none."""
+    """The name that a hello gives; ProtocolError if it is not a hello."""
     magic, channel, task, incarnation = _HELLO.unpack(data)
     if magic != _MAGIC or channel not in (DATA, CONTROL):
         raise ProtocolError(f"a connection that begins with {data!r}")
@@ -64,7 +64,7 @@ def encoded(frames: Frames) -> list[bytes]:
     return [head.pack(number, size_bytes, *lengths), *frames]
 
 
-def _room(size_bytes: int) -> memoryview:
+def _message_buffer(size_bytes: int) -> memoryview:
     """For a message: what is large takes memory when it is filled, not before."""
     if size_bytes < _MAPPED_BYTES:
         return memoryview(bytearray(size_bytes))
@@ -74,9 +74,9 @@ def _room(size_bytes: int) -> memoryview:
 class MessageReader:
     """Cuts the bytes of one connection into messages.
 
-    Bytes are received into `room()`, and `take` is told how many. What is whole there at once is
-    cut out of `scratch`, which several readers may share; a message whose end is still to come
-    gets a buffer of its own size.
+    Bytes are received into `receive_buffer()`, and `take` is told how many. What is whole there at
+    once is cut out of `scratch`, which several readers may share; a message whose end is still to
+    come gets a buffer of its own size.
     """
 
     def __init__(self, scratch: memoryview) -> None:
@@ -88,14 +88,14 @@ class MessageReader:
         self._filled = 0
         """How much of it is there."""
         self.error = ""
-        """Why the bytes are no messages; nothing more is taken then."""
+        """Why the bytes are not messages; further bytes are then ignored."""
 
     @property
     def unfinished_bytes(self) -> int:
         """Of a message whose end is still to come."""
         return len(self._start) if self._long is None else self._filled
 
-    def room(self) -> memoryview:
+    def receive_buffer(self) -> memoryview:
         """Where the next bytes are to be received."""
         if self._long is not None:
             return self._long[self._filled :]
@@ -132,7 +132,7 @@ class MessageReader:
                 self.error = f"a message of {number} frames in {size_bytes} bytes"
                 return messages
             if behind > end:
-                self._keep(data[at:end], behind - at)
+                self._begin_long(data[at:end], behind - at)
                 return messages
             if not self._cut_out(data, at, behind, messages):
                 return messages
@@ -140,9 +140,9 @@ class MessageReader:
         self._start = bytes(data[at:end])
         return messages
 
-    def _keep(self, part: memoryview, size_bytes: int) -> None:
+    def _begin_long(self, part: memoryview, size_bytes: int) -> None:
         self._start, self._filled = b"", len(part)
-        self._long = _room(size_bytes)
+        self._long = _message_buffer(size_bytes)
         self._long[: self._filled] = part
 
     def _cut_out(self, data: memoryview, start: int, end: int, messages: list[Frames]) -> bool:

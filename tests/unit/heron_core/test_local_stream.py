@@ -34,9 +34,9 @@ def fed(to: MessageReader, data: bytes, cuts: list[int]) -> list[Frames]:
     messages: list[Frames] = []
     lengths = iter(cuts)
     while data and not to.error:
-        room = to.room()
-        count = min(len(room), len(data), next(lengths, len(data)))
-        room[:count] = data[:count]
+        buffer = to.receive_buffer()
+        count = min(len(buffer), len(data), next(lengths, len(data)))
+        buffer[:count] = data[:count]
         messages += to.take(count)
         data = data[count:]
     return messages
@@ -95,7 +95,7 @@ def test_readers_share_their_scratch() -> None:
     for half in (slice(0, 5), slice(5, 20), slice(20, None)):
         taken = [fed(each, bytes_[half], []) for each, bytes_ in zip(readers, data, strict=True)]
     assert taken == [[], [[b"c" * 100]]]
-    assert readers[0].room() is not None
+    assert readers[0].receive_buffer() is not None
     assert readers[0].unfinished_bytes == 0
 
 

@@ -132,7 +132,7 @@ JSON: dict[str, Any] = {
             "queue_bytes": 0, "queue_tuples": 0, "queue_secs": 0.0,
             "stuck_secs": 0.0,
             **ZEROS, "user": {}, "user_totals": {}, "emitted": 0,
-            "cpu_share": 0.0, "memory_bytes": 0,
+            "cpu_share": 0.0, "memory_bytes": 0, "unsendable": 0,
             "busy_secs": 0.0, "waited_secs": 0.0, "fixed_state": False, "next_try_secs": 0.0,
             "received_bytes": 0, "sent_bytes": 0, "latency_secs": {}, "latency_samples": {},
             "emitted_by_stream": {}, "executed_by_input": {},

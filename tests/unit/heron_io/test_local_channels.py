@@ -2,6 +2,7 @@
 
 import logging
 import os
+import resource
 import select
 import socket
 import threading
@@ -276,6 +277,27 @@ def test_a_process_that_sends_nonsense_is_cut_off_behind_what_came_before(
     assert not listener.send(NAME, [b"answer"])
 
 
+def test_without_descriptors_connections_wait_and_the_poll_is_quiet(
+    path: str, listener: LocalListener, caplog: pytest.LogCaptureFixture
+) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with socket.socket(socket.AF_UNIX) as peer:
+        peer.connect(path)
+        peer.sendall(NAME.hello)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (peer.fileno() + 1, hard))
+        try:
+            for _ in range(5):
+                assert not list(listener.received())
+                listener.resume()
+            assert not list(listener.received())
+            assert not select.select([listener], [], [], 0)[0]
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        assert caplog.text.count("connections are not accepted for now") == 1
+        listener.resume()
+        known(listener, 1)
+
+
 def test_a_hello_may_come_in_pieces(path: str, listener: LocalListener) -> None:
     with socket.socket(socket.AF_UNIX) as peer:
         peer.connect(path)
@@ -374,7 +396,7 @@ class Kept:
         ready = dict(self.poller.poll(1))
         self.control.flush()
         self.control.receive()
-        return self.keeper.look(ready, time.monotonic())
+        return self.keeper.serve(ready, time.monotonic())
 
     def close(self) -> None:
         """Both channels."""
@@ -429,7 +451,7 @@ def test_attempts_to_connect_become_rarer(path: str) -> None:
     kept.keeper.register()
     pauses, now = [], 0.0
     for _ in range(6):
-        assert not kept.keeper.look({}, now)
+        assert not kept.keeper.serve({}, now)
         pauses.append(kept.keeper.due - now)
         now = kept.keeper.due
     assert pauses[0] == pytest.approx(local_channels.RECONNECT_SECS)
