@@ -26,6 +26,10 @@ COMMANDS = {
         "List the tuples that a topology abandoned, or send them again.",
     ),
     "ui": ("heron_cli.commands.ui", "Serve the numbers of all topologies over HTTP."),
+    "drpc": (
+        "heron_cli.commands.drpc",
+        "Take requests that topologies answer, over HTTP and Thrift.",
+    ),
     "activate": (
         "heron_cli.commands.control",
         "Activate a deactivated topology: its spouts emit again.",

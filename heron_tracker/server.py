@@ -10,6 +10,7 @@ import uvicorn
 
 from heron_core.errors import HeronError, UsageError
 from heron_core.records import replace
+from heron_io.request_protocol import RequestProtocol
 from heron_io.state_store.opening import open_store
 from heron_tracker.application import Application, application
 from heron_tracker.auth.access import check_options
@@ -24,7 +25,6 @@ from heron_tracker.options import (
     TrackerOptions,
 )
 from heron_tracker.pages.notes import are_installed
-from heron_tracker.request_protocol import RequestProtocol
 from heron_tracker.service import Service
 
 BACKLOG = 128
@@ -34,6 +34,12 @@ SHUTDOWN_SECS = 2
 """For answers that are being sent when the service ends."""
 
 log = logging.getLogger("tracker")
+
+
+class TrackerProtocol(RequestProtocol):
+    """A connection of the service."""
+
+    connections_max = CONNECTIONS_MAX
 
 
 def serve(
@@ -128,7 +134,7 @@ def uvicorn_config(app: Application, options: TrackerOptions) -> uvicorn.Config:
         lifespan="on",
         ws="websockets-sansio" if are_installed() else "none",
         ws_max_size=MESSAGE_BYTES_MAX,
-        http=RequestProtocol,
+        http=TrackerProtocol,
         loop="asyncio",
         limit_concurrency=CONNECTIONS_MAX,
         h11_max_incomplete_event_size=HEADER_BYTES_MAX,

@@ -11,6 +11,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
+from heron_connectors.requests.table import CALL, CallState
 from heron_core.plans import Phase
 from heron_core.transitions import AnyState, Transitions
 from heron_engine.stream_manager import gates, link
@@ -57,6 +58,7 @@ DIAGRAMS: Mapping[str, Callable[[], str]] = {
     "restore": lambda: diagram(recovery.TRANSITIONS, recovery.RestoreState),
     "checkpoint": lambda: diagram(checkpoints.TRANSITIONS, checkpoints.CheckpointState),
     "end": end_diagram,
+    "call": lambda: diagram(CALL, CallState),
 }
 """The name between the comments -> what stands between them."""
 

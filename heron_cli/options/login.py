@@ -37,8 +37,8 @@ class LoginOptions:
         return TrackerOptions(
             certificate=self.certificate,
             key=self.key,
-            token=_token("--token-file", self.token_file),
-            read_token=_token("--read-token-file", self.read_token_file),
+            token=token_in_file("--token-file", self.token_file),
+            read_token=token_in_file("--read-token-file", self.read_token_file),
             open_id=self._open_id(),
         )
 
@@ -72,7 +72,9 @@ class LoginOptions:
             operator=_claim("--openid-operator", self.openid_operator),
             reader=_claim("--openid-reader", self.openid_reader),
             client=self.openid_client,
-            client_secret=_token("--openid-client-secret-file", self.openid_client_secret_file),
+            client_secret=token_in_file(
+                "--openid-client-secret-file", self.openid_client_secret_file
+            ),
             scopes=self.openid_scopes,
         )
 
@@ -81,7 +83,8 @@ def _claim(option: str, text: str | None) -> tuple[str, str] | None:
     return None if text is None else claim_of(text, option)
 
 
-def _token(option: str, path: str | None) -> str | None:
+def token_in_file(option: str, path: str | None) -> str | None:
+    """The token in the file of an option; UsageError if there is none."""
     if path is None:
         return None
     try:

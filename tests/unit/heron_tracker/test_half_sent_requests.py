@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 import uvicorn
 
-from heron_tracker import request_protocol
+from heron_io import request_protocol
 from heron_tracker.options import CONNECTIONS_MAX
-from heron_tracker.request_protocol import RequestProtocol
+from heron_tracker.server import TrackerProtocol
 
 SECS = 60.0
 HALVES = (b"GET / HT", b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nhal", b"")
@@ -31,7 +31,7 @@ def serving() -> Iterator[int]:
     """A server as that of `heronpy ui` takes requests; its port."""
     listener = socket.create_server(("127.0.0.1", 0), backlog=512)
     config = uvicorn.Config(
-        _app, http=RequestProtocol, limit_concurrency=CONNECTIONS_MAX, lifespan="off",
+        _app, http=TrackerProtocol, limit_concurrency=CONNECTIONS_MAX, lifespan="off",
         log_config=None, ws="none", timeout_graceful_shutdown=1,
     )  # fmt: skip
     server = uvicorn.Server(config)

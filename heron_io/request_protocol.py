@@ -1,4 +1,4 @@
-"""How a connection of a browser is read: a request that does not come to its end is not waited for.
+"""How a connection of HTTP is read: a request that does not come to its end is not waited for.
 
 A client that connects and says nothing, or half of a request, holds one of a limited number of
 connections. It is given so long, and when all are taken the oldest of these makes room: so however
@@ -10,8 +10,6 @@ import asyncio
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from heron_tracker.options import CONNECTIONS_MAX
-
 REQUEST_SECS = 10.0
 """For all of a request; the largest is a form, and a slow line takes a second for it."""
 
@@ -19,6 +17,8 @@ REQUEST_SECS = 10.0
 class RequestProtocol(H11Protocol):
     """One connection."""
 
+    connections_max: int
+    """At once; a server's own class says it."""
     _deadline: asyncio.TimerHandle | None = None
     _since = 0.0
     """When the request began that is under way, or the connection."""
@@ -27,7 +27,7 @@ class RequestProtocol(H11Protocol):
         """The oldest that waits makes room, if no other is left."""
         super().connection_made(transport)
         self._watch()
-        if len(self.connections) >= CONNECTIONS_MAX:
+        if len(self.connections) >= self.connections_max:
             waiting = [
                 connection
                 for connection in self.connections

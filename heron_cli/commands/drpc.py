@@ -1,0 +1,174 @@
+"""`heronpy drpc`: the server that topologies answer requests through."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import click
+
+from heron_cli.options.common import Function, stacked
+from heron_cli.options.login import token_in_file
+from heron_connectors.requests.options import Addresses, RequestServerOptions
+from heron_connectors.requests.table import RequestCounts, RequestLimits
+from heron_core.errors import HeronError
+from heron_core.exit_codes import INCOMPLETE
+
+Serve = Callable[[RequestServerOptions, Callable[[Addresses], None]], RequestCounts]
+_OPTIONS, _LIMITS = RequestServerOptions(), RequestLimits()
+_PORT = click.IntRange(0, 65535)
+
+
+def _port(name: str, default: int, who: str) -> Any:
+    return click.option(
+        name, type=_PORT, default=default, show_default=True, metavar="N",
+        help=f"Port for {who}; 0: any free port.",
+    )  # fmt: skip
+
+
+def _secs(name: str, default: float, text: str) -> Any:
+    secs = click.FloatRange(0, min_open=True)
+    return click.option(
+        name, type=secs, default=default, show_default=True, metavar="SECS", help=text
+    )
+
+
+def _file(name: str, text: str) -> Any:
+    return click.option(name, type=click.Path(), metavar="FILE", help=text)
+
+
+_options: Callable[[Function], Function] = stacked(
+    click.option(
+        "--host", default=_OPTIONS.host, show_default=True, metavar="ADDRESS",
+        help="Address to serve on; an address outside loopback needs TLS and a token.",
+    ),
+    _port("--http-port", _OPTIONS.http_port, "callers by HTTP"),
+    _port("--port", _OPTIONS.port, "callers by Thrift"),
+    _port("--invocations-port", _OPTIONS.invocations_port, "topologies"),
+    _secs("--timeout", _LIMITS.request_secs, "A call without a result fails after this time."),
+    _secs(
+        "--unserved-timeout", _LIMITS.unserved_secs,
+        "A call of a function that no topology asks for fails after this time.",
+    ),
+    click.option(
+        "--queue", type=click.IntRange(1), default=_LIMITS.calls_max, show_default=True,
+        metavar="N", help="Calls of a function that wait to be fetched; further ones are refused.",
+    ),
+    click.option(
+        "--bytes", "text_bytes", type=click.IntRange(1), default=_LIMITS.text_bytes_max,
+        show_default=True, metavar="N", help="Largest arguments and largest result of a call.",
+    ),
+    _file("--token-file", "Callers and topologies have to send the token in FILE."),
+    _file("--certificate", "Serve TLS with the certificate (chain) in FILE, as PEM."),
+    _file("--key", "The certificate's private key, as PEM."),
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class _Given:
+    """What the command line says."""
+
+    host: str
+    http_port: int
+    port: int
+    invocations_port: int
+    timeout: float
+    unserved_timeout: float
+    queue: int
+    text_bytes: int
+    token_file: str | None
+    certificate: str | None
+    key: str | None
+
+    def options(self) -> RequestServerOptions:
+        return RequestServerOptions(
+            host=self.host,
+            port=self.port,
+            invocations_port=self.invocations_port,
+            http_port=self.http_port,
+            token=token_in_file("--token-file", self.token_file),
+            certificate=self.certificate,
+            key=self.key,
+            limits=RequestLimits(
+                request_secs=self.timeout,
+                unserved_secs=self.unserved_timeout,
+                calls_max=self.queue,
+                text_bytes_max=self.text_bytes,
+            ),
+        )
+
+
+@click.command("drpc")
+@_options
+def drpc_command(**given: Any) -> None:
+    """Take requests that topologies answer (Storm: DRPC), until Ctrl-C.
+
+    A caller names a function and waits. A topology whose DRPCSpout asks for that function gets the
+    request and returns the result. Callers use HTTP, or Storm's Thrift client; /functions lists
+    what is served, and /metrics counts what became of each call. docs/CONNECTORS.md has the
+    errors.
+
+    \b
+    heronpy drpc
+    heronpy run examples/reach.py                      # in another shell
+    curl -d foo.com/blog/1 http://127.0.0.1:3774/drpc/reach
+    curl http://127.0.0.1:3774/functions
+    heronpy drpc --host 0.0.0.0 --certificate c.pem --key k.pem --token-file token.txt
+
+    A topology finds its servers by `drpc.servers` and `drpc.invocations.port`. Exit code 3: calls
+    were under way when the server ended; each got an error.
+    """
+    options = _Given(**given).options()
+    is_secure = options.certificate is not None
+    counts = _serve()(options, lambda addresses: _ready(addresses, is_secure))
+    click.echo(summary(counts))
+    if counts.stopped:
+        raise SystemExit(INCOMPLETE)
+
+
+def _serve() -> Serve:
+    """The server's function; HeronError with the remedy where what it needs is not installed."""
+    try:
+        from heron_connectors.requests.server import serve
+    except ModuleNotFoundError as error:
+        if str(error.name).startswith("heron"):
+            raise
+        raise HeronError(
+            f"`heronpy drpc` needs {error.name}: pip install 'heronpy-topologies[drpc]'"
+        ) from None
+    return serve
+
+
+def _ready(addresses: Addresses, is_secure: bool) -> None:
+    scheme = "https" if is_secure else "http"
+    click.echo(
+        f"serving at {scheme}://{_shown(addresses.http)}/drpc/FUNCTION; Thrift: callers at"
+        f" {_shown(addresses.callers)}, topologies at {_shown(addresses.topologies)};"
+        " Ctrl-C ends it"
+    )
+
+
+def _shown(address: tuple[str, int]) -> str:
+    host, port = address
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def summary(counts: RequestCounts) -> str:
+    """What became of all calls, in a line."""
+    parts = [f"{counts.calls} call{'s' * (counts.calls != 1)}", f"{counts.answered} answered"]
+    named = (
+        (counts.failed, "failed"),
+        (counts.timed_out, "timed out"),
+        (counts.unserved, "of functions that are not served"),
+        (counts.too_large, "with a result that is too large"),
+        (counts.abandoned, "whose caller was gone"),
+        (counts.stopped, "ended with the server"),
+    )
+    parts += [f"{number} {what}" for number, what in named if number]
+    text = ", ".join(parts)
+    refused = counts.overloaded + counts.arguments_too_large
+    dropped = counts.results_late + counts.results_unknown
+    if refused:
+        text += f"; {refused} were refused (queue full, or arguments too large)"
+    if dropped:
+        text += f"; {dropped} results came for calls that had ended or are unknown"
+    return text

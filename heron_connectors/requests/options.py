@@ -1,0 +1,67 @@
+"""The settings of a request server, and who may ask it."""
+
+from typing import Any
+
+from msgspec import Struct
+
+from heron_connectors.requests.table import RequestLimits
+from heron_core.errors import UsageError
+from heron_core.loopback import is_loopback
+
+PORT = 3772
+"""Storm's `drpc.port`: callers, by Thrift."""
+INVOCATIONS_PORT = 3773
+"""Storm's `drpc.invocations.port`: topologies, by Thrift."""
+HTTP_PORT = 3774
+"""Storm's `drpc.http.port`."""
+LOOPBACK = "127.0.0.1"
+
+
+class RequestServerOptions(Struct, frozen=True, kw_only=True):
+    """Of one server."""
+
+    host: str = LOOPBACK
+    port: int = PORT
+    invocations_port: int = INVOCATIONS_PORT
+    http_port: int = HTTP_PORT
+    token: str | None = None
+    """What callers and topologies have to say; None: nothing."""
+    certificate: str | None = None
+    key: str | None = None
+    """Of the certificate; with both all three ports speak TLS."""
+    limits: RequestLimits = RequestLimits()
+
+
+def check_server_options(options: RequestServerOptions) -> None:
+    """UsageError for an address that others reach, without TLS or without a token."""
+    if (options.certificate is None) != (options.key is None):
+        raise UsageError("--certificate and --key go together: give both or neither")
+    if is_loopback(options.host):
+        return
+    missing = [
+        name
+        for name, value in (
+            ("--certificate FILE and --key FILE", options.certificate),
+            ("--token-file FILE", options.token),
+        )
+        if value is None
+    ]
+    if missing:
+        raise UsageError(
+            f"--host {options.host} lets others in: give {' and '.join(missing)}, so that a caller"
+            " proves who it is, and its token is encrypted on the network"
+        )
+
+
+class Addresses(Struct, frozen=True):
+    """Where a server that has begun is reached: pairs of host and port."""
+
+    callers: tuple[str, int]
+    topologies: tuple[str, int]
+    http: tuple[str, int]
+
+    @classmethod
+    def of(cls, sockets: Any) -> "Addresses":
+        """Of sockets that listen, in this order."""
+        callers, topologies, http = (each.getsockname()[:2] for each in sockets)
+        return cls(callers, topologies, http)

@@ -1,0 +1,215 @@
+"""Connections that speak Thrift in frames, as Storm's clients do."""
+
+import asyncio
+import ssl
+from collections.abc import Callable, Coroutine
+from typing import Any, Protocol
+
+from msgspec import Struct
+
+from heron_connectors.requests.thrift_constants import FRAMES_OF_TEXT, UNKNOWN_METHOD
+from heron_connectors.requests.thrift_messages import (
+    LENGTH_BYTES,
+    MalformedMessage,
+    MessageKind,
+    ThriftMessage,
+    decoded,
+    encoded,
+)
+from heron_connectors.requests.thrift_services import (
+    Answer,
+    Method,
+    TokenGate,
+    application_error,
+    protocol_error,
+)
+
+CONNECTIONS_MAX = 4096
+"""Of one port; further ones are closed at once. A thousand callers and as many instances."""
+FRAME_SECS = 30.0
+"""From the first byte of a frame to its last: a peer that stops in the middle of it is closed."""
+UNKNOWN_PEER_BYTES_MAX = 64 * 1024
+"""Of a frame on a connection that has to say a token first."""
+
+
+class ThriftCounts(Struct):
+    """Since a server has begun, of its Thrift ports."""
+
+    refused: int = 0
+    """Calls without the token."""
+    malformed: int = 0
+    """Connections that were closed, and calls that were refused, as they are not of the
+    protocol."""
+    unknown_methods: int = 0
+    connections_refused: int = 0
+    """There were too many."""
+
+
+class MethodsOfConnection(Protocol):
+    """What a connection offers."""
+
+    methods: dict[str, Method]
+
+
+class ThriftListener:
+    """One port."""
+
+    def __init__(
+        self,
+        services: Callable[[Callable[[], bool]], MethodsOfConnection],
+        token: str | None,
+        text_bytes_max: int,
+        counts: ThriftCounts,
+    ) -> None:
+        """`services`: makes what a connection offers; its argument says whether it is open."""
+        self.services = services
+        self.token = token
+        self.frame_bytes_max = text_bytes_max * FRAMES_OF_TEXT
+        self.counts = counts
+        self.connections: set[ThriftConnection] = set()
+        self._server: asyncio.Server | None = None
+
+    async def listen(self, listener: Any, tls: ssl.SSLContext | None) -> None:
+        """Take connections on a socket that listens."""
+        loop = asyncio.get_running_loop()
+        self._server = await loop.create_server(
+            lambda: ThriftConnection(self), sock=listener, ssl=tls
+        )
+
+    async def close(self) -> None:
+        """Take no more connections, and end those that there are when they have nothing to say."""
+        if self._server is not None:
+            self._server.close()
+        for connection in list(self.connections):
+            connection.end()
+
+
+class ThriftConnection(asyncio.Protocol):
+    """One of them: frames in, frames out, each answer when it is there."""
+
+    def __init__(self, listener: ThriftListener) -> None:
+        self._listener = listener
+        self._gate = TokenGate(listener.token)
+        self._methods = listener.services(self._is_open).methods
+        self._received = bytearray()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._deadline: asyncio.TimerHandle | None = None
+        self._transport: Any = None
+        self._ends = False
+
+    def _is_open(self) -> bool:
+        return self._transport is not None and not self._transport.is_closing()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """A peer connects."""
+        self._transport = transport
+        if len(self._listener.connections) >= CONNECTIONS_MAX:
+            self._listener.counts.connections_refused += 1
+            self._transport.abort()
+            return
+        self._listener.connections.add(self)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The peer is gone: what it waits for is abandoned."""
+        self._listener.connections.discard(self)
+        self._stop_watch()
+        for task in self._tasks:
+            task.cancel()
+
+    def end(self) -> None:
+        """Close it when what is under way is answered."""
+        self._ends = True
+        if not self._tasks:
+            self._transport.close()
+
+    def data_received(self, data: bytes) -> None:
+        """Some bytes more."""
+        self._received += data
+        self._stop_watch()
+        while (frame := self._next_frame()) is not None:
+            self._take(frame)
+        if self._received and self._is_open():
+            loop = asyncio.get_running_loop()
+            self._deadline = loop.call_later(FRAME_SECS, self._malformed)
+
+    def _stop_watch(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+    def _malformed(self) -> None:
+        self._listener.counts.malformed += 1
+        self._received.clear()
+        self._transport.abort()
+
+    def _next_frame(self) -> bytes | None:
+        if len(self._received) < LENGTH_BYTES or not self._is_open():
+            return None
+        size = int.from_bytes(self._received[:LENGTH_BYTES], "big", signed=True)
+        is_known = self._gate.is_passed
+        most = self._listener.frame_bytes_max if is_known else UNKNOWN_PEER_BYTES_MAX
+        if not 0 < size <= most:
+            self._malformed()
+            return None
+        end = LENGTH_BYTES + size
+        if len(self._received) < end:
+            return None
+        frame = bytes(self._received[LENGTH_BYTES:end])
+        del self._received[:end]
+        return frame
+
+    def _take(self, frame: bytes) -> None:
+        try:
+            call = decoded(frame)
+        except MalformedMessage:
+            self._malformed()
+            return
+        if call.kind not in (MessageKind.CALL, MessageKind.ONEWAY):
+            self._malformed()
+            return
+        try:
+            self._call(call)
+        except MalformedMessage as error:
+            self._refuse(call, error)
+
+    def _call(self, call: ThriftMessage) -> None:
+        answer = self._gate.refusal(call)
+        if answer is not None:
+            self._listener.counts.refused += not self._gate.is_passed
+            self._reply(call, answer)
+        elif (method := self._methods.get(call.method)) is None:
+            self._listener.counts.unknown_methods += 1
+            text = f"Invalid method name: '{call.method:.100}'"
+            self._send(application_error(call, UNKNOWN_METHOD, text))
+        elif isinstance(returned := method(call.fields), dict):
+            self._reply(call, returned)
+        else:
+            self._await(self._reply_later(call, returned))
+
+    def _await(self, coroutine: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(coroutine)
+        self._tasks.add(task)
+        task.add_done_callback(self._is_answered)
+
+    def _is_answered(self, task: "asyncio.Task[None]") -> None:
+        self._tasks.discard(task)
+        if self._ends and not self._tasks:
+            self._transport.close()
+
+    async def _reply_later(self, call: ThriftMessage, returned: Any) -> None:
+        try:
+            self._reply(call, await returned)
+        except MalformedMessage as error:
+            self._refuse(call, error)
+
+    def _refuse(self, call: ThriftMessage, error: MalformedMessage) -> None:
+        self._listener.counts.malformed += 1
+        self._send(protocol_error(call, error))
+
+    def _reply(self, call: ThriftMessage, answer: Answer) -> None:
+        if call.kind is not MessageKind.ONEWAY:
+            self._send(ThriftMessage(call.method, MessageKind.REPLY, call.number, answer))
+
+    def _send(self, message: ThriftMessage) -> None:
+        if self._is_open():
+            self._transport.write(encoded(message))
