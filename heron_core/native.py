@@ -12,17 +12,20 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from heron_core import hot_emit, hot_path, hot_rows, hot_state, hot_tables
+from heron_core import hot_emit, hot_messages, hot_path, hot_rows, hot_state, hot_tables
 
 __all__ = [
     "HOT_PATH",
     "BufferRoom",
     "FlatTable",
+    "Forwarder",
     "KeyedState",
     "ListOfKey",
     "MapOfKey",
     "MemoryTable",
+    "MessageQueue",
     "NestedTable",
+    "OpenTrees",
     "ReducedOfKey",
     "RowCursor",
     "SharedAnchorState",
@@ -41,11 +44,13 @@ __all__ = [
     "fold_runs",
     "keyed_process",
     "made_rows",
+    "merged_data",
     "own_anchors",
     "plain_keys",
     "plain_packer",
     "put_tuple",
     "run_anchors",
+    "split_merged",
     "spout_emit",
     "spout_emit_by_stream",
     "spout_emit_to_several",
@@ -59,7 +64,9 @@ TURNED_OFF = f"Python: {SWITCH}={OFF} turns the compiled one off"
 NOT_BUILT = "Python: there is no extension for this Python"
 OF_ANOTHER_VERSION = "Python: the extension is of another version of the sources, build it again"
 NOT_IMPORTED = "Python: the extension cannot be imported: "
-MODULES: tuple[ModuleType, ...] = (hot_emit, hot_path, hot_rows, hot_tables, hot_state)
+MODULES: tuple[ModuleType, ...] = (
+    hot_emit, hot_messages, hot_path, hot_rows, hot_tables, hot_state,
+)  # fmt: skip
 
 
 def extension(module: ModuleType) -> str:
@@ -96,7 +103,7 @@ def _import_failure(error: Exception) -> str:
     return f"{NOT_IMPORTED}{text or type(error).__name__}"
 
 
-(_emit, _path, _rows, _tables, _state), HOT_PATH = _chosen()
+(_emit, _messages, _path, _rows, _tables, _state), HOT_PATH = _chosen()
 
 if TYPE_CHECKING:
     from heron_core.hot_emit import (
@@ -111,6 +118,13 @@ if TYPE_CHECKING:
         spout_emit,
         spout_emit_by_stream,
         spout_emit_to_several,
+    )
+    from heron_core.hot_messages import (
+        Forwarder,
+        MessageQueue,
+        OpenTrees,
+        merged_data,
+        split_merged,
     )
     from heron_core.hot_path import (
         SharedAnchorState,
@@ -148,6 +162,11 @@ else:
     spout_emit = _emit.spout_emit
     spout_emit_by_stream = _emit.spout_emit_by_stream
     spout_emit_to_several = _emit.spout_emit_to_several
+    Forwarder = _messages.Forwarder
+    MessageQueue = _messages.MessageQueue
+    OpenTrees = _messages.OpenTrees
+    merged_data = _messages.merged_data
+    split_merged = _messages.split_merged
     SharedAnchorState = _path.SharedAnchorState
     each_its = _path.each_its
     fold_acks = _path.fold_acks

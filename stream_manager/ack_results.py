@@ -1,6 +1,7 @@
 """What spouts are notified of about their roots: done, failed, or expired."""
 
 from array import array
+from collections.abc import Iterator
 
 from heron_core.wire.frames import FrameKind
 from heron_core.wire.merged import merge
@@ -17,13 +18,18 @@ class AckResults:
     def __init__(self, state: ContainerState) -> None:
         self._state = state
         self._unsent: dict[int, dict[FrameKind, array[int]]] = {}
-        """What became of roots of a spout that it has not been notified of: it is not registered
-        yet, or works on what it was notified of before."""
+        """How roots of a spout failed that it has not been notified of: it is not registered yet,
+        or works on what it was notified of before. Those that are done are with their trees."""
+        self.settled: set[int] = state.forwarder.settled
+        """The spouts with trees that are done, of which they have not been notified."""
         self._next_rotation: float | None = None
 
     def acked(self, spout: int, pairs: "array[int]") -> None:
         """Acks (root, xor of edges) for a spout here."""
-        self._notify(FrameKind.ACKED, spout, self._state.trees[spout].apply(pairs))
+        trees = self._state.trees[spout]
+        trees.apply(pairs)
+        if trees.done:
+            self.settled.add(spout)
 
     def failed(self, spout: int, roots: "array[int]") -> None:
         """Failed roots of a spout here."""
@@ -53,19 +59,28 @@ class AckResults:
 
     def send(self, out: Out) -> None:
         """Notify each spout that has processed what it was notified of before."""
-        for task in list(self._unsent):
+        for task in self._unsent.keys() | self.settled:
             queue = self._state.queues[task]
             if queue.incarnation is None or not queue.is_open:
                 continue
-            for kind, roots in self._unsent.pop(task).items():
+            for kind, roots in self._outcome_of(task):
                 queue.offer(encode_roots(kind, self._state.epoch, 0, task, roots))
             while messages := queue.take(self._state.now):
                 out.append(events.ToLocal(task, queue.incarnation, merge(messages)))
 
+    def _outcome_of(self, task: int) -> Iterator[tuple[FrameKind, "array[int]"]]:
+        """What became of roots of a spout that it has not been notified of."""
+        self.settled.discard(task)
+        if done := self._state.trees[task].take_done():
+            yield FrameKind.ACKED, done
+        yield from self._unsent.pop(task, {}).items()
+
     def forget(self, task: int) -> None:
         """The spout is not served here any more."""
         self._unsent.pop(task, None)
+        self.settled.discard(task)
 
     def validate(self) -> None:
         """AssertionError unless results wait for spouts of this container."""
-        assert self._unsent.keys() <= self._state.trees.keys()
+        assert self._unsent.keys() | self.settled <= self._state.trees.keys()
+        assert self.settled == {task for task, trees in self._state.trees.items() if trees.done}

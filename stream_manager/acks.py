@@ -9,41 +9,39 @@ buckets + 1 after the bucket it began in was opened.
 from array import array
 from collections import deque
 
-from heron_core.native import fold_into_trees
+from heron_core.native import OpenTrees, fold_into_trees
 
 
-class Trees:
+class Trees(OpenTrees):
     """The unfinished trees of one spout task."""
 
     def __init__(self, buckets: int) -> None:
-        self._newest: dict[int, int] = {}
+        super().__init__()
         self._older: deque[dict[int, int]] = deque({} for _ in range(buckets))
         self.unknown = 0
         """Acks and fails for roots that are not (or no longer) here: counted, not an error."""
 
     def __len__(self) -> int:
-        return len(self._newest) + sum(map(len, self._older))
+        return len(self.newest) + sum(map(len, self._older))
 
-    def begin(self, pairs: "array[int]") -> None:
-        """New roots, each with the xor of all edges of its first deliveries; root 0 is none."""
-        numbers = iter(pairs)
-        self._newest.update(zip(numbers, numbers, strict=True))
-        self._newest.pop(0, None)
+    def apply(self, pairs: "array[int]") -> None:
+        """Xor (root, value) pairs in; the roots whose trees are thereby done join `done`."""
+        for root, value in fold_into_trees(self.newest, pairs, self.done):
+            self.apply_to_older(root, value)
 
-    def apply(self, pairs: "array[int]") -> "array[int]":
-        """Xor (root, value) pairs in; returns the roots whose trees are thereby done."""
-        done = array("Q")
-        for root, value in fold_into_trees(self._newest, pairs, done):
-            self._apply_to_older(root, value, done)
+    def take_done(self) -> "array[int]":
+        """What is done since the last call."""
+        done, self.done = self.done, array("Q")
         return done
 
-    def _apply_to_older(self, root: int, value: int, done: "array[int]") -> None:
+    def apply_to_older(self, root: int, value: int) -> None:
+        """An ack of a root that is not among the newest."""
         for bucket in self._older:
             known = bucket.get(root)
             if known is not None:
                 if known == value:
                     del bucket[root]
-                    done.append(root)
+                    self.done.append(root)
                 else:
                     bucket[root] = known ^ value
                 return
@@ -53,7 +51,7 @@ class Trees:
         """End trees by failure; returns those that were still unfinished."""
         failed = array("Q")
         for root in roots:
-            for bucket in (self._newest, *self._older):
+            for bucket in (self.newest, *self._older):
                 if bucket.pop(root, None) is not None:
                     failed.append(root)
                     break
@@ -64,21 +62,21 @@ class Trees:
     def clear(self) -> "array[int]":
         """Give all trees up; returns their roots."""
         roots = array("Q", self.roots())
-        for bucket in (self._newest, *self._older):
+        for bucket in (self.newest, *self._older):
             bucket.clear()
         return roots
 
     def rotate(self) -> "array[int]":
         """Open a new bucket and drop the oldest; returns the roots that thereby expire."""
-        self._older.appendleft(self._newest)
-        self._newest = {}
+        self._older.appendleft(self.newest)
+        self.newest = {}
         return array("Q", self._older.pop())
 
     def roots(self) -> list[int]:
         """The roots of all unfinished trees."""
-        return [root for bucket in (self._newest, *self._older) for root in bucket]
+        return [root for bucket in (self.newest, *self._older) for root in bucket]
 
     def validate(self) -> None:
         """AssertionError unless root 0, which is none, has no tree."""
-        assert all(0 not in bucket for bucket in (self._newest, *self._older))
+        assert all(0 not in bucket for bucket in (self.newest, *self._older))
         assert self.unknown >= 0

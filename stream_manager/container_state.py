@@ -7,6 +7,8 @@ and its connection.
 
 from msgspec import Struct
 
+from heron_core.config import DROP
+from heron_core.native import Forwarder, MessageQueue, fold_into_trees
 from heron_core.plans import MASTER_CONTAINER, InstancePlan, PackingPlan
 from heron_core.topology import TopologySpec
 from heron_core.transition_log import TransitionLog
@@ -19,7 +21,7 @@ from heron_engine.stream_manager.acks import Trees
 from heron_engine.stream_manager.link import Incoming, Numbered
 from heron_engine.stream_manager.options import StreamManagerOptions
 from heron_engine.stream_manager.peer_queue import PeerQueue
-from heron_engine.stream_manager.queues import InstanceQueue
+from heron_engine.stream_manager.queues import HighMarks, InstanceQueue
 
 NO_EPOCH = 1 << 32
 """Above all epochs, which have 32 bits on the wire."""
@@ -70,15 +72,29 @@ class ContainerState:
         """Of the spouts here, by task."""
         self.previous: dict[int, InstanceQueue] = {}
         """Tasks that were here before the topology was scaled: they may send until they end."""
-        self.peers = {each: self._peer_queue() for each in self._others(packing)}
+        self.peers: dict[int, PeerQueue] = {}
         """container -> the queue towards its stream manager."""
         self.incoming: dict[int, Incoming] = {}
         """container -> what its stream manager sends us; it may do so before we know its plan, and
         go on after a plan without it that was aborted."""
+        self.touched_tasks: set[int] = set()
+        """Tasks here for which something came, or that have processed something, since `send`."""
+        self.due_tasks: set[int] = set()
+        """Tasks here for which enough has come to be looked at before `send`."""
+        self.touched_peers: set[int] = set()
+        """Containers for which something has come since they were looked at."""
+        self.forwarder = Forwarder(fold_into_trees, set())
+        """What takes batches and acks that only have to be put where they belong."""
+        self.marks = HighMarks(
+            options.high_water_bytes, options.high_water_tuples, options.target_secs
+        )
+        """Of the queues towards the instances here."""
         self.counters = dict.fromkeys(COUNTERS, 0)
         self.transition_log = TransitionLog()
+        self.peers.update((each, self._peer_queue(each)) for each in self._others(packing))
         for instance in packing.container(container).instances:
             self._add(instance)
+        self._aim()
 
     @property
     def topology(self) -> TopologySpec:
@@ -132,8 +148,29 @@ class ContainerState:
         waiting = [] if message is None else message.waiting
         return events.ToPeer(container, number, encode_link(head), waiting)
 
-    def _peer_queue(self) -> PeerQueue:
-        return PeerQueue(self.options.link_bytes_max, self.epoch)
+    def _aim(self) -> None:
+        self.forwarder.ways = self._ways()
+        self.forwarder.spouts = self.trees
+
+    def _ways(self) -> dict[int, MessageQueue]:
+        """Task -> the queue that a batch for it joins, whatever else holds: tasks here wait behind
+        barriers where checkpoints are taken, and back-pressure may drop."""
+        if self.options.backpressure == DROP:
+            return {}
+        ways = (
+            {}
+            if self.options.checkpoints
+            else {task: queue.waiting for task, queue in self.queues.items()}
+        )
+        for task, container in self.packing.container_of.items():
+            if container in self.peers:
+                ways[task] = self.peers[container].unnumbered
+        return ways
+
+    def _peer_queue(self, container: int) -> PeerQueue:
+        queue = PeerQueue(self.options.link_bytes_max, self.epoch)
+        queue.unnumbered.name, queue.unnumbered.touched = container, self.touched_peers
+        return queue
 
     def _others(self, packing: PackingPlan) -> set[int]:
         return {each.id for each in packing.containers} - {self.container, MASTER_CONTAINER}
@@ -142,13 +179,16 @@ class ContainerState:
         task = instance.task
         self.previous.pop(task, None)
         options = self.options
-        self.queues[task] = InstanceQueue(
+        queue = self.queues[task] = InstanceQueue(
             options.window_bytes,
             options.pipelined_bytes,
             options.at_once_bytes,
             options.high_water_tuples,
             is_fed=not self._is_spout(instance),
         )
+        queue.waiting.name, queue.waiting.touched = task, self.touched_tasks
+        queue.waiting.due = self.due_tasks
+        queue.set_limits(self.marks, self.now)
         if self._is_spout(instance):
             self.trees[task] = Trees(self.options.expiry_buckets)
 
@@ -164,7 +204,7 @@ class ContainerState:
         new_peers = frozenset(others - self.peers.keys())
         # What was transmitted has arrived, and only its acknowledgement is under way.
         lost = [frames for each in gone_peers for _, frames in self.peers.pop(each).waiting()]
-        self.peers.update((each, self._peer_queue()) for each in new_peers)
+        self.peers.update((each, self._peer_queue(each)) for each in new_peers)
         removed = frozenset(self.queues.keys() - local.keys())
         for task in removed:
             queue = self.previous[task] = self.queues.pop(task)
@@ -173,6 +213,7 @@ class ContainerState:
         for task, instance in local.items():
             if task not in self.queues:
                 self._add(instance)
+        self._aim()
         return PackingChange(removed, lost, new_peers, gone_peers)
 
     def validate(self) -> None:

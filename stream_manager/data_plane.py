@@ -74,14 +74,24 @@ class DataPlane:
         if gates is not None:
             self._by_kind[FrameKind.BARRIER] = (self._check_barrier, self._barrier)
 
-    def message(self, frames: Frames, out: Out) -> list[Header]:
-        """Take what one message carries; returns the headers of all messages in it.
+    def message(self, frames: Frames, out: Out, none_is_plain: bool = False) -> list[Header]:
+        """Take what one message carries; returns the headers of all messages in it that are not
+        plain.
 
         ProtocolError if any part of it is invalid, and nothing of it has happened then.
         """
-        checked = [self._checked(each) for each in split(frames)]
-        for handle, head, each in checked:
-            handle(head, each, out)
+        forwarder, parts = self._state.forwarder, split(frames)
+        forwarder.fence = self._state.fence
+        others = range(len(parts)) if none_is_plain else forwarder.others(parts)
+        checked = [self._checked(parts[at]) for at in others]
+        start = 0
+        for at, (handle, head, part) in zip(others, checked, strict=True):
+            forwarder.pass_on(parts, start, at)
+            handle(head, part, out)
+            start = at + 1
+        forwarder.pass_on(parts, start, len(parts))
+        self._state.counters["forwarded"] += forwarder.forwarded
+        forwarder.forwarded = 0
         return [head for _, head, _ in checked]
 
     def _checked(self, frames: Frames) -> tuple[Handle, Header, Frames]:
@@ -95,7 +105,8 @@ class DataPlane:
 
     def from_instance(self, event: events.FromInstance, out: Out) -> None:
         """A message of a local instance, which may also say what it has processed."""
-        heads = self.message(event.frames, out)
+        # Where checkpoints are taken, each header is looked at for the fan-out.
+        heads = self.message(event.frames, out, self._gates is not None)
         queue = self._state.queues.get(event.task)
         # Another process of the task reports what a stream manager before us handed it.
         if queue is None or queue.incarnation != event.incarnation:

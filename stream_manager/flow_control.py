@@ -38,8 +38,6 @@ class FlowControl:
         self._high_tuples = state.options.high_water_tuples
         self._low_secs = state.options.target_secs * LOW_SHARE
         self._drops = state.options.backpressure == DROP
-        self._tasks_to_send: set[int] = set()
-        """Tasks here for which something came, or which have processed something, since `send`."""
         self._peers_to_send: set[int] = set()
         """Containers whose queue is not blocked, and got something since `send`."""
 
@@ -51,31 +49,41 @@ class FlowControl:
         if self._drops and queue.waiting_bytes > self._high_bytes:
             return False
         queue.offer(frames)
-        if queue.is_worth_a_message or self._is_long(queue):
-            self.hand_over(task, out)
-        else:
-            self._tasks_to_send.add(task)
         return True
+
+    def look(self, out: Out) -> None:
+        """After an event: at the queues that are full enough, and at those towards peers into which
+        something was put."""
+        due, touched = self._state.due_tasks, self._state.touched_peers
+        while due:
+            self.hand_over(due.pop(), out)
+        while touched:
+            self._peer_has_more(touched.pop(), out)
 
     def consumed(self, task: int, messages_processed: int, busy_secs: float) -> None:
         """An instance has processed its oldest messages, which took it so long."""
         now = self._state.now
         paused_secs = self._pressure.paused_secs(task, now)
-        self._state.queues[task].processed(messages_processed, busy_secs, now, paused_secs)
-        self._tasks_to_send.add(task)
+        queue = self._state.queues[task]
+        queue.processed(messages_processed, busy_secs, now, paused_secs)
+        queue.set_limits(self._state.marks, now)
+        self._state.touched_tasks.add(task)
 
     def drop_fenced(self) -> None:
         """The topology is restored from a checkpoint: an instance would ignore what waits for it,
         but would be handed that in many small messages first."""
         for task, queue in self._state.queues.items():
             self._state.counters["fenced"] += queue.drop_before(self._state.fence)
-            self._tasks_to_send.add(task)
+            self._state.touched_tasks.add(task)
 
     def hand_over(self, task: int, out: Out) -> None:
         """What the window lets through; the queue may become a cause, or stop being one."""
-        queue = self._state.queues[task]
+        queue = self._state.queues.get(task)
+        if queue is None:
+            return  # it was scaled away
         while messages := queue.take(self._state.now):
             out.append(events.ToLocal(task, queue.incarnation or 0, merge(messages)))
+        queue.set_limits(self._state.marks, self._state.now)
         here = self._state.container
         if self._is_long(queue):
             self._name(here, {task}, out)
@@ -118,14 +126,16 @@ class FlowControl:
 
     def send(self, out: Out) -> None:
         """What has come together for each receiver leaves, unless the receiver is busy."""
-        tasks, self._tasks_to_send = self._tasks_to_send, set()
-        for task in tasks & self._state.queues.keys():
-            self.hand_over(task, out)
+        touched = self._state.touched_tasks
+        while touched:
+            self.hand_over(touched.pop(), out)
+        self.look(out)
         # Causes that are named or lifted above are for the peers, so these come last.
         while self._peers_to_send:
             container = self._peers_to_send.pop()
             if container in self._state.peers:
                 self._send_to_peer(container, out)
+            self.look(out)
 
     # --- peers --------------------------------------------------------------------------------
 
@@ -141,13 +151,21 @@ class FlowControl:
         if self._drops and destination and is_too_much:
             return False
         queue.put(destination, frames)
+        return True
+
+    def _peer_has_more(self, container: int, out: Out) -> None:
+        """Something came for a peer: it is sent if that fills a message, or if not, later."""
+        queue = self._state.peers.get(container)
+        if queue is None:
+            return  # it was scaled away
+        fresh = queue.take_fresh()
+        is_blocked = queue.blocked or not queue.outgoing.has_capacity
         if not is_blocked and queue.is_full_message:
             self._send_to_peer(container, out)
         elif queue.is_ready:
             self._peers_to_send.add(container)
         if is_blocked or self._pressure.named_by(container):
-            self._check_peer(container, {destination}, out)
-        return True
+            self._check_peer(container, fresh, out)
 
     def _send_to_peer(self, container: int, out: Out) -> None:
         queue, state = self._state.peers[container], self._state
@@ -268,7 +286,7 @@ class FlowControl:
         assert local <= self._state.queues.keys()
         for task, queue in self._state.queues.items():
             named = task in local
-            unsent = task in self._tasks_to_send
+            unsent = task in self._state.touched_tasks
             assert not named or unsent or not self._is_short(queue), f"{task} is not a cause"
             if queue.is_fed and not self._drops:
                 has_capacity = (

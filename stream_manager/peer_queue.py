@@ -1,10 +1,11 @@
 """What is for another stream manager: it waits, is numbered, and is kept until it has arrived."""
 
-from collections import deque
 from collections.abc import Iterator
+from itertools import islice
 
-from heron_core.wire.frames import Frames, size_of
-from heron_core.wire.merged import MERGED_BYTES_MAX, mergeable
+from heron_core.native import MessageQueue
+from heron_core.wire.frames import Frames
+from heron_core.wire.merged import MERGED_BYTES_MAX, MERGED_MESSAGES_MAX
 from heron_engine.stream_manager.link import LINK_BYTES_MAX, Numbered, Outgoing
 
 PEER_BURST = 16
@@ -20,43 +21,45 @@ class PeerQueue:
         self.blocked = False
         """Whether the socket is to be watched until it takes messages again."""
         self.outgoing = Outgoing(bytes_max, generation)
-        self._waiting: deque[tuple[int, Frames]] = deque()
+        self.unnumbered = MessageQueue(is_tagged=True)
+        self.unnumbered.bytes_limit = MERGED_BYTES_MAX
         """(destination task, one of them for a fan-out, 0 if none; message), not numbered yet"""
-        self._waiting_bytes = 0
 
     @property
     def waiting_bytes(self) -> int:
         """What the socket was not handed: back-pressure counts it."""
-        return self._waiting_bytes + self.outgoing.untransmitted_bytes
+        return self.unnumbered.size + self.outgoing.untransmitted_bytes
 
     def put(self, destination: int, frames: Frames) -> None:
         """Add a message at the end."""
-        self._waiting.append((destination, frames))
-        self._waiting_bytes += size_of(frames)
+        self.unnumbered.put(destination, frames)
+
+    def take_fresh(self) -> set[int]:
+        """The tasks for which something was put since the last call."""
+        fresh, self.unnumbered.fresh = self.unnumbered.fresh, 0
+        return {task for task, _ in islice(reversed(self.unnumbered.messages), fresh)}
 
     @property
     def is_full_message(self) -> bool:
         """Whether what waits fills a merged message."""
-        return self._waiting_bytes >= MERGED_BYTES_MAX
+        return self.unnumbered.size >= MERGED_BYTES_MAX
 
     @property
     def is_ready(self) -> bool:
         """Whether something is to be handed to the socket, and may be."""
-        has_more = bool(self._waiting) and self.outgoing.has_capacity
+        has_more = bool(self.unnumbered) and self.outgoing.has_capacity
         return not self.blocked and (has_more or self.outgoing.untransmitted_bytes > 0)
 
     def take(self, now: float) -> Numbered | None:
         """The next message for the socket; None if nothing waits, or too much is kept."""
-        if self._waiting and self.outgoing.has_capacity and not self.outgoing.untransmitted_bytes:
+        if self.unnumbered and self.outgoing.has_capacity and not self.outgoing.untransmitted_bytes:
             self._number(now)
         return self.outgoing.transmit()
 
     def _number(self, now: float) -> None:
-        number = mergeable(frames for _, frames in self._waiting)
-        taken = [self._waiting.popleft() for _ in range(number)]
-        taken_bytes = sum(size_of(frames) for _, frames in taken)
-        self._waiting_bytes -= taken_bytes
-        self.outgoing.number(taken, taken_bytes, now)
+        number = self.unnumbered.fitting(MERGED_MESSAGES_MAX, MERGED_BYTES_MAX)
+        taken = self.unnumbered.take(number)
+        self.outgoing.number(list(taken), taken.size, now)
 
     def refused(self, number: int) -> None:
         """The socket took no more, from this message on."""
@@ -80,7 +83,7 @@ class PeerQueue:
 
     def waiting(self) -> list[tuple[int, Frames]]:
         """(destination task, message) of all that the socket was not handed."""
-        return [*self.outgoing.untransmitted(), *self._waiting]
+        return [*self.outgoing.untransmitted(), *self.unnumbered]
 
     def is_stuck(self, now: float) -> bool:
         """Whether something waits for a peer that takes nothing, or does not acknowledge it."""
@@ -92,5 +95,5 @@ class PeerQueue:
 
     def validate(self) -> None:
         """AssertionError unless the bytes are those of the messages."""
-        assert self._waiting_bytes == sum(size_of(frames) for _, frames in self._waiting)
+        self.unnumbered.validate()
         self.outgoing.validate()

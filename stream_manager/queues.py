@@ -26,11 +26,14 @@ None stands for another: bytes bound the memory, time the delay of now, and tupl
 the instance has turned slow. A message is the least that is handed.
 """
 
-from collections import deque
-from itertools import accumulate, chain, islice
+import math
+from itertools import chain
 
-from heron_core.wire.frames import Frames, epoch_of, items_of, size_of
-from heron_core.wire.merged import mergeable
+from msgspec import Struct
+
+from heron_core.native import MessageQueue
+from heron_core.wire.frames import Frames, epoch_of
+from heron_core.wire.merged import MERGED_BYTES_MAX, MERGED_MESSAGES_MAX
 from heron_engine.stream_manager.consumer_rate import ConsumerRate
 from heron_engine.stream_manager.fan_out import FanOut
 
@@ -42,6 +45,21 @@ PIPELINED_SHARE = 0.25
 """Of the tuples that an instance may be handed: it works on three quarters when more is sent."""
 ANY_TUPLES = 1 << 62
 """A limit that nothing reaches."""
+
+
+class HighMarks(Struct, frozen=True):
+    """A queue with more than this is too long."""
+
+    bytes: int
+    tuples: int
+    secs: float
+    """In time for its instance."""
+
+
+def _next_limit(size: int, worth: float, mark: float) -> int:
+    """What is reached next: enough for a message, more than the mark, or that much once again."""
+    steps = (math.ceil(worth), math.floor(mark) + 1, size + math.ceil(worth))
+    return min((each for each in steps if each > size), default=size + 1)
 
 
 class InstanceQueue:
@@ -67,13 +85,9 @@ class InstanceQueue:
         """Earlier processes of the task: one that was only stopped may wake up again."""
         self.born_ms = 0
         """When the process began, by the host's monotonic clock."""
-        self.waiting: deque[Frames] = deque()
-        self.waiting_bytes = 0
-        self.waiting_tuples = 0
-        self.handed: deque[Frames] = deque()
+        self.waiting = MessageQueue()
+        self.handed = MessageQueue()
         """Handed over and not yet reported as processed, oldest first."""
-        self.handed_bytes = 0
-        self.handed_tuples = 0
         self._rate = ConsumerRate()
         self._paused_secs = 0.0
         """How long back-pressure had held the task in all when it last reported."""
@@ -83,12 +97,48 @@ class InstanceQueue:
         marks as if it waited here."""
 
     @property
+    def waiting_bytes(self) -> int:
+        """Bytes that wait here."""
+        return self.waiting.size
+
+    @property
+    def waiting_tuples(self) -> int:
+        """Tuples that wait here."""
+        return self.waiting.items
+
+    @property
+    def handed_bytes(self) -> int:
+        """Bytes that were handed over and are not processed yet."""
+        return self.handed.size
+
+    @property
+    def handed_tuples(self) -> int:
+        """The same in tuples."""
+        return self.handed.items
+
+    @property
     def is_worth_a_message(self) -> bool:
         """Whether what waits would be handed to an instance that is busy."""
         pipelined_tuples = PIPELINED_SHARE * self._handed_tuples_max
         return (
             self.waiting_bytes >= self._pipelined_bytes
             or self._work(self.waiting_tuples) >= pipelined_tuples
+        )
+
+    def set_limits(self, marks: HighMarks, now: float) -> None:
+        """From which sizes on what comes for it is looked at before all that has arrived is taken:
+        where it is worth a message, and where the queue becomes too long."""
+        waiting, weight = self.waiting, self.fan_out.weight
+        long_tuples = marks.tuples / weight - self.beyond_tuples
+        if not self._rate.is_known:
+            long_tuples = min(long_tuples, UNKNOWN_TUPLES_MAX - self.beyond_tuples)
+        if secs := self._rate.secs_per_tuple(self.handed_tuples, now):
+            long_tuples = min(long_tuples, marks.secs / secs - self.handed_tuples)
+        waiting.bytes_limit = _next_limit(
+            waiting.size, self._pipelined_bytes, marks.bytes - self.beyond_bytes
+        )
+        waiting.items_limit = _next_limit(
+            waiting.items, PIPELINED_SHARE * self._handed_tuples_max / weight, long_tuples
         )
 
     def _work(self, tuples: int) -> float:
@@ -154,15 +204,13 @@ class InstanceQueue:
 
     def offer(self, frames: Frames) -> None:
         """Take a message, which waits until it is handed over."""
-        self.waiting.append(frames)
-        self.waiting_bytes += size_of(frames)
-        self.waiting_tuples += items_of(frames)
+        self.waiting.put(0, frames)
 
     def take(self, now: float) -> list[Frames]:
         """What is to be handed over now, as one message; empty if nothing is."""
         if not self.waiting or not self.is_open:
             return []
-        return self._hand(self._messages_to_hand(now), now)
+        return list(self._hand(self._messages_to_hand(now), now))
 
     def is_pending(self, message: Frames) -> bool:
         """Whether a message that was offered is not processed yet."""
@@ -174,23 +222,14 @@ class InstanceQueue:
         number = next((at for at, each in enumerate(self.waiting, 1) if each is last), 0)
         if not number:
             return []
-        taken = self._hand(min(number, mergeable(self.waiting)), now)
-        self.beyond_bytes += sum(map(size_of, taken))
-        self.beyond_tuples += sum(map(items_of, taken))
-        return taken
+        fitting = self.waiting.fitting(MERGED_MESSAGES_MAX, MERGED_BYTES_MAX)
+        taken = self._hand(min(number, fitting), now)
+        self.beyond_bytes += taken.size
+        self.beyond_tuples += taken.items
+        return list(taken)
 
-    def _hand(self, number: int, now: float) -> list[Frames]:
-        if number == len(self.waiting):
-            taken, taken_bytes = list(self.waiting), self.waiting_bytes
-            taken_tuples = self.waiting_tuples
-            self.waiting.clear()
-        else:
-            taken = [self.waiting.popleft() for _ in range(number)]
-            taken_bytes, taken_tuples = sum(map(size_of, taken)), sum(map(items_of, taken))
-        self.waiting_bytes -= taken_bytes
-        self.waiting_tuples -= taken_tuples
-        self.handed_bytes += taken_bytes
-        self.handed_tuples += taken_tuples
+    def _hand(self, number: int, now: float) -> MessageQueue:
+        taken = self.waiting.take(number)
         self.handed.extend(taken)
         self._rate.handed(now)
         return taken
@@ -199,12 +238,8 @@ class InstanceQueue:
         """How many of those that wait, from the front on, go as one message: at least one."""
         if len(self.waiting) == 1:
             return 1
-        number = mergeable(self.waiting, self._window_bytes - self.handed_bytes)
-        tuples_max = self._tuples_max(now)
-        if self.waiting_tuples <= tuples_max:
-            return number
-        sums = accumulate(map(items_of, islice(self.waiting, number)))
-        return max(1, sum(tuples <= tuples_max for tuples in sums))
+        bytes_max = min(MERGED_BYTES_MAX, self._window_bytes - self.handed_bytes)
+        return self.waiting.fitting(MERGED_MESSAGES_MAX, bytes_max, self._tuples_max(now))
 
     def _tuples_max(self, now: float) -> float:
         """How many tuples the instance may be handed as one message."""
@@ -219,14 +254,7 @@ class InstanceQueue:
     ) -> None:
         """The instance has processed its oldest `messages`, which took it so long; back-pressure
         has held its task for `paused_secs` in all."""
-        if messages >= len(self.handed):
-            done_bytes, done_tuples = self.handed_bytes, self.handed_tuples
-            self.handed.clear()
-        else:
-            done = [self.handed.popleft() for _ in range(messages)]
-            done_bytes, done_tuples = sum(map(size_of, done)), sum(map(items_of, done))
-        self.handed_bytes -= done_bytes
-        self.handed_tuples -= done_tuples
+        done_tuples = self.handed.take(messages).items
         if self.beyond_bytes:  # it was handed last
             self.beyond_bytes = min(self.beyond_bytes, self.handed_bytes)
             self.beyond_tuples = min(self.beyond_tuples, self.handed_tuples)
@@ -237,11 +265,12 @@ class InstanceQueue:
 
     def drop_before(self, epoch: int) -> int:
         """Drop what waits by an earlier plan than this; returns how many messages that were."""
-        before = len(self.waiting)
-        self.waiting = deque(each for each in self.waiting if epoch_of(each) >= epoch)
-        self.waiting_bytes = sum(map(size_of, self.waiting))
-        self.waiting_tuples = sum(map(items_of, self.waiting))
-        return before - len(self.waiting)
+        waiting = list(self.waiting)
+        self.waiting.clear()
+        for frames in waiting:
+            if epoch_of(frames) >= epoch:
+                self.offer(frames)
+        return len(waiting) - len(self.waiting)
 
     def replaced(self, incarnation: int, born_ms: int = 0) -> list[Frames]:
         """Another process serves the task; returns what its predecessor took along."""
@@ -251,17 +280,14 @@ class InstanceQueue:
         self.incarnation = incarnation
         lost = list(self.handed)
         self.handed.clear()
-        self.handed_bytes = self.handed_tuples = 0
         self.beyond_bytes = self.beyond_tuples = 0
         self._rate.replaced()
         return lost
 
     def validate(self) -> None:
         """AssertionError unless the bytes are those of the messages, and none waits needlessly."""
-        assert self.waiting_bytes == sum(map(size_of, self.waiting))
-        assert self.waiting_tuples == sum(map(items_of, self.waiting))
-        assert self.handed_bytes == sum(map(size_of, self.handed))
-        assert self.handed_tuples == sum(map(items_of, self.handed))
+        self.waiting.validate()
+        self.handed.validate()
         assert self.incarnation is not None or not self.handed
         assert 0 <= self.beyond_bytes <= self.handed_bytes
         assert 0 <= self.beyond_tuples <= self.handed_tuples

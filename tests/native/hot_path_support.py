@@ -20,6 +20,7 @@ import pytest
 from heron_core.native import MODULES, extension
 from heron_core.wire.values import packer
 from heron_frontends.adapters.tuple_layout import TupleLayout
+from tests.property.test_plain_messages import ELSEWHERE, FENCE, HERE, SPOUT
 
 ROOT = Path(__file__).parents[2]
 UNOPTIMISED = ("-O0", "-g0", "-w")
@@ -279,3 +280,37 @@ def _run(command: list[str], variables: dict[str, str]) -> subprocess.CompletedP
     return subprocess.run(
         command, cwd=ROOT, env=environment | variables, capture_output=True, text=True, check=False
     )
+
+
+def forwarder_of(module: Any) -> Any:
+    """What puts plain messages into two queues and the trees of one spout."""
+
+    class Trees(module.OpenTrees):  # type: ignore[misc]
+        """They remember what is not among them."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.missed: list[tuple[int, int]] = []
+
+        def apply_to_older(self, root: int, value: int) -> None:
+            self.missed.append((root, value))
+
+    known = module.Forwarder(module.fold_into_trees, set())
+    here, elsewhere = module.MessageQueue(HERE), module.MessageQueue(ELSEWHERE, is_tagged=True)
+    here.touched, here.due, here.items_limit, here.bytes_limit = set(), set(), 3, 99
+    known.ways, known.spouts, known.fence = (
+        {HERE: here, ELSEWHERE: elsewhere},
+        {SPOUT: Trees()},
+        FENCE,
+    )
+    return known
+
+
+def queue_facts(queue: Any, taken: int, limits: tuple[int, int, float]) -> list[Any]:
+    """All that can be asked of a queue, the first so many messages of which are taken."""
+    fitting = queue.fitting(*limits)
+    front = queue.take(taken)
+    facts: list[Any] = [fitting, queue.fresh, queue.touched, queue.due]
+    for each in (front, queue):
+        facts += (list(each), each.size, each.items, len(each))
+    return facts

@@ -20,11 +20,14 @@ from tests.native.hot_path_support import (
     Compiled,
     Emitted,
     Emitter,
+    forwarder_of,
     made_tuples,
     outcome_of,
+    queue_facts,
     run_compiled,
     run_python,
 )
+from tests.property.test_plain_messages import MESSAGES
 
 CALLS_MAX = 8
 
@@ -199,9 +202,43 @@ def test_trees_come_to_the_same(
     assert found[0] == found[1]
 
 
+frames = st.lists(st.binary(max_size=30), min_size=1, max_size=4)
+
+
+@given(messages=st.lists(frames, min_size=1, max_size=5), data=st.data())
+def test_messages_are_merged_and_split_in_the_same_way(
+    compiled: SimpleNamespace, messages: list[list[bytes]], data: st.DataObject
+) -> None:
+    merged = PYTHON.merged_data(messages)
+    assert compiled.merged_data(messages) == merged
+    changed = bytearray(merged)
+    changed[data.draw(st.integers(0, len(merged) - 1))] = data.draw(st.integers(0, 255))
+    for each in (merged, merged[:-1], merged + b"x", bytes(changed)):
+        for number in (0, len(messages), len(messages) + 1):
+            parts = PYTHON.split_merged(each, number)
+            assert compiled.split_merged(each, number) == parts
+
+
+@given(messages=st.lists(MESSAGES, max_size=6), taken=st.integers(0, 7),
+       limits=st.tuples(st.integers(1, 5), st.integers(0, 200), st.floats(0, 9)))  # fmt: skip
+def test_messages_are_put_in_the_same_queues(
+    compiled: SimpleNamespace, messages: list[list[bytes]], taken: int, limits: Any
+) -> None:
+    outcomes = []
+    for module in (PYTHON, compiled):
+        known = forwarder_of(module)
+        others = known.others(messages)
+        plain = [each for at, each in enumerate(messages) if at not in others]
+        known.pass_on(plain, 0, len(plain))
+        queues = [queue_facts(each, taken, limits) for each in known.ways.values()]
+        trees = [(each.newest, each.done, each.missed) for each in known.spouts.values()]
+        outcomes.append((others, queues, trees, known.settled, known.forwarded))
+    assert outcomes[0] == outcomes[1]
+
+
 CALLERS = (
     "unit/heron_instance/test_collector.py", "unit/heron_instance/test_runs.py",
-    "unit/heron_instance/test_drivers.py", "unit/stream_manager/test_acks.py",
+    "unit/heron_instance/test_drivers.py", "unit/stream_manager",
     "unit/heron_api/test_keyed_state.py", "unit/heron_api/test_user_errors.py",
     "property/test_state_properties.py", "property/test_snapshot_files.py",
     "property/test_rocksdb_state.py", "sim/test_cluster.py::test_cluster",

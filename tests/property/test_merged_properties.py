@@ -5,8 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heron_core.errors import ProtocolError
-from heron_core.wire.frames import FrameKind, Frames, header
-from heron_core.wire.merged import MERGED_BYTES_MAX, MERGED_MESSAGES_MAX, merge, mergeable, split
+from heron_core.native import MessageQueue
+from heron_core.wire.frames import HEADER, FrameKind, Frames, header
+from heron_core.wire.merged import merge, split
 
 FRAME = st.binary(max_size=30)
 
@@ -60,16 +61,49 @@ def test_any_byte_may_change(messages: list[Frames], data: st.DataObject) -> Non
     assert len(found) == len(messages)
 
 
-@given(st.lists(st.integers(0, MERGED_BYTES_MAX * 2), min_size=1, max_size=20), st.integers(1))
+def queue_of(sizes: list[int]) -> MessageQueue:
+    """Messages of so many bytes, of one item each if they have a header."""
+    queue = MessageQueue()
+    for size in sizes:
+        queue.put(0, [bytes(20) + b"\x01\0\0\0", bytes(size)])
+    queue.validate()
+    return queue
+
+
+@given(sizes=st.lists(st.integers(0, 99), min_size=1, max_size=20), messages_max=st.integers(1, 9),
+       bytes_max=st.integers(-9, 999), items_max=st.floats(-1.5, 20.5))  # fmt: skip
 def test_a_message_carries_what_fits_and_the_first_in_any_case(
-    sizes: list[int], bytes_max: int
+    sizes: list[int], messages_max: int, bytes_max: int, items_max: float
 ) -> None:
-    number = mergeable([[bytes(size)] for size in sizes], bytes_max)
-    most = min(bytes_max, MERGED_BYTES_MAX)
+    queue = queue_of(sizes)
+    number = queue.fitting(messages_max, bytes_max, items_max)
+
+    def fits(first: int) -> bool:
+        size = sum(sizes[:first]) + first * HEADER.size
+        return first <= messages_max and size <= bytes_max and first <= items_max
+
     assert 1 <= number <= len(sizes)
-    assert number == 1 or sum(sizes[:number]) <= most
-    assert number == len(sizes) or sum(sizes[: number + 1]) > most
+    assert number == 1 or fits(number)
+    assert number == len(sizes) or not fits(number + 1)
 
 
-def test_the_number_of_messages_in_one_is_bounded() -> None:
-    assert mergeable([[b""]] * (MERGED_MESSAGES_MAX + 5)) == MERGED_MESSAGES_MAX
+@given(st.lists(st.integers(0, 99), max_size=9), st.integers(0, 10))
+def test_what_is_taken_is_the_front_of_the_queue(sizes: list[int], number: int) -> None:
+    queue, before = queue_of(sizes), queue_of(sizes)
+    taken = queue.take(number)
+    for each in (queue, taken):
+        each.validate()
+    assert len(taken) == min(number, len(sizes))
+    taken.extend(queue)
+    taken.validate()
+    assert list(taken) == list(before)
+
+
+def test_a_queue_says_that_it_has_more_and_when_that_is_much() -> None:
+    queue, touched, due = MessageQueue(7), set[int](), set[int]()
+    queue.touched, queue.due, queue.items_limit = touched, due, 2
+    tuples = message(FrameKind.DATA, [b"a"])
+    queue.put(0, tuples)
+    assert (touched, due) == ({7}, set())
+    queue.put(0, tuples)
+    assert (touched, due) == ({7}, {7})

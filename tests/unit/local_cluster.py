@@ -185,8 +185,9 @@ class LocalCluster:
     def ack(self, frames: Frames) -> None:
         """Acks of bolts; trees that are done are told to their spout."""
         head = header_of(frames)
-        done = self.trees[head.destination].apply(decode_pairs(head, frames))
-        self._tell(FrameKind.ACKED, head.destination, done)
+        trees = self.trees[head.destination]
+        trees.apply(decode_pairs(head, frames))
+        self._tell(FrameKind.ACKED, head.destination, trees.take_done())
 
     def fail(self, frames: Frames) -> None:
         """Fails of bolts."""

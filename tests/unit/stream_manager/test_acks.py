@@ -16,9 +16,12 @@ def test_chain_of_two_bolts() -> None:
     trees = Trees(BUCKETS)
     a, b, c = 11, 22, 44
     trees.begin(pairs(1, a))
-    assert not trees.apply(pairs(1, b))
-    assert not trees.apply(pairs(1, a ^ b ^ c))
-    assert trees.apply(pairs(1, c)) == pairs(1)
+    trees.apply(pairs(1, b))
+    trees.apply(pairs(1, a ^ b ^ c))
+    assert not trees.take_done()
+    trees.apply(pairs(1, c))
+    assert trees.take_done() == pairs(1)
+    assert not trees.take_done()
     assert len(trees) == 0
     assert trees.unknown == 0
 
@@ -28,7 +31,8 @@ def test_ack_after_the_end_is_counted_only() -> None:
     trees = Trees(BUCKETS)
     trees.begin(pairs(1, 5))
     assert trees.fail(pairs(1)) == pairs(1)
-    assert not trees.apply(pairs(1, 5))
+    trees.apply(pairs(1, 5))
+    assert not trees.take_done()
     assert not trees.fail(pairs(1))
     assert trees.unknown == 2
 

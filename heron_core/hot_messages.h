@@ -1,0 +1,39 @@
+/* The functions of hot_messages.py that are C when it is compiled. */
+
+#include <Python.h>
+#include <string.h>
+
+/* A little-endian number in the first frame, or in what there is of it. */
+static Py_ssize_t number_at(PyObject *frames, Py_ssize_t at, Py_ssize_t size) {
+    PyObject *head = PyList_GET_SIZE(frames) ? PyList_GET_ITEM(frames, 0) : NULL;
+    Py_ssize_t number = 0;
+    if (head == NULL || !PyBytes_Check(head)) {
+        PyErr_SetString(PyExc_TypeError, "a message without a header of bytes");
+        return -1;
+    }
+    Py_ssize_t length = PyBytes_GET_SIZE(head);
+    const unsigned char *data = (const unsigned char *)PyBytes_AS_STRING(head);
+    for (Py_ssize_t digit = 0; digit < size && at + digit < length; digit++)
+        number |= (Py_ssize_t)data[at + digit] << 8 * digit;
+    return number;
+}
+
+static Py_ssize_t message_items(PyObject *frames) { return number_at(frames, 20, 4); }
+
+static int has_prefix(PyObject *frames, Py_ssize_t prefix) {
+    Py_ssize_t number = number_at(frames, 0, 2);
+    return number < 0 ? -1 : number == prefix;
+}
+
+static Py_ssize_t message_bytes(PyObject *frames) {
+    Py_ssize_t size = 0;
+    for (Py_ssize_t at = 0; at < PyList_GET_SIZE(frames); at++) {
+        PyObject *frame = PyList_GET_ITEM(frames, at);
+        if (!PyBytes_Check(frame)) {
+            PyErr_SetString(PyExc_TypeError, "a frame that is not of bytes");
+            return -1;
+        }
+        size += PyBytes_GET_SIZE(frame);
+    }
+    return size;
+}

@@ -1,0 +1,58 @@
+# C types of hot_messages.py, for the compiler alone.
+
+cdef extern from "hot_messages.h":
+    Py_ssize_t message_bytes(list[bytes] frames) except -1
+    Py_ssize_t message_items(list[bytes] frames) except -1
+    Py_ssize_t number_at(list[bytes] frames, Py_ssize_t at, Py_ssize_t size) except -1
+    int has_prefix(list[bytes] frames, Py_ssize_t prefix) except -1
+
+
+cdef Py_ssize_t HEADER_BYTES, PREFIX, LENGTH_BYTES, SIZE_BYTES, STREAM_BYTES, PAIR_BYTES, UNLIMITED
+cdef Py_ssize_t DATA, ACK, TRACKED, MIXED, MULTI_ROOT, BEGINS, RUNS, TRACKED_RUNS, ALL_OF_A_BATCH
+
+
+cdef class MessageQueue:
+    cdef public object messages
+    cdef public set touched
+    cdef public set due
+    cdef public object name
+    cdef public bint is_tagged
+    cdef public Py_ssize_t size
+    cdef public Py_ssize_t items
+    cdef public Py_ssize_t fresh
+    cdef public Py_ssize_t bytes_limit
+    cdef public Py_ssize_t items_limit
+
+
+cdef class OpenTrees:
+    cdef public dict newest
+    cdef public object done
+
+
+cdef class Heading:
+    cdef public Py_ssize_t kind
+    cdef public Py_ssize_t flags
+    cdef public Py_ssize_t consumed
+    cdef public Py_ssize_t epoch
+    cdef public Py_ssize_t source
+    cdef public Py_ssize_t destination
+    cdef public Py_ssize_t items
+
+
+cdef class Forwarder:
+    cdef public object fold
+    cdef public Heading head
+    cdef public dict ways
+    cdef public dict spouts
+    cdef public set settled
+    cdef public Py_ssize_t fence
+    cdef public Py_ssize_t forwarded
+
+
+cdef bint are_runs(Heading head, list[bytes] frames)
+cdef bint is_batch(Heading head, list[bytes] frames)
+cdef bint read_heading(Heading head, list[bytes] frames)
+cdef bint is_plain(Forwarder forwarder, list[bytes] frames)
+cdef object put_into(MessageQueue queue, object destination, list[bytes] frames)
+cdef object put_plain(Forwarder forwarder, list[bytes] frames)
+cdef object settle(Forwarder forwarder, OpenTrees trees, bytes data)

@@ -1,0 +1,364 @@
+"""The hot path of a stream manager: what runs for each message that it passes on.
+
+One source for two ways to run it: plain Python, which Cython compiles, as hot_path.py says;
+hot_messages.pxd beside it gives the classes C fields, and hot_messages.h has the C functions that
+take the place of the Python ones under `if not cython.compiled`.
+
+Plain messages are batches and acks that only have to be put where they belong: by far most of
+them. The stream manager's data_plane takes all others, and says what all of them mean.
+"""
+
+from __future__ import annotations
+
+import struct
+from array import array
+from collections import deque
+from itertools import chain
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+from heron_core.version import PROTOCOL
+from heron_core.wire.frames import HEADER, MAGIC, Flag, FrameKind
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    import cython
+
+    from heron_core.wire.frames import Frames
+
+    Fold = Callable[[dict[int, int], array[int], array[int]], list[tuple[int, int]]]
+else:
+    # The module of that name is the compiler's; its import takes 13 ms, if it is there at all.
+    cython = SimpleNamespace(compiled=False)
+
+COMPILED: bool = cython.compiled
+HEADER_BYTES: int = HEADER.size
+PREFIX: int = MAGIC | PROTOCOL << 8
+"""The first two bytes of a header, as a number."""
+AFTER_VERSION = struct.Struct("<xxBBHHIIII")
+LENGTH_BYTES: int = 4
+"""Of a frame's length in a merged message."""
+SIZE_BYTES: int = 4
+"""Of a run of tuples."""
+STREAM_BYTES: int = 2
+"""Of a stream index."""
+PAIR_BYTES: int = 16
+"""Of a root and an edge."""
+UNLIMITED: int = 1 << 62
+"""A limit that nothing reaches."""
+DATA: int = int(FrameKind.DATA)
+ACK: int = int(FrameKind.ACK)
+TRACKED: int = int(Flag.TRACKED)
+MIXED: int = int(Flag.MIXED)
+MULTI_ROOT: int = int(Flag.MULTI_ROOT)
+BEGINS: int = int(Flag.BEGINS)
+RUNS: int = int(Flag.RUNS)
+TRACKED_RUNS: int = TRACKED | RUNS
+ALL_OF_A_BATCH: int = TRACKED | MIXED | MULTI_ROOT | BEGINS
+
+if not cython.compiled:
+
+    def message_bytes(frames: list[bytes]) -> int:
+        """Size of a message."""
+        return sum(map(len, frames))
+
+    def message_items(frames: list[bytes]) -> int:
+        """The number of items in the header of a checked message."""
+        return int.from_bytes(frames[0][20:], "little")
+
+    def number_at(frames: list[bytes], at: int, size: int) -> int:
+        """A number in the header of a message."""
+        return int.from_bytes(frames[0][at : at + size], "little")
+
+    def has_prefix(frames: list[bytes], prefix: int) -> bool:
+        """Whether the header of a message is of this protocol."""
+        return frames[0][0] | frames[0][1] << 8 == prefix
+
+
+# --- several messages in one ----------------------------------------------------------------------
+
+
+def split_merged(data: bytes, messages: int) -> list[Frames] | None:
+    """The messages in the data of a merged one (heron_core.wire.merged); None if it is cut."""
+    counts = data[:messages]
+    start = messages + LENGTH_BYTES * sum(counts)
+    if messages == 0 or 0 in counts or len(data) < start:
+        return None
+    numbers = array("I")
+    numbers.frombytes(data[messages:start])
+    lengths: list[int] = numbers.tolist()
+    parts = []
+    at = 0
+    for count in counts:
+        part = []
+        for number in range(at, at + count):
+            length = lengths[number]
+            part.append(data[start : start + length])
+            start += length
+        at += count
+        parts.append(part)
+    return parts if start == len(data) else None
+
+
+def merged_data(messages: Sequence[Frames]) -> bytes:
+    """The data of a merged message."""
+    frames: list[bytes] = []
+    for each in messages:
+        frames.extend(each)
+    lengths = array("I", [len(each) for each in frames]).tobytes()
+    return b"".join([bytes([len(each) for each in messages]), lengths, *frames])
+
+
+# --- queues ---------------------------------------------------------------------------------------
+
+
+class MessageQueue:
+    """Messages in order, with their sums: how many bytes and items they have."""
+
+    __slots__ = (
+        "bytes_limit",
+        "due",
+        "fresh",
+        "is_tagged",
+        "items",
+        "items_limit",
+        "messages",
+        "name",
+        "size",
+        "touched",
+    )
+
+    def __init__(self, name: int = 0, is_tagged: bool = False) -> None:
+        """`is_tagged`: each message is kept as (destination, message)."""
+        self.name = name
+        """What the sets below know it by."""
+        self.is_tagged = is_tagged
+        self.messages: deque[Any] = deque()
+        self.size = self.items = 0
+        self.fresh = 0
+        """How many were put since somebody set this to zero."""
+        self.bytes_limit = self.items_limit = UNLIMITED
+        """From so much on `due` has the name of this queue."""
+        self.touched: set[int] | None = None
+        """The names of queues into which something was put."""
+        self.due: set[int] | None = None
+
+    def __len__(self) -> int:
+        return len(self.messages)
+
+    def __getitem__(self, at: int) -> Any:
+        return self.messages[at]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.messages)
+
+    def put(self, destination: int, frames: Frames) -> None:
+        """Add a message at the end."""
+        put_into(self, destination, frames)
+
+    def take(self, number: int) -> MessageQueue:
+        """The first of them, in a queue of their own."""
+        taken = MessageQueue()
+        if number >= len(self.messages):
+            taken.messages, self.messages = self.messages, taken.messages
+            taken.size, taken.items = self.size, self.items
+            self.size = self.items = 0
+            return taken
+        for _ in range(number):
+            message = self.messages.popleft()
+            frames: list[bytes] = message[1] if self.is_tagged else message
+            taken.messages.append(message)
+            taken.size += message_bytes(frames)
+            taken.items += message_items(frames)
+        self.size -= taken.size
+        self.items -= taken.items
+        return taken
+
+    def extend(self, other: MessageQueue) -> None:
+        """Add the messages of another queue at the end."""
+        self.messages.extend(other.messages)
+        self.size += other.size
+        self.items += other.items
+
+    def clear(self) -> None:
+        """Forget all messages."""
+        self.messages.clear()
+        self.size = self.items = 0
+
+    def fitting(self, messages_max: int, bytes_max: int, items_max: float = UNLIMITED) -> int:
+        """How many of them, from the front on, go into these limits: the first in any case."""
+        if self.size <= bytes_max and self.items <= items_max:
+            return min(messages_max, len(self.messages))
+        size = items = number = 0
+        for message in self.messages:
+            frames: list[bytes] = message[1] if self.is_tagged else message
+            size += message_bytes(frames)
+            items += message_items(frames)
+            if number and (number >= messages_max or size > bytes_max or items > items_max):
+                return number
+            number += 1
+        return number
+
+    def validate(self) -> None:
+        """AssertionError unless the sums are those of the messages."""
+        messages = [each[1] if self.is_tagged else each for each in self.messages]
+        assert self.size == sum(map(len, chain.from_iterable(messages)))
+        assert self.items == sum([message_items(each) for each in messages])
+
+
+def put_into(queue: MessageQueue, destination: Any, frames: list[bytes]) -> Any:
+    """Add a message at the end of a queue."""
+    queue.messages.append((destination, frames) if queue.is_tagged else frames)
+    queue.size += message_bytes(frames)
+    queue.items += message_items(frames)
+    queue.fresh += 1
+    if queue.touched is not None:
+        queue.touched.add(queue.name)
+    is_much = queue.size >= queue.bytes_limit or queue.items >= queue.items_limit
+    if is_much and queue.due is not None:
+        queue.due.add(queue.name)
+
+
+# --- what is put where it belongs -----------------------------------------------------------------
+
+
+class OpenTrees:
+    """The newest trees of one spout, to which nearly all acks belong."""
+
+    def __init__(self) -> None:
+        self.newest: dict[int, int] = {}
+        """root -> the xor of all edges that were begun and not acked"""
+        self.done: array[int] = array("Q")
+        """Roots whose trees are done, of which the spout has not been notified."""
+
+    def begin(self, pairs: array[int]) -> None:
+        """New roots, each with the xor of all edges of its first deliveries; root 0 is none."""
+        numbers = iter(pairs)
+        self.newest.update(zip(numbers, numbers, strict=True))
+        self.newest.pop(0, None)
+
+    def apply_to_older(self, root: int, value: int) -> None:
+        """An ack of a root that is not among the newest."""
+        raise NotImplementedError
+
+
+class Heading:
+    """The numbers of a header: one object for all messages, one after the other."""
+
+    __slots__ = ("consumed", "destination", "epoch", "flags", "items", "kind", "source")
+
+    def __init__(self) -> None:
+        self.kind = self.flags = self.consumed = self.epoch = 0
+        self.source = self.destination = self.items = 0
+
+
+def read_heading(head: Heading, frames: list[bytes]) -> bool:
+    """Take the header of a message; False if it has none of ours."""
+    if not frames or len(frames[0]) != HEADER_BYTES or not has_prefix(frames, PREFIX):
+        return False
+    if not cython.compiled:
+        (
+            head.kind, head.flags, _, head.consumed,
+            head.epoch, head.source, head.destination, head.items,
+        ) = AFTER_VERSION.unpack(frames[0])  # fmt: skip
+        return True
+    head.kind, head.flags = number_at(frames, 2, 1), number_at(frames, 3, 1)
+    head.consumed, head.epoch = number_at(frames, 6, 2), number_at(frames, 8, 4)
+    head.source, head.destination = number_at(frames, 12, 4), number_at(frames, 16, 4)
+    head.items = number_at(frames, 20, 4)
+    return True
+
+
+class Forwarder:
+    """Puts plain messages where they belong, and leaves the others to the data plane."""
+
+    __slots__ = ("fence", "fold", "forwarded", "head", "settled", "spouts", "ways")
+
+    def __init__(self, fold: Fold, settled: set[int]) -> None:
+        self.fold = fold
+        """Of hot_path: fold_into_trees."""
+        self.head = Heading()
+        self.ways: dict[int, MessageQueue] = {}
+        """Task -> the queue for its batches: of its instance, or of another stream manager."""
+        self.spouts: Mapping[int, OpenTrees] = {}
+        """The spouts here."""
+        self.settled = settled
+        """The spouts that have something done."""
+        self.fence = 0
+        """Batches of earlier epochs are not plain."""
+        self.forwarded = 0
+        """Batches that were put into a queue since somebody set this to zero."""
+
+    def others(self, parts: Sequence[Frames]) -> list[int]:
+        """The positions of the messages that are not plain; this changes nothing."""
+        return [at for at in range(len(parts)) if not is_plain(self, parts[at])]
+
+    def pass_on(self, parts: Sequence[Frames], start: int, end: int) -> None:
+        """Put these messages, which are plain, where they belong."""
+        for at in range(start, end):
+            put_plain(self, parts[at])
+
+
+def is_plain(forwarder: Forwarder, frames: list[bytes]) -> bool:
+    """Whether a message is a whole one, and `pass_on` knows where it belongs."""
+    head = forwarder.head
+    if not read_heading(head, frames) or head.consumed:
+        return False
+    way: MessageQueue | None = forwarder.ways.get(head.destination)
+    if head.kind == ACK:
+        is_known = head.destination in forwarder.spouts or (way is not None and way.is_tagged)
+        return is_known and len(frames) == 2 and len(frames[1]) == head.items * PAIR_BYTES
+    if head.kind != DATA or way is None or head.epoch < forwarder.fence:
+        return False
+    return are_runs(head, frames) if head.flags & RUNS else is_batch(head, frames)
+
+
+def put_plain(forwarder: Forwarder, frames: list[bytes]) -> Any:
+    """Put a plain message where it belongs."""
+    head = forwarder.head
+    read_heading(head, frames)
+    if head.kind == DATA:
+        if head.flags & BEGINS and head.source in forwarder.spouts:
+            forwarder.spouts[head.source].begin(array("Q", frames[2]))
+        forwarder.forwarded += 1
+        put_into(forwarder.ways[head.destination], head.destination, frames)
+    elif head.destination in forwarder.spouts:
+        settle(forwarder, forwarder.spouts[head.destination], frames[1])
+    else:
+        put_into(forwarder.ways[head.destination], 0, frames)
+
+
+def settle(forwarder: Forwarder, trees: OpenTrees, data: bytes) -> Any:
+    """Acks of a spout here."""
+    for root, value in forwarder.fold(trees.newest, array("Q", data), trees.done):
+        trees.apply_to_older(root, value)
+    if trees.done:
+        forwarder.settled.add(forwarder.head.destination)
+
+
+def are_runs(head: Heading, frames: list[bytes]) -> bool:
+    """Whether a batch with runs has all parts, each of the right length (heron_core.wire.batch)."""
+    if head.flags != TRACKED_RUNS or len(frames) != 4:
+        return False
+    sizes_bytes = len(frames[3])
+    runs = sizes_bytes // SIZE_BYTES
+    fits = len(frames[2]) == runs * PAIR_BYTES and runs <= head.items
+    return fits and sizes_bytes == runs * SIZE_BYTES
+
+
+def is_batch(head: Heading, frames: list[bytes]) -> bool:
+    """The same of a batch without runs or columns."""
+    flags = head.flags
+    tracked = 1 if flags & TRACKED else 0
+    mixed = 1 if flags & MIXED else 0
+    several = 1 if flags & MULTI_ROOT else 0
+    if flags > ALL_OF_A_BATCH or (flags & (MULTI_ROOT | BEGINS) and not tracked):
+        return False
+    if len(frames) != 2 + tracked + mixed + several:
+        return False
+    if tracked and len(frames[2]) != head.items * PAIR_BYTES:
+        return False
+    if mixed and len(frames[2 + tracked]) != head.items * STREAM_BYTES:
+        return False
+    return not several or len(frames[len(frames) - 1]) % PAIR_BYTES == 0
