@@ -88,7 +88,7 @@ class StreamManager:
                 self._handle_control(event, out)
         except ProtocolError as error:
             self._malformed(str(error), out)
-        self._flow.look(out)
+        self._flow.sweep(out)
         return out
 
     def _handle_control(self, event: events.ControlEvent, out: Out) -> None:

@@ -51,7 +51,7 @@ class FlowControl:
         queue.offer(frames)
         return True
 
-    def look(self, out: Out) -> None:
+    def sweep(self, out: Out) -> None:
         """After an event: at the queues that are full enough, and at those towards peers into which
         something was put."""
         due, touched = self._state.due_tasks, self._state.touched_peers
@@ -129,13 +129,13 @@ class FlowControl:
         touched = self._state.touched_tasks
         while touched:
             self.hand_over(touched.pop(), out)
-        self.look(out)
+        self.sweep(out)
         # Causes that are named or lifted above are for the peers, so these come last.
         while self._peers_to_send:
             container = self._peers_to_send.pop()
             if container in self._state.peers:
                 self._send_to_peer(container, out)
-            self.look(out)
+            self.sweep(out)
 
     # --- peers --------------------------------------------------------------------------------
 
