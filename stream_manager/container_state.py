@@ -21,7 +21,7 @@ from heron_engine.stream_manager.acks import Trees
 from heron_engine.stream_manager.link import Incoming, Numbered
 from heron_engine.stream_manager.options import StreamManagerOptions
 from heron_engine.stream_manager.peer_queue import PeerQueue
-from heron_engine.stream_manager.queues import HighMarks, InstanceQueue
+from heron_engine.stream_manager.queues import InstanceQueue, PressureLimits
 
 NO_EPOCH = 1 << 32
 """Above all epochs, which have 32 bits on the wire."""
@@ -85,7 +85,7 @@ class ContainerState:
         """Containers for which something has come since they were looked at."""
         self.forwarder = Forwarder(fold_into_trees, set())
         """What takes batches and acks that only have to be put where they belong."""
-        self.marks = HighMarks(
+        self.pressure_limits = PressureLimits(
             options.high_water_bytes, options.high_water_tuples, options.target_secs
         )
         """Of the queues towards the instances here."""
@@ -188,7 +188,7 @@ class ContainerState:
         )
         queue.waiting.name, queue.waiting.touched = task, self.touched_tasks
         queue.waiting.due = self.due_tasks
-        queue.set_limits(self.marks, self.now)
+        queue.set_limits(self.pressure_limits, self.now)
         if self._is_spout(instance):
             self.trees[task] = Trees(self.options.expiry_buckets)
 

@@ -66,7 +66,7 @@ class FlowControl:
         paused_secs = self._pressure.paused_secs(task, now)
         queue = self._state.queues[task]
         queue.processed(messages_processed, busy_secs, now, paused_secs)
-        queue.set_limits(self._state.marks, now)
+        queue.set_limits(self._state.pressure_limits, now)
         self._state.touched_tasks.add(task)
 
     def drop_fenced(self) -> None:
@@ -83,7 +83,7 @@ class FlowControl:
             return  # it was scaled away
         while messages := queue.take(self._state.now):
             out.append(events.ToLocal(task, queue.incarnation or 0, merge(messages)))
-        queue.set_limits(self._state.marks, self._state.now)
+        queue.set_limits(self._state.pressure_limits, self._state.now)
         here = self._state.container
         if self._is_long(queue):
             self._name(here, {task}, out)

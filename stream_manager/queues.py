@@ -47,7 +47,7 @@ ANY_TUPLES = 1 << 62
 """A limit that nothing reaches."""
 
 
-class HighMarks(Struct, frozen=True):
+class PressureLimits(Struct, frozen=True):
     """A queue with more than this is too long."""
 
     bytes: int
@@ -125,17 +125,17 @@ class InstanceQueue:
             or self._work(self.waiting_tuples) >= pipelined_tuples
         )
 
-    def set_limits(self, marks: HighMarks, now: float) -> None:
+    def set_limits(self, limits: PressureLimits, now: float) -> None:
         """From which sizes on what comes for it is looked at before all that has arrived is taken:
         where it is worth a message, and where the queue becomes too long."""
         waiting, weight = self.waiting, self.fan_out.weight
-        long_tuples = marks.tuples / weight - self.beyond_tuples
+        long_tuples = limits.tuples / weight - self.beyond_tuples
         if not self._rate.is_known:
             long_tuples = min(long_tuples, UNKNOWN_TUPLES_MAX - self.beyond_tuples)
         if secs := self._rate.secs_per_tuple(self.handed_tuples, now):
-            long_tuples = min(long_tuples, marks.secs / secs - self.handed_tuples)
+            long_tuples = min(long_tuples, limits.secs / secs - self.handed_tuples)
         waiting.bytes_limit = _next_limit(
-            waiting.size, self._pipelined_bytes, marks.bytes - self.beyond_bytes
+            waiting.size, self._pipelined_bytes, limits.bytes - self.beyond_bytes
         )
         waiting.items_limit = _next_limit(
             waiting.items, PIPELINED_SHARE * self._handed_tuples_max / weight, long_tuples
