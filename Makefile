@@ -16,7 +16,7 @@ ALL_FOLDERS := "norecursedirs=.* __pycache__ extras"
 # Tests stay compiled from one run to the next: to do it again takes each process as long as to import them.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help run test test-again test-browser test-cluster test-cluster-long test-hosts test-hosts-all test-wheel test-extras lint check fast-tests chaos mutants bench format clean native native-wheel native-off
+.PHONY: help run test test-again test-browser test-cluster test-cluster-long test-hosts test-hosts-all test-wheel test-extras lint check fast-tests chaos mutants sanitizers bench format clean native native-wheel native-off
 
 help: ## Show what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
@@ -77,6 +77,10 @@ fast-tests: $(TESTED)
 
 chaos: $(TESTED) ## Five minutes of kill -9 and SIGSTOP in a running word count; nothing may be missing
 	$(BIN)/python -m tests.chaos --seconds 300
+
+sanitizers: $(TESTED) ## The compiled hot path's tests and the fuzzers, its C checked by gcc's sanitizers
+	@$(INSTALL) --requirement requirements-native.txt
+	$(BIN)/python -m tests.native.sanitizers
 
 mutants: $(TESTED) ## 30 small changes of the cores, each of which a test has to notice (half an hour of a core)
 	$(BIN)/python -m tests.mutants $(MUTANTS)

@@ -1,11 +1,13 @@
 /* The functions of hot_messages.py that are C when it is compiled. */
 
 #include <Python.h>
-#include <string.h>
+
+/* Where a list is declared, Cython also takes None. */
+static int is_message(PyObject *frames) { return PyList_CheckExact(frames); }
 
 /* A little-endian number in the first frame, or in what there is of it. */
 static Py_ssize_t number_at(PyObject *frames, Py_ssize_t at, Py_ssize_t size) {
-    PyObject *head = PyList_GET_SIZE(frames) ? PyList_GET_ITEM(frames, 0) : NULL;
+    PyObject *head = is_message(frames) && PyList_GET_SIZE(frames) ? PyList_GET_ITEM(frames, 0) : NULL;
     Py_ssize_t number = 0;
     if (head == NULL || !PyBytes_Check(head)) {
         PyErr_SetString(PyExc_TypeError, "a message without a header of bytes");
@@ -27,6 +29,10 @@ static int has_prefix(PyObject *frames, Py_ssize_t prefix) {
 
 static Py_ssize_t message_bytes(PyObject *frames) {
     Py_ssize_t size = 0;
+    if (!is_message(frames)) {
+        PyErr_SetString(PyExc_TypeError, "a message that is not a list of frames");
+        return -1;
+    }
     for (Py_ssize_t at = 0; at < PyList_GET_SIZE(frames); at++) {
         PyObject *frame = PyList_GET_ITEM(frames, at);
         if (!PyBytes_Check(frame)) {

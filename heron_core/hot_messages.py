@@ -159,7 +159,7 @@ class MessageQueue:
 
     def take(self, number: int) -> MessageQueue:
         """The first of them, in a queue of their own."""
-        taken = MessageQueue()
+        taken = MessageQueue(is_tagged=self.is_tagged)
         if number >= len(self.messages):
             taken.messages, self.messages = self.messages, taken.messages
             taken.size, taken.items = self.size, self.items

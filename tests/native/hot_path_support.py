@@ -59,14 +59,21 @@ def installed() -> Compiled:
     return Compiled(files, SimpleNamespace(**names))
 
 
-def compiled_in(folder: Path) -> Compiled:
-    """The hot path, compiled into a folder; nobody else gets it."""
+def built(folder: Path, flags: Sequence[str], variables: dict[str, str]) -> dict[str, Path]:
+    """The files of the hot path by their modules, compiled into a folder."""
     # By a process of its own: setuptools changes what it is imported into.
-    command = [sys.executable, "native_build.py", str(folder), *UNOPTIMISED]
-    run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    command = [sys.executable, "native_build.py", str(folder), *flags]
+    run = subprocess.run(
+        command, cwd=ROOT, env=os.environ | variables, capture_output=True, text=True, check=False
+    )
     assert run.returncode == 0, run.stdout[-2000:] + run.stderr[-4000:]
     paths = map(Path, run.stdout.splitlines()[-len(MODULES) :])
-    files = dict(zip(map(extension, MODULES), paths, strict=True))
+    return dict(zip(map(extension, MODULES), paths, strict=True))
+
+
+def compiled_in(folder: Path) -> Compiled:
+    """The hot path, compiled into a folder; nobody else gets it."""
+    files = built(folder, UNOPTIMISED, {})
     names: dict[str, Any] = {}
     with pytest.MonkeyPatch.context() as patch:  # one of them imports another one
         for name, path in files.items():
@@ -246,7 +253,7 @@ def outcome_of(call: Any, *arguments: Any) -> Any:
         return type(error)
 
 
-_BEFORE = """
+BEFORE = """
 import importlib.machinery, importlib.util, json, sys
 files, *arguments = sys.argv[1:]
 for name, path in json.loads(files).items():
@@ -264,7 +271,7 @@ def run_compiled(
 ) -> subprocess.CompletedProcess[str]:
     """A program in a process of its own, which has the compiled hot path and `arguments`."""
     files = json.dumps({name: str(path) for name, path in extensions.files.items()})
-    return _run([sys.executable, "-c", _BEFORE + program, files, *arguments], {})
+    return _run([sys.executable, "-c", BEFORE + program, files, *arguments], {})
 
 
 def run_python(program: str, *arguments: str) -> subprocess.CompletedProcess[str]:

@@ -1,0 +1,61 @@
+"""python -m tests.native.sanitizers [PYTEST'S ARGUMENTS]
+
+The tests of the compiled hot path and the fuzzers (or others) with extensions of which gcc's
+sanitizers check each access to memory and each undefined operation. The extensions go into a folder
+of their own, .cache/sanitizers. The exit code is pytest's, or the sanitizers' once they find
+something. They do not look for leaks: Python itself keeps memory until its process ends.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from native_build import SANITIZE, compiler
+from tests.native.hot_path_support import BEFORE, ROOT, built
+
+FOLDER = ROOT / ".cache/sanitizers"
+FLAGS = ("-O1", "-w")
+LIBRARIES = ("libasan.so", "libubsan.so")
+PROGRAM = "import pytest\nsys.exit(pytest.main(arguments))"
+# What the sanitizers report is to be seen, not captured with the process that they end.
+PYTEST = ("-q", "-p", "no:cacheprovider", "--capture=sys")
+FUZZERS = ("tests/native", "tests/fuzz")
+
+
+def checking() -> dict[str, str]:
+    """The environment of a Python whose extensions were built with sanitizers: they come first, and
+    each object has memory of its own."""
+    command = (compiler() or "cc").split()[0]
+    libraries = [
+        subprocess.run([command, f"-print-file-name={name}"], capture_output=True, text=True,
+                       check=True).stdout.strip()
+        for name in LIBRARIES
+    ]  # fmt: skip
+    return {
+        "LD_PRELOAD": " ".join(libraries),
+        "ASAN_OPTIONS": "detect_leaks=0",
+        "UBSAN_OPTIONS": "print_stacktrace=1",
+        "PYTHONMALLOC": "malloc",
+    }
+
+
+def main() -> int:
+    """Build, and run pytest."""
+    files = built(FOLDER, FLAGS, {SANITIZE: "1"})
+    names = json.dumps({name: str(path) for name, path in files.items()})
+    command = [sys.executable, "-c", BEFORE + PROGRAM, names, *PYTEST, *(sys.argv[1:] or FUZZERS)]
+    return subprocess.run(command, cwd=ROOT, env=os.environ | checking(), check=False).returncode
+
+
+def preloaded(folder: Path, program: str) -> subprocess.CompletedProcess[str]:
+    """A program of Python's, to its end, in a checkout whose extensions have sanitizers."""
+    return subprocess.run(
+        [sys.executable, "-c", program], cwd=folder, env=os.environ | checking(),
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+
+if __name__ == "__main__":
+    sys.exit(main())

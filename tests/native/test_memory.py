@@ -1,0 +1,104 @@
+"""What C does with memory: it keeps nothing, and what it read beyond an end would be noticed."""
+
+import sys
+from array import array
+from itertools import repeat
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import psutil
+import pytest
+
+from heron_core.wire.frames import FrameKind, Frames, header
+from native_build import SANITIZE, what_is_missing
+from tests.native.checkout_support import copy_of_checkout, python
+from tests.native.hot_path_support import forwarder_of
+from tests.native.sanitizers import FLAGS, preloaded
+from tests.property.test_plain_messages import ELSEWHERE, FENCE, HERE, SPOUT
+
+TOGETHER = 1000
+ROUNDS = 300
+GROWTH_MAX = 4 << 20
+"""A byte for each message would be a third of it; what malloc sets aside is less."""
+
+
+def one_of_each_kind() -> list[Frames]:
+    """A batch that begins trees, their acks, a batch with runs, a batch and acks for elsewhere, and
+    a batch of an earlier epoch."""
+    pairs = array("Q", [1, 5, 2, 6]).tobytes()
+    sizes = array("I", [1, 1]).tobytes()
+    return [
+        [header(FrameKind.DATA, FENCE, SPOUT, HERE, 2, flags=9), b"body", pairs],
+        [header(FrameKind.ACK, FENCE, HERE, SPOUT, 2), pairs],
+        [header(FrameKind.DATA, FENCE, SPOUT, HERE, 2, flags=17), b"body", pairs, sizes],
+        [header(FrameKind.DATA, FENCE, SPOUT, ELSEWHERE, 2), b"body"],
+        [header(FrameKind.ACK, FENCE, HERE, ELSEWHERE, 2), pairs],
+        [header(FrameKind.DATA, FENCE - 1, SPOUT, HERE, 2), b"body"],
+    ]
+
+
+def pass_on(module: Any, forwarder: Any, messages: list[Frames], rounds: int) -> None:
+    """Merge and split them, put them where they belong, and take them from there in two parts."""
+    data = module.merged_data(messages)
+    for _ in repeat(None, rounds):
+        parts = module.split_merged(data, len(messages))
+        others = forwarder.others(parts)
+        assert len(others) == TOGETHER
+        for at in range(0, len(parts), len(one_of_each_kind())):
+            forwarder.pass_on(parts, at, at + 5)
+        for queue in forwarder.ways.values():
+            queue.fitting(7, 1000, 50.0)
+            queue.take(1)
+            kept = module.MessageQueue(is_tagged=queue.is_tagged)
+            kept.extend(queue.take(1 << 20))
+            kept.clear()
+        for trees in forwarder.spouts.values():
+            del trees.done[:]
+            trees.missed.clear()
+
+
+def test_messages_that_were_passed_on_leave_nothing_behind(compiled: SimpleNamespace) -> None:
+    # A million and a half of them: see GROWTH_MAX.
+    messages = one_of_each_kind() * TOGETHER
+    forwarder = forwarder_of(compiled)
+    pass_on(compiled, forwarder, messages, 20)
+    references = [sys.getrefcount(each) for frames in messages for each in frames]
+    before = psutil.Process().memory_info().rss
+    pass_on(compiled, forwarder, messages, ROUNDS)
+    assert psutil.Process().memory_info().rss - before < GROWTH_MAX
+    assert [sys.getrefcount(each) for frames in messages for each in frames] == references
+
+
+SOURCE = "hot_messages"
+CHECK = " && at + digit < length"
+BUILD = """
+from pathlib import Path
+import native_build as build
+build.EXTENSIONS = {{{name!r}: build.EXTENSIONS[{name!r}]}}
+build.build(Path("heron_core"), {flags})
+"""
+READ = (
+    "from heron_core.hot_messages_compiled import MessageQueue; MessageQueue().put(0, [b'short'])"
+)
+
+
+@pytest.mark.parametrize("is_planted", [False, True])
+def test_the_sanitizers_end_a_process_that_reads_beyond_a_frame(
+    tmp_path: Path, is_planted: bool
+) -> None:
+    missing = what_is_missing()
+    if missing is not None:
+        pytest.skip(f"the hot path cannot be compiled: {missing}")
+    folder = copy_of_checkout(tmp_path)
+    source = folder / f"heron_core/{SOURCE}.h"
+    text = source.read_text()
+    assert text.count(CHECK) == 1
+    if is_planted:
+        source.write_text(text.replace(CHECK, ""))
+    program = BUILD.format(name=SOURCE, flags=FLAGS)
+    run = python(folder, "-c", program, **{SANITIZE: "1"})
+    assert run.returncode == 0, run.stderr[-4000:]
+    run = preloaded(folder, READ)
+    found = "heap-buffer-overflow" in run.stderr
+    assert (run.returncode != 0, found) == (is_planted, is_planted), run.stderr[-4000:]
