@@ -35,7 +35,7 @@ def checking() -> dict[str, str]:
     ]  # fmt: skip
     return {
         "LD_PRELOAD": " ".join(libraries),
-        "ASAN_OPTIONS": "detect_leaks=0",
+        "ASAN_OPTIONS": "detect_leaks=0:quarantine_size_mb=16",
         "UBSAN_OPTIONS": "print_stacktrace=1",
         "PYTHONMALLOC": "malloc",
     }
