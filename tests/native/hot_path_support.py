@@ -253,14 +253,17 @@ def outcome_of(call: Any, *arguments: Any) -> Any:
         return type(error)
 
 
+# An error's place is the user's own if it is not in the engine's folder: see heron_api.user_errors.
 BEFORE = """
-import importlib.machinery, importlib.util, json, sys
+import importlib.machinery, importlib.util, json, os, sys
+import heron_core
 files, *arguments = sys.argv[1:]
 for name, path in json.loads(files).items():
     loader = importlib.machinery.ExtensionFileLoader(name, path)
     spec = importlib.util.spec_from_file_location(name, path, loader=loader)
     sys.modules[name] = module = importlib.util.module_from_spec(spec)
     loader.exec_module(module)
+    module.__file__ = os.path.join(heron_core.__path__[0], os.path.basename(path))
 from heron_core.native import HOT_PATH
 assert HOT_PATH == "compiled", HOT_PATH
 """
