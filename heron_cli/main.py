@@ -30,6 +30,10 @@ COMMANDS = {
         "heron_cli.commands.drpc",
         "Take requests that topologies answer, over HTTP and Thrift.",
     ),
+    "nimbus": (
+        "heron_cli.commands.nimbus",
+        "Take topologies from clients of Storm's Nimbus, such as the original sparse.",
+    ),
     "activate": (
         "heron_cli.commands.control",
         "Activate a deactivated topology: its spouts emit again.",

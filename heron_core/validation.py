@@ -86,7 +86,7 @@ def shape_problems(component: ComponentSpec) -> list[str]:
 
 
 def _problems(topology: TopologySpec) -> Iterator[str]:
-    yield from _topology_name_problems(topology.name)
+    yield from topology_name_problems(topology.name)
     components = topology.components
     if not any(component.is_spout for component in components):
         yield f"topology {topology.name!r} has no spout; it needs at least one"
@@ -118,7 +118,8 @@ def _number_problems(topology: TopologySpec) -> Iterator[str]:
             yield str(error)
 
 
-def _topology_name_problems(name: object) -> Iterator[str]:
+def topology_name_problems(name: object) -> Iterator[str]:
+    """Why a topology cannot be called so, one line each."""
     if not isinstance(name, str) or not _TOPOLOGY_NAME.fullmatch(name):
         yield (
             f"topology name {name!r} must be a word without blanks, dots, colons, slashes"

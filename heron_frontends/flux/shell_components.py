@@ -20,6 +20,7 @@ from heron_frontends.flux.definitions import ConfigMethod, ObjectDefinition
 _METHODS = {
     "setDefaultStream": (list,),
     "setNamedStream": (str, list),
+    "setDirectStream": (str, list),
     "addComponentConfig": (str, object),
     "setEnv": (dict,),
 }
@@ -50,7 +51,8 @@ def configured(
             config[SHELL_ENVIRONMENT] = {**config.get(SHELL_ENVIRONMENT, {}), **variables}
         else:
             name = args[0] if len(args) > 1 else DEFAULT_STREAM
-            streams[name] = StreamSpec(name, _fields(method, args[-1]))
+            is_direct = method.name == "setDirectStream"
+            streams[name] = StreamSpec(name, _fields(method, args[-1]), is_direct)
     return [stream for stream in streams.values() if stream.fields], config
 
 

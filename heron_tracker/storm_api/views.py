@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 from heron_core.config import MESSAGE_TIMEOUT_SECS
 from heron_core.instance_report import measures_of
-from heron_core.plans import ContainerPlan, TopologyState
+from heron_core.plans import ContainerPlan
 from heron_core.stats import ComponentStats, InstanceStats, LatencyStats
 from heron_core.topology import ComponentSpec
 from heron_core.version import version_of_heronpy
@@ -18,6 +18,7 @@ from heron_tracker.envelope import NotFound
 from heron_tracker.heron_api.plans import log_file
 from heron_tracker.model.config_view import shown_config
 from heron_tracker.model.snapshot import TopologySnapshot
+from heron_tracker.model.storm_status import storm_status
 from heron_tracker.storm_api.resources import (
     DISPLAY,
     cluster_resources,
@@ -33,12 +34,6 @@ ALL_TIME = ":all-time"
 WINDOWS: Mapping[str, str] = {
     "600": "10m 0s", "10800": "3h 0m 0s", "86400": "1d 0h 0m 0s", ALL_TIME: "All time"
 }  # fmt: skip
-STATUS: Mapping[str, str] = {
-    TopologyState.RUNNING: "ACTIVE",
-    TopologyState.PAUSED: "INACTIVE",
-    TopologyState.KILLED: "KILLED",
-}
-"""Storm's words for states; others are told as they are."""
 NUMBERS = {
     name: measures_of(InstanceStats)[name].heron
     for name in ("emitted", "executed", "acked", "failed")
@@ -121,7 +116,7 @@ def topology_row(snapshot: TopologySnapshot, now: float) -> Json:
         "encodedId": quote(snapshot.id, safe=""),
         "name": snapshot.name,
         "owner": snapshot.role,
-        "status": STATUS.get(snapshot.state, snapshot.state),
+        "status": storm_status(snapshot.state),
         "uptime": pretty(uptime),
         "uptimeSeconds": int(max(0.0, uptime)),
         "workersTotal": len(snapshot.packing.containers),
@@ -284,7 +279,7 @@ def component(
         "executors": stats.instances,
         "tasks": stats.instances,
         "topologyId": snapshot.id,
-        "topologyStatus": STATUS.get(snapshot.state, snapshot.state),
+        "topologyStatus": storm_status(snapshot.state),
         "window": window,
         "windowHint": WINDOWS[window],
         "spoutSummary" if spec.is_spout else "boltStats": windows,

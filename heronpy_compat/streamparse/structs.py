@@ -6,9 +6,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from heron_core.errors import TopologyError
+from heron_core.errors import TopologyError, shown
 
 _STOP = 0
+_SIZES = {2: 1, 3: 1, 4: 8, 6: 2, 8: 4, 10: 8}
+"""Code of a type whose values have one size -> its bytes."""
+_TEXT, _STRUCT, _MAP, _SET, _LIST = 11, 12, 13, 14, 15
+_DEPTH_MAX = 50
+"""Of what is skipped: Storm's deepest struct has six levels."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +47,10 @@ class Bytes:
     def read(self, data: "Reader") -> Any:
         """The next value."""
         raw = data.take(data.number("!i"))
-        return raw.decode() if self.text else raw
+        try:
+            return raw.decode() if self.text else raw
+        except UnicodeDecodeError:
+            raise TopologyError(f"the text {shown(raw)} is not UTF-8") from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +67,10 @@ class ListOf:
 
     def read(self, data: "Reader") -> Any:
         """The next value."""
-        data.take(1)
-        return [self.item.read(data) for _ in range(data.number("!i"))]
+        code, number = data.number("!b"), data.count()
+        if number and code != self.item.code:
+            raise TopologyError("a list has items of another type than in Storm's interface")
+        return [self.item.read(data) for _ in range(number)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +90,10 @@ class MapOf:
 
     def read(self, data: "Reader") -> Any:
         """The next value."""
-        data.take(2)
-        return {self.key.read(data): self.value.read(data) for _ in range(data.number("!i"))}
+        codes, number = (data.number("!b"), data.number("!b")), data.count()
+        if number and codes != (self.key.code, self.value.code):
+            raise TopologyError("a map has entries of another type than in Storm's interface")
+        return {self.key.read(data): self.value.read(data) for _ in range(number)}
 
 
 BOOL = Plain(2, "!?")
@@ -103,7 +115,7 @@ class Reader:
         """The next `size` bytes."""
         taken = self._data[self._position : self._position + size]
         if size < 0 or len(taken) < size:
-            raise TopologyError("these bytes are not a Storm topology: they end too soon")
+            raise TopologyError("these bytes are not of Storm's interface: they end too soon")
         self._position += size
         return taken
 
@@ -111,6 +123,42 @@ class Reader:
         """The next number in a `struct` format."""
         found: int = struct.unpack(form, self.take(struct.calcsize(form)))[0]
         return found
+
+    def rest(self) -> bytes:
+        """All that is left."""
+        return self.take(len(self._data) - self._position)
+
+    def count(self) -> int:
+        """How many items follow, each of one byte at least; TopologyError for more than fit."""
+        number = self.number("!i")
+        if not 0 <= number <= len(self._data) - self._position:
+            raise TopologyError("these bytes are not of Storm's interface: they end too soon")
+        return number
+
+    def skip(self, code: int, depth: int = 0) -> None:
+        """Pass over a value of a type: of a field that a newer Storm has."""
+        if depth > _DEPTH_MAX:
+            raise TopologyError("a field that is not known is nested too deep")
+        if code in _SIZES:
+            self.take(_SIZES[code])
+        elif code == _TEXT:
+            self.take(self.number("!i"))
+        elif code == _STRUCT:
+            while inner := self.number("!b"):
+                self.take(2)
+                self.skip(inner, depth + 1)
+        elif code in (_MAP, _SET, _LIST):
+            self._skip_items(2 if code == _MAP else 1, depth)
+        else:
+            raise TopologyError(
+                f"these bytes are not of Storm's interface: there is no type {code}"
+            )
+
+    def _skip_items(self, types: int, depth: int) -> None:
+        codes = [self.number("!b") for _ in range(types)]
+        for _ in range(self.count()):
+            for code in codes:
+                self.skip(code, depth + 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,12 +232,21 @@ class Struct:
 
     @classmethod
     def read(cls, data: Reader) -> Any:
-        """The next struct; TopologyError if there is another."""
+        """The next struct, without fields that it has in a newer Storm; TopologyError if one of
+        its own has another type."""
         known = {each.number: each for each in cls.FIELDS}
         values: dict[str, Any] = {}
         while code := data.number("!b"):
             field = known.get(data.number("!h"))
-            if field is None or field.type.code != code:
+            if field is None:
+                data.skip(code)
+                continue
+            if field.type.code != code:
                 raise TopologyError(f"these bytes are not a {cls.__name__} of Storm's interface")
             values[field.name] = field.type.read(data)
         return cls(**values)
+
+
+def struct_type(name: str, *named: tuple[int, str, Any]) -> type[Struct]:
+    """A struct of its own out of (number, name, type)."""
+    return type(name, (Struct,), {"FIELDS": fields(*named)})

@@ -35,7 +35,7 @@ _EXTENDING = frozenset(
     }
 )
 """Headers that describe the next one, and are read as a whole."""
-_OF_THIS_MACHINE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EIO})
+OF_THIS_MACHINE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EIO})
 """Errors that are not the archive's fault."""
 
 
@@ -72,7 +72,7 @@ def extract(path: str, folder: str) -> None:
         with tarfile.open(path, "r:gz", tarinfo=_CheckedInfo) as tar:
             _extract_all(tar, folder)
     except OSError as error:
-        if error.errno in _OF_THIS_MACHINE:
+        if error.errno in OF_THIS_MACHINE:
             raise HeronError(f"{path} cannot be unpacked into {folder}: {error.strerror}") from None
         raise MalformedArchive(str(error)) from None
     except (tarfile.TarError, EOFError, ValueError, zlib.error, OverflowError) as error:

@@ -50,13 +50,13 @@ def test_bytes_that_are_no_topology(tmp_path: Any) -> None:
     file = tmp_path / "wrong.bin"
     file.write_bytes(b"\x0d\x00\x01")
     found = topology(words=Words.spec())
-    assert "these bytes are not a Storm topology" in message(
+    assert "these bytes are not of Storm's interface" in message(
         ValueError, lambda: found.read(str(file))
     )
     file.write_bytes(b"hello")
     with file.open("rb") as stream:
         assert message(ValueError, lambda: found.read(stream)) == (
-            "these bytes are not a StormTopology of Storm's interface"
+            "these bytes are not of Storm's interface: there is no type 104"
         )
 
 

@@ -1,0 +1,1 @@
+"""Storm's Nimbus for clients of its Thrift interface: submit, ask, kill."""

@@ -1,0 +1,220 @@
+"""The process behind `heronpy nimbus`: a socket on loopback, a thread for each connection."""
+
+import logging
+import os
+import socket
+import struct
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from heron_core.errors import HeronError, TopologyError, UsageError
+from heron_core.loopback import is_loopback
+from heron_io.peer_user import peer_users
+from heron_io.state_store.opening import open_store
+from heron_tracker.model.reader import TrackerReader
+from heron_tracker.nimbus.calls import ThriftCall, foreign_answer, parse_call, refusal
+from heron_tracker.nimbus.methods import METHODS
+from heron_tracker.nimbus.service import ANSWER_SECS, NimbusService
+from heron_tracker.nimbus.structs import AuthorizationException
+from heron_tracker.nimbus.submissions import Submissions, TopologyFolders
+from heron_tracker.nimbus.uploads import Uploads
+
+BACKLOG = 32
+CONNECTIONS_MAX = 64
+"""At once: each is a thread. sparse has one for each command."""
+FRAME_BYTES_MAX = 16 * 1024 * 1024 - 1
+"""Storm's nimbus.thrift.max_buffer_size is 1 MiB; a topology with large serialised objects is
+beyond that. One more byte is how SASL begins."""
+IDLE_SECS = 600.0
+"""Between two calls of a connection."""
+FRAME_SECS = 60.0
+"""For a frame that has begun, and for an answer to be taken."""
+LEAVE_SECS = 2.0
+"""For a client that is none to read why."""
+ROOT = 0
+
+log = logging.getLogger("nimbus")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NimbusOptions:
+    """Where Nimbus listens, what it takes, and how topologies are started."""
+
+    host: str = "127.0.0.1"
+    port: int = 6627
+    """Storm's nimbus.thrift.port; 0 for any that is free."""
+    upload_bytes_max: int = 512 * 1024 * 1024
+    submit_command: Sequence[str] = ()
+    """`heronpy submit` with the options that say where topologies run."""
+
+
+class _ClientGone(Exception):
+    """The connection ended, in the middle of a frame or between two."""
+
+
+def serve(
+    options: NimbusOptions, store_url: str, home: str, ready: Callable[[str, int], None]
+) -> None:
+    """Serve until KeyboardInterrupt; `ready` is called with host and port. HeronError if the
+    address cannot be had, or another Nimbus serves this state store."""
+    check_address(options.host)
+    with listen(options) as listener, open_store(store_url) as store:
+        host, port = listener.getsockname()[:2]
+        folders = TopologyFolders(home, store_url)
+        submissions = Submissions(store, folders, options.submit_command)
+        reader = TrackerReader(store, ANSWER_SECS)
+        service = NimbusService(
+            store, reader, Uploads(folders.uploads, options.upload_bytes_max, time.monotonic),
+            submissions, home, (host, port),
+        )  # fmt: skip
+        try:
+            submissions.sweep()
+            ready(host, port)
+            NimbusServer(listener, service.answer, {os.getuid(), ROOT}).run()
+        finally:
+            service.close()
+            reader.close()
+            folders.close()
+
+
+def check_address(host: str) -> None:
+    """UsageError for an address that other machines reach."""
+    if not is_loopback(host):
+        raise UsageError(
+            f"--host {host} lets others in, and a client of Storm's Thrift interface does not say"
+            " who it is: listen on 127.0.0.1, and let clients come through ssh, as sparse does"
+            " unless use_ssh_for_nimbus is false (ssh -NL 6627:localhost:6627 THIS_HOST)"
+        )
+
+
+def listen(options: NimbusOptions) -> socket.socket:
+    """The socket; HeronError in one line if it cannot be had."""
+    family = socket.AF_INET6 if ":" in options.host else socket.AF_INET
+    try:
+        return socket.create_server(
+            (options.host.strip("[]"), options.port), family=family, backlog=BACKLOG
+        )
+    except OSError as error:
+        reason = os.strerror(error.errno) if error.errno and error.errno > 0 else str(error)
+        raise HeronError(
+            f"{options.host} port {options.port} cannot be had: {reason}. Choose another --port, or"
+            " 0 for any that is free"
+        ) from None
+
+
+class NimbusServer:
+    """Takes connections and answers their calls, one after the other on each."""
+
+    def __init__(
+        self,
+        listener: socket.socket,
+        answer: Callable[[ThriftCall], bytes],
+        users: Iterable[int],
+    ) -> None:
+        self._listener, self._answer, self._users = listener, answer, frozenset(users)
+        self._free = threading.Semaphore(CONNECTIONS_MAX)
+        self._closed = False
+
+    def run(self) -> None:
+        """Until `close`, or KeyboardInterrupt."""
+        while not self._closed:
+            try:
+                client, address = self._listener.accept()
+            except OSError as error:
+                if not self._closed:
+                    raise HeronError(f"no client can connect any more: {error}") from None
+                return
+            if not self._free.acquire(blocking=False):
+                log.warning("a client is refused: %d are connected already", CONNECTIONS_MAX)
+                client.close()
+                continue
+            threading.Thread(
+                target=self._serve, args=(client, address[1]), name="client", daemon=True
+            ).start()
+
+    def close(self) -> None:
+        """Take no more connections."""
+        self._closed = True
+        self._listener.shutdown(socket.SHUT_RDWR)
+
+    def _serve(self, client: socket.socket, port: int) -> None:
+        try:
+            with client:
+                client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                refused = self._refused_user(client, port)
+                while self._answered(client, refused):
+                    pass
+        except _ClientGone:
+            return
+        except OSError as error:
+            log.warning("a client is lost: %s", error)
+        finally:
+            self._free.release()
+
+    def _refused_user(self, client: socket.socket, port: int) -> str:
+        """Why the client may call nothing; empty if it may."""
+        users = peer_users(port, client.getsockname()[1])
+        if users is None or (users and users <= self._users):
+            return ""
+        return f"this Nimbus is of user {os.getuid()}: user {sorted(users)} may call nothing here"
+
+    def _answered(self, client: socket.socket, refused: str) -> bool:
+        """Whether a call was answered and the next one may come."""
+        first = _received(client, 4, time.monotonic() + IDLE_SECS)
+        (size,) = struct.unpack("!I", first)
+        if (foreign := foreign_answer(first)) is not None or size > FRAME_BYTES_MAX:
+            what, answer = foreign or (f"a frame of {size:,} bytes", b"")
+            log.warning("%s is refused: Nimbus takes framed Thrift, in binary form", what)
+            _leave(client, answer)
+            return False
+        call = self._call(_received(client, size, time.monotonic() + FRAME_SECS))
+        if call is None:
+            return False
+        if refused:
+            log.warning("%s", refused)
+            answer = refusal(call, METHODS.get(call.method), AuthorizationException(refused))
+        else:
+            answer = self._answer(call)
+        client.settimeout(FRAME_SECS)
+        client.sendall(struct.pack("!i", len(answer)) + answer)
+        return True
+
+    def _call(self, frame: bytes) -> ThriftCall | None:
+        try:
+            return parse_call(frame)
+        except TopologyError as error:
+            log.warning("a client is refused: %s", error)
+            return None
+
+
+def _leave(client: socket.socket, answer: bytes) -> None:
+    """Say a last thing: what a client has sent and is not read yet would have the kernel reset the
+    connection before that is taken."""
+    client.settimeout(LEAVE_SECS)
+    client.sendall(answer)
+    client.shutdown(socket.SHUT_WR)
+    deadline = time.monotonic() + LEAVE_SECS
+    try:
+        while time.monotonic() < deadline and client.recv(65536):
+            pass
+    except TimeoutError:
+        return
+
+
+def _received(client: socket.socket, size: int, deadline: float) -> bytes:
+    """So many bytes; _ClientGone if they do not come."""
+    data = bytearray()
+    while len(data) < size:
+        client.settimeout(max(0.001, deadline - time.monotonic()))
+        try:
+            chunk = client.recv(min(size - len(data), 1024 * 1024))
+        except TimeoutError:
+            raise _ClientGone from None
+        if not chunk:
+            if data:
+                log.warning("a client went in the middle of a call")
+            raise _ClientGone
+        data += chunk
+    return bytes(data)
