@@ -136,6 +136,25 @@ static unsigned int put_crc(unsigned int crc, const char *data, Py_ssize_t size)
     return crc;
 }
 
+/* A whole number in decimal digits, which end where `room` ends; `size` is told how many. */
+static const char *decimal_digits(long long whole, char *room, Py_ssize_t *size) {
+    unsigned long long left = whole < 0 ? 0ull - (unsigned long long)whole : (unsigned long long)whole;
+    char *at = room + KEY_NUMBER_BYTES_MAX;
+    do
+        *--at = (char)('0' + left % 10);
+    while ((left /= 10) > 0);
+    if (whole < 0)
+        *--at = '-';
+    *size = room + KEY_NUMBER_BYTES_MAX - at;
+    return at;
+}
+
+/* Which of `slots` ranges a key falls into, by the checksum of its canonical form. */
+static Py_ssize_t slot_of(unsigned int crc, Py_ssize_t slots) {
+    unsigned int hashed = (crc ^ 0xffffffffu) * HASH_SPREAD;
+    return (Py_ssize_t)(((unsigned long long)hashed * (unsigned long long)slots) >> HASH_BITS);
+}
+
 /* One value in its canonical form: a letter and what `data` points to. 0 for what is not plain. */
 static int plain_key(PyObject *value, char *number, char *letter, const char **data, Py_ssize_t *size) {
     if (PyUnicode_CheckExact(value)) {
@@ -154,16 +173,8 @@ static int plain_key(PyObject *value, char *number, char *letter, const char **d
     if (PyLong_CheckExact(value)) {
         int overflow;
         long long whole = PyLong_AsLongLongAndOverflow(value, &overflow);
-        unsigned long long left = whole < 0 ? 0ull - (unsigned long long)whole : (unsigned long long)whole;
-        char *at = number + KEY_NUMBER_BYTES_MAX;
-        do
-            *--at = (char)('0' + left % 10);
-        while ((left /= 10) > 0);
-        if (whole < 0)
-            *--at = '-';
         *letter = 'n';
-        *data = at;
-        *size = number + KEY_NUMBER_BYTES_MAX - at;
+        *data = decimal_digits(whole, number, size);
         return !overflow;
     }
     return 0;
@@ -186,6 +197,5 @@ static Py_ssize_t plain_slot(PyObject *key, int are_several, Py_ssize_t slots) {
         }
         crc = put_crc(put_crc(crc, &letter, 1), data, size);
     }
-    unsigned int hashed = (crc ^ 0xffffffffu) * HASH_SPREAD;
-    return (Py_ssize_t)(((unsigned long long)hashed * (unsigned long long)slots) >> HASH_BITS);
+    return slot_of(crc, slots);
 }

@@ -12,11 +12,20 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from heron_core import hot_emit, hot_messages, hot_path, hot_rows, hot_state, hot_tables
+from heron_core import (
+    hot_columns,
+    hot_emit,
+    hot_messages,
+    hot_path,
+    hot_rows,
+    hot_state,
+    hot_tables,
+)
 
 __all__ = [
     "HOT_PATH",
     "BufferRoom",
+    "ColumnKeys",
     "FlatTable",
     "Forwarder",
     "KeyedState",
@@ -65,7 +74,7 @@ NOT_BUILT = "Python: there is no extension for this Python"
 OF_ANOTHER_VERSION = "Python: the extension is of another version of the sources, build it again"
 NOT_IMPORTED = "Python: the extension cannot be imported: "
 MODULES: tuple[ModuleType, ...] = (
-    hot_emit, hot_messages, hot_path, hot_rows, hot_tables, hot_state,
+    hot_emit, hot_messages, hot_path, hot_rows, hot_tables, hot_state, hot_columns,
 )  # fmt: skip
 
 
@@ -103,9 +112,10 @@ def _import_failure(error: Exception) -> str:
     return f"{NOT_IMPORTED}{text or type(error).__name__}"
 
 
-(_emit, _messages, _path, _rows, _tables, _state), HOT_PATH = _chosen()
+(_emit, _messages, _path, _rows, _tables, _state, _columns), HOT_PATH = _chosen()
 
 if TYPE_CHECKING:
+    from heron_core.hot_columns import ColumnKeys
     from heron_core.hot_emit import (
         BufferRoom,
         TupleBuffer,
@@ -151,6 +161,7 @@ if TYPE_CHECKING:
     )
     from heron_core.hot_tables import FlatTable, MemoryTable, NestedTable, TimedTable
 else:
+    ColumnKeys = _columns.ColumnKeys
     BufferRoom = _emit.BufferRoom
     TupleBuffer = _emit.TupleBuffer
     bolt_emit = _emit.bolt_emit

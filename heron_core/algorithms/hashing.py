@@ -40,7 +40,12 @@ def stable_hash(values: Sequence[Any]) -> int:
         data = b"n%d" % values[0]
     else:
         data = _canonical_of_all(values)
-    return (crc32(data) * _SPREAD) & _HASH_MASK
+    return spread(crc32(data))
+
+
+def spread(crc: int) -> int:
+    """The hash of a key by the checksum of its canonical form."""
+    return (crc * _SPREAD) & _HASH_MASK
 
 
 def slot(hashed: int, slots: int) -> int:

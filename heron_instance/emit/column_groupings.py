@@ -1,9 +1,10 @@
 """Groupings of whole batches: which rows go to which tasks, the same as tuple by tuple.
 
-The choice is left to the choosers of routing.py. What is grouped by columns asks them once for each
-distinct key of a batch. A partial key has to look at each row besides, since each choice depends on
-the ones before, and so does a custom grouping whose code takes one tuple at a time. What does not
-depend on values takes slices of the batch as they are.
+The compiled hot path hashes columns of texts, bytes and whole numbers in place. For others the
+choosers of routing.py are asked once for each distinct key of a batch. A partial key has to look at
+each row besides, since each choice depends on the ones before, and so does a custom grouping whose
+code takes one tuple at a time. What does not depend on values takes slices of the batch as they
+are.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -11,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from heron_core.native import COMPILED, HOT_PATH, ColumnKeys
 from heron_core.wire.columns import rows_of, values_of
 from heron_instance.emit.output_buffers import OutputBuffer
 from heron_instance.emit.routing import ByCustom, ByFields, ByPartialKey, Choose
@@ -21,6 +23,11 @@ Share = Callable[[pa.RecordBatch], Shares]
 
 SLICE_BYTES = 1024 * 1024
 """Of a message: what an instance has in hand at most, so the next one waits until it is done."""
+_LETTERS = {pa.string(): ord("s"), pa.binary(): ord("b")}
+"""What the canonical form of a key begins with (heron_core.algorithms.hashing)."""
+_WHOLE_NUMBERS = frozenset(
+    (pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.uint8(), pa.uint16(), pa.uint32())
+)
 FILTERED_MAX = 8
 """Up to so many tasks their rows are filtered one by one; beyond, all are sorted once."""
 
@@ -44,9 +51,41 @@ def slices(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
 
 
 def _by_fields(choose: ByFields, batch: pa.RecordBatch) -> Shares:
+    if HOT_PATH == COMPILED and (hashed := _column_keys(choose.positions, batch)):
+        return _by_hash(choose.keyed.buffers, hashed, batch)
     keys, rows = _distinct([batch.column(each) for each in choose.positions])
     tasks = [buffer.destination for buffer in _buffers_of(choose, keys)]
     return [((task,), part) for task, part in _split(batch, _taken(tasks, rows))]
+
+
+def _column_keys(positions: Sequence[int], batch: pa.RecordBatch) -> ColumnKeys | None:
+    """The keys of all rows if they are texts, bytes or whole numbers; None for any others."""
+    columns = [batch.column(position) for position in positions]
+    if any(column.null_count for column in columns):
+        return None
+    keys = ColumnKeys(batch.num_rows, len(columns) > 1)
+    for column in columns:
+        if (letter := _LETTERS.get(column.type)) is not None:
+            _, offsets, data = column.buffers()
+            keys.add_texts(letter, data, offsets, column.offset)
+        elif column.type in _WHOLE_NUMBERS:
+            numbers = column.cast(pa.int64())
+            keys.add_numbers(numbers.buffers()[1], numbers.offset)
+        else:
+            return None
+    return keys
+
+
+def _by_hash(buffers: Sequence[OutputBuffer], keys: ColumnKeys, batch: pa.RecordBatch) -> Shares:
+    order, counts = keys.divided(len(buffers))
+    rows = pa.Array.from_buffers(pa.uint32(), batch.num_rows, [None, pa.py_buffer(order)])
+    start = 0
+    for buffer, count in zip(buffers, counts, strict=True):
+        if count == batch.num_rows:
+            yield (buffer.destination,), batch
+        elif count:
+            yield (buffer.destination,), batch.take(rows.slice(start, count))
+        start += count
 
 
 def _buffers_of(choose: ByFields, keys: list[tuple[object, ...]]) -> list[OutputBuffer]:
