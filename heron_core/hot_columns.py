@@ -31,11 +31,11 @@ if not cython.compiled:
     ) -> None:
         """Put texts or bytes behind what the rows' checksums have; ValueError if a buffer is too
         short for them."""
-        texts, places = memoryview(data or b""), memoryview(offsets or b"").cast("i")
-        if len(places) < start + len(crcs) // CRC_BYTES + 1:
+        texts, ends = memoryview(data or b""), memoryview(offsets or b"").cast("i")
+        if len(ends) < start + len(crcs) // CRC_BYTES + 1:
             raise ValueError("offsets of a column: shorter than its rows")
         for row in range(len(crcs) // CRC_BYTES):
-            begin, end = places[start + row], places[start + row + 1]
+            begin, end = ends[start + row], ends[start + row + 1]
             if not 0 <= begin <= end <= len(texts):
                 raise ValueError("data of a column: shorter than its rows")
             _put_key(crcs, row, bytes((letter,)) + texts[begin:end], framed)
