@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from functools import partial
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from heron_core import config as keys
 from heron_core.errors import UsageError
@@ -15,6 +15,9 @@ from heron_tester.records import Emitted, LogLine, Problem, Received, records_of
 from heron_tester.run_settings import STEPS_MAX, WAIT_SECS, RunSettings
 from heron_tester.sources import topology_of
 from heron_tester.watermark_step import advance_watermark
+
+if TYPE_CHECKING:
+    from heron_tester.local_drpc import LocalDRPC
 
 
 class TopologyTester:
@@ -50,7 +53,10 @@ class TopologyTester:
         start_time: float = START_TIME,
         steps_max: int = STEPS_MAX,
         wait_secs: float = WAIT_SECS,
+        drpc: "LocalDRPC | None" = None,
     ) -> None:
+        """`drpc`: whose requests the topology answers (docs/TESTING.md)."""
+        self._drpc = drpc
         self._settings = RunSettings(order, seed, patch_time, start_time, steps_max, wait_secs)
         self._source = (source, topology, environment, dict(config or {}))
         self._running: TesterEngine | None = None
@@ -58,6 +64,8 @@ class TopologyTester:
 
     def __enter__(self) -> "TopologyTester":
         self._running = TesterEngine(partial(topology_of, *self._source), self._settings)
+        if self._drpc is not None:
+            self._drpc.attach(self)
         return self
 
     def __exit__(
@@ -71,6 +79,8 @@ class TopologyTester:
             engine.close()
         finally:
             self._running = None
+            if self._drpc is not None:
+                self._drpc.attach(None)
             if error is not None:
                 engine.explain(error)
         if error is None:

@@ -10,15 +10,20 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from heron_tester.component_tester import ComponentTester
     from heron_tester.errors import TesterError
+    from heron_tester.local_drpc import LocalDRPC
     from heron_tester.records import Emitted
     from heron_tester.sink_conformance import check_two_phase_sink
     from heron_tester.tester import TopologyTester
 
-__all__ = ["ComponentTester", "Emitted", "TesterError", "TopologyTester", "check_two_phase_sink"]
+__all__ = [
+    "ComponentTester", "Emitted", "LocalDRPC", "TesterError", "TopologyTester",
+    "check_two_phase_sink",
+]  # fmt: skip
 
 _HOME = {
     "ComponentTester": "component_tester",
     "Emitted": "records",
+    "LocalDRPC": "local_drpc",
     "TesterError": "errors",
     "TopologyTester": "tester",
     "check_two_phase_sink": "sink_conformance",

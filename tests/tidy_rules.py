@@ -47,6 +47,7 @@ KNOWN_CIRCLES: dict[frozenset[str], str] = {
 
 SLEEPING_TESTS: dict[str, str] = {
     "tests/browser/troubles.py": "slow and stuck bolts are what the pages are to show",
+    "tests/process/topologies/answering.py": "requests that take a while, to be under way",
     "tests/process/topologies/stuck.py": "a bolt that is stuck is what the test is about",
     "tests/process/topologies/hanging.py": "a bolt that hangs is what the test is about",
     "tests/process/topologies/slow_tick.py": "a tick that is under way is what the test is about",

@@ -78,6 +78,7 @@ class ThriftClient:
         self._answer_secs = answer_secs
         self._socket: socket.socket | None = None
         self._number = 0
+        self._is_interrupted = False
 
     def call(self, method: str, fields: Mapping[int, Any], extra_secs: float = 0.0) -> Any:
         """The answer's fields; ServerAway if there is none, UnknownMethod, RequestDenied."""
@@ -98,7 +99,8 @@ class ThriftClient:
             self._socket = None
 
     def interrupt(self) -> None:
-        """From another thread: a call that is under way fails."""
+        """From another thread: a call that is under way fails, and so do all further ones."""
+        self._is_interrupted = True
         connection = self._socket
         if connection is not None:
             try:
@@ -113,7 +115,10 @@ class ThriftClient:
         )
         try:
             self._socket = connection = self._introduced(connection)
+            if self._is_interrupted:
+                raise ConnectionAbortedError("interrupted")
         except BaseException:
+            self._socket = None
             connection.close()
             raise
         return connection

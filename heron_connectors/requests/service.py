@@ -55,7 +55,7 @@ class RequestService:
         """Up to so many requests; waits for the first one, if there is none."""
         most = max(1, min(most, FETCH_MAX))
         requests = self._table.fetch(function, most, self._loop.time())
-        if requests or wait_secs <= 0:
+        if requests or wait_secs <= 0 or self._is_stopped:
             return requests
         await self._call_or_timeout(function, min(wait_secs, FETCH_SECS_MAX))
         return self._table.fetch(function, most, self._loop.time())
@@ -96,6 +96,10 @@ class RequestService:
         self._is_stopped = True
         endings = self._table.stop()
         self._settle(endings)
+        for waiting in self._fetchers.values():
+            for fetcher in waiting:
+                if not fetcher.done():
+                    fetcher.set_result(None)
         if self._timer is not None:
             self._timer.cancel()
         return len(endings)

@@ -26,6 +26,8 @@ from heron_connectors.requests.thrift_services import (
 
 CONNECTIONS_MAX = 4096
 """Of one port; further ones are closed at once. A thousand callers and as many instances."""
+SHUTDOWN_SECS = 2.0
+"""For peers that do not take the answers that a server has for them when it ends."""
 FRAME_SECS = 30.0
 """From the first byte of a frame to its last: a peer that stops in the middle of it is closed."""
 UNKNOWN_PEER_BYTES_MAX = 64 * 1024
@@ -68,6 +70,8 @@ class ThriftListener:
         self.counts = counts
         self.connections: set[ThriftConnection] = set()
         self._server: asyncio.Server | None = None
+        self._is_empty: asyncio.Future[None] | None = None
+        """When all connections have ended, once it is closed."""
 
     async def listen(self, listener: Any, tls: ssl.SSLContext | None) -> None:
         """Take connections on a socket that listens."""
@@ -77,11 +81,23 @@ class ThriftListener:
         )
 
     async def close(self) -> None:
-        """Take no more connections, and end those that there are when they have nothing to say."""
+        """Take no more connections, and end those that there are when what is under way in them is
+        answered, or after a while."""
         if self._server is not None:
             self._server.close()
         for connection in list(self.connections):
             connection.end()
+        if self.connections:
+            self._is_empty = asyncio.get_running_loop().create_future()
+            await asyncio.wait([self._is_empty], timeout=SHUTDOWN_SECS)
+        for connection in list(self.connections):
+            connection.abort()
+
+    def ended(self, connection: "ThriftConnection") -> None:
+        """A connection is gone."""
+        self.connections.discard(connection)
+        if not self.connections and self._is_empty is not None and not self._is_empty.done():
+            self._is_empty.set_result(None)
 
 
 class ThriftConnection(asyncio.Protocol):
@@ -111,7 +127,7 @@ class ThriftConnection(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """The peer is gone: what it waits for is abandoned."""
-        self._listener.connections.discard(self)
+        self._listener.ended(self)
         self._stop_watch()
         for task in self._tasks:
             task.cancel()
@@ -121,6 +137,10 @@ class ThriftConnection(asyncio.Protocol):
         self._ends = True
         if not self._tasks:
             self._transport.close()
+
+    def abort(self) -> None:
+        """Close it now."""
+        self._transport.abort()
 
     def data_received(self, data: bytes) -> None:
         """Some bytes more."""

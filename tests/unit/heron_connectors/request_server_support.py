@@ -87,10 +87,14 @@ class ServerInThread:
 
 
 @contextmanager
-def serving(limits: RequestLimits = RequestLimits(), **options: Any) -> Iterator[ServerInThread]:  # noqa: B008
+def serving(
+    limits: RequestLimits | None = None, topologies_port: int = 0, **options: Any
+) -> Iterator[ServerInThread]:
     """A server until the end of the block."""
+    limits = RequestLimits() if limits is None else limits
     with ExitStack() as opened:
-        sockets = [opened.enter_context(listen_on(HOST, 0, "--port")) for _ in range(3)]
+        ports = (0, topologies_port, 0)
+        sockets = [opened.enter_context(listen_on(HOST, each, "--port")) for each in ports]
         server = ServerInThread(RequestServerOptions(limits=limits, **options), sockets)
         try:
             yield server

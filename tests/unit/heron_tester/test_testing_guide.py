@@ -22,7 +22,7 @@ def test_the_guides_tests_pass(tmp_path, monkeypatch):
         seeds = [mark for mark in getattr(test, "pytestmark", []) if mark.name == "parametrize"]
         for arguments in seeds[0].args[1] if seeds else [None]:
             test() if arguments is None else test(arguments)
-    assert len(tests) == len(re.findall(r"^def test_", "\n".join(blocks), re.MULTILINE)) == 12
+    assert len(tests) == len(re.findall(r"^def test_", "\n".join(blocks), re.MULTILINE)) == 13
 
 
 def test_it_names_everything_that_a_tester_can_do():

@@ -3,22 +3,13 @@
 import ssl
 import threading
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 import uvicorn
-from cryptography import x509
-from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, generate_private_key
-from cryptography.hazmat.primitives.hashes import SHA256
-from cryptography.hazmat.primitives.serialization import (
-    Encoding,
-    NoEncryption,
-    PrivateFormat,
-)
-from cryptography.x509.oid import NameOID
 from joserfc.jwk import ECKey, OctKey
 
 from heron_core.errors import HeronError, UsageError
@@ -26,6 +17,7 @@ from heron_tracker.auth.access import WEBSOCKET, Role, check_options, refusal, r
 from heron_tracker.auth.open_id import OpenIdIssuer
 from heron_tracker.options import OpenIdOptions, TrackerOptions
 from heron_tracker.server import check_certificate, listen, uvicorn_config
+from tests.unit.certificate_support import self_signed
 from tests.unit.heron_tracker.client_support import Asked
 from tests.unit.heron_tracker.issuer_support import Issuer
 
@@ -42,24 +34,7 @@ def bearer(token: str) -> dict[str, str]:
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """One that we have signed ourselves for 127.0.0.1, and its key."""
-    folder = tmp_path_factory.mktemp("tls")
-    key = generate_private_key(SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
-    made = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(NOW - timedelta(days=1))
-        .not_valid_after(NOW + timedelta(days=1))
-        .add_extension(x509.SubjectAlternativeName([x509.DNSName("localhost")]), critical=False)
-        .sign(key, SHA256())
-    )
-    pem, key_pem = folder / "certificate.pem", folder / "key.pem"
-    pem.write_bytes(made.public_bytes(Encoding.PEM))
-    key_pem.write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
-    return pem, key_pem
+    return self_signed(tmp_path_factory.mktemp("tls"))
 
 
 def test_a_host_that_others_reach_needs_tls_and_a_login(certificate: tuple[Path, Path]) -> None:

@@ -1,0 +1,70 @@
+"""BaseBasicBolt: Storm's bolt that is given a collector and acks by itself."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from heron_api.bolt.bolt import Bolt
+from heron_api.method_shapes import refuse_coroutine
+from heron_core.topology import DEFAULT_STREAM
+
+if TYPE_CHECKING:
+    from heron_api.topology_context import TopologyContext
+
+
+class FailedException(Exception):
+    """Raised by `execute`: the tuple, or the batch, fails; it is no error of the code."""
+
+
+class BasicOutputCollector:
+    """What `execute` emits by; each tuple is anchored to the one that is executed."""
+
+    def __init__(self, bolt: Bolt) -> None:
+        self._bolt = bolt
+        self.anchors: list[Any] = []
+
+    def emit(self, values: Sequence[Any], stream: str = DEFAULT_STREAM) -> Any:
+        """Emit a tuple."""
+        return self._bolt.emit(values, stream, self.anchors)
+
+    def emit_direct(self, task: int, values: Sequence[Any], stream: str = DEFAULT_STREAM) -> None:
+        """Emit a tuple to one task."""
+        self._bolt.emit(values, stream, self.anchors, task)
+
+
+class BaseBasicBolt(Bolt):
+    """A bolt written as Storm's: the tuple is acked when `execute` has returned, and fails if it
+    raises.
+
+    class Exclaim(BaseBasicBolt):
+        outputs = ["id", "result"]
+
+        def execute(self, tup, collector):
+            collector.emit([tup.values[0], tup.values[1] + "!"])
+    """
+
+    auto_fail = True
+
+    def initialize(self, config: dict[str, Any], context: "TopologyContext") -> None:
+        """Calls `prepare`."""
+        self._collector = BasicOutputCollector(self)
+        self.prepare(config, context)
+
+    def prepare(self, conf: dict[str, Any], context: "TopologyContext") -> Any:
+        """Called once before the first tuple."""
+
+    def execute(self, tup: Any, collector: BasicOutputCollector) -> Any:
+        """Process one tuple; do not ack it."""
+        raise NotImplementedError(
+            f"{type(self).__name__} must define execute(self, tup, collector)"
+        )
+
+    def process(self, tup: Any) -> None:
+        """Calls `execute`, then acks."""
+        self._collector.anchors = [tup]
+        try:
+            refuse_coroutine(self.execute, self.execute(tup, self._collector))
+        except FailedException as error:
+            self.log(f"a tuple of {tup.component} fails: {error}", "warn")
+            self.fail(tup)
+            return
+        self.ack(tup)

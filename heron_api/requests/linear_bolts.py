@@ -1,0 +1,142 @@
+"""The ends of a linear topology of requests: PrepareRequest, JoinResult and KeyedFairBolt."""
+
+import random
+from collections import OrderedDict, deque
+from typing import TYPE_CHECKING, Any
+
+from heron_api.bolt.bolt import Bolt
+from heron_api.method_shapes import refuse_coroutine
+from heron_api.requests.expiring import ExpiringEntries
+from heron_api.stream import Stream
+
+if TYPE_CHECKING:
+    from heron_api.topology_context import TopologyContext
+
+ARGS_STREAM = "default"
+RETURN_STREAM = "ret"
+ID_STREAM = "id"
+ID_BITS = 63
+"""Of a request's id: drawn, so that those of several tasks differ."""
+RETURN_COMPONENT = "drpc.return.component"
+"""Config key of JoinResult: the component whose tuples say where a result goes."""
+TURN_TUPLES = 64
+"""A KeyedFairBolt executes so many, then takes what has arrived meanwhile."""
+
+
+class PrepareRequest(Bolt):
+    """Gives each request an id (Storm: PrepareRequest): the arguments go on with it, and beside
+    them where the result goes, and that the request exists."""
+
+    outputs = [
+        Stream(fields=["request", "args"], name=ARGS_STREAM),
+        Stream(fields=["request", "return"], name=RETURN_STREAM),
+        Stream(fields=["request"], name=ID_STREAM),
+    ]
+    auto_ack = auto_anchor = auto_fail = True
+
+    def process(self, tup: Any) -> None:
+        """A request of the spout."""
+        arguments, return_info = tup.values
+        request_id = random.getrandbits(ID_BITS)
+        self.emit([request_id, arguments], ARGS_STREAM)
+        self.emit([request_id, return_info], RETURN_STREAM)
+        self.emit([request_id], ID_STREAM)
+
+
+class JoinResult(Bolt):
+    """Puts a result and where it goes into one tuple (Storm: JoinResult)."""
+
+    outputs = ["result", "return-info"]
+    auto_fail = True
+    acks_later = True
+
+    def initialize(self, config: dict[str, Any], context: "TopologyContext") -> None:
+        """Read which input is which."""
+        self._returns_from = str(config[RETURN_COMPONENT])
+        self._waiting: ExpiringEntries[Any] = ExpiringEntries(config, context)
+
+    def process(self, tup: Any) -> None:
+        """One of the two, of which the first waits for the other."""
+        request_id = tup.values[0]
+        other = self._waiting.get(request_id)
+        if other is None or other.component == tup.component:
+            self._waiting.add(request_id, tup)
+            return
+        self._waiting.pop(request_id)
+        is_return = tup.component == self._returns_from
+        result, returned = (other, tup) if is_return else (tup, other)
+        text = str(result.values[1])
+        self.emit([text, returned.values[1]], anchors=[result, returned])
+        self.ack(result)
+        self.ack(returned)
+
+    def process_tick(self, tup: Any) -> None:
+        """Forget those whose request has failed by time."""
+        expired = list(self._waiting.expired())
+        if expired:
+            self.log(f"{len(expired)} requests had no result within the message timeout", "warn")
+
+
+class KeyedFairBolt(Bolt):
+    """A bolt around another one, `bolt`, whose tuples it executes by turns of their first value
+    (Storm: KeyedFairBolt): a request of a million tuples does not hold up one of ten.
+
+    class FairFollowers(KeyedFairBolt):
+        bolt = GetFollowers
+    """
+
+    bolt: type[Bolt]
+    auto_fail = True
+    acks_later = True
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "bolt" in vars(cls) and "outputs" not in vars(cls):
+            cls.outputs = cls.bolt.outputs
+
+    def initialize(self, config: dict[str, Any], context: "TopologyContext") -> None:
+        """Make the bolt inside."""
+        self._inner = self.bolt(delegate=self.delegate)
+        self._inner.initialize(config, context)
+        self._waiting: OrderedDict[Any, deque[Any]] = OrderedDict()
+        self._is_scheduled = False
+
+    def is_idle(self) -> bool:
+        """Whether no tuple waits for its turn."""
+        return not self._waiting
+
+    def process(self, tup: Any) -> None:
+        """Put it behind those of its key; it is executed when the message is read."""
+        self._waiting.setdefault(tup.values[0], deque()).append(tup)
+        self._schedule()
+
+    def process_tick(self, tup: Any) -> None:
+        """Of the bolt inside."""
+        self._inner.process_tick(tup)
+
+    def _schedule(self) -> None:
+        if not self._is_scheduled:
+            self._is_scheduled = True
+            self.delegate.call_soon(self._execute_turns)
+
+    def _execute_turns(self) -> None:
+        self._is_scheduled = False
+        for _ in range(TURN_TUPLES):
+            if not self._waiting:
+                return
+            key, tuples = self._waiting.popitem(last=False)
+            tup = tuples.popleft()
+            if tuples:
+                self._waiting[key] = tuples  # behind the others
+            self._execute(tup)
+        self._schedule()
+
+    def _execute(self, tup: Any) -> None:
+        inner = self._inner
+        try:
+            refuse_coroutine(inner.process, inner.process(tup))
+            if inner.auto_ack:
+                self.delegate.ack(tup)
+        except Exception:
+            self.delegate.raised("process")
+            self.delegate.fail(tup)

@@ -1,0 +1,119 @@
+"""A thread that fetches requests from one server, for a spout that must not wait."""
+
+import threading
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+from heron_connectors.requests.client import (
+    DRPCInvocationsClient,
+    RequestDenied,
+    ServerAddress,
+    ServerAway,
+)
+from heron_connectors.requests.table import Request
+from heron_core.algorithms.retries import pause_secs
+
+WAIT_SECS = 5.0
+"""The server answers then, if no request comes: it knows by that that the function is served."""
+FETCH_MAX = 256
+WAITING_MAX = 512
+"""Requests in the spout: with more of them the thread fetches no others, and they wait where they
+have a time-out and a limit."""
+POLL_SECS = (0.001, 0.01)
+"""Between two calls of Storm's servers, which do not wait: it doubles while no request comes."""
+RETRY_SECS = 0.1
+RETRY_SECS_MAX = 5.0
+"""Between two attempts to reach a server that is away."""
+
+
+class FetchingThread:
+    """Requests of one function from one server, and what keeps them from coming."""
+
+    def __init__(
+        self,
+        address: ServerAddress,
+        function: str,
+        wake: Callable[[], None],
+        report: Callable[[str], None],
+    ) -> None:
+        """`wake` and `report` are called in the thread: a request has come; a problem is new."""
+        self.address = address
+        self._client = DRPCInvocationsClient(address)
+        self._function = function
+        self._wake, self._report = wake, report
+        self._waiting: deque[Request] = deque()
+        self._has_capacity = threading.Event()
+        self._is_closed = threading.Event()
+        self._failures = 0
+        self._waits = True
+        """Whether the server brings several requests, and waits for the first one."""
+        self._pause = POLL_SECS[0]
+        self._thread = threading.Thread(target=self._run, name=f"drpc {address}", daemon=True)
+        self._has_capacity.set()
+
+    def start(self) -> None:
+        """Begin to fetch."""
+        self._thread.start()
+
+    def take(self) -> Request | None:
+        """The next request, if there is one."""
+        if not self._waiting:
+            return None
+        request = self._waiting.popleft()
+        if len(self._waiting) < WAITING_MAX:
+            self._has_capacity.set()
+        return request
+
+    def close(self) -> list[Request]:
+        """End the thread; the requests that it has fetched and nothing has taken."""
+        self._is_closed.set()
+        self._has_capacity.set()
+        self._client.interrupt()
+        if self._thread.is_alive():
+            self._thread.join(WAIT_SECS)
+        return list(self._waiting)
+
+    def _run(self) -> None:
+        while not self._is_closed.is_set():
+            self._has_capacity.wait()
+            try:
+                self._fetch()
+                self._failures = 0
+            except (ServerAway, RequestDenied) as error:
+                self._wait_after(error)
+        self._client.close()
+
+    def _fetch(self) -> None:
+        requests = self._next_requests()
+        if not requests:
+            return
+        self._waiting += requests
+        if len(self._waiting) >= WAITING_MAX:
+            self._has_capacity.clear()
+            if len(self._waiting) < WAITING_MAX:  # some were taken meanwhile
+                self._has_capacity.set()
+        self._wake()
+
+    def _next_requests(self) -> list[Request]:
+        if self._waits:
+            requests = self._client.await_requests(self._function, FETCH_MAX, WAIT_SECS)
+            if requests is not None:
+                return requests
+            self._waits = False
+        request = self._client.fetch_request(self._function)
+        if request is not None:
+            self._pause = POLL_SECS[0]
+            return [request]
+        self._is_closed.wait(self._pause)
+        self._pause = min(2 * self._pause, POLL_SECS[1])
+        return []
+
+    def _wait_after(self, error: Any) -> None:
+        if self._is_closed.is_set():
+            return
+        if self._failures == 0:
+            self._report(str(error))
+        self._failures += 1
+        secs = min(pause_secs(RETRY_SECS, self._failures), RETRY_SECS_MAX)
+        self._is_closed.wait(secs)

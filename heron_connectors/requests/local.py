@@ -1,0 +1,57 @@
+"""Requests without a server, in one process: what a LocalDRPC and the components of a topology that
+runs beside it have in common."""
+
+import json
+from uuid import uuid4
+
+from heron_connectors.requests.table import Ending, Request, RequestLimits, RequestTable
+
+_services: dict[str, "LocalRequests"] = {}
+"""Those that are open, by their ids (Storm: ServiceRegistry)."""
+
+
+class LocalRequests:
+    """The calls of one LocalDRPC; time is what its owner says."""
+
+    def __init__(self, limits: RequestLimits) -> None:
+        self.id = f"local-{uuid4().hex}"
+        self.table = RequestTable(limits, self.id)
+        self.now = 0.0
+        self.endings: dict[str, Ending] = {}
+        _services[self.id] = self
+
+    def fetch_request(self, function: str) -> Request | None:
+        """The next request, if there is one."""
+        requests = self.table.fetch(function, 1, self.now)
+        return requests[0] if requests else None
+
+    def result(self, request_id: str, text: str) -> None:
+        """A result."""
+        self._take(self.table.result(request_id, text, self.now))
+
+    def fail_request(self, request_id: str, why: str | None = None) -> None:
+        """There is no result."""
+        self._take(self.table.fail(request_id, why or "Request failed"))
+
+    def expire(self) -> None:
+        """End the calls whose time is over."""
+        for ending in self.table.expire(self.now):
+            self._take(ending)
+
+    def close(self) -> None:
+        """Components do not find it any more."""
+        _services.pop(self.id, None)
+
+    def _take(self, ending: Ending | None) -> None:
+        if ending is not None:
+            self.endings[ending.id] = ending
+
+
+def local_requests(service_id: str) -> LocalRequests | None:
+    """Those of an id; None if there are none in this process."""
+    return _services.get(service_id)
+
+
+def return_info(request_id: str, host: str, port: int) -> str:
+    """Where a result goes, as Storm's spout writes it."""
+    return json.dumps({"id": request_id, "host": host, "port": port})

@@ -1,0 +1,76 @@
+"""Results and failures of requests, on their way to the servers that have them."""
+
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from heron_connectors.requests.client import (
+    DRPCInvocationsClient,
+    RequestDenied,
+    ServerAddress,
+    ServerAway,
+    UnknownMethod,
+)
+from heron_connectors.requests.settings import servers_of
+
+ATTEMPTS = 3
+"""As Storm's: the first one, and two on connections that are made again."""
+AWAY_SECS = 2.0
+"""A server that took none of the attempts is not tried again for so long, so that results for other
+servers do not wait for it."""
+ANSWER_SECS = 5.0
+
+
+class ReturnClients:
+    """A connection to each server that requests have come from."""
+
+    def __init__(
+        self, config: Mapping[str, Any], component: str, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._known = {(each.host, each.port): each for each in servers_of(config, component)}
+        self._clients: dict[tuple[str, int], DRPCInvocationsClient] = {}
+        self._away: dict[tuple[str, int], tuple[float, str]] = {}
+        """server -> until when it is not tried, and why"""
+        self._clock = clock
+
+    def result(self, request_id: str, host: str, port: int, text: str) -> str | None:
+        """Return a result; why it could not be, else None."""
+        return self._attempt((host, port), lambda client: client.result(request_id, text))
+
+    def fail(self, request_id: str, host: str, port: int, why: str | None) -> str | None:
+        """Tell that there is no result; why that could not be told, else None."""
+        return self._attempt((host, port), lambda client: client.fail_request(request_id, why))
+
+    def close(self) -> None:
+        """End the connections."""
+        for client in self._clients.values():
+            client.close()
+
+    def _attempt(
+        self, server: tuple[str, int], call: Callable[[DRPCInvocationsClient], None]
+    ) -> str | None:
+        until, problem = self._away.get(server, (0.0, ""))
+        if self._clock() < until:
+            return problem
+        client = self._client(server)
+        for _ in range(ATTEMPTS):
+            try:
+                call(client)
+            except ServerAway as error:
+                problem = str(error)
+            except (RequestDenied, UnknownMethod) as error:
+                return str(error)
+            else:
+                self._away.pop(server, None)
+                return None
+        self._away[server] = (self._clock() + AWAY_SECS, problem)
+        return problem
+
+    def _client(self, server: tuple[str, int]) -> DRPCInvocationsClient:
+        client = self._clients.get(server)
+        if client is None:
+            # The spout's config may name others; they are not told the token.
+            other = ServerAddress(host=server[0], port=server[1])
+            address = self._known.get(server, other)
+            client = self._clients[server] = DRPCInvocationsClient(address, ANSWER_SECS)
+        return client
