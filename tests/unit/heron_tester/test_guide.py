@@ -201,6 +201,7 @@ def test_the_files_of_the_connectors_page(tmp_path: Path, monkeypatch: pytest.Mo
         "orders_once": ["orders", "written"],
         "orders_to_files": ["changes", "written"],
         "prices_in_avro": ["prices", "copy"],
+        "shouting": ["requests", "shout", "results"],
     }
     assert files.keys() == {"late_flights", "copy_lines", *loaded, *own}
     monkeypatch.chdir(tmp_path)
