@@ -43,12 +43,20 @@ cdef class FlatTable(MemoryTable):
 cdef class NestedTable(MemoryTable):
     cdef public Py_ssize_t size
     cdef public dict changed
+    cdef Py_ssize_t _changes
+    cdef object _changed_key
+    cdef dict _changed_last
+    cdef object _last_key
+    cdef dict _last
 
     cpdef object get(self, object key, object sub=*)
     cpdef object put(self, object key, object value, object sub=*)
     cpdef object append(self, object key, object value)
     cpdef object remove_all(self, object key)
     cpdef list values(self, object key)
+    cdef dict _entries_of(self, object key)
+    cdef object _note_from(self, dict changed)
+    cdef object _change(self, object key, object sub, object value)
     cdef object _put(self, object key, object value, object sub, dict entries)
     cdef object _forget_if_many(self)
     cdef object _note(self, object key, dict entries)

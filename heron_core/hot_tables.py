@@ -221,33 +221,66 @@ class FlatTable(MemoryTable):
 class NestedTable(MemoryTable):
     """Many entries for a key: (key, sub) -> value."""
 
-    __slots__ = ("changed", "size")
+    __slots__ = (
+        "_changed_key",
+        "_changed_last",
+        "_changes",
+        "_last",
+        "_last_key",
+        "changed",
+        "size",
+    )
 
     def __init__(self, table_id: TableId, codec: Any) -> None:
         MemoryTable.__init__(self, table_id, codec)
         self.size: int = 0
         """How many entries there are."""
-        self.changed: dict[tuple[Any, Any], Any] | None = None
-        """key and sub -> value or ABSENT, in the order of their first change; None: everything is
-        new since the last snapshot."""
+        self.changed: dict[Any, dict[Any, Any]] | None = None
+        """key -> sub -> value or ABSENT, both in the order of their first change; None: everything
+        is new since the last snapshot."""
+        self._changes: int = 0
+        """How many values `changed` has."""
+        self._last_key: Any = ABSENT
+        self._last: dict[Any, Any] | None = None
+        """The entries that were read last: what is put next is mostly among them."""
+        self._changed_key: Any = ABSENT
+        self._changed_last: dict[Any, Any] | None = None
+        """Of `changed` the values of the key that was changed last."""
+
+    def _entries_of(self, key: Any) -> dict[Any, Any] | None:
+        if key is not self._last_key:
+            self._last_key, self._last = key, self.entries.get(key)
+        return self._last
+
+    def _change(self, key: Any, sub: Any, value: Any) -> None:
+        if self.changed is not None:
+            values = self._changed_last
+            if values is None or key is not self._changed_key:
+                values = self.changed.get(key)
+                if values is None:
+                    values = self.changed[key] = {}
+                self._changed_key, self._changed_last = key, values
+            before: cython.Py_ssize_t = len(values)
+            values[sub] = value
+            self._changes += len(values) - before
 
     def get(self, key: Any, sub: Any = None) -> Any:
         """See StateTable."""
-        entries = self.entries.get(key)
+        entries = self._entries_of(key)
         value = ABSENT if entries is None else entries.get(sub, ABSENT)
         if self.changed is not None and not cannot_change(value) and value is not ABSENT:
-            self.changed[key, sub] = value
+            self._change(key, sub, value)
         return value
 
     def put(self, key: Any, value: Any, sub: Any = None) -> None:
         """See StateTable."""
         if not cannot_change(sub):
             self._check(key, sub)
-        self._put(key, value, sub, self.entries.get(key))
+        self._put(key, value, sub, self._entries_of(key))
 
     def append(self, key: Any, value: Any) -> None:
         """Put a value behind the last index of a key's list."""
-        entries = self.entries.get(key)
+        entries = self._entries_of(key)
         at = 0 if entries is None else next(reversed(entries)) + 1
         self._put(key, value, at, entries)
 
@@ -255,25 +288,28 @@ class NestedTable(MemoryTable):
         if not cannot_change(value):
             self._check(key, value)
         if entries is None:
-            self.entries[key] = {sub: value}
+            entries = {sub: value}
+            self.entries[key] = entries
+            self._last_key, self._last = key, entries
             self.size += 1
         else:
             before: cython.Py_ssize_t = len(entries)
             entries[sub] = value
             self.size += len(entries) - before
         if self.changed is not None:
-            self.changed[key, sub] = value
+            self._change(key, sub, value)
 
     def remove(self, key: Any, sub: Any = None) -> None:
         """See StateTable."""
-        entries = self.entries.get(key)
+        entries = self._entries_of(key)
         if entries is None or entries.pop(sub, ABSENT) is ABSENT:
             return
         self.size -= 1
         if not entries:
             del self.entries[key]
+            self._last_key, self._last = ABSENT, None
         if self.changed is not None:
-            self.changed[key, sub] = ABSENT
+            self._change(key, sub, ABSENT)
             self._forget_if_many()
 
     def remove_all(self, key: Any) -> None:
@@ -281,19 +317,25 @@ class NestedTable(MemoryTable):
         entries = self.entries.pop(key, None)
         if entries is None:
             return
+        self._last_key, self._last = ABSENT, None
         self.size -= len(entries)
         if self.changed is not None:
             for sub in entries:
-                self.changed[key, sub] = ABSENT
+                self._change(key, sub, ABSENT)
             self._forget_if_many()
 
     def _forget_if_many(self) -> None:
-        if self.changed is not None and len(self.changed) > self.size + CHANGED_MIN:
-            self.changed = None
+        if self._changes > self.size + CHANGED_MIN:
+            self._note_from(None)
+
+    def _note_from(self, changed: dict[Any, dict[Any, Any]] | None) -> None:
+        self.changed = changed
+        self._changes = 0
+        self._changed_key, self._changed_last = ABSENT, None
 
     def items(self, key: Any) -> list[tuple[Any, Any]]:
         """See StateTable."""
-        entries = self.entries.get(key)
+        entries = self._entries_of(key)
         if entries is None:
             return []
         if self.changed is not None:
@@ -302,7 +344,7 @@ class NestedTable(MemoryTable):
 
     def values(self, key: Any) -> list[Any]:
         """As `items`, the values alone."""
-        entries = self.entries.get(key)
+        entries = self._entries_of(key)
         if entries is None:
             return []
         if self.changed is not None:
@@ -311,11 +353,9 @@ class NestedTable(MemoryTable):
 
     def _note(self, key: Any, entries: dict[Any, Any]) -> None:
         """Those of a key are handed out, and may be changed."""
-        changed = self.changed
-        if changed is not None:
-            for sub, value in entries.items():
-                if not cannot_change(value):
-                    changed[key, sub] = value
+        for sub, value in entries.items():
+            if not cannot_change(value):
+                self._change(key, sub, value)
 
     def last(self, key: Any) -> Any:
         """See StateTable."""
@@ -325,8 +365,9 @@ class NestedTable(MemoryTable):
     def clear(self) -> None:
         """See StateTable."""
         self.entries.clear()
+        self._last_key, self._last = ABSENT, None
         self.size = 0
-        self.changed = None
+        self._note_from(None)
 
     @property
     def is_all_new(self) -> bool:
@@ -335,7 +376,12 @@ class NestedTable(MemoryTable):
 
     def note_changes(self) -> None:
         """Changes are noted from here on: a snapshot has what was before."""
-        self.changed = {}
+        self._note_from({})
+
+    def recount(self) -> None:
+        """After `entries` was changed from outside: a snapshot was taken over."""
+        self._last_key, self._last = ABSENT, None
+        self.size = sum(map(len, self.entries.values()))
 
 
 class TimedTable:

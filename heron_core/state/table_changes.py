@@ -44,16 +44,25 @@ def _apply_nested(changes: TableChanges, table: NestedTable) -> None:
             table.entries.pop(key, None)
     for key, sub, value in zip(changes.keys, changes.subs or (), changes.values, strict=True):
         table.entries.setdefault(key, {})[sub] = value
-    table.size = sum(map(len, table.entries.values()))
+    table.recount()
 
 
-def _sorted_out(changed: dict[Any, Any]) -> tuple[list[Any], list[Any], list[Any]]:
-    """Of what has changed: keys that are there, their values, keys that are no more."""
-    values = list(changed.values())
-    if not any(value is ABSENT for value in values):
-        return list(changed), values, []
-    kept = {key: value for key, value in changed.items() if value is not ABSENT}
-    return list(kept), list(kept.values()), [key for key in changed if key not in kept]
+def _sorted_out(
+    changed: dict[Any, dict[Any, Any]],
+) -> tuple[list[tuple[Any, Any]], list[Any], list[tuple[Any, Any]]]:
+    """Of what has changed: key and sub of entries that are there, their values, key and sub of
+    those that are no more."""
+    there: list[tuple[Any, Any]] = []
+    values: list[Any] = []
+    gone: list[tuple[Any, Any]] = []
+    for key, values_by_sub in changed.items():
+        for sub, value in values_by_sub.items():
+            if value is ABSENT:
+                gone.append((key, sub))
+            else:
+                there.append((key, sub))
+                values.append(value)
+    return there, values, gone
 
 
 def _nested(
