@@ -93,6 +93,8 @@ class _Given:
                 unserved_secs=self.unserved_timeout,
                 calls_max=self.queue,
                 text_bytes_max=self.text_bytes,
+                pending_max=max(_LIMITS.pending_max, 4 * self.queue),
+                pending_bytes_max=max(_LIMITS.pending_bytes_max, self.text_bytes),
             ),
         )
 

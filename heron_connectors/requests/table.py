@@ -20,6 +20,11 @@ from heron_core.transitions import MachineState, Transitions
 CALLS_MAX = 4096
 """Of one function, waiting to be fetched: further ones are refused. Four times the thousand calls
 at once that a server is measured with."""
+PENDING_BYTES_MAX = 256 * 1024 * 1024
+"""Arguments of all calls that have not ended, of whatever functions: a caller that makes up names
+fills the queue of none."""
+PENDING_MAX = 4 * CALLS_MAX
+"""Of all functions together: a call without arguments takes memory, too."""
 FUNCTIONS_MAX = 1000
 """Names that topologies have asked for lately; the one that was asked for longest ago is forgotten
 first. A topology has a handful of them."""
@@ -80,6 +85,8 @@ class RequestLimits(Struct, frozen=True, kw_only=True):
     unserved_secs: float = UNSERVED_SECS
     calls_max: int = CALLS_MAX
     text_bytes_max: int = TEXT_BYTES_MAX
+    pending_max: int = PENDING_MAX
+    pending_bytes_max: int = PENDING_BYTES_MAX
 
 
 class Request(Struct, frozen=True):
@@ -107,7 +114,7 @@ class CallRefused(Exception):
 
 
 class Overloaded(CallRefused):
-    """The queue of the function is full."""
+    """The queue of the function is full, or the server has as many calls as it takes."""
 
 
 class ArgumentsTooLarge(CallRefused):
@@ -152,6 +159,7 @@ class _Call(Struct):
     id: str
     function: str
     arguments: str
+    size_bytes: int
     began: float
     deadline: float
     state: CallState = CallState.WAITING
@@ -170,6 +178,8 @@ class RequestTable:
         self._life = life
         self._issued = 0
         self._calls: dict[str, _Call] = {}
+        self._pending_bytes = 0
+        """Arguments of these."""
         self._queues: dict[str, deque[_Call]] = {}
         self._asked: OrderedDict[str, float] = OrderedDict()
         """function -> when a topology has asked for it last, the longest ago first"""
@@ -180,27 +190,40 @@ class RequestTable:
 
     def call(self, function: str, arguments: str, now: float) -> str:
         """Take a call; its id. CallRefused if it is not taken."""
-        if len(arguments.encode("utf-8", "surrogatepass")) > self.limits.text_bytes_max:
+        size_bytes = len(arguments.encode("utf-8", "surrogatepass"))
+        if size_bytes > self.limits.text_bytes_max:
             self.counts.arguments_too_large += 1
             raise ArgumentsTooLarge(
                 f"the arguments of a call have at most {self.limits.text_bytes_max} bytes"
             )
-        queue = self._queues.get(function)
-        if queue is not None and len(queue) >= self.limits.calls_max:
+        if problem := self._overload(function, size_bytes):
             self.counts.overloaded += 1
-            raise Overloaded(
-                f"{len(queue)} calls of {function!r:.100} wait already, which is the limit"
-            )
+            raise Overloaded(problem)
         self._issued += 1
         self.counts.calls += 1
         CALL.begin(CallState.WAITING)
         deadline = now + self.limits.request_secs
-        call = _Call(f"{self._life}-{self._issued}", function, arguments, now, deadline)
+        call = _Call(f"{self._life}-{self._issued}", function, arguments, size_bytes, now, deadline)
         self._calls[call.id] = call
+        self._pending_bytes += size_bytes
         self._queues.setdefault(function, deque()).append(call)
         first_check = min(deadline, now + self.limits.unserved_secs)
         heapq.heappush(self._deadlines, (first_check, call.id))
         return call.id
+
+    def _overload(self, function: str, size_bytes: int) -> str:
+        """Why a call is not taken; empty if it is."""
+        waiting, limits = len(self._queues.get(function, ())), self.limits
+        if waiting >= limits.calls_max:
+            return f"{waiting} calls of {function!r:.100} wait already, which is the limit"
+        if len(self._calls) >= limits.pending_max:
+            return f"{len(self._calls)} calls of all functions are not answered, which is the limit"
+        if self._pending_bytes + size_bytes > limits.pending_bytes_max:
+            return (
+                f"the arguments of calls that are not answered have {self._pending_bytes} bytes,"
+                f" and {limits.pending_bytes_max} is the limit"
+            )
+        return ""
 
     def abandon(self, request_id: str) -> None:
         """The caller is gone: its result is awaited no more."""
@@ -323,6 +346,7 @@ class RequestTable:
             + counts.unserved + counts.abandoned + counts.stopped
         )  # fmt: skip
         assert counts.calls == ended + len(self._calls)
+        assert self._pending_bytes == sum(call.size_bytes for call in self._calls.values())
         queued = {call.id for queue in self._queues.values() for call in queue}
         waiting = {call.id for call in self._calls.values() if call.state is CallState.WAITING}
         assert queued == waiting, (queued, waiting)
@@ -351,6 +375,7 @@ class RequestTable:
                 del self._queues[call.function]
         call.follow(state)
         del self._calls[call.id]
+        self._pending_bytes -= call.size_bytes
         if len(self._deadlines) > 2 * len(self._calls) + DEADLINES_SPARE:
             self._deadlines = [each for each in self._deadlines if each[1] in self._calls]
             heapq.heapify(self._deadlines)

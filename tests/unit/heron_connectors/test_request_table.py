@@ -85,6 +85,22 @@ def test_a_served_function_whose_queue_is_long_is_waited_for(table: RequestTable
     assert {each.state for each in table.expire(10.0)} == {CallState.TIMED_OUT}
 
 
+def test_calls_of_all_functions_together_are_limited_in_number_and_bytes() -> None:
+    limits = RequestLimits(text_bytes_max=8, pending_max=3, pending_bytes_max=12)
+    table = RequestTable(limits, "life")
+    table.call("a", "x" * 8, 0.0)
+    with pytest.raises(Overloaded, match="have 8 bytes, and 12 is the limit"):
+        table.call("b", "x" * 5, 0.0)
+    second = table.call("b", "x" * 4, 0.0)
+    table.call("c", "", 0.0)
+    with pytest.raises(Overloaded, match="3 calls of all functions are not answered"):
+        table.call("d", "", 0.0)
+    table.abandon(second)
+    table.call("d", "x" * 4, 0.0)
+    assert table.counts.overloaded == 2
+    table.validate()
+
+
 def test_a_full_queue_refuses_and_says_its_limit(table: RequestTable) -> None:
     for _ in range(LIMITS.calls_max):
         table.call("f", "a", 0.0)
