@@ -5,11 +5,12 @@ from typing import TYPE_CHECKING, Any
 
 from heron_api.bolt.bolt import Bolt
 from heron_api.class_loading import load_class
-from heron_api.method_shapes import refusal, refuse_coroutine
+from heron_api.method_shapes import refusal
 from heron_api.requests.basic_bolt import FailedException
 from heron_api.requests.batch_bolt import BaseBatchBolt, BatchBoltExecutor
 from heron_api.requests.coordination import TrackedRequest, TupleRole, shape_of
 from heron_api.requests.expiring import ExpiringEntries
+from heron_api.requests.inner_bolt import InnerBolt
 from heron_core.errors import ComponentError
 from heron_core.topology import DEFAULT_STREAM
 
@@ -52,12 +53,14 @@ class CoordinatedBolt(Bolt):
         self._readers = sorted(targets)
         kind: Any = load_class(config[BOLT])
         self._batches: BatchBoltExecutor | None = None
-        self._inner: Any = None
+        self._inner: InnerBolt | None = None
         if issubclass(kind, BaseBatchBolt):
             self._batches = BatchBoltExecutor(kind, config, context, self.emit_counted)
         else:
-            self._inner = kind(delegate=_InnerDelegate(self))
-            self._inner.initialize(config, context)
+            self._inner = InnerBolt(
+                kind, self, self.emit_counted, self.ack_counted, self.fail_counted
+            )
+            self._inner.bolt.initialize(config, context)
 
     # --- tuples ---------------------------------------------------------------------------------
 
@@ -84,11 +87,8 @@ class CoordinatedBolt(Bolt):
             if self._batches is not None:
                 self._batches.execute(tup)
                 self.ack_counted(tup)
-            else:
-                inner = self._inner
-                refuse_coroutine(inner.process, inner.process(tup))
-                if inner.auto_ack:
-                    self.ack_counted(tup)
+            elif self._inner is not None:
+                self._inner.process(tup)
         except FailedException as error:
             self.log(f"a tuple of request {tup.values[0]!r} fails: {error}", "warn")
             self.fail_counted(tup)
@@ -111,9 +111,8 @@ class CoordinatedBolt(Bolt):
 
     def close(self) -> None:
         """Of the bolt inside, if it has one."""
-        close = getattr(self._inner, "close", None)
-        if close is not None:
-            close()
+        if self._inner is not None:
+            self._inner.close()
 
     # --- what the bolt inside does ----------------------------------------------------------------
 
@@ -201,19 +200,3 @@ class CoordinatedBolt(Bolt):
         self._tracked.pop(request_id)
         for delayed in track.delayed:
             self.ack(delayed)
-
-
-class _InnerDelegate:
-    """What the bolt inside has as its delegate."""
-
-    def __init__(self, outer: CoordinatedBolt) -> None:
-        self._outer = outer
-        self.logger = outer.logger
-        self.emit = outer.emit_counted
-        self.ack = outer.ack_counted
-        self.fail = outer.fail_counted
-
-    def __getattr__(self, name: str) -> Any:
-        if name == "emit_batch":
-            raise ComponentError("a bolt of a request emits tuples, whose number is told: use emit")
-        return getattr(self._outer.delegate, name)

@@ -5,8 +5,8 @@ from collections import OrderedDict, deque
 from typing import TYPE_CHECKING, Any
 
 from heron_api.bolt.bolt import Bolt
-from heron_api.method_shapes import refuse_coroutine
 from heron_api.requests.expiring import ExpiringEntries
+from heron_api.requests.inner_bolt import InnerBolt
 from heron_api.stream import Stream
 
 if TYPE_CHECKING:
@@ -96,8 +96,9 @@ class KeyedFairBolt(Bolt):
 
     def initialize(self, config: dict[str, Any], context: "TopologyContext") -> None:
         """Make the bolt inside."""
-        self._inner = self.bolt(delegate=self.delegate)
-        self._inner.initialize(config, context)
+        delegate = self.delegate
+        self._inner = InnerBolt(self.bolt, self, delegate.emit, delegate.ack, delegate.fail)
+        self._inner.bolt.initialize(config, context)
         self._waiting: OrderedDict[Any, deque[Any]] = OrderedDict()
         self._is_scheduled = False
 
@@ -113,6 +114,10 @@ class KeyedFairBolt(Bolt):
     def process_tick(self, tup: Any) -> None:
         """Of the bolt inside."""
         self._inner.process_tick(tup)
+
+    def close(self) -> None:
+        """Of the bolt inside, if it has one."""
+        self._inner.close()
 
     def _schedule(self) -> None:
         if not self._is_scheduled:
@@ -132,11 +137,8 @@ class KeyedFairBolt(Bolt):
         self._schedule()
 
     def _execute(self, tup: Any) -> None:
-        inner = self._inner
         try:
-            refuse_coroutine(inner.process, inner.process(tup))
-            if inner.auto_ack:
-                self.delegate.ack(tup)
+            self._inner.process(tup)
         except Exception:
             self.delegate.raised("process")
             self.delegate.fail(tup)

@@ -18,18 +18,18 @@ def address(server: Running) -> str:
     return line[1]
 
 
+def waiting(url: str) -> bool:
+    """Whether a call waits to be fetched."""
+    with urllib.request.urlopen(f"{url.removesuffix('/drpc')}/functions", None, 40) as answer:
+        return any(each["waiting"] for each in json.load(answer))
+
+
 def test_ctrl_c_answers_the_calls_that_are_under_way_and_says_so(place: Place) -> None:
     server = place.start("drpc", *PORTS)
     url = address(server)
     with ThreadPoolExecutor(1) as pool:
         called = pool.submit(urllib.request.urlopen, f"{url}/f/x", None, 40)
-        listed = f"{url.removesuffix('/drpc')}/functions"
-
-        def is_waiting() -> bool:
-            with urllib.request.urlopen(listed, None, 40) as answer:
-                return any(each["waiting"] for each in json.load(answer))
-
-        server.until(is_waiting, "the call waits")
+        server.until(lambda: waiting(url), "the call waits")
         server.signal(signal.SIGTERM)
         error = called.exception()
     assert isinstance(error, urllib.error.HTTPError)
@@ -58,3 +58,16 @@ def test_an_address_for_others_wants_tls_and_a_token(place: Place) -> None:
     refused = place.heronpy("drpc", "--host", "0.0.0.0")
     assert refused.code == 2
     assert "--certificate FILE and --key FILE and --token-file FILE" in refused.err
+
+
+def test_a_server_that_is_killed_leaves_no_caller_waiting(place: Place) -> None:
+    server = place.start("drpc", *PORTS)
+    url = address(server)
+    with ThreadPoolExecutor(1) as pool:
+        called = pool.submit(urllib.request.urlopen, f"{url}/f/x", None, 40)
+        server.until(lambda: waiting(url), "the call waits")
+        server.signal(signal.SIGKILL)
+        error = called.exception(40)
+    assert isinstance(error, (ConnectionError, urllib.error.URLError))
+    assert server.wait().code == -signal.SIGKILL
+    place.nothing_is_left()

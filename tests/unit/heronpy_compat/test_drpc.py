@@ -10,8 +10,10 @@ from typing import Any
 
 import pytest
 
+from heron_api.bolt.bolt import Bolt
 from heron_api.errors import WrongArgumentError
 from heron_api.requests.coordinated_bolt import COORDINATED_STREAM
+from heron_api.spout.spout import Spout
 from heron_api.topology import TopologyBuilder
 from heron_api.tuple import Tuple
 from heron_connectors.requests.local import local_requests
@@ -58,8 +60,22 @@ class Copies(BaseBasicBolt):
         collector.emit(tup.values)
 
 
+class AutoCopies(Bolt):
+    """Acks and anchors as its class says."""
+
+    outputs = ["id", "word"]
+    auto_ack = auto_anchor = True
+
+    def process(self, tup: Any) -> None:
+        self.emit(tup.values)
+
+
 class FairCopies(KeyedFairBolt):
     bolt = Copies
+
+
+class FairAutoCopies(KeyedFairBolt):
+    bolt = AutoCopies
 
 
 class Distinct(BaseBatchBolt):
@@ -93,6 +109,18 @@ class Sum(BaseBatchBolt):
 class RaisingSum(Sum):
     def finish_batch(self) -> None:
         raise ValueError("finish_batch raises")
+
+
+class Nothing(Spout):
+    outputs = ["id", "word"]
+
+    def next_tuple(self) -> None:
+        self.finish()
+
+
+class Fails(Bolt):
+    def process(self, tup: Any) -> None:
+        self.fail(tup)
 
 
 def builder_of(middle: Any = Copies, last: Any = Sum) -> LinearDRPCTopologyBuilder:
@@ -171,8 +199,8 @@ def test_the_topologies_of_the_examples_for_real_servers_load() -> None:
         check_components(load_topology(str(EXAMPLES / f"{name}.py")), runs_here=True)
 
 
-@pytest.mark.parametrize("middle", [Copies, FairCopies])
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("middle", [Copies, FairCopies, AutoCopies, FairAutoCopies])
+@pytest.mark.parametrize("seed", range(4))
 def test_in_any_order_a_request_is_finished_behind_its_last_tuple(
     drpc: LocalDRPC, seed: int, middle: Any
 ) -> None:
@@ -182,6 +210,20 @@ def test_in_any_order_a_request_is_finished_behind_its_last_tuple(
         for request_id, key in ids.items():
             assert drpc.result(request_id) == str(len(set(WORDS[key])))
         assert len(tester.acked("spout")) == len(ids)
+
+
+@pytest.mark.parametrize("fair", [FairCopies, FairAutoCopies])
+def test_a_fair_bolt_by_itself_anchors_and_acks_as_the_one_inside(fair: Any) -> None:
+    builder = TopologyBuilder("Fair")
+    builder.set_config({"topology.reliability.mode": "ATLEAST_ONCE"})
+    lines = builder.add_spout("lines", Nothing, 1)
+    copies = builder.add_bolt("copies", fair, 1, [lines])
+    builder.add_bolt("sink", Fails, 1, [copies])
+    with TopologyTester(builder) as tester:
+        tester.feed("lines", [1, "x"], tup_id="failed behind it")
+        tester.run()
+        assert tester.failed("lines") == ["failed behind it"]
+        assert len(tester.acked("copies")) == 1
 
 
 def outcome(drpc: LocalDRPC, key: str) -> str:
