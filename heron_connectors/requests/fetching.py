@@ -44,6 +44,7 @@ class FetchingThread:
         self._wake, self._report = wake, report
         self._waiting: deque[Request] = deque()
         self._has_capacity = threading.Event()
+        self._is_active = threading.Event()
         self._is_closed = threading.Event()
         self._failures = 0
         self._waits = True
@@ -52,9 +53,15 @@ class FetchingThread:
         self._thread = threading.Thread(target=self._run, name=f"drpc {address}", daemon=True)
         self._has_capacity.set()
 
-    def start(self) -> None:
-        """Begin to fetch."""
-        self._thread.start()
+    def resume(self) -> None:
+        """Fetch, from now on or again."""
+        self._is_active.set()
+        if self._thread.ident is None:
+            self._thread.start()
+
+    def pause(self) -> None:
+        """Fetch no more; what the server is just asked for, within seconds, still comes."""
+        self._is_active.clear()
 
     def take(self) -> Request | None:
         """The next request, if there is one."""
@@ -68,6 +75,7 @@ class FetchingThread:
     def close(self) -> list[Request]:
         """End the thread; the requests that it has fetched and nothing has taken."""
         self._is_closed.set()
+        self._is_active.set()
         self._has_capacity.set()
         self._client.interrupt()
         if self._thread.is_alive():
@@ -76,6 +84,7 @@ class FetchingThread:
 
     def _run(self) -> None:
         while not self._is_closed.is_set():
+            self._is_active.wait()
             self._has_capacity.wait()
             try:
                 self._fetch()

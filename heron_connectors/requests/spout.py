@@ -87,24 +87,23 @@ class DRPCSpout(Spout):
             return
         self._clients = ReturnClients(config, context.get_component_id())
         servers = servers_of(config, context.get_component_id())
-        tasks, index = context.get_component_tasks(context.get_component_id()), self._index(context)
+        tasks = context.get_component_tasks(context.get_component_id())
+        index = context.get_this_task_index()
         mine = servers if len(tasks) < len(servers) else [servers[index % len(servers)]]
         self._fetching = [
             FetchingThread(server, self._function, self._wake, self._report) for server in mine
         ]
         self._next = 0
-        self._begun = False
-
-    def _index(self, context: "TopologyContext") -> int:
-        return context.get_this_task_index()
 
     def activate(self) -> None:
-        """Fetch from here on. A paused spout lets requests that it has fetched wait; the servers
-        keep others, within their limits."""
-        if self._local is None and not self._begun:
-            self._begun = True
-            for thread in self._fetching:
-                thread.start()
+        """Fetch requests."""
+        for thread in self._fetching:
+            thread.resume()
+
+    def deactivate(self) -> None:
+        """Fetch none: calls wait at the server, and fail there if that lasts."""
+        for thread in self._fetching:
+            thread.pause()
 
     def next_tuple(self) -> None:
         """Emit the next request, of each server in turn."""

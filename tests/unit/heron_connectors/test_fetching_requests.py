@@ -122,6 +122,22 @@ def test_a_server_that_is_away_is_reported_once_and_found_again(
     assert "no requests come from a server" in spout.errors[0]
 
 
+def test_a_paused_spout_leaves_calls_at_the_server(
+    start: Any, submit: Submit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fetching, "WAIT_SECS", 0.05)
+    with serving(RequestLimits(unserved_secs=0.2)) as server:
+        spout = start(servers(server))
+        until(lambda: "f" in server.functions(), "it asks")
+        spout.spout.deactivate()
+        until(lambda: server.functions()["f"]["idle_secs"] > 0.2, "it asks no more")
+        assert server.http("GET", "/drpc/f/x")[0] == 404
+        called = submit(server.http, "GET", "/drpc/f/x")
+        spout.spout.activate()
+        spout.spout.fail(until(spout.next_id, "a tuple"))
+        assert called.result(SECS)[0] == 400
+
+
 @pytest.mark.parametrize(("tasks", "number"), [((1,), 2), ((1, 2), 1), ((1, 2, 3), 1)])
 def test_fewer_tasks_than_servers_ask_all_of_them(
     start: Any, tasks: tuple[int, ...], number: int
@@ -146,7 +162,7 @@ def test_a_spout_that_emits_nothing_fetches_to_a_limit(
         thread = FetchingThread(address_of(server), "f", lambda: None, lambda problem: None)
         calls = [pool.submit(server.http, "GET", "/drpc/f/x") for _ in range(12)]
         until(lambda: server.functions().get("f", {}).get("waiting") == 12, "twelve calls wait")
-        thread.start()
+        thread.resume()
         until(lambda: server.functions()["f"]["fetched"] == 4, "four are fetched")
         clients = ReturnClients(servers(server), "spout")
         for _ in calls:

@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 import thriftpy2.rpc
+from hypothesis import given
+from hypothesis import strategies as st
 from thriftpy2.parser import load_fp
 from thriftpy2.protocol import TBinaryProtocolFactory
 from thriftpy2.thrift import TApplicationException
@@ -26,6 +28,7 @@ from heron_connectors.requests.client import (
     ServerAway,
     UnknownMethod,
 )
+from heron_connectors.requests.http_requests import Unacceptable, call_of
 from heron_connectors.requests.table import Request, RequestLimits
 from heron_connectors.requests.thrift_constants import (
     FAILED_REQUEST,
@@ -360,6 +363,19 @@ def test_a_request_that_is_no_call(
     got, text = server.http(method, path, body)
     assert (got, json.loads(text)["error"]) == (status, "BAD_REQUEST")
     assert server.metrics()['heron_drpc_peers_refused_total{port="http",why="malformed"}'] == 1
+
+
+@given(method=st.sampled_from(["GET", "POST", "PUT"]), path=st.binary())
+def test_any_path_is_a_call_or_is_refused(method: str, path: bytes) -> None:
+    try:
+        function, arguments = call_of(method, b"/drpc/" + path)
+    except Unacceptable as error:
+        status = error.status
+    else:
+        status = 200
+        assert function
+        assert (arguments is None) == (method == "POST")
+    assert status in (200, 400, 404, 405)
 
 
 def test_on_loopback_a_browser_is_no_way_in(server: ServerInThread) -> None:
