@@ -2,7 +2,7 @@
 
 #include <Python.h>
 #include <stdint.h>
-#include "hot_emit.h"
+#include "hot_keys.h"
 
 /* A bytes-like object, or None for a buffer that Arrow leaves out because it is empty. */
 static int open_buffer(PyObject *from, Py_buffer *view) {

@@ -1,12 +1,13 @@
-"""The hot path of what is sent: packing, the buffer of a tuple's key, and the emits.
+"""The hot path of what is sent: the buffer of a tuple's key, and the emits.
 
-As hot_path.py, one source for two ways to run it: see there. hot_emit.h has the two C functions
-that take the place of the Python ones under `if not cython.compiled`.
+As hot_path.py, one source for two ways to run it: see there. Compiled, the emit of a stream with
+one consumer is a type of hot_emit.h; in Python it is a closure.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from operator import itemgetter
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -17,136 +18,95 @@ else:
 
 Emit = Callable[..., Any]
 NextNumber = Callable[[], int]
-NextBuffer = Callable[[], Any]
 Pack = Callable[[Any], bytes]
-Pick = tuple[int, Callable[[Any], Any] | None, Any, NextBuffer]
-"""position, function, keyed, next: the buffer of a tuple is `keyed[values[position]]`, with a
-function `keyed[function(values)]`, and without `keyed` the next one."""
+Pick = tuple[tuple[int, ...], Any, Iterator[Any]]
+"""positions, keyed, turns: `keyed` has the buffer of a key, the value at a position, or those at
+several; without `keyed` the next of `turns` is taken."""
 Shares = list[Callable[[], None]]
 Several = tuple[list[Callable[[Any], Any]], int, list[int]]
 """What chooses the buffers of a tuple for each consumer, the stream's index, and a list of one
 number, which counts the emits."""
 
 NO_ROOT = (0, 0)
-NO_RUN = -1
-"""No root: the next tuple of a buffer gets an edge of its own."""
+PACKS_PLAIN: str = "packs_plain"
+"""What a packer has whose bytes of plain values are msgpack's."""
 SHARED: str = "\0"
 """The name of no stream: what an emit that is shared by threads compares each stream with."""
 
 
-# --- what emit writes to --------------------------------------------------------------------------
-
-
-class TupleBuffer:
-    """Packed tuples for one destination and the ids they travel with."""
-
-    __slots__ = (
-        "blocks", "conflicting", "destination", "extras", "ids", "parts", "run", "starts",
-        "streams", "targets",
-    )  # fmt: skip
-
-    def __init__(self, destination: int = 0, targets: tuple[int, ...] = ()) -> None:
-        self.parts: list[bytes] = []
-        self.destination = destination
-        """A task, or the container of a fan-out."""
-        self.targets = targets
-        """The tasks of a fan-out; none where the destination is one task."""
-        self.blocks: list[list[int]] = [[] for _ in targets or (0,)]
-        """For each target: root, edge, root, edge, … of each tuple, or of each run of them."""
-        self.ids: list[int] = self.blocks[0]
-        self.streams: list[int] | None = None
-        """Stream index of each tuple; None as long as only one stream uses the buffer."""
-        self.conflicting: list[Any] = []
-        """Buffers that lead to the same task: each flushes the others before it takes a tuple."""
-        self.run: int = NO_RUN
-        """The root whose tuples may go on sharing the last edge."""
-        self.starts: list[int] = []
-        """In a bolt that tracks: the position of each pair's first tuple."""
-        self.extras: list[int] = []
-        """position, root, … of tuples with more roots than one"""
-
-
-class BufferRoom:
-    """Bytes that may be buffered before all is flushed, below zero when it is time to."""
-
-    __slots__ = ("acked", "acks_counted", "foreign", "late", "pairs", "room", "tracked")
-
-    def __init__(self, room: int, tracked: bool) -> None:
-        self.room = room
-        self.tracked = tracked
-        """Whether tuples have roots."""
-        self.acked: list[Any] = []
-        """Tuples that user code has acked and that are not settled."""
-        self.pairs: list[int] = []
-        """root, value, … of those that are, and that were not sent."""
-        self.acks_counted = 0
-        self.late = 0
-        """Second acks or fails of a tuple: the first one counts."""
-        self.foreign: Any = None
-        """Emits of other threads, as soon as there are any."""
-
-    def settle(self) -> None:
-        """Work out what the acks since the last call come to."""
-        raise NotImplementedError
-
-    def flush(self) -> None:
-        """Send all that is buffered."""
-        raise NotImplementedError
-
-    def make_way(self, buffers: list[Any], are_several: bool) -> bool:
-        """Send what must leave before these buffers take a tuple, of several roots or not; whether
-        something had to."""
-        raise NotImplementedError
-
-
-# --- packing, and keys ----------------------------------------------------------------------------
+# --- keys -----------------------------------------------------------------------------------------
 
 if not cython.compiled:
+    from heron_core.hot_buffers import NO_RUN, BufferRoom, TupleBuffer, are_free, put_tuple
+    from heron_core.hot_c import know_buffers, new_emit
 
     def plain_slot(key: Any, are_several: bool, slots: int) -> int:
         """heron_core.algorithms.hashing's slot of plain values, in C; -1 for what is not plain."""
         return -1
-
-    def packed_plain(values: Any, pack: Pack) -> bytes:
-        """The values as msgpack: in C without `pack` for a short list of short plain values."""
-        return pack(values)
-
-
-def plain_packer(pack: Pack) -> Pack:
-    """`pack`, a msgpack packer; compiled code makes the bytes of plain values without it."""
-    if not cython.compiled:
-        return pack
-
-    def pack_plain(values: Any) -> bytes:
-        return packed_plain(values, pack)
-
-    return pack_plain
 
 
 class PlainKeys:
     """The buffers of a fields grouping: plain keys are hashed, which C does faster than a dict
     finds them; the others are looked up in `keyed`."""
 
-    __slots__ = ("are_several", "buffers", "keyed")
+    __slots__ = ("are_several", "buffers", "keyed", "sent")
 
-    def __init__(self, keyed: Any, buffers: list[Any], are_several: bool) -> None:
+    def __init__(
+        self, keyed: Any, buffers: list[Any], are_several: bool, sent: list[int] | None = None
+    ) -> None:
         self.keyed = keyed
         self.buffers = buffers
         """A buffer for each slot; the list is changed in place."""
         self.are_several = are_several
         """Whether a key is a tuple of the values of several fields."""
+        self.sent = sent
+        """Of a partial key grouping: how many tuples went to each slot; it is changed in place."""
 
     def __getitem__(self, key: Any) -> Any:
-        at: cython.Py_ssize_t = plain_slot(key, self.are_several, len(self.buffers))
+        at: cython.Py_ssize_t = -1
+        if self.sent is None:
+            at = plain_slot(key, self.are_several, len(self.buffers))
         return self.keyed[key] if at < 0 else self.buffers[at]
 
 
-def plain_keys(keyed: Any, buffers: list[Any], are_several: bool) -> Any:
+def plain_keys(
+    keyed: Any, buffers: list[Any], are_several: bool, sent: list[int] | None = None
+) -> Any:
     """What finds the buffer of a key: Python's own dict, or what is faster when compiled."""
-    return PlainKeys(keyed, buffers, are_several) if cython.compiled else keyed
+    return PlainKeys(keyed, buffers, are_several, sent) if cython.compiled else keyed
 
 
 # --- emit -----------------------------------------------------------------------------------------
+
+
+def _found_by(pick: Pick) -> tuple[int, Callable[[Any], Any] | None, Any, Callable[[], Any]]:
+    """position, function, keyed, next: the buffer of a tuple is `keyed[values[position]]`, with a
+    function `keyed[function(values)]`, and without `keyed` the next one."""
+    positions, keyed, turns = pick
+    key_of = itemgetter(*positions) if len(positions) > 1 else None
+    return positions[0] if positions else 0, key_of, keyed, turns.__next__
+
+
+def _in_c(
+    outbox: BufferRoom, general: Emit, pack: Pack, next_edge: NextNumber, unnamed: str | None,
+    how: Any, of_spout: Any, width: cython.Py_ssize_t, most: cython.Py_ssize_t,
+    overhead: cython.Py_ssize_t, tracked: cython.bint, shares: Shares,
+) -> Emit:  # fmt: skip
+    """An emit that is in C: `how` is the pick, the user, the thread and the main one."""
+    (positions, keyed, turns), user, thread, main_thread = how
+    buffers = sent = None
+    plain: PlainKeys
+    if isinstance(keyed, PlainKeys):
+        plain = keyed
+        keyed, buffers, sent = plain.keyed, plain.buffers, plain.sent
+    objects = (
+        outbox, general, pack, next_edge, unnamed, keyed, buffers, sent, turns, user, thread,
+        main_thread, *of_spout, positions,
+    )  # fmt: skip
+    is_spout, packs_plain = of_spout[0] is not None, hasattr(pack, PACKS_PLAIN)
+    emit = new_emit(objects, width, most, overhead, tracked, is_spout, packs_plain)
+    shares.append(emit.share)
+    return emit  # type: ignore[no-any-return]
 
 
 def bolt_emit(
@@ -157,8 +117,13 @@ def bolt_emit(
     """The emit of a bolt's stream that has one consumer, grouped as `pick` says. A call of what it
     adds to `shares` has it leave all to `general`, as several threads emit."""
     main_thread = thread()
-    position: cython.Py_ssize_t = pick[0]
-    key_of, keyed, next_buffer = pick[1:]
+    if cython.compiled:
+        of_bolt = (pick, user, thread, main_thread)
+        return _in_c(
+            outbox, general, pack, next_edge, unnamed, of_bolt, (None, None, None, None),
+            width, most, overhead, tracked, shares,
+        )  # fmt: skip
+    position, key_of, keyed, next_buffer = _found_by(pick)
 
     def emit(
         tup: Any, stream: Any = unnamed, anchors: Any = None, direct_task: Any = None,
@@ -166,7 +131,6 @@ def bolt_emit(
     ) -> Any:  # fmt: skip
         data: bytes
         size: cython.Py_ssize_t
-        buffer: TupleBuffer
         if stream is not unnamed or direct_task is not None or (need_task_ids and user is not None):
             return general(tup, stream, anchors, direct_task, need_task_ids)
         if user is not None:
@@ -221,8 +185,13 @@ def spout_emit(
     """The emit of a spout's stream that has one consumer, grouped as `pick` says; for `shares` see
     `bolt_emit`."""
     main_thread = thread() if thread else 0
-    position: cython.Py_ssize_t = pick[0]
-    key_of, keyed, next_buffer = pick[1:]
+    if cython.compiled:
+        of_spout = (next_root, pending, done_at_once, inits)
+        return _in_c(
+            outbox, general, pack, next_edge, unnamed, (pick, None, thread, main_thread), of_spout,
+            width, most, overhead, tracked, shares,
+        )  # fmt: skip
+    position, key_of, keyed, next_buffer = _found_by(pick)
 
     def emit(
         tup: Any, tup_id: Any = None, stream: Any = unnamed, direct_task: Any = None,
@@ -230,7 +199,6 @@ def spout_emit(
     ) -> Any:  # fmt: skip
         data: bytes
         size: cython.Py_ssize_t
-        buffer: TupleBuffer
         if stream is not unnamed or direct_task is not None or (need_task_ids and thread):
             return general(tup, tup_id, stream, direct_task, need_task_ids)
         if thread and thread() != main_thread:
@@ -273,46 +241,12 @@ def spout_emit(
     return emit
 
 
-def put_tuple(
-    buffers: list[Any], data: bytes, root: Any, index: Any, tracked: cython.bint,
-    shares_edges: cython.bint, next_edge: NextNumber,
-) -> Any:  # fmt: skip
-    """Append a packed tuple of one root, or of none (0), to its buffers; returns the xor of the
-    edges that it was given. `index` is its stream's."""
-    buffer: TupleBuffer
-    total = 0
-    for buffer in buffers:
-        if tracked and buffer.run != root:
-            is_plain = not buffer.targets and buffer.streams is None and not buffer.extras
-            buffer.run = root if shares_edges and is_plain else NO_RUN
-            buffer.starts.append(len(buffer.parts))
-            for block in buffer.blocks:
-                edge = next_edge() if root else 0
-                total ^= edge
-                block.extend((root, edge))
-        buffer.parts.append(data)
-        if buffer.streams is not None:
-            buffer.streams.append(index)
-    return total
-
-
 def chosen_buffers(choosers: list[Callable[[Any], Any]], tup: Any) -> list[Any]:
     """The buffers of a tuple: what the grouping of each consumer chooses."""
     buffers: list[Any] = []
     for choose in choosers:
         buffers += choose(tup)
     return buffers
-
-
-def are_free(buffers: list[Any]) -> bool:
-    """Whether none of the buffers has others that conflict with it."""
-    buffer: TupleBuffer
-    for buffer in buffers:  # not `all`, which would be a generator when it is compiled
-        if buffer.conflicting:
-            break
-    else:
-        return True
-    return False
 
 
 def bolt_emit_to_several(
@@ -461,3 +395,7 @@ def spout_emit_by_stream(general: Emit, emits: dict[str, Emit], unnamed: str | N
         return emits[name](tup, tup_id, name, direct_task, need_task_ids)
 
     return emit
+
+
+if cython.compiled:
+    know_buffers(TupleBuffer)

@@ -1,11 +1,12 @@
-/* The function of hot_path.py that is C when it is compiled. */
+/* Tuples in C: the function of hot_path.py that is C when it is compiled, and what its siblings share. */
 
 #ifndef HOT_PATH_H
 #define HOT_PATH_H
 
 #include <Python.h>
 
-enum { TUPLE_ITEMS = 7 }; /* adapters/tuple_layout.py: key, …, values, created, roots */
+/* adapters/tuple_layout.py: key, …, values, created, roots */
+enum { TUPLE_ITEMS = 7, KEY_AT = 0, VALUES_AT = 4, ROOTS_AT = 6 };
 
 /* Whether instances of a class are Python's tuples of the items that it is made from. */
 static int is_plain_kind(PyTypeObject *type) {
@@ -38,6 +39,27 @@ static PyObject *made_tuple(PyObject *kind, PyObject *key, PyObject *component, 
     made = PyObject_CallOneArg(kind, whole);
     Py_DECREF(whole);
     return made;
+}
+
+/* An item of a tuple, whose class may have it elsewhere; a new reference. */
+static PyObject *item_of(PyObject *tuple, int at, PyObject *name) {
+    if (is_plain_kind(Py_TYPE(tuple)) && PyTuple_GET_SIZE(tuple) == TUPLE_ITEMS)
+        return Py_NewRef(PyTuple_GET_ITEM(tuple, at));
+    return PyObject_GetAttr(tuple, name);
+}
+
+static PyObject *roots_of(PyObject *tuple) {
+    static PyObject *name;
+    if (name == NULL)
+        name = PyUnicode_InternFromString("roots");
+    return name == NULL ? NULL : item_of(tuple, ROOTS_AT, name);
+}
+
+static PyObject *key_of(PyObject *tuple) {
+    static PyObject *name;
+    if (name == NULL)
+        name = PyUnicode_InternFromString("tuple_key");
+    return name == NULL ? NULL : item_of(tuple, KEY_AT, name);
 }
 
 #endif

@@ -178,8 +178,6 @@ struct turn {
     PyObject *newer, *older;
 };
 
-enum { KEY_AT = 0, VALUES_AT = 4, ROOTS_AT = 6 };
-
 static int is_nobodys(PyObject *object) {
 #ifdef Py_GIL_DISABLED
     return 0;
@@ -257,27 +255,6 @@ static PyObject *end_turn(struct turn *turn) {
     Py_CLEAR(turn->newer);
     Py_CLEAR(turn->older);
     Py_RETURN_NONE;
-}
-
-/* An item of a tuple, whose class may have it elsewhere; a new reference. */
-static PyObject *item_of(PyObject *tuple, int at, PyObject *name) {
-    if (is_plain_kind(Py_TYPE(tuple)) && PyTuple_GET_SIZE(tuple) == TUPLE_ITEMS)
-        return Py_NewRef(PyTuple_GET_ITEM(tuple, at));
-    return PyObject_GetAttr(tuple, name);
-}
-
-static PyObject *roots_of(PyObject *tuple) {
-    static PyObject *name;
-    if (name == NULL)
-        name = PyUnicode_InternFromString("roots");
-    return name == NULL ? NULL : item_of(tuple, ROOTS_AT, name);
-}
-
-static PyObject *key_of(PyObject *tuple) {
-    static PyObject *name;
-    if (name == NULL)
-        name = PyUnicode_InternFromString("tuple_key");
-    return name == NULL ? NULL : item_of(tuple, KEY_AT, name);
 }
 
 static int is_number(PyObject *key, unsigned long long number) {

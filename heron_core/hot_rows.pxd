@@ -1,6 +1,6 @@
 # C types of hot_rows.py, for the compiler alone.
 
-from heron_core.hot_emit_compiled cimport BufferRoom
+from heron_core.hot_buffers_compiled cimport BufferRoom
 from heron_core.hot_path_compiled cimport SharedAnchorState
 
 cdef extern from "hot_rows.h":

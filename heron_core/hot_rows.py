@@ -29,7 +29,7 @@ SLOW_SECS = 0.001
 """If so few have taken longer, the clock is read for every tuple."""
 
 if not cython.compiled:
-    from heron_core.hot_emit import BufferRoom
+    from heron_core.hot_buffers import BufferRoom
     from heron_core.hot_path import SharedAnchorState, made_tuple
 
     roots_of, key_of = attrgetter("roots"), attrgetter("tuple_key")

@@ -13,6 +13,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from heron_core import (
+    hot_buffers,
     hot_columns,
     hot_emit,
     hot_messages,
@@ -74,7 +75,7 @@ NOT_BUILT = "Python: there is no extension for this Python"
 OF_ANOTHER_VERSION = "Python: the extension is of another version of the sources, build it again"
 NOT_IMPORTED = "Python: the extension cannot be imported: "
 MODULES: tuple[ModuleType, ...] = (
-    hot_emit, hot_messages, hot_path, hot_rows, hot_tables, hot_state, hot_columns,
+    hot_buffers, hot_emit, hot_messages, hot_path, hot_rows, hot_tables, hot_state, hot_columns,
 )  # fmt: skip
 
 
@@ -112,19 +113,16 @@ def _import_failure(error: Exception) -> str:
     return f"{NOT_IMPORTED}{text or type(error).__name__}"
 
 
-(_emit, _messages, _path, _rows, _tables, _state, _columns), HOT_PATH = _chosen()
+(_buffers, _emit, _messages, _path, _rows, _tables, _state, _columns), HOT_PATH = _chosen()
 
 if TYPE_CHECKING:
+    from heron_core.hot_buffers import BufferRoom, TupleBuffer, plain_packer, put_tuple
     from heron_core.hot_columns import ColumnKeys
     from heron_core.hot_emit import (
-        BufferRoom,
-        TupleBuffer,
         bolt_emit,
         bolt_emit_by_stream,
         bolt_emit_to_several,
         plain_keys,
-        plain_packer,
-        put_tuple,
         spout_emit,
         spout_emit_by_stream,
         spout_emit_to_several,
@@ -162,14 +160,14 @@ if TYPE_CHECKING:
     from heron_core.hot_tables import FlatTable, MemoryTable, NestedTable, TimedTable
 else:
     ColumnKeys = _columns.ColumnKeys
-    BufferRoom = _emit.BufferRoom
-    TupleBuffer = _emit.TupleBuffer
+    BufferRoom = _buffers.BufferRoom
+    TupleBuffer = _buffers.TupleBuffer
     bolt_emit = _emit.bolt_emit
     bolt_emit_by_stream = _emit.bolt_emit_by_stream
     bolt_emit_to_several = _emit.bolt_emit_to_several
     plain_keys = _emit.plain_keys
-    plain_packer = _emit.plain_packer
-    put_tuple = _emit.put_tuple
+    plain_packer = _buffers.plain_packer
+    put_tuple = _buffers.put_tuple
     spout_emit = _emit.spout_emit
     spout_emit_by_stream = _emit.spout_emit_by_stream
     spout_emit_to_several = _emit.spout_emit_to_several

@@ -81,25 +81,56 @@ def encode_batch(
 
     `ids` has a block of root, edge, … for each target (one for DATA), None if nothing is tracked.
     """
+    return batch_message(
+        epoch,
+        source,
+        destination,
+        len(parts),
+        array_of(parts),
+        stream,
+        begins,
+        targets,
+        None if ids is None else b"".join([array("Q", block).tobytes() for block in ids]),
+        None if run_sizes is None else run_sizes.tobytes(),
+        None if streams is None else array("H", streams).tobytes(),
+        extras,
+    )
+
+
+def batch_message(
+    epoch: int,
+    source: int,
+    destination: int,
+    tuples: int,
+    body: bytes,
+    stream: int,
+    begins: bool,
+    targets: Sequence[int],
+    ids: bytes | None,
+    run_sizes: bytes | None,
+    streams: bytes | None,
+    extras: Sequence[int],
+) -> Frames:
+    """As `encode_batch`, of frames that are ready."""
     flags = _BEGINS if begins else 0
-    frames: Frames = [b"", array_of(parts)]
+    frames: Frames = [b"", body]
     if ids is not None:
         flags |= _TRACKED
-        frames.append(b"".join([array("Q", block).tobytes() for block in ids]))
+        frames.append(ids)
         if run_sizes is not None:
             flags |= _RUNS
-            frames.append(run_sizes.tobytes())
+            frames.append(run_sizes)
     if streams is not None:
         flags |= _MIXED
         stream = 0
-        frames.append(array("H", streams).tobytes())
+        frames.append(streams)
     if extras:
         flags |= _MULTI_ROOT
         frames.append(array("Q", extras).tobytes())
     if targets:
         frames.insert(1, array("I", targets).tobytes())
     kind = _FANOUT if targets else _DATA
-    frames[0] = header(kind, epoch, source, destination, len(parts), stream, flags)
+    frames[0] = header(kind, epoch, source, destination, tuples, stream, flags)
     return frames
 
 

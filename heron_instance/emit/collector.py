@@ -15,7 +15,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from heron_core.errors import ComponentError
-from heron_core.hot_emit import NO_RUN
 from heron_core.native import (
     bolt_emit,
     bolt_emit_by_stream,
@@ -186,9 +185,7 @@ class TaskCollector(ThreadsCalls):
         leave.
         """
         for buffer in buffers if len(roots) > 1 else ():
-            buffer.run = NO_RUN
-            for further in roots[1:]:
-                buffer.extras.extend((len(buffer.parts), further))
+            buffer.add_roots(list(roots[1:]))
         outbox, root = self.outbox, roots[0] if roots else 0
         total: int = put_tuple(
             list(buffers), data, root, route.index, outbox.tracked, self.shares_edges,

@@ -24,35 +24,44 @@ RUNS_MAX = 4096
 
 
 class ColumnBuffer(OutputBuffer):
-    """Slices of one stream for one task: each part is one, with a pair of ids of its own."""
+    """Slices of one stream for one task, each with a pair of ids of its own."""
 
-    __slots__ = ("rows",)
+    __slots__ = ("ids_of_slices", "rows", "slices")
 
     def __init__(self, destination: int, stream: int) -> None:
         super().__init__(destination)
         self.stream = stream
         self.rows = 0
+        self.slices: list[pa.RecordBatch] = []
+        self.ids_of_slices: list[int] = []
+        """root, edge, … of each."""
 
     @property
     def tuples(self) -> int:
         """See OutputBuffer."""
         return self.rows
 
+    @property
+    def is_empty(self) -> bool:
+        """See OutputBuffer."""
+        return not self.slices
+
     def validate(self, tracked: bool) -> None:
         """See OutputBuffer."""
-        rows = [each.num_rows for each in self.parts_of_columns]
+        rows = [each.num_rows for each in self.slices]
         assert sum(rows) == self.rows, f"{self.rows} rows in slices of {rows}"
-        pairs = 2 * len(rows) if tracked else 0
-        assert len(self.ids) == pairs, f"{len(self.ids)} ids of {len(rows)} slices"
+        ids, wanted = len(self.ids_of_slices), 2 * len(rows) if tracked else 0
+        assert ids == wanted, f"{ids} ids of {len(rows)} slices"
 
-    @property
-    def parts_of_columns(self) -> list[Any]:
-        """The slices."""
-        return self.parts
+    def parts_of(self, stream: int) -> list[Any]:
+        """See OutputBuffer."""
+        return list(self.slices) if stream == self.stream else []
 
     def clear(self) -> None:
         """See OutputBuffer."""
         super().clear()
+        self.slices.clear()
+        self.ids_of_slices.clear()
         self.rows = 0
 
     def encoded(self, epoch: int, source: int, tracked: bool, begins: bool) -> list[Frames]:
@@ -62,15 +71,15 @@ class ColumnBuffer(OutputBuffer):
     def _ranges(self) -> Iterator[tuple[int, int]]:
         """Which slices are one message: from, to."""
         first = size = 0
-        for at, part in enumerate(self.parts_of_columns):
+        for at, part in enumerate(self.slices):
             size += part.nbytes
             if at > first and (size > SLICE_BYTES or at - first == RUNS_MAX):
                 yield first, at
                 first, size = at, part.nbytes
-        yield first, len(self.parts)
+        yield first, len(self.slices)
 
     def _message(self, epoch: int, source: int, tracked: bool, first: int, end: int) -> Frames:
-        parts = self.parts_of_columns[first:end]
+        parts = self.slices[first:end]
         sizes = [each.num_rows for each in parts]
         extras = [
             number
@@ -79,7 +88,7 @@ class ColumnBuffer(OutputBuffer):
             for number in (position - first, root)
         ]
         body = serialized(merged(parts))
-        ids = self.ids[2 * first : 2 * end] if tracked else None
+        ids = self.ids_of_slices[2 * first : 2 * end] if tracked else None
         rows, stream = sum(sizes), self.stream
         return encode_columns(
             epoch, source, self.destination, body, rows, stream, ids, sizes, extras
@@ -152,14 +161,14 @@ class ColumnOutput:
         outbox = self._outbox
         buffers = {id(buffer): buffer for buffer, _ in emission.slices}.values()
         for other in {id(each): each for buffer in buffers for each in buffer.conflicting}.values():
-            if other.parts:
+            if not other.is_empty:
                 outbox.flush_acks()  # a report of what was processed rides on this message
                 outbox.flush_buffer(other)
         total = 0
         for buffer, part in emission.slices:
             if outbox.tracked:
                 total ^= self._anchored(buffer, roots)
-            buffer.parts.append(part)
+            buffer.slices.append(part)
             buffer.rows += part.num_rows
             outbox.room -= part.nbytes + outbox.overhead
         route.emits[0] += emission.rows
@@ -169,7 +178,7 @@ class ColumnOutput:
         """Give a slice an edge, which counts for each of its roots."""
         edge = self._next_edge() if roots else 0
         buffer.extras.extend(
-            number for further in roots[1:] for number in (len(buffer.parts), further)
+            number for further in roots[1:] for number in (len(buffer.slices), further)
         )
-        buffer.ids += (roots[0] if roots else 0, edge)
+        buffer.ids_of_slices += (roots[0] if roots else 0, edge)
         return edge

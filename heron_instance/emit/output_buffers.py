@@ -7,16 +7,13 @@ task). Where a fan-out buffer and a plain buffer lead to the same task they are 
 flushes the other before it takes a tuple.
 """
 
-from array import array
-from collections.abc import Callable, ItemsView, Sequence
-from itertools import chain, islice
-from operator import sub
+from collections.abc import Callable, ItemsView, Iterable, Sequence
+from itertools import chain, repeat
 from typing import Any
 
-from heron_core.hot_emit import NO_RUN
 from heron_core.native import BufferRoom, TupleBuffer, fold_acks, fold_runs, whole_batch
-from heron_core.wire.batch import encode_batch
-from heron_core.wire.frames import ROOT_COUNTER_BITS, FrameKind, Frames, root_owner
+from heron_core.wire.batch import STREAM_BYTES, batch_message, packed_rows
+from heron_core.wire.frames import PAIR_BYTES, ROOT_COUNTER_BITS, FrameKind, Frames, root_owner
 from heron_core.wire.packets import encode_pairs, encode_roots
 from heron_instance.input.anchors import AnchorState, SharedAnchorState, fold_whole_runs
 
@@ -50,63 +47,53 @@ class OutputBuffer(TupleBuffer):
         """Where flushed tuples are counted as emits of a stream ([n]); None: emit counts itself."""
 
     @property
-    def tuples(self) -> int:
-        """How many it holds."""
-        return len(self.parts)
-
-    @property
-    def is_plain(self) -> bool:
-        """Whether its tuples may share edges: they have one target, one stream, one root each."""
-        return not self.targets and self.streams is None and not self.extras
-
-    @property
-    def has_runs(self) -> bool:
-        """Whether tuples share edges, if they are tracked: there are fewer pairs than tuples."""
-        return len(self.ids) < 2 * len(self.parts)
+    def is_empty(self) -> bool:
+        """Whether it holds nothing."""
+        return not self.tuples
 
     def validate(self, tracked: bool) -> None:
         """AssertionError with a text if ids, streams and tuples do not fit together."""
-        tuples, where = len(self.parts), f"the buffer for {self.destination}"
-        pairs = {len(block) for block in self.blocks}
-        assert len(pairs) == 1, f"{where} has {pairs} ids for its targets"
-        assert len(self.ids) <= 2 * tuples, f"{where} has {len(self.ids)} ids of {tuples} tuples"
-        assert not tracked or bool(self.ids) == bool(tuples), f"{where} has tuples without ids"
-        assert not self.starts or 2 * len(self.starts) == len(self.ids), f"{where}: runs, ids"
-        assert self.streams is None or len(self.streams) == tuples, f"{where}: streams, tuples"
+        tuples, pairs, where = self.tuples, self.pairs, f"the buffer for {self.destination}"
+        ids = PAIR_BYTES * pairs * (len(self.targets) or 1)
+        assert len(self.ids_frame()) == ids, f"{where}: {len(self.ids_frame())} bytes, not {ids}"
+        assert pairs <= tuples, f"{where} has {pairs} pairs of {tuples} tuples"
+        assert not tracked or bool(pairs) == bool(tuples), f"{where} has tuples without ids"
+        streams = len(self.streams_frame()) if self.is_mixed else STREAM_BYTES * tuples
+        assert streams == STREAM_BYTES * tuples, f"{where}: streams, tuples"
 
-    def run_sizes(self) -> "array[int]":
-        """How many tuples share each pair."""
-        starts = self.starts
-        return array("I", map(sub, chain(islice(starts, 1, None), (len(self.parts),)), starts))
+    def parts_of(self, stream: int) -> list[Any]:
+        """The rows that it holds of a stream, packed. A tuple that goes into several buffers is
+        among those of the first."""
+        if not self.is_mixed and self.stream != stream:
+            return []
+        rows, repeats = packed_rows(self.body()), set(self.repeats())
+        streams: Iterable[int] = repeat(self.stream)
+        if self.is_mixed:
+            streams = memoryview(self.streams_frame()).cast("H")
+        return [
+            row
+            for at, (row, its_stream) in enumerate(zip(rows, streams, strict=False))
+            if its_stream == stream and at not in repeats
+        ]
 
     def encoded(self, epoch: int, source: int, tracked: bool, begins: bool) -> list[Frames]:
         """The messages of what it holds: one."""
         return [
-            encode_batch(
+            batch_message(
                 epoch,
                 source,
                 self.destination,
-                self.parts,
+                self.tuples,
+                self.body(),
                 self.stream,
                 begins,
                 self.targets,
-                self.blocks if tracked else None,
-                self.run_sizes() if tracked and self.has_runs else None,
-                self.streams,
+                self.ids_frame() if tracked else None,
+                self.sizes_frame() if tracked and self.has_runs else None,
+                self.streams_frame() if self.is_mixed else None,
                 self.extras,
             )
         ]
-
-    def clear(self) -> None:
-        """It holds nothing."""
-        self.parts.clear()
-        for block in self.blocks:
-            block.clear()
-        if self.streams:
-            self.streams.clear()
-        self.extras.clear()
-        self.starts.clear()
-        self.run = NO_RUN
 
 
 class Outbox(BufferRoom):
@@ -173,7 +160,7 @@ class Outbox(BufferRoom):
     @property
     def deliveries(self) -> int:
         """Deliveries so far, those still buffered included."""
-        return self.sent + sum(buffer.tuples * len(buffer.blocks) for buffer in self.buffers)
+        return self.sent + sum(buffer.deliveries for buffer in self.buffers)
 
     @property
     def empty(self) -> bool:
@@ -185,7 +172,7 @@ class Outbox(BufferRoom):
             or self.whole_batches
             or self.fails
             or self.inits
-            or any(x.parts for x in self.buffers)
+            or not all(buffer.is_empty for buffer in self.buffers)
         )
 
     def validate(self) -> None:
@@ -204,7 +191,7 @@ class Outbox(BufferRoom):
         if self.flushed_elsewhere():
             return
         messages = self._ack_messages()
-        if any(buffer.parts for buffer in self.buffers):
+        if not all(buffer.is_empty for buffer in self.buffers):
             if not self.may_send():
                 self._send(messages)
                 messages = []
@@ -348,7 +335,7 @@ class Outbox(BufferRoom):
 
     def make_way(self, buffers: Sequence[OutputBuffer], are_several: bool) -> bool:
         """See BufferRoom. Acks leave first: a report of what was processed rides on the message."""
-        others = [other for buffer in buffers for other in buffer.conflicting if other.parts]
+        others = [other for buffer in buffers for other in buffer.conflicting if not other.is_empty]
         if are_several:  # a batch has either runs or further roots
             others += (buffer for buffer in buffers if buffer.has_runs)
         for other in dict.fromkeys(others):
@@ -363,7 +350,7 @@ class Outbox(BufferRoom):
 
     def _batches(self) -> list[Frames]:
         """What the buffers hold, which is sent next; in front of it the beginnings of its trees."""
-        filled = [buffer for buffer in self.buffers if buffer.parts]
+        filled = [buffer for buffer in self.buffers if not buffer.is_empty]
         return [*self._init_messages(), *chain.from_iterable(map(self._batch, filled))]
 
     def _batch(self, buffer: OutputBuffer) -> list[Frames]:
@@ -371,12 +358,11 @@ class Outbox(BufferRoom):
         if self.watch is not None:
             self.watch(buffer)
         messages = buffer.encoded(self.epoch, self.task, self.tracked, self.ids_begin_trees)
-        count = buffer.tuples
         if buffer.emits is not None:
-            buffer.emits[0] += count
+            buffer.emits[0] += buffer.tuples
         # Counted before the buffer is emptied: `deliveries` may be read by another thread, and may
         # say too many for a moment but never too few.
-        self.sent += count * len(buffer.blocks)
+        self.sent += buffer.deliveries
         buffer.clear()
         return messages
 

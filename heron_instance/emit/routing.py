@@ -7,7 +7,7 @@ A chooser is aimed at its consumer's tasks when it is made, and again when the t
 The lists of buffers are changed in place, because the closures that user code emits by hold them.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import chain, repeat
 from operator import itemgetter
 from typing import Any
@@ -63,8 +63,12 @@ class KeyedBuffers(dict[Any, OutputBuffer]):
 
     def buffer_of(self, values: Sequence[Any]) -> OutputBuffer:
         """The buffer of the grouped values, hashed again."""
+        return self.buffers[self.slot_of(values)]
+
+    def slot_of(self, values: Sequence[Any]) -> int:
+        """Which of `buffers` that is."""
         try:
-            return self.buffers[slot(stable_hash(values), len(self.buffers))]
+            return slot(stable_hash(values), len(self.buffers))
         except NotHashable as error:
             raise ComponentError(f"{self._where}: {error}") from None
 
@@ -90,15 +94,17 @@ class ByPartialKey:
     def __init__(self, positions: list[int], keyed: KeyedBuffers) -> None:
         self.positions = positions
         self.keyed = keyed
-        self._known: dict[Any, tuple[OutputBuffer, OutputBuffer]] = {}
-        self.sent: dict[OutputBuffer, int] = {}
+        self._known: dict[Any, tuple[int, int]] = {}
+        self.sent: list[int] = []
+        """How many tuples each buffer was sent; changed in place."""
+        self.fast = plain_keys(self, keyed.buffers, keyed.are_several, self.sent)
+        """What an emit finds the buffer of a key by."""
 
     def aim(self, buffers: Sequence[OutputBuffer]) -> None:
         """These are the buffers from now on."""
         self.keyed.aim(buffers)
         self._known.clear()
-        self.sent.clear()
-        self.sent.update(dict.fromkeys(buffers, 0))
+        self.sent[:] = [0] * len(buffers)
 
     def __call__(self, values: Sequence[Any]) -> Sequence[OutputBuffer]:
         return (self.less_used(self.candidates([values[each] for each in self.positions])),)
@@ -114,17 +120,17 @@ class ByPartialKey:
             candidates = self._known[key] = self.candidates(values)
         return self.less_used(candidates)
 
-    def candidates(self, key: Sequence[Any]) -> tuple[OutputBuffer, OutputBuffer]:
+    def candidates(self, key: Sequence[Any]) -> tuple[int, int]:
         """Where the tuples of a key may go."""
-        return self.keyed.buffer_of(key), self.keyed.buffer_of(["second choice", *key])
+        return self.keyed.slot_of(key), self.keyed.slot_of(["second choice", *key])
 
-    def less_used(self, candidates: tuple[OutputBuffer, OutputBuffer]) -> OutputBuffer:
+    def less_used(self, candidates: tuple[int, int]) -> OutputBuffer:
         """The one for the next tuple, which is counted."""
-        buffer, other = candidates
-        if self.sent[other] < self.sent[buffer]:
-            buffer = other
-        self.sent[buffer] += 1
-        return buffer
+        chosen, other = candidates
+        if self.sent[other] < self.sent[chosen]:
+            chosen = other
+        self.sent[chosen] += 1
+        return self.keyed.buffers[chosen]
 
 
 class ByCustom:
@@ -181,10 +187,6 @@ class ByCustom:
         return ComponentError(f"{self._where(type(self._grouping).__name__)}: {text}")
 
 
-def _no_next_buffer() -> OutputBuffer:
-    raise AssertionError("a keyed route has no next buffer")
-
-
 class Route:
     """One output stream: its index and fields, and a chooser for each consumer."""
 
@@ -198,8 +200,8 @@ class Route:
         self.width = len(spec.fields)
         self.emits = [0]
         self.choosers: list[Choose] = []
-        self.next_buffer: Callable[[], OutputBuffer] | None = None
-        """Set when the one consumer is shuffled: the buffer for the next tuple."""
+        self.turns: Iterator[OutputBuffer] | None = None
+        """Set when the one consumer is shuffled: the buffers of the next tuples, without end."""
         self.keyed: tuple[list[int], Any] | None = None
         """Set when the one consumer is grouped by fields: their positions, and what has the buffer
         of a key."""
@@ -212,10 +214,9 @@ class Route:
             return self.choosers, self.index, self.emits
         if self.keyed is not None:
             positions, keyed = self.keyed
-            key_of = itemgetter(*positions) if len(positions) > 1 else None
-            return positions[0], key_of, keyed, _no_next_buffer
-        assert self.next_buffer is not None
-        return 0, None, None, self.next_buffer
+            return tuple(positions), keyed, iter(())
+        assert self.turns is not None
+        return (), None, self.turns
 
     @property
     def is_plain(self) -> bool:
@@ -225,7 +226,7 @@ class Route:
     @property
     def fast_path(self) -> bool:
         """Whether each tuple goes to exactly one buffer that no other stream uses."""
-        return self.next_buffer is not None or self.keyed is not None
+        return self.turns is not None or self.keyed is not None
 
 
 class Router:
@@ -277,7 +278,7 @@ class Router:
         lists = (self._single.values(), self._fanout.values(), self._columns.values())
         used = {id(each) for each in chain.from_iterable(lists)}
         self._outbox.buffers[:] = [
-            buffer for buffer in self._outbox.buffers if buffer.parts or id(buffer) in used
+            buffer for buffer in self._outbox.buffers if not buffer.is_empty or id(buffer) in used
         ]
 
     def _aim(self) -> None:
@@ -326,8 +327,8 @@ class Router:
         indexes = {route.index for route in self.routes.values() if route.reachable & tasks}
         if len(indexes) == 1:
             (buffer.stream,) = indexes
-        elif buffer.streams is None:
-            buffer.streams = []
+        elif not buffer.is_mixed:
+            buffer.is_mixed = True
 
     def _route(self, index: int, spec: StreamSpec, topology: TopologySpec) -> Route:
         route = Route(index, spec, self.component.name)
@@ -377,7 +378,8 @@ class Router:
     ) -> tuple[Choose, Aim]:
         buffers: list[OutputBuffer] = []
         # As itertools.cycle, which would keep a copy of the buffers.
-        route.next_buffer = next_buffer = chain.from_iterable(repeat(buffers)).__next__
+        route.turns = turns = chain.from_iterable(repeat(buffers))
+        next_buffer = turns.__next__
 
         def aim(tasks: list[int]) -> None:
             among = chosen(tasks)
@@ -401,7 +403,7 @@ class Router:
         positions = [route.spec.fields.index(field) for field in fields]
         keyed = KeyedBuffers(len(positions) > 1, self._where(route, consumer, fields))
         chooser = ByPartialKey(positions, keyed)
-        route.keyed = positions, chooser
+        route.keyed = positions, chooser.fast
         return chooser, lambda tasks: chooser.aim(self._buffers_to(tasks))
 
     def _buffers_to(self, tasks: list[int]) -> list[OutputBuffer]:
@@ -451,9 +453,9 @@ class Router:
             self._tell_streams(buffer)
         for route in self.routes.values():
             buffers = [self._single[task] for task in route.reachable if task in self._single]
-            shared = any(buffer.conflicting or buffer.streams is not None for buffer in buffers)
+            shared = any(buffer.conflicting or buffer.is_mixed for buffer in buffers)
             if len(route.choosers) > 1 or shared or route.checks:
-                route.next_buffer = route.keyed = None
+                route.turns = route.keyed = None
             elif route.fast_path:
                 for buffer in buffers:
                     buffer.emits = route.emits

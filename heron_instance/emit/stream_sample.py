@@ -49,8 +49,6 @@ class StreamSample:
         self._route = route
         self._until = until
         self._decode = decode
-        self._taken: list[bytes] = []
-        """Packed, and kept: a tuple for several destinations is the same object in each buffer."""
 
     def is_over(self, now: float) -> bool:
         """Whether it has all that was wanted, or the time for it is over."""
@@ -67,13 +65,10 @@ class StreamSample:
 
     def _rows(self, buffer: OutputBuffer) -> Iterator[Iterable[Any]]:
         left = self._left
-        for part in self._parts(buffer):
+        for part in buffer.parts_of(self._route.index):
             if left <= 0:
                 return
             if isinstance(part, bytes):
-                if any(part is each for each in self._taken):
-                    continue
-                self._taken.append(part)
                 rows: Iterable[Iterable[Any]] = self._decoded(part)
             else:
                 rows = _rows_of_columns(part.slice(0, left))
@@ -87,14 +82,6 @@ class StreamSample:
             return self._decode(array_of([part]))
         except Exception as error:
             return [[f"cannot be read: {type(error).__name__}: {error}"]]
-
-    def _parts(self, buffer: OutputBuffer) -> Iterator[Any]:
-        """What it holds of our stream."""
-        wanted = self._route.index
-        if buffer.streams is None:
-            return iter(buffer.parts if buffer.stream == wanted else ())
-        pairs = zip(buffer.parts, buffer.streams, strict=True)
-        return (part for part, stream in pairs if stream == wanted)
 
 
 def _rows_of_columns(part: Any) -> list[list[Any]]:

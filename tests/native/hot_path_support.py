@@ -9,8 +9,7 @@ from array import array
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
-from itertools import count
-from operator import itemgetter
+from itertools import count, cycle
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -20,6 +19,7 @@ import pytest
 from heron_core.native import MODULES, extension
 from heron_core.wire.values import packer
 from heron_frontends.adapters.tuple_layout import TupleLayout
+from heron_instance.emit.routing import ByPartialKey, KeyedBuffers
 from tests.property.test_plain_messages import ELSEWHERE, FENCE, HERE, SPOUT
 
 ROOT = Path(__file__).parents[2]
@@ -29,8 +29,11 @@ BUFFERS = 3
 WIDTH = 2
 MOST_BYTES = 40
 OVERHEAD = 8
-KEYED, JOINT, NEXT, SEVERAL = WAYS = ("keyed", "joint", "next", "several")
-"""By the value of a field, by those of two, whichever is next, and several buffers for a tuple."""
+KEYED, JOINT, NEXT, SEVERAL, FIELDS, PARTIAL = WAYS = (
+    "keyed", "joint", "next", "several", "fields", "partial"
+)  # fmt: skip
+"""By a dict and the value of a field, by a dict and those of two, whichever is next, several
+buffers for a tuple, and by the product's own groupings, of two fields."""
 ROOM = 120
 """A few tuples, so that a flush comes in between."""
 
@@ -162,8 +165,9 @@ class Emitter:
         self.buffers = [module.TupleBuffer(task) for task in range(BUFFERS)]
         self.fanout = module.TupleBuffer(1, (7, 8))
         self.fanout.conflicting.append(self.buffers[0])
-        self.buffers[1].streams = [] if self.way == SEVERAL else None
+        self.buffers[1].is_mixed = self.way == SEVERAL
         self.emits = [0]
+        self.sent: list[int] = []
         self.anchors = [Anchor(None if each is None else list(each)) for each in self.states]
         self.pending: dict[int, Any] = {}
         self.done: list[Any] = []
@@ -173,23 +177,35 @@ class Emitter:
 
     def _pick(self) -> tuple[Any, ...]:
         by_key = {key: self.buffers[key % BUFFERS] for key in range(BUFFERS * 2)}
-        turns = count()
-
-        def next_buffer() -> Any:
-            return self.buffers[next(turns) % BUFFERS]
+        turns = cycle(self.buffers)
+        if self.way in (FIELDS, PARTIAL):
+            return (0, 1), self._grouped(), turns
 
         def by_value(values: list[Any]) -> list[Any]:
             return [by_key[values[1]], self.fanout]
 
         if self.way == SEVERAL:
-            return [by_value, lambda values: [next_buffer()]], 3, self.emits
+            return [by_value, lambda values: [next(turns)]], 3, self.emits
         if self.way == JOINT:
             joint = {(text, key): buffer for key, buffer in by_key.items() for text in ("", "a")}
-            return 0, itemgetter(0, 1), joint, next_buffer
-        return 1, None, by_key if self.way == KEYED else None, next_buffer
+            return (0, 1), joint, turns
+        return (1,), by_key if self.way == KEYED else None, turns
+
+    def _grouped(self) -> Any:
+        """What finds the buffer of a key of two values."""
+        keyed, plain_keys = KeyedBuffers(True, "here"), self.module.plain_keys
+        if self.way == FIELDS:
+            keyed.aim(self.buffers)
+            return plain_keys(keyed, keyed.buffers, True)
+        chooser = ByPartialKey([0, 1], keyed)
+        chooser.aim(self.buffers)
+        self.sent = chooser.sent
+        return plain_keys(chooser, keyed.buffers, True, chooser.sent)
 
     def _general(self, *arguments: Any) -> str:
-        self.log.append(("general", *map(str, arguments[:2])))
+        values, second = arguments[:2]
+        # It makes a list of a tuple by itself.
+        self.log.append(("general", str(list(values) if type(values) is tuple else values), second))
         return "general"
 
     def bolt(self) -> Callable[..., Any]:
@@ -217,7 +233,7 @@ class Emitter:
         """What has happened before this call."""
         if each.extras:
             for buffer in self.buffers:
-                buffer.extras.append(1)
+                buffer.add_roots([1])
 
     def chosen(self, each: Emitted) -> list[Anchor] | None:
         """The anchors of a call."""
@@ -226,14 +242,26 @@ class Emitter:
     def outcome(self) -> Any:
         """All that has changed."""
         return (
-            [
-                (each.parts, each.blocks, each.run, each.starts, each.extras, each.streams)
-                for each in (*self.buffers, self.fanout)
-            ],
+            [contents_of(each) for each in (*self.buffers, self.fanout)],
             self.emits,
+            self.sent,
             [anchor.roots for anchor in self.anchors],
             (self.outbox.room, self.log, self.pending, self.done, self.inits),
         )
+
+
+def contents_of(buffer: Any) -> Any:
+    """All that a buffer holds, as it is sent."""
+    return (
+        buffer.tuples,
+        buffer.pairs,
+        buffer.body(),
+        buffer.ids_frame(),
+        buffer.sizes_frame() if buffer.pairs and buffer.has_runs else None,
+        buffer.streams_frame() if buffer.is_mixed else None,
+        buffer.extras,
+        buffer.repeats(),
+    )
 
 
 def made_tuples(module: Any, kind: Any, runs: Sequence[tuple[int, int, int]], shares: bool) -> Any:

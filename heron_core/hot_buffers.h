@@ -1,0 +1,428 @@
+/* The functions of hot_buffers.py that are C when it is compiled. */
+
+#ifndef HOT_BUFFERS_H
+#define HOT_BUFFERS_H
+
+#include <Python.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "hot_msgpack.h"
+
+enum {
+    PLAIN_BYTES_MAX = 4096, /* on the stack; longer rows are worth the call of the packer */
+    IDLE_BYTES_MAX = 1 << 16, /* that an empty buffer may keep, of which it used less than a quarter */
+};
+
+/* A head of one byte and a number of `bytes` bytes behind it, the highest first. */
+static unsigned char *put_number(unsigned char *out, int head, unsigned long long number, int bytes) {
+    *out++ = (unsigned char)head;
+    for (int shift = 8 * (bytes - 1); shift >= 0; shift -= 8)
+        *out++ = (unsigned char)(number >> shift);
+    return out;
+}
+
+/* The head of text or bytes of so many bytes, of which the stack has room for two bytes of size. */
+static unsigned char *put_size(unsigned char *out, int head, Py_ssize_t size) {
+    int step = size <= 0xff ? 0 : 1;
+    return put_number(out, head + step, (unsigned long long)size, 1 << step);
+}
+
+/* msgpack's shortest form; NULL without an exception for what has more than 64 bits. */
+static unsigned char *put_int(unsigned char *out, PyObject *value) {
+    int overflow;
+    long long number = PyLong_AsLongLongAndOverflow(value, &overflow);
+    if (overflow)
+        return NULL;
+    if (number >= SMALL_NUMBER_MIN && number <= SMALL_NUMBER_MAX) {
+        *out++ = (unsigned char)number;
+        return out;
+    }
+    if (number >= 0) {
+        int step = number <= 0xff ? 0 : number <= 0xffff ? 1 : number <= 0xffffffffLL ? 2 : 3;
+        return put_number(out, UNSIGNED_HEAD + step, (unsigned long long)number, 1 << step);
+    }
+    int step = number >= -0x80 ? 0 : number >= -0x8000 ? 1 : number >= -0x80000000LL ? 2 : 3;
+    return put_number(out, SIGNED_HEAD + step, (unsigned long long)number, 1 << step);
+}
+
+static unsigned char *put_float(unsigned char *out, PyObject *value) {
+    double number = PyFloat_AS_DOUBLE(value);
+    unsigned long long bits;
+    memcpy(&bits, &number, sizeof bits);
+    return put_number(out, FLOAT_HEAD, bits, 8);
+}
+
+/* NULL without an exception if it is too long. */
+static unsigned char *put_text(unsigned char *out, unsigned char *end, const char *text, Py_ssize_t size) {
+    if (size > end - out - NUMBER_BYTES_MAX)
+        return NULL;
+    if (size <= SHORT_TEXT_BYTES_MAX)
+        *out++ = (unsigned char)(SHORT_TEXT_HEAD | size);
+    else
+        out = put_size(out, TEXT_HEAD, size);
+    memcpy(out, text, (size_t)size);
+    return out + size;
+}
+
+static unsigned char *put_bytes(unsigned char *out, unsigned char *end, PyObject *value) {
+    Py_ssize_t size = PyBytes_GET_SIZE(value);
+    if (size > end - out - NUMBER_BYTES_MAX)
+        return NULL;
+    out = put_size(out, BYTES_HEAD, size);
+    memcpy(out, PyBytes_AS_STRING(value), (size_t)size);
+    return out + size;
+}
+
+/* NULL for what is not plain or too long, or with an exception (text with a lone surrogate). */
+static unsigned char *put_value(unsigned char *out, unsigned char *end, PyObject *value) {
+    if (PyUnicode_CheckExact(value)) {
+        Py_ssize_t size;
+        const char *text = PyUnicode_AsUTF8AndSize(value, &size);
+        return text == NULL ? NULL : put_text(out, end, text, size);
+    }
+    if (PyBytes_CheckExact(value))
+        return put_bytes(out, end, value);
+    if (end - out < NUMBER_BYTES_MAX)
+        return NULL;
+    if (PyLong_CheckExact(value))
+        return put_int(out, value);
+    if (PyFloat_CheckExact(value))
+        return put_float(out, value);
+    if (value == Py_None || value == Py_False || value == Py_True) {
+        *out++ = value == Py_None ? NIL : value == Py_False ? FALSE_HEAD : TRUE_HEAD;
+        return out;
+    }
+    return NULL;
+}
+
+/* The size of the row of some values, packed at `out`; -1 for a long one or others than short plain
+   values, and without an exception. */
+static Py_ssize_t plain_row(unsigned char *out, PyObject **values, Py_ssize_t count) {
+    unsigned char *begin = out, *end = out + PLAIN_BYTES_MAX;
+    if (count > ROW_VALUES_MAX)
+        return -1;
+    *out++ = (unsigned char)(ROW_HEAD | count);
+    for (Py_ssize_t at = 0; out != NULL && at < count; at++)
+        out = put_value(out, end, values[at]);
+    if (out != NULL)
+        return out - begin;
+    PyErr_Clear(); /* the packer says it in its own way */
+    return -1;
+}
+
+/* The bytes that `pack` makes of the values, without it for a short list of short plain values. */
+static PyObject *packed_plain(PyObject *values, PyObject *pack) {
+    unsigned char row[PLAIN_BYTES_MAX];
+    if (PyList_CheckExact(values)) {
+        Py_ssize_t size = plain_row(row, PySequence_Fast_ITEMS(values), PyList_GET_SIZE(values));
+        if (size >= 0)
+            return PyBytes_FromStringAndSize((char *)row, size);
+    }
+    return PyObject_CallOneArg(pack, values);
+}
+
+/* --- tuples on their way to one destination -------------------------------------------------------
+
+   Their rows as they are sent, and numbers: of each pair of root and edge, and of each tuple. A tuple
+   is added as a whole or not at all, and in one go: no Python code runs in the middle of it. */
+
+struct contents {
+    unsigned char *rows;
+    uint64_t *ids;      /* root, edge of each pair, for each target in turn */
+    uint32_t *starts;   /* the position of each pair's first tuple */
+    uint16_t *streams;  /* of each tuple, in a mixed buffer */
+    uint32_t *repeats;  /* positions of tuples that another buffer has as well, and counts */
+    Py_ssize_t tuples, pairs, bytes, repeated;
+    Py_ssize_t row_room, id_room, start_room, stream_room, repeat_room;
+    PyObject *run; /* the root whose tuples may go on sharing the last edge; NULL for none */
+    Py_ssize_t targets;
+    int is_fanout, is_mixed;
+    int has_extras; /* one of its tuples has several roots: no others share edges */
+};
+
+/* Where TupleBuffer has it; `is_first` is what holds that. */
+#define CONTENTS(buffer) ((struct contents *)((char *)(buffer) + sizeof(PyObject)))
+
+static int is_first(PyObject *object, void *field) {
+    return (char *)field == (char *)object + sizeof(PyObject);
+}
+
+static int room_for(void **items, Py_ssize_t *room, Py_ssize_t wanted, size_t item_bytes) {
+    if (wanted <= *room)
+        return 0;
+    Py_ssize_t larger = *room * 2 > wanted ? *room * 2 : wanted * 2;
+    void *moved = PyMem_RawRealloc(*items, (size_t)larger * item_bytes);
+    if (moved == NULL) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    *items = moved;
+    *room = larger;
+    return 0;
+}
+
+#define ROOM_FOR(contents, items, room, wanted) \
+    room_for((void **)&(contents)->items, &(contents)->room, wanted, sizeof *(contents)->items)
+
+/* A tuple to add: its row, the pair that begins with it, and more. */
+struct addition {
+    const void *row;
+    Py_ssize_t bytes;
+    Py_ssize_t targets; /* so many edges begin with it; 0 if it shares the last one, or none is kept */
+    uint64_t root;
+    const uint64_t *edges;
+    PyObject *run;      /* NULL if what follows has edges of its own */
+    int stream;         /* -1 in a buffer that is not mixed */
+    int is_repeat;
+};
+
+/* Add a tuple; -1 with MemoryError. */
+static int add_tuple(struct contents *to, const struct addition *tuple) {
+    Py_ssize_t ids = 2 * tuple->targets * (to->pairs + 1);
+    if (ROOM_FOR(to, rows, row_room, to->bytes + tuple->bytes) < 0
+        || ROOM_FOR(to, ids, id_room, ids) < 0
+        || ROOM_FOR(to, starts, start_room, to->pairs + 1) < 0
+        || (tuple->stream >= 0 && ROOM_FOR(to, streams, stream_room, to->tuples + 1) < 0)
+        || (tuple->is_repeat && ROOM_FOR(to, repeats, repeat_room, to->repeated + 1) < 0))
+        return -1;
+    memcpy(to->rows + to->bytes, tuple->row, (size_t)tuple->bytes);
+    to->bytes += tuple->bytes;
+    if (tuple->targets) {
+        uint64_t *id = to->ids + 2 * tuple->targets * to->pairs;
+        for (Py_ssize_t at = 0; at < tuple->targets; at++) {
+            *id++ = tuple->root;
+            *id++ = tuple->edges[at];
+        }
+        to->starts[to->pairs++] = (uint32_t)to->tuples;
+        PyObject *before = to->run;
+        to->run = Py_XNewRef(tuple->run);
+        Py_XDECREF(before); /* an int: none of its own code runs */
+    }
+    if (tuple->stream >= 0)
+        to->streams[to->tuples] = (uint16_t)tuple->stream;
+    if (tuple->is_repeat)
+        to->repeats[to->repeated++] = (uint32_t)to->tuples;
+    to->tuples++;
+    return 0;
+}
+
+/* A root or an edge; -1 with an exception for what is no number of 64 bits. */
+static int number_of(PyObject *number, uint64_t *value) {
+    if (!PyLong_Check(number)) {
+        PyErr_SetString(PyExc_TypeError, "a root or an edge that is not a number");
+        return -1;
+    }
+    *value = PyLong_AsUnsignedLongLong(number);
+    return *value == (uint64_t)-1 && PyErr_Occurred() ? -1 : 0;
+}
+
+/* Whether a tuple of this root shares the edge of the one before it. */
+static int goes_on(const struct contents *contents, PyObject *root) {
+    if (contents->run == NULL || contents->run == root)
+        return contents->run != NULL;
+    uint64_t before, now;
+    if (number_of(contents->run, &before) < 0 || number_of(root, &now) < 0) {
+        PyErr_Clear();
+        return 0;
+    }
+    return before == now;
+}
+
+/* What TupleBuffer is, once the module that has it is loaded. */
+static PyTypeObject *buffer_type;
+
+static void know_buffers(PyObject *type) {
+    buffer_type = (PyTypeObject *)type;
+}
+
+static int is_buffer(PyObject *object) {
+    return Py_TYPE(object) == buffer_type || PyType_IsSubtype(Py_TYPE(object), buffer_type);
+}
+
+enum { FEW_TARGETS = 16 };
+
+/* Draw edges; -1 with an exception. Other threads may run meanwhile. */
+static int draw_edges(PyObject *next_edge, uint64_t *edges, Py_ssize_t number) {
+    for (Py_ssize_t at = 0; at < number; at++) {
+        PyObject *edge = PyObject_CallNoArgs(next_edge);
+        int outcome = edge == NULL ? -1 : number_of(edge, &edges[at]);
+        Py_XDECREF(edge);
+        if (outcome < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* A row for some buffers, and whose it is. */
+struct delivery {
+    const void *row;
+    Py_ssize_t bytes;
+    PyObject *root; /* 0 for none */
+    uint64_t root_number;
+    PyObject *next_edge;
+    int stream, tracked, shares_edges;
+};
+
+/* Add it to one of its buffers with edges for all targets; `*total` is the xor of those and before. */
+static int put_with_edges(struct contents *to, const struct delivery *it, struct addition *tuple,
+                          uint64_t *total) {
+    uint64_t few[FEW_TARGETS] = {0}, *edges = few;
+    int outcome = 0;
+    if (to->targets > FEW_TARGETS
+        && (edges = PyMem_RawCalloc((size_t)to->targets, sizeof *edges)) == NULL) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    if (it->root_number)
+        outcome = draw_edges(it->next_edge, edges, to->targets);
+    if (outcome == 0) {
+        tuple->targets = to->targets;
+        tuple->edges = edges;
+        tuple->run = it->shares_edges && to->targets == 1 && !to->is_fanout && !to->is_mixed
+            && !to->has_extras ? it->root : NULL;
+        outcome = add_tuple(to, tuple);
+    }
+    for (Py_ssize_t at = 0; outcome == 0 && at < to->targets; at++)
+        *total ^= edges[at];
+    if (edges != few)
+        PyMem_RawFree(edges);
+    return outcome;
+}
+
+static int put_in(PyObject *buffer, const struct delivery *it, int is_repeat, uint64_t *total) {
+    if (!is_buffer(buffer)) {
+        PyErr_SetString(PyExc_TypeError, "a tuple is put into what is no buffer");
+        return -1;
+    }
+    struct contents *to = CONTENTS(buffer);
+    struct addition tuple = {.row = it->row, .bytes = it->bytes, .root = it->root_number,
+                             .stream = to->is_mixed ? it->stream : -1, .is_repeat = is_repeat};
+    if (it->tracked && !goes_on(to, it->root))
+        return put_with_edges(to, it, &tuple, total);
+    return add_tuple(to, &tuple);
+}
+
+static int put_in_all(PyObject *buffers, const struct delivery *it, uint64_t *total) {
+    int outcome = 0;
+    for (Py_ssize_t at = 0; outcome == 0 && at < PyList_GET_SIZE(buffers); at++) {
+        PyObject *buffer = Py_NewRef(PyList_GET_ITEM(buffers, at));
+        outcome = put_in(buffer, it, at > 0, total);
+        Py_DECREF(buffer);
+    }
+    return outcome;
+}
+
+/* hot_buffers.put_tuple. */
+static PyObject *put_packed(PyObject *buffers, PyObject *data, PyObject *root, int stream,
+                            int tracked, int shares_edges, PyObject *next_edge) {
+    uint64_t total = 0;
+    struct delivery it = {PyBytes_AS_STRING(data), PyBytes_GET_SIZE(data), root, 0, next_edge,
+                          stream, tracked, shares_edges};
+    if (number_of(root, &it.root_number) < 0 || put_in_all(buffers, &it, &total) < 0)
+        return NULL;
+    return PyLong_FromUnsignedLongLong(total);
+}
+
+/* Begin to be the buffer of so many targets: 0 if it is no fan-out. */
+static void begin_packed(struct contents *contents, Py_ssize_t targets) {
+    contents->is_fanout = targets > 0;
+    contents->targets = targets ? targets : 1;
+}
+
+static void end_run(struct contents *contents) {
+    Py_CLEAR(contents->run);
+}
+
+/* Free what it has room for, if that is worth it and it used little of it. */
+static void give_back(void **items, Py_ssize_t *room, Py_ssize_t used, size_t item_bytes) {
+    if ((size_t)*room * item_bytes <= IDLE_BYTES_MAX || used > *room / 4)
+        return;
+    PyMem_RawFree(*items);
+    *items = NULL;
+    *room = 0;
+}
+
+#define GIVE_BACK(contents, items, room, used) \
+    give_back((void **)&(contents)->items, &(contents)->room, used, sizeof *(contents)->items)
+
+static void empty_packed(struct contents *contents) {
+    GIVE_BACK(contents, rows, row_room, contents->bytes);
+    GIVE_BACK(contents, ids, id_room, 2 * contents->targets * contents->pairs);
+    GIVE_BACK(contents, starts, start_room, contents->pairs);
+    GIVE_BACK(contents, streams, stream_room, contents->tuples);
+    GIVE_BACK(contents, repeats, repeat_room, contents->repeated);
+    contents->tuples = contents->pairs = contents->bytes = contents->repeated = 0;
+    contents->has_extras = 0;
+    end_run(contents);
+}
+
+static void free_packed(struct contents *contents) {
+    PyMem_RawFree(contents->rows);
+    PyMem_RawFree(contents->ids);
+    PyMem_RawFree(contents->starts);
+    PyMem_RawFree(contents->streams);
+    PyMem_RawFree(contents->repeats);
+    Py_CLEAR(contents->run);
+}
+
+/* --- and as they are sent: wire/batch.py has the layout --------------------------------------- */
+
+static PyObject *packed_body(const struct contents *contents) {
+    PyObject *body = PyBytes_FromStringAndSize(NULL, ROWS_HEAD_BYTES + contents->bytes);
+    if (body == NULL)
+        return NULL;
+    unsigned char *out = (unsigned char *)PyBytes_AS_STRING(body);
+    out = put_number(out, ROWS_HEAD, (unsigned long long)contents->tuples, ROWS_HEAD_BYTES - 1);
+    if (contents->bytes)
+        memcpy(out, contents->rows, (size_t)contents->bytes);
+    return body;
+}
+
+/* The pairs of the first target, those of the second, … */
+static PyObject *packed_ids(const struct contents *contents) {
+    Py_ssize_t targets = contents->targets;
+    Py_ssize_t pair_bytes = 2 * (Py_ssize_t)sizeof *contents->ids, numbers = 2 * targets * contents->pairs;
+    PyObject *ids = PyBytes_FromStringAndSize(NULL, numbers * (Py_ssize_t)sizeof *contents->ids);
+    if (ids == NULL)
+        return NULL;
+    char *out = PyBytes_AS_STRING(ids);
+    for (Py_ssize_t target = 0; target < targets; target++)
+        for (Py_ssize_t pair = 0; pair < contents->pairs; pair++, out += pair_bytes)
+            memcpy(out, contents->ids + 2 * (pair * targets + target), (size_t)pair_bytes);
+    return ids;
+}
+
+/* How many tuples share each pair. */
+static PyObject *packed_sizes(const struct contents *contents) {
+    PyObject *sizes = PyBytes_FromStringAndSize(NULL, contents->pairs * (Py_ssize_t)sizeof(uint32_t));
+    if (sizes == NULL)
+        return NULL;
+    char *out = PyBytes_AS_STRING(sizes);
+    for (Py_ssize_t pair = 0; pair < contents->pairs; pair++, out += sizeof(uint32_t)) {
+        int is_last = pair + 1 == contents->pairs;
+        uint32_t end = is_last ? (uint32_t)contents->tuples : contents->starts[pair + 1];
+        uint32_t size = end - contents->starts[pair];
+        memcpy(out, &size, sizeof size);
+    }
+    return sizes;
+}
+
+static PyObject *packed_streams(const struct contents *contents) {
+    Py_ssize_t bytes = contents->tuples * (Py_ssize_t)sizeof *contents->streams;
+    return PyBytes_FromStringAndSize((const char *)contents->streams, bytes);
+}
+
+static PyObject *packed_repeats(const struct contents *contents) {
+    PyObject *repeats = PyList_New(contents->repeated);
+    for (Py_ssize_t at = 0; repeats != NULL && at < contents->repeated; at++) {
+        PyObject *position = PyLong_FromUnsignedLong(contents->repeats[at]);
+        if (position == NULL)
+            Py_CLEAR(repeats);
+        else
+            PyList_SET_ITEM(repeats, at, position);
+    }
+    return repeats;
+}
+
+#endif

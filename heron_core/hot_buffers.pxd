@@ -1,0 +1,45 @@
+# C types of hot_buffers.py, for the compiler alone.
+
+cdef extern from "hot_buffers.h":
+    bytes packed_plain(object values, object pack)
+    struct contents:
+        Py_ssize_t tuples, pairs
+        bint has_extras, is_mixed
+    bint is_first(object object, void *field)
+    void know_buffers(object type)
+    object put_packed(
+        list buffers, bytes data, object root, int stream, bint tracked, bint shares_edges,
+        object next_edge)
+    void begin_packed(contents *contents, Py_ssize_t targets)
+    void end_run(contents *contents)
+    void empty_packed(contents *contents)
+    void free_packed(contents *contents)
+    bytes packed_body(contents *contents)
+    bytes packed_ids(contents *contents)
+    bytes packed_sizes(contents *contents)
+    bytes packed_streams(contents *contents)
+    list packed_repeats(contents *contents)
+
+
+cdef class TupleBuffer:
+    cdef contents _contents  # the first field: hot_buffers.h
+    cdef public list extras
+    cdef public list conflicting
+    cdef public tuple targets
+    cdef public object destination
+
+
+cdef class BufferRoom:
+    cdef public Py_ssize_t room  # the first field: hot_emit.h
+    cdef public bint tracked
+    cdef public list acked
+    cdef public list pairs
+    cdef public Py_ssize_t acks_counted
+    cdef public Py_ssize_t late
+    cdef public object foreign
+
+
+cpdef object put_tuple(
+    list buffers, bytes data, object root, int index, bint tracked, bint shares_edges,
+    object next_edge)
+cdef bint are_free(list buffers)

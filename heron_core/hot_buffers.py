@@ -1,0 +1,286 @@
+"""The hot path of what is sent: the buffer of a destination, and how a tuple gets into it.
+
+As hot_path.py, one source for two ways to run it: see there. Compiled, a buffer is in C: the bytes
+of its tuples one behind the other, and numbers. hot_buffers.h has that, and what packs plain
+values; in Python a buffer has lists.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable
+from itertools import chain, islice
+from operator import sub
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import cython
+else:
+    cython = SimpleNamespace(compiled=False)  # as in hot_path.py
+
+NextNumber = Callable[[], int]
+Pack = Callable[[Any], bytes]
+
+NO_RUN = -1
+"""No root: the next tuple of a buffer gets an edge of its own."""
+
+
+# --- packing --------------------------------------------------------------------------------------
+
+if not cython.compiled:
+    from heron_core.hot_c import (
+        begin_packed,
+        empty_packed,
+        end_run,
+        free_packed,
+        is_first,
+        know_buffers,
+        packed_body,
+        packed_ids,
+        packed_repeats,
+        packed_sizes,
+        packed_streams,
+        put_packed,
+    )
+
+    def packed_plain(values: Any, pack: Pack) -> bytes:
+        """The values as msgpack: in C without `pack` for a short list of short plain values."""
+        return pack(values)
+
+
+def plain_packer(pack: Pack) -> Pack:
+    """`pack`, a msgpack packer; compiled code makes the bytes of plain values without it."""
+    if not cython.compiled:
+        return pack
+
+    def pack_plain(values: Any) -> bytes:
+        return packed_plain(values, pack)
+
+    pack_plain.packs_plain = True  # type: ignore[attr-defined]
+    return pack_plain
+
+
+# --- what emit writes to --------------------------------------------------------------------------
+
+
+class TupleBuffer:
+    """Packed tuples for one destination and the ids they travel with."""
+
+    __slots__ = (
+        "_contents",
+        "_is_mixed",
+        "blocks",
+        "conflicting",
+        "destination",
+        "extras",
+        "ids",
+        "parts",
+        "repeated",
+        "run",
+        "starts",
+        "streams",
+        "targets",
+    )  # fmt: skip
+
+    def __init__(self, destination: int = 0, targets: tuple[int, ...] = ()) -> None:
+        self.destination = destination
+        """A task, or the container of a fan-out."""
+        self.targets = targets
+        """The tasks of a fan-out; none where the destination is one task."""
+        self.conflicting: list[Any] = []
+        """Buffers that lead to the same task: each flushes the others before it takes a tuple."""
+        self.extras: list[int] = []
+        """position, root, … of tuples with more roots than one"""
+        if cython.compiled:
+            assert is_first(self, cython.address(self._contents))
+            begin_packed(cython.address(self._contents), len(targets))
+        else:
+            self._contents: Any = None
+            self._is_mixed = False
+            self.parts: list[bytes] = []
+            self.blocks: list[list[int]] = [[] for _ in targets or (0,)]
+            """For each target: root, edge, root, edge, … of each tuple, or of each run of them."""
+            self.ids: list[int] = self.blocks[0]
+            self.streams: list[int] = []
+            """Of a mixed buffer: the stream index of each tuple."""
+            self.run: int = NO_RUN
+            """The root whose tuples may go on sharing the last edge."""
+            self.starts: list[int] = []
+            """In a bolt that tracks: the position of each pair's first tuple."""
+            self.repeated: list[int] = []
+
+    def __dealloc__(self) -> None:
+        if cython.compiled:
+            free_packed(cython.address(self._contents))
+
+    @property
+    def is_mixed(self) -> bool:
+        """Whether several streams use the buffer, which holds nothing when that is said."""
+        if cython.compiled:
+            return bool(self._contents.is_mixed)
+        return self._is_mixed
+
+    @is_mixed.setter
+    def is_mixed(self, is_mixed: bool) -> None:
+        assert not self.tuples, "tuples in a buffer that becomes another kind"
+        if cython.compiled:
+            self._contents.is_mixed = is_mixed
+        else:
+            self._is_mixed = is_mixed
+
+    @property
+    def tuples(self) -> int:
+        """How many it holds."""
+        if cython.compiled:
+            return int(self._contents.tuples)
+        return len(self.parts)
+
+    @property
+    def pairs(self) -> int:
+        """How many pairs of root and edge it holds for each target."""
+        if cython.compiled:
+            return int(self._contents.pairs)
+        return len(self.ids) // 2
+
+    @property
+    def deliveries(self) -> int:
+        """How many it comes to, one for each tuple and target."""
+        return self.tuples * (len(self.targets) or 1)
+
+    @property
+    def has_runs(self) -> bool:
+        """Whether tuples share edges, if they are tracked: there are fewer pairs than tuples."""
+        return self.pairs < self.tuples
+
+    def add_roots(self, further: list[int]) -> None:
+        """The tuple that comes next has these roots besides."""
+        if cython.compiled:
+            end_run(cython.address(self._contents))
+            self._contents.has_extras = True
+        else:
+            self.run = NO_RUN
+        for root in further:
+            self.extras += (self.tuples, root)
+
+    def body(self) -> bytes:
+        """Its tuples as they are sent: an array of msgpack's."""
+        if cython.compiled:
+            return packed_body(cython.address(self._contents))
+        return b"\xdd" + len(self.parts).to_bytes(4, "big") + b"".join(self.parts)
+
+    def ids_frame(self) -> bytes:
+        """root, edge, … of each pair, as 64-bit numbers, for each target in turn."""
+        if cython.compiled:
+            return packed_ids(cython.address(self._contents))
+        return b"".join([array("Q", block).tobytes() for block in self.blocks])
+
+    def sizes_frame(self) -> bytes:
+        """How many tuples share each pair, as 32-bit numbers."""
+        if cython.compiled:
+            return packed_sizes(cython.address(self._contents))
+        starts = self.starts
+        ends = chain(islice(starts, 1, None), (len(self.parts),))
+        return array("I", map(sub, ends, starts)).tobytes()
+
+    def streams_frame(self) -> bytes:
+        """Of a mixed buffer: the stream index of each tuple, as 16-bit numbers."""
+        if cython.compiled:
+            return packed_streams(cython.address(self._contents))
+        return array("H", self.streams).tobytes()
+
+    def repeats(self) -> list[int]:
+        """The positions of tuples that an earlier one of their buffers has as well."""
+        if cython.compiled:
+            return packed_repeats(cython.address(self._contents))
+        return list(self.repeated)
+
+    def clear(self) -> None:
+        """It holds nothing."""
+        self.extras.clear()
+        if cython.compiled:
+            empty_packed(cython.address(self._contents))
+            return
+        for numbers in (self.starts, self.streams, self.repeated, *self.blocks):
+            numbers.clear()
+        self.parts.clear()
+        self.run = NO_RUN
+
+
+class BufferRoom:
+    """Bytes that may be buffered before all is flushed, below zero when it is time to."""
+
+    __slots__ = ("acked", "acks_counted", "foreign", "late", "pairs", "room", "tracked")
+
+    def __init__(self, room: int, tracked: bool) -> None:
+        self.room = room
+        if cython.compiled:
+            assert is_first(self, cython.address(self.room))
+        self.tracked = tracked
+        """Whether tuples have roots."""
+        self.acked: list[Any] = []
+        """Tuples that user code has acked and that are not settled."""
+        self.pairs: list[int] = []
+        """root, value, … of those that are, and that were not sent."""
+        self.acks_counted = 0
+        self.late = 0
+        """Second acks or fails of a tuple: the first one counts."""
+        self.foreign: Any = None
+        """Emits of other threads, as soon as there are any."""
+
+    def settle(self) -> None:
+        """Work out what the acks since the last call come to."""
+        raise NotImplementedError
+
+    def flush(self) -> None:
+        """Send all that is buffered."""
+        raise NotImplementedError
+
+    def make_way(self, buffers: list[Any], are_several: bool) -> bool:
+        """Send what must leave before these buffers take a tuple, of several roots or not; whether
+        something had to."""
+        raise NotImplementedError
+
+
+# --- a tuple into its buffers ---------------------------------------------------------------------
+
+
+def put_tuple(
+    buffers: list[Any], data: bytes, root: Any, index: cython.int, tracked: cython.bint,
+    shares_edges: cython.bint, next_edge: NextNumber,
+) -> Any:  # fmt: skip
+    """Append a packed tuple of one root, or of none (0), to its buffers; returns the xor of the
+    edges that it was given. `index` is its stream's."""
+    if cython.compiled:
+        return put_packed(buffers, data, root, index, tracked, shares_edges, next_edge)
+    total = 0
+    for at, buffer in enumerate(buffers):
+        if tracked and buffer.run != root:
+            is_plain = not (buffer.targets or buffer._is_mixed or buffer.extras)
+            buffer.run = root if shares_edges and is_plain else NO_RUN
+            buffer.starts.append(len(buffer.parts))
+            for block in buffer.blocks:
+                edge = next_edge() if root else 0
+                total ^= edge
+                block.extend((root, edge))
+        if buffer._is_mixed:
+            buffer.streams.append(index)
+        if at:  # another one has it as well, or this one once more
+            buffer.repeated.append(len(buffer.parts))
+        buffer.parts.append(data)
+    return total
+
+
+def are_free(buffers: list[Any]) -> bool:
+    """Whether none of the buffers has others that conflict with it."""
+    buffer: TupleBuffer
+    for buffer in buffers:  # not `all`, which would be a generator when it is compiled
+        if buffer.conflicting:
+            break
+    else:
+        return True
+    return False
+
+
+if cython.compiled:
+    know_buffers(TupleBuffer)

@@ -1,0 +1,82 @@
+"""Emits in C: the slots of plain keys, and what a million of them leave behind."""
+
+import gc
+import sys
+from types import SimpleNamespace
+from typing import Any
+
+import psutil
+import pytest
+
+from heron_core.algorithms.hashing import slot, stable_hash
+from tests.native.hot_path_support import WAYS, Emitted, Emitter
+
+EMITS, ROUNDS = 1_000_000, 10
+GROWTH_MAX = 4 << 20
+"""Four bytes for each emit."""
+BLOCKS_MAX = 100
+"""Of what the test itself makes."""
+KEYS = (0.0, -0.0, 0.5, -2.25, 1e18, -1e18, 2.0**53 + 2, 1 / 3, 2.0**-10, 2.0**-62, 3 * 2.0**-63,
+        float("inf"), float("-inf"), float("nan"), True, False, None)  # fmt: skip
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_a_key_that_is_no_text_or_integer_is_not_looked_up_either(
+    compiled: SimpleNamespace, key: Any
+) -> None:
+    for slots in (1, 2, 7, 1000):
+        of_one = compiled.PlainKeys({}, list(range(slots)), False)[key]
+        assert of_one == slot(stable_hash([key]), slots)
+        of_two = compiled.PlainKeys({}, list(range(slots)), True)[key, "a"]
+        assert of_two == slot(stable_hash([key, "a"]), slots)
+
+
+@pytest.mark.parametrize("key", [1e300, 2.0**63, 2.0**-64, 5e-324])
+def test_a_fraction_of_more_than_64_bits_is_looked_up(
+    compiled: SimpleNamespace, key: float
+) -> None:
+    assert compiled.PlainKeys({key: "looked up"}, [1, 2], False)[key] == "looked up"
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("tracked", [True, False])
+def test_a_million_emits_leave_nothing_behind(
+    compiled: SimpleNamespace, way: str, tracked: bool
+) -> None:
+    """Neither objects nor memory of C: of plain tuples, of packed ones, and of those that are left
+    to the general emit."""
+    emitter = Emitter(compiled, tracked, way, [(1, 2), None, (3, 4, 5, 6)])
+    emitter.outbox.room = 2**62
+    emit, buffers = emitter.bolt(), (*emitter.buffers, emitter.fanout)
+    tuples: list[Any] = [["a", 1], ("a", 2), [None, 3], [[1.5], 2], ["a" * 50, 1], ["a"], [{1}, 2]]
+    calls: list[Any] = [
+        (values, emitter.chosen(Emitted(values, anchors=anchors)))
+        for values in tuples
+        for anchors in ((), (0,), (1,), (2,), None)
+    ]
+
+    def round_of_emits() -> None:
+        for _ in range(EMITS // ROUNDS // len(calls)):
+            for values, anchors in calls:
+                emit(values, anchors=anchors)
+        for buffer in buffers:
+            buffer.clear()
+        emitter.log.clear()
+
+    for _ in range(3):
+        round_of_emits()
+    blocks, size, references = _memory(calls)
+    for _ in range(ROUNDS):
+        round_of_emits()
+    blocks_now, size_now, references_now = _memory(calls)
+    assert blocks_now - blocks < BLOCKS_MAX
+    assert size_now - size < GROWTH_MAX
+    assert references_now == references
+
+
+def _memory(calls: list[Any]) -> tuple[int, int, list[int]]:
+    """Python's blocks, the process's memory, and the references to what is emitted."""
+    gc.collect()
+    given_objects = [each for call in calls for each in call if each is not None]
+    references = [sys.getrefcount(each) for each in given_objects]
+    return sys.getallocatedblocks(), psutil.Process().memory_info().rss, references
