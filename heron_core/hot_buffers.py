@@ -116,18 +116,18 @@ class TupleBuffer:
 
     @property
     def is_mixed(self) -> bool:
-        """Whether several streams use the buffer, which holds nothing when that is said."""
+        """Whether several streams use the buffer."""
         if cython.compiled:
             return bool(self._contents.is_mixed)
         return self._is_mixed
 
-    @is_mixed.setter
-    def is_mixed(self, is_mixed: bool) -> None:
+    def mix(self) -> None:
+        """Several streams use it from now on."""
         assert not self.tuples, "tuples in a buffer that becomes another kind"
         if cython.compiled:
-            self._contents.is_mixed = is_mixed
+            self._contents.is_mixed = True
         else:
-            self._is_mixed = is_mixed
+            self._is_mixed = True
 
     @property
     def tuples(self) -> int:

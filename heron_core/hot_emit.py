@@ -88,22 +88,21 @@ def _found_by(pick: Pick) -> tuple[int, Callable[[Any], Any] | None, Any, Callab
 
 
 def _in_c(
-    outbox: BufferRoom, general: Emit, pack: Pack, next_edge: NextNumber, unnamed: str | None,
-    how: Any, of_spout: Any, width: cython.Py_ssize_t, most: cython.Py_ssize_t,
+    given: Any, how: Any, width: cython.Py_ssize_t, most: cython.Py_ssize_t,
     overhead: cython.Py_ssize_t, tracked: cython.bint, shares: Shares,
 ) -> Emit:  # fmt: skip
-    """An emit that is in C: `how` is the pick, the user, the thread and the main one."""
-    (positions, keyed, turns), user, thread, main_thread = how
+    """An emit that is in C: `given` are its first arguments and the stream's name; `how`: the pick,
+    the user, the thread and the main one, and four things of a spout."""
+    pick, user, thread, main_thread, *of_spout = how
+    positions, keyed, turns = pick
     buffers = sent = None
     plain: PlainKeys
     if isinstance(keyed, PlainKeys):
         plain = keyed
         keyed, buffers, sent = plain.keyed, plain.buffers, plain.sent
-    objects = (
-        outbox, general, pack, next_edge, unnamed, keyed, buffers, sent, turns, user, thread,
-        main_thread, *of_spout, positions,
-    )  # fmt: skip
-    is_spout, packs_plain = of_spout[0] is not None, hasattr(pack, PACKS_PLAIN)
+    found_by = (keyed, buffers, sent, turns)
+    objects = (*given, *found_by, user, thread, main_thread, *of_spout, positions)
+    is_spout, packs_plain = of_spout[0] is not None, hasattr(given[2], PACKS_PLAIN)
     emit = new_emit(objects, width, most, overhead, tracked, is_spout, packs_plain)
     shares.append(emit.share)
     return emit  # type: ignore[no-any-return]
@@ -118,19 +117,15 @@ def bolt_emit(
     adds to `shares` has it leave all to `general`, as several threads emit."""
     main_thread = thread()
     if cython.compiled:
-        of_bolt = (pick, user, thread, main_thread)
-        return _in_c(
-            outbox, general, pack, next_edge, unnamed, of_bolt, (None, None, None, None),
-            width, most, overhead, tracked, shares,
-        )  # fmt: skip
+        how = (pick, user, thread, main_thread, None, None, None, None)
+        given = (outbox, general, pack, next_edge, unnamed)
+        return _in_c(given, how, width, most, overhead, tracked, shares)
     position, key_of, keyed, next_buffer = _found_by(pick)
 
     def emit(
         tup: Any, stream: Any = unnamed, anchors: Any = None, direct_task: Any = None,
         need_task_ids: Any = False,
     ) -> Any:  # fmt: skip
-        data: bytes
-        size: cython.Py_ssize_t
         if stream is not unnamed or direct_task is not None or (need_task_ids and user is not None):
             return general(tup, stream, anchors, direct_task, need_task_ids)
         if user is not None:
@@ -186,19 +181,15 @@ def spout_emit(
     `bolt_emit`."""
     main_thread = thread() if thread else 0
     if cython.compiled:
-        of_spout = (next_root, pending, done_at_once, inits)
-        return _in_c(
-            outbox, general, pack, next_edge, unnamed, (pick, None, thread, main_thread), of_spout,
-            width, most, overhead, tracked, shares,
-        )  # fmt: skip
+        how = (pick, None, thread, main_thread, next_root, pending, done_at_once, inits)
+        given = (outbox, general, pack, next_edge, unnamed)
+        return _in_c(given, how, width, most, overhead, tracked, shares)
     position, key_of, keyed, next_buffer = _found_by(pick)
 
     def emit(
         tup: Any, tup_id: Any = None, stream: Any = unnamed, direct_task: Any = None,
         need_task_ids: Any = False,
     ) -> Any:  # fmt: skip
-        data: bytes
-        size: cython.Py_ssize_t
         if stream is not unnamed or direct_task is not None or (need_task_ids and thread):
             return general(tup, tup_id, stream, direct_task, need_task_ids)
         if thread and thread() != main_thread:

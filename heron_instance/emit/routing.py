@@ -328,7 +328,7 @@ class Router:
         if len(indexes) == 1:
             (buffer.stream,) = indexes
         elif not buffer.is_mixed:
-            buffer.is_mixed = True
+            buffer.mix()
 
     def _route(self, index: int, spec: StreamSpec, topology: TopologySpec) -> Route:
         route = Route(index, spec, self.component.name)

@@ -165,7 +165,8 @@ class Emitter:
         self.buffers = [module.TupleBuffer(task) for task in range(BUFFERS)]
         self.fanout = module.TupleBuffer(1, (7, 8))
         self.fanout.conflicting.append(self.buffers[0])
-        self.buffers[1].is_mixed = self.way == SEVERAL
+        if self.way == SEVERAL:
+            self.buffers[1].mix()
         self.emits = [0]
         self.sent: list[int] = []
         self.anchors = [Anchor(None if each is None else list(each)) for each in self.states]
