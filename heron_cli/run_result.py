@@ -89,8 +89,8 @@ def failure_line(stats: TopologyStats) -> str:
         return ""
     lost = counted(stats.lost, "delivery")
     return (
-        f"FAILED: {lost} sent and never processed, so neither results nor checkpoints are exact: "
-        "start from scratch, with --fresh"
+        f"FAILED: {lost} sent and not processed in time, so neither results nor checkpoints are"
+        " exact: start from scratch, with --fresh"
     )
 
 

@@ -127,7 +127,7 @@ class TopologyMaster:
 
     @property
     def lost(self) -> int:
-        """Deliveries that were sent and never processed, once drained."""
+        """See heron_core.algorithms.termination.TerminationDetector."""
         return self._life.termination.detector.lost
 
     @property

@@ -19,15 +19,15 @@ class End(Struct, frozen=True):
 
 
 def end_of(lost: int, options: MasterOptions, crashes: int) -> End:
-    """The end with so many deliveries that were sent and never processed, where so many instances
-    were replaced after a crash.
+    """The end with so many deliveries that were sent and not processed in time, where so many
+    instances were replaced after a crash.
 
     After a crash the difference of the counts says nothing: events tell what was taken along. Where
     all are restored from a checkpoint they count again then; there every result has to be exact, so
     it is a failure. Where tuples are tracked, what was lost was replayed.
     """
     is_known = options.checkpoints or not (crashes or options.tracked)
-    reason = f"{lost} deliveries were sent and never processed" if lost and is_known else ""
+    reason = f"{lost} deliveries were sent and not processed in time" if lost and is_known else ""
     return End(last_state(lost, options), reason)
 
 

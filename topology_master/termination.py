@@ -259,7 +259,7 @@ class Termination:
         self._enter(Phase.FINISHING)
         level = self._levels.pop(0)
         self.finishing = set(level)
-        self.detector.restart()
+        self.detector.finish(level)
         return Finish(level)
 
     def validate(self, tasks: Set[int]) -> None:

@@ -37,7 +37,8 @@ class TerminationDetector(Struct):
     still_since: float | None = None
     """Since when nothing has moved, and tuples wait for their outcome; None if that is not so."""
     lost: int = 0
-    """Deliveries that were sent and never processed, once drained."""
+    """Deliveries that were sent and not processed, or by a bolt that had run on_finish before, once
+    drained."""
     uncounted: int = 0
     """By how much more was sent than processed, as counted by the tasks that are left, without
     anything being lost: instances that an update ended took their counts along."""
@@ -51,6 +52,10 @@ class TerminationDetector(Struct):
     """By how much the sums differ, once drained; negative if processes that died had sent more
     than they had processed."""
     _unchanged_since: float = 0.0
+    _finished: dict[int, int] = field(default_factory=dict)
+    """Of the tasks that were told to finish: what each had processed by then."""
+    _missed: int = 0
+    """Deliveries that were given up before that."""
 
     def restart(self) -> None:
         """Something new may be in flight: what was found so far does not count any more."""
@@ -63,7 +68,15 @@ class TerminationDetector(Struct):
 
     def recount(self) -> None:
         """All tasks count from zero again, and nothing of before is in flight."""
-        self.uncounted = self._accepted = self.lost = 0
+        self.uncounted = self._accepted = self.lost = self._missed = 0
+        self._finished = {}
+        self.restart()
+
+    def finish(self, tasks: frozenset[int]) -> None:
+        """These run on_finish now, which is without what was given up as lost: it stays lost if
+        it turns up at them later, behind a host that hung or a network that was cut."""
+        self._missed = max(self._missed, self.lost)
+        self._finished |= {task: self.reports[task].processed for task in tasks}
         self.restart()
 
     def retask(self, tasks: frozenset[int], gone: frozenset[int]) -> None:
@@ -72,6 +85,7 @@ class TerminationDetector(Struct):
         for task in gone & self._latest.keys():
             report = self._latest.pop(task)
             self.uncounted -= report.sent - report.processed
+        self._finished = {task: at for task, at in self._finished.items() if task not in gone}
         self.tasks = tasks
         self.restart()
 
@@ -147,7 +161,16 @@ class TerminationDetector(Struct):
         if missing in (0, self._accepted) or unchanged_secs >= self.lost_after_secs:
             self.drained = True
             self._accepted = missing
-            self.lost = max(0, missing)
+            self.lost = max(0, missing) + self._late(missing)
+
+    def _late(self, missing: int) -> int:
+        """How much of what was given up has been processed since, after on_finish.
+
+        What bolts of a cycle send each other while they finish is processed by then as well; more
+        than has turned up it cannot be.
+        """
+        grown = (self.reports[task].processed - before for task, before in self._finished.items())
+        return min(max(0, self._missed - max(0, missing)), sum(max(0, each) for each in grown))
 
 
 def finish_order(topology: TopologySpec, tasks_of: Mapping[str, list[int]]) -> list[frozenset[int]]:

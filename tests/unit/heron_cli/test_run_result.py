@@ -78,8 +78,8 @@ def test_where_all_has_to_be_exact_a_loss_is_a_failure() -> None:
     """What is restored from a checkpoint loses nothing, so nobody expects it."""
     lost = replace(GOOD, lost=11, state="FAILED", checkpoints=NINTH)
     assert failure_line(lost) == (
-        "FAILED: 11 deliveries sent and never processed, so neither results nor checkpoints are "
-        "exact: start from scratch, with --fresh"
+        "FAILED: 11 deliveries sent and not processed in time, so neither results nor checkpoints"
+        " are exact: start from scratch, with --fresh"
     )
     assert failure_line(replace(lost, lost=0)) == ""
     assert failure_line(replace(lost, checkpoints=None)) == ""

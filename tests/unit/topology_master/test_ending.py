@@ -46,7 +46,7 @@ def test_a_delivery_that_was_lost_is_a_failure_where_all_has_to_be_exact() -> No
     """A connection took eleven tuples along, and nobody saw it: the counts do."""
     made = all_input_is_processed()
     come_to_the_end(made, missing=11)
-    reason = "11 deliveries were sent and never processed"
+    reason = "11 deliveries were sent and not processed in time"
     assert (made.execution["state"], made.execution["reason"]) == (TopologyState.FAILED, reason)
     stats = made.core.stats(None, made.now)
     assert (stats.state, stats.lost) == (TopologyState.FAILED, 11)

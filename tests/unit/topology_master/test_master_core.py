@@ -330,7 +330,7 @@ def reason_of_a_lossy_end(made: Made) -> str:
 
 
 def test_lost_deliveries_are_said_in_the_end() -> None:
-    assert reason_of_a_lossy_end(Made()) == "2 deliveries were sent and never processed"
+    assert reason_of_a_lossy_end(Made()) == "2 deliveries were sent and not processed in time"
 
 
 def test_lost_deliveries_that_were_replayed_are_no_reason_to_worry() -> None:

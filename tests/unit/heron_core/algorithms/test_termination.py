@@ -78,6 +78,17 @@ def test_what_was_lost_before_is_not_waited_for_again() -> None:
     assert made.lost == 3
 
 
+def test_a_restore_forgets_what_was_lost() -> None:
+    made = detector()
+    probe_round(made, 0.0, 10, 7)
+    probe_round(made, 5.1, 10, 7)
+    made.finish(frozenset({2}))
+    made.recount()
+    probe_round(made, 5.2, 10, 10)
+    probe_round(made, 5.3, 10, 10)
+    assert (made.drained, made.lost) == (True, 0)
+
+
 def test_what_the_dead_had_sent_is_not_waited_for_again() -> None:
     # A killed bolt takes its count of what it sent along: for ever more is processed than sent,
     # and each level of finishing bolts would wait for that again.
