@@ -6,6 +6,8 @@ Linux the kernel's parent-death signal.
 """
 
 import ctypes
+import functools
+import itertools
 import os
 import pwd
 import resource
@@ -16,7 +18,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
 from msgspec import Struct
 from setproctitle import setproctitle
@@ -147,25 +149,60 @@ class ForkedChild(Struct, frozen=True):
     lifeline: int
 
 
+class ChildToFork(Struct, frozen=True):
+    """What a child is to be."""
+
+    title: str
+    """What ps shows."""
+    main: Callable[[int], int]
+    """Is called with the file descriptor of the lifeline, and returns the exit code."""
+    killed_with_parent: bool
+
+
 def fork_child(title: str, main: Callable[[int], int], *, killed_with_parent: bool) -> ForkedChild:
     """Fork a process that runs `main(lifeline file descriptor)` and exits with what it returns.
 
     `title` is what ps shows. Fork only from a process with one thread and no zmq context.
     """
+    return fork_children([ChildToFork(title, main, killed_with_parent)])[0]
+
+
+def fork_children(wanted: Sequence[ChildToFork]) -> list[ForkedChild]:
+    """Fork several as `fork_child` does, one directly behind the other.
+
+    A page that this process writes to between two forks is shared by no two children, so all that
+    they need is made before the first, and the loop does little else than to fork.
+    """
     ours = os.getpid()
-    theirs, lifeline = os.pipe()
+    lifelines = [os.pipe() for _ in wanted]
+    pids = [0] * len(wanted)
+    _prctl()
     sys.stdout.flush()
     sys.stderr.flush()
-    pid = os.fork()
-    if pid:
+    fork = os.fork
+    for number in range(len(wanted)):
+        pid = fork()
+        if not pid:
+            _live(wanted[number], ours, lifelines, number)
+        pids[number] = pid
+    for theirs, _ in lifelines:
         os.close(theirs)
-        return ForkedChild(pid, lifeline)
+    return [ForkedChild(pid, lifeline) for pid, (_, lifeline) in zip(pids, lifelines, strict=True)]
+
+
+def _live(
+    child: ChildToFork, parent: int, lifelines: Sequence[tuple[int, int]], number: int
+) -> NoReturn:
+    """All of a child's life; of the lifelines it keeps our end of its own."""
     try:
-        os.close(lifeline)
-        _become(title)
-        if killed_with_parent:
-            die_with_parent(ours)
-        code = main(theirs)
+        mine = lifelines[number][0]
+        for end in itertools.chain.from_iterable(lifelines):
+            if end != mine:
+                os.close(end)
+        _become(child.title)
+        if child.killed_with_parent:
+            die_with_parent(parent)
+        code = child.main(mine)
     except SystemExit as error:
         code = error.code if isinstance(error.code, int) else ExitCode.FAILED
     except BaseException:
@@ -173,7 +210,7 @@ def fork_child(title: str, main: Callable[[int], int], *, killed_with_parent: bo
 
         traceback.print_exc()
         code = ExitCode.FAILED
-    return _exit_now(code)
+    _exit_now(code)
 
 
 def _become(title: str) -> None:
@@ -211,9 +248,17 @@ def die_with_parent(parent: int) -> None:
     """Ask the kernel to SIGKILL this process when its parent dies (Linux; elsewhere a lifeline)."""
     if sys.platform != "linux":
         return
-    ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    _prctl()(PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:  # it died between fork and prctl
         os._exit(ExitCode.ORPHANED)
+
+
+@functools.cache
+def _prctl() -> Callable[[int, int], int]:
+    """prctl(2), found once by the parent: ctypes makes classes for it, in pages of each child."""
+    if sys.platform != "linux":
+        return lambda option, argument: -1
+    return cast(Callable[[int, int], int], ctypes.CDLL(None, use_errno=True).prctl)
 
 
 def raise_file_limit() -> None:

@@ -82,6 +82,7 @@ def run(spec: ContainerSpec, link: SupervisorLink) -> int:
     log.info("hot path: %s", HOT_PATH)
     if spec.container != MASTER_CONTAINER:
         rehearse()
+    _compute_lookups(spec)
     gc.freeze()  # what is shared with the children stays shared: the collector leaves it alone
     gc.set_threshold(GC_ALLOCATIONS, *GC_GENERATIONS)
     config = keys.with_defaults(spec.topology.config)
@@ -99,6 +100,14 @@ def run(spec: ContainerSpec, link: SupervisorLink) -> int:
     log.info("container %d ends: %s", spec.container, outcome.reason)
     link.report(outcome.reason)
     return outcome.code
+
+
+def _compute_lookups(spec: ContainerSpec) -> None:
+    """What each process would compute of the plans for itself, and keep in pages of its own."""
+    topology, packing = spec.topology, spec.packing
+    for each in (topology, packing.topology_of(topology)):
+        _ = (each.by_name, each.consumers, each.feeders)
+    _ = (packing.instances, packing.tasks_of, packing.container_of)
 
 
 def _begin_states(spec: ContainerSpec) -> RunMark:
@@ -227,12 +236,12 @@ def _instance_spec(
         awaits_run=spec.mark is RunMark.AWAITED,
     )
 
+    path = _log_file(spec, label)
+    shown = f"{plan.component}[{plan.index}]"
+    form, debug = keys.log_format(spec.topology.config), _debug(spec.topology)
+    level = keys.console_log_level(spec.topology.config)
+
     def main(link: SupervisorLink) -> int:
-        path = _log_file(spec, label)
-        shown = f"{plan.component}[{plan.index}]"
-        form = keys.log_format(spec.topology.config)
-        debug = _debug(spec.topology)
-        level = keys.console_log_level(spec.topology.config)
         log_to(path, shown, debug=debug, console=spec.console, console_level=level, log_format=form)
         make_importable(spec.topology)
         try:
@@ -245,7 +254,7 @@ def _instance_spec(
             if isinstance(error, TopologyStopped):
                 return ExitCode.TOPOLOGY_FAILED
         except (Exception, SystemExit) as error:  # user code may call sys.exit anywhere
-            text = users_traceback(error, _debug(spec.topology))
+            text = users_traceback(error, debug)
             log.error("%s fails:\n%s", label, text)
             link.report(f"{_in_one_line(error)} (log: {path})")
         return ExitCode.FAILED

@@ -77,6 +77,7 @@ def rehearse() -> None:
     for name in API:
         import_module(name)
     library_folders()
+    _declare()
     spout, bolt = (f"{__name__}.{each.__name__}" for each in (RehearsedSpout, RehearsedBolt))
     reads = InputSpec("spout", "default", GroupingSpec(GroupingKind.SHUFFLE))
     components = (
@@ -93,6 +94,18 @@ def rehearse() -> None:
     for instance in instances:
         _begin(topology, packing, instance.task)
     _forget_attributes()
+
+
+def _declare() -> None:
+    """A topology's class, as it stands in the file of one."""
+    # Late, as all of API: the command and the scheduler import this module, too.
+    from heronpy_compat import Topology
+
+    class Rehearsal(Topology):
+        """spout -> bolt"""
+
+        spout = RehearsedSpout.spec()
+        bolt = RehearsedBolt.spec(inputs=[spout])
 
 
 def _begin(topology: TopologySpec, packing: PackingPlan, task: int) -> None:

@@ -13,7 +13,8 @@ import selectors
 import signal
 import time
 from collections.abc import Callable, Mapping, Sequence
-from itertools import groupby
+from functools import partial
+from itertools import chain, groupby
 from typing import Any, cast
 
 from msgspec import Struct, field
@@ -33,10 +34,11 @@ from heron_engine.scheduler.container.supervisor_events import (
 )
 from heron_io.process_usage import family_bytes
 from heron_io.processes import (
+    ChildToFork,
     ForkedChild,
     SupervisorLink,
     catch_signals,
-    fork_child,
+    fork_children,
     signal_process,
 )
 from heron_io.waker import Waker
@@ -45,6 +47,10 @@ log = logging.getLogger("supervisor")
 
 MEASURE_SECS = 2.0
 """Between two looks at the memory of those with a limit: some 30 microseconds each."""
+
+FORKED_AT_ONCE_MAX = 50
+"""Each takes four file descriptors until all are there, of the 1,024 that a process usually has;
+then two."""
 
 PlanMessage = Mapping[str, Any]
 
@@ -150,9 +156,7 @@ class Supervisor:
         instructions = self._core.handle(event, time.monotonic())
         for starts, group in groupby(instructions, lambda each: isinstance(each, StartProcess)):
             if starts:
-                # One behind the other, and told of when all are there: what this process writes to
-                # between two forks is a page less that its children share.
-                for started in [self._start(cast(StartProcess, each)) for each in group]:
+                for started in self._start_all([cast(StartProcess, each) for each in group]):
                     self._handle(started)
             else:
                 for instruction in group:
@@ -228,27 +232,41 @@ class Supervisor:
         else:
             self._handle(events.SpecsChanged(specs))
 
-    def _start(self, start: StartProcess) -> events.ProcessStarted:
-        spec = start.spec
+    def _start_all(self, starts: Sequence[StartProcess]) -> list[events.ProcessStarted]:
+        """Told of when all are there: what is written between two forks is not shared."""
+        at_once = range(0, len(starts), FORKED_AT_ONCE_MAX)
+        some = [starts[begin : begin + FORKED_AT_ONCE_MAX] for begin in at_once]
+        return [started for each in some for started in self._start(each)]
+
+    def _start(self, starts: Sequence[StartProcess]) -> list[events.ProcessStarted]:
+        """Fork them one behind the other; `fork_children` says why."""
         # Two hundred starts on a busy machine take longer than a silent process is left alive.
         self._link.heartbeat()
-        ours, theirs = os.pipe2(os.O_NONBLOCK)
-        siblings = [process.child.lifeline for process in self._processes.values()]
+        pipes = [os.pipe2(os.O_NONBLOCK) for _ in starts]
+        # A sibling's lifeline must end with our parent, not with us.
+        ends = ((each.child.lifeline, each.status_pipe) for each in self._processes.values())
+        others = [self._link.lifeline, *chain.from_iterable((*ends, *pipes))]
+        children = fork_children(
+            [
+                ChildToFork(
+                    start.spec.title,
+                    partial(_live, start, theirs, others),
+                    start.spec.killed_with_parent,
+                )
+                for start, (_, theirs) in zip(starts, pipes, strict=True)
+            ]
+        )
+        return [self._started(*each) for each in zip(starts, pipes, children, strict=True)]
 
-        def main(lifeline: int) -> int:
-            # A sibling's lifeline must end with our parent, not with us.
-            for number in (*siblings, ours, self._link.lifeline):
-                os.close(number)
-            link = SupervisorLink(lifeline, theirs, start.predecessor, start.outlook)
-            link.next_try_secs = start.next_try_secs
-            return spec.main(link)
-
-        child = fork_child(spec.title, main, killed_with_parent=spec.killed_with_parent)
+    def _started(
+        self, start: StartProcess, pipe: tuple[int, int], child: ForkedChild
+    ) -> events.ProcessStarted:
+        ours, theirs = pipe
         os.close(theirs)
-        selector = self._woken_by if spec.is_urgent else self._polled
-        selector.register(ours, selectors.EVENT_READ, spec.name)
-        self._processes[spec.name] = _Process(child, ours, selector)
-        return events.ProcessStarted(spec.name, child.pid)
+        selector = self._woken_by if start.spec.is_urgent else self._polled
+        selector.register(ours, selectors.EVENT_READ, start.spec.name)
+        self._processes[start.spec.name] = _Process(child, ours, selector)
+        return events.ProcessStarted(start.spec.name, child.pid)
 
     def _measure_memory(self) -> None:
         """Now and then, of those that have a limit."""
@@ -288,6 +306,16 @@ class Supervisor:
         self._read_status(name, process)
         process.close()
         self._handle(events.ProcessEnded(name, code, process.status.reason))
+
+
+def _live(start: StartProcess, status_pipe: int, others: Sequence[int], lifeline: int) -> int:
+    """A child's life; of the pipes it keeps its own."""
+    for number in others:
+        if number != status_pipe:
+            os.close(number)
+    link = SupervisorLink(lifeline, status_pipe, start.predecessor, start.outlook)
+    link.next_try_secs = start.next_try_secs
+    return start.spec.main(link)
 
 
 def _selectors(

@@ -4,8 +4,12 @@ import json
 import os
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
 
 from heron_core.errors import StateStoreError
 from heron_engine.scheduler.container.supervisor import PlanMessage, Supervisor
@@ -130,3 +134,29 @@ def test_a_store_that_is_away_ends_nobody() -> None:
     first, *_, last = seen_by([one], StateStoreError("no store"), [one, two], [one, two])
     assert last.keys() == {"asks", "one", "two"}
     assert last["one"] == first["one"]
+
+
+def test_many_that_begin_at_once_have_a_status_pipe_each(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """They are forked some at a time; none holds a pipe of another one open."""
+    monkeypatch.setattr("heron_engine.scheduler.container.supervisor.FORKED_AT_ONCE_MAX", 2)
+
+    def main(link: SupervisorLink) -> int:
+        (tmp_path / str(os.getpid())).write_text("\n".join(sorted(_open_pipes())))
+        return _until_terminated(link)
+
+    seen = seen_by([process(f"p{number}", main) for number in range(5)])[-1]
+    del seen["asks"]
+    assert len(seen) == 5
+    pipes = [set((tmp_path / str(pid)).read_text().splitlines()) for pid in seen.values()]
+    inherited = set.intersection(*pipes)
+    assert [len(each - inherited) for each in pipes] == [2] * 5, "a lifeline and a status pipe"
+    own = [pipe for each in pipes for pipe in each - inherited]
+    assert len(set(own)) == len(own)
+
+
+def _open_pipes() -> Iterator[str]:
+    for number in os.listdir("/proc/self/fd"):
+        with suppress(FileNotFoundError):  # the one of the listing itself
+            yield os.readlink(f"/proc/self/fd/{number}")
