@@ -2,7 +2,7 @@
 
 import socket
 import ssl
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -14,6 +14,7 @@ from heron_connectors.requests.thrift_constants import (
     AWAIT_REQUESTS,
     FAILED_REQUEST,
     FRAMES_OF_TEXT,
+    RETURN_RESULTS,
     UNKNOWN_METHOD,
     failed,
 )
@@ -220,6 +221,8 @@ class DRPCInvocationsClient:
     def __init__(self, address: ServerAddress, answer_secs: float = 10.0) -> None:
         self.address = address
         self._client = ThriftClient(address, answer_secs)
+        self._takes_several = True
+        """Whether the server takes several results at once; one of Storm's does not."""
 
     def fetch_request(self, function: str) -> Request | None:
         """The next request, if there is one."""
@@ -238,6 +241,20 @@ class DRPCInvocationsClient:
     def result(self, request_id: str, text: str) -> None:
         """Answer a request."""
         self._client.call("result", {1: request_id, 2: text})
+
+    def results(self, results: Sequence[tuple[str, str]]) -> None:
+        """Answer several requests, by their ids; those that a call has brought over before it fails
+        may be told again."""
+        if self._takes_several and len(results) > 1:
+            pairs = [{1: request_id, 2: text} for request_id, text in results]
+            try:
+                self._client.call(RETURN_RESULTS, {1: pairs})
+            except UnknownMethod:
+                self._takes_several = False
+            else:
+                return
+        for request_id, text in results:
+            self.result(request_id, text)
 
     def fail_request(self, request_id: str, why: str | None = None) -> None:
         """Say that it is not answered, and why (Storm: failRequestV2)."""

@@ -3,6 +3,8 @@
 import json
 from typing import TYPE_CHECKING, Any
 
+from msgspec import Struct
+
 from heron_api.bolt.bolt import Bolt
 from heron_connectors.requests.local import local_requests
 from heron_connectors.requests.returns import ReturnClients
@@ -12,6 +14,16 @@ if TYPE_CHECKING:
     from heron_api.topology_context import TopologyContext
 
 LOCAL_PREFIX = "local-"
+BATCH_BYTES_MAX = 1 << 20
+"""Of results that are returned at once; one result may be larger."""
+
+
+class WaitingResult(Struct, frozen=True):
+    """One that is returned with those that have come with it."""
+
+    request_id: str
+    text: str
+    tup: Any
 
 
 class ReturnResults(Bolt):
@@ -22,42 +34,65 @@ class ReturnResults(Bolt):
     """
 
     outputs: list[str] = []
+    acks_later = True
 
     def initialize(self, config: dict[str, Any], context: "TopologyContext") -> None:
         """Connections are made when there is a result."""
         self._clients = ReturnClients(config, context.get_component_id())
+        self._waiting: dict[tuple[str, int], list[WaitingResult]] = {}
+        self._bytes = 0
+
+    def is_idle(self) -> bool:
+        """Whether all results are returned."""
+        return not self._waiting
 
     def process(self, tup: Any) -> None:
-        """Return a result; then ack."""
+        """Take a result, which is returned with those of the same message; it is acked then."""
         result, info = tup.values
         if info is None:
             self.ack(tup)
             return
-        problem = self._return(result, info)
-        if problem is None:
-            self.ack(tup)
-            return
-        self.delegate.record_error("a result is not returned", problem)
-        self.fail(tup)
-
-    def _return(self, result: Any, info: Any) -> str | None:
-        """Why it is not returned; None if it is."""
         origin = _origin_of(info)
         if origin is None:
-            return f"return-info {info!r:.100} is not that of a DRPCSpout"
-        if not isinstance(result, str):
-            return f"the result is {result!r:.100}, and not a text"
-        request_id, host, port = origin
-        if host.startswith(LOCAL_PREFIX):
-            return _return_here(request_id, host, result)
+            self._settle([tup], f"return-info {info!r:.100} is not that of a DRPCSpout")
+        elif not isinstance(result, str):
+            self._settle([tup], f"the result is {result!r:.100}, and not a text")
+        elif origin[1].startswith(LOCAL_PREFIX):
+            self._settle([tup], _return_here(origin[0], origin[1], result))
+        else:
+            self._take(result, *origin, tup)
+
+    def _take(self, result: str, request_id: str, host: str, port: int, tup: Any) -> None:
         size = len(result.encode("utf-8", "replace"))
         if size > TEXT_BYTES_MAX:
             why = f"the result has {size} bytes, and {TEXT_BYTES_MAX} is the limit"
-            return self._clients.fail(request_id, host, port, why) or why
-        return self._clients.result(request_id, host, port, result)
+            self._settle([tup], self._clients.fail(request_id, host, port, why) or why)
+            return
+        if not self._waiting:
+            self.delegate.call_soon(self.return_waiting)
+        waiting = self._waiting.setdefault((host, port), [])
+        waiting.append(WaitingResult(request_id, result, tup))
+        self._bytes += size
+        if self._bytes > BATCH_BYTES_MAX:
+            self.return_waiting()
+
+    def return_waiting(self) -> None:
+        """Return those that have come, to each server at once."""
+        taken, self._waiting, self._bytes = self._waiting, {}, 0
+        for (host, port), results in taken.items():
+            pairs = [(each.request_id, each.text) for each in results]
+            problem = self._clients.results(host, port, pairs)
+            self._settle([each.tup for each in results], problem)
+
+    def _settle(self, tuples: list[Any], problem: str | None) -> None:
+        if problem is not None:
+            self.delegate.record_error("a result is not returned", problem)
+        for tup in tuples:
+            (self.ack if problem is None else self.fail)(tup)
 
     def close(self) -> None:
-        """End the connections."""
+        """Return those that are left, and end the connections."""
+        self.return_waiting()
         self._clients.close()
 
 

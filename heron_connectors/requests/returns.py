@@ -1,7 +1,7 @@
 """Results and failures of requests, on their way to the servers that have them."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from heron_connectors.requests.client import (
@@ -33,9 +33,9 @@ class ReturnClients:
         """server -> until when it is not tried, and why"""
         self._clock = clock
 
-    def result(self, request_id: str, host: str, port: int, text: str) -> str | None:
-        """Return a result; why it could not be, else None."""
-        return self._attempt((host, port), lambda client: client.result(request_id, text))
+    def results(self, host: str, port: int, results: Sequence[tuple[str, str]]) -> str | None:
+        """Return results, by the ids of their requests; why they could not be, else None."""
+        return self._attempt((host, port), lambda client: client.results(results))
 
     def fail(self, request_id: str, host: str, port: int, why: str | None) -> str | None:
         """Tell that there is no result; why that could not be told, else None."""

@@ -4,6 +4,7 @@ from typing import Any
 
 AUTHENTICATE = "authenticate"
 AWAIT_REQUESTS = "awaitRequests"
+RETURN_RESULTS = "returnResults"
 
 INTERNAL_ERROR, SERVER_SHUTDOWN, SERVER_TIMEOUT, FAILED_REQUEST = range(4)
 """Storm's DRPCExceptionType."""

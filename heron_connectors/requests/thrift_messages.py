@@ -70,6 +70,13 @@ def number_of(value: Any) -> int:
     return value
 
 
+def list_of(value: Any) -> list[Any]:
+    """A list that was read; MalformedMessage if it is none, or is missing."""
+    if not isinstance(value, list):
+        raise MalformedMessage(f"a list is expected, not {value!r:.60}")
+    return value
+
+
 def struct_of(value: Any) -> dict[int, Any]:
     """A struct that was read; MalformedMessage if it is none, or is missing."""
     if not isinstance(value, dict):

@@ -4,8 +4,8 @@
 Method names, numbers of fields and texts of errors are Storm's, so that its clients and topologies
 find what they expect. Three methods are ours. `authenticate` comes first on a connection where the
 server wants a token. `awaitRequests` waits for requests and brings several, where Storm's
-`fetchRequest` is repeated a thousand times a second. A server of Storm's answers either with an
-unknown method.
+`fetchRequest` is repeated a thousand times a second. `returnResults` takes those that have come
+together. A server of Storm's answers each of them with an unknown method.
 """
 
 import secrets
@@ -20,6 +20,7 @@ from heron_connectors.requests.thrift_constants import (
     FAILED_REQUEST,
     INTERNAL_ERROR,
     PROTOCOL_ERROR,
+    RETURN_RESULTS,
     SERVER_SHUTDOWN,
     SERVER_TIMEOUT,
     failed,
@@ -28,6 +29,7 @@ from heron_connectors.requests.thrift_messages import (
     MalformedMessage,
     MessageKind,
     ThriftMessage,
+    list_of,
     number_of,
     struct_of,
     text_of,
@@ -96,6 +98,7 @@ class TopologyService:
             "fetchRequest": self._fetch_request,
             AWAIT_REQUESTS: self._await_requests,
             "result": self._result,
+            RETURN_RESULTS: self._results,
             "failRequest": self._fail_request,
             "failRequestV2": self._fail_request_with,
         }
@@ -113,6 +116,11 @@ class TopologyService:
 
     def _result(self, fields: Fields) -> Answer:
         self._service.result(text_of(fields.get(1)), text_of(fields.get(2)))
+        return {}
+
+    def _results(self, fields: Fields) -> Answer:
+        for each in list_of(fields.get(1)):
+            self._result(struct_of(each))
         return {}
 
     def _fail_request(self, fields: Fields) -> Answer:

@@ -10,8 +10,9 @@ import pytest
 
 from heron_api.tuple import Tuple
 from heron_connectors.requests import fetching, thrift_services
-from heron_connectors.requests.client import ServerAddress
+from heron_connectors.requests.client import DRPCInvocationsClient, ServerAddress
 from heron_connectors.requests.fetching import FetchingThread
+from heron_connectors.requests.local import return_info
 from heron_connectors.requests.return_results import ReturnResults
 from heron_connectors.requests.returns import AWAY_SECS, ReturnClients
 from heron_connectors.requests.settings import host_and_port
@@ -167,7 +168,7 @@ def test_a_spout_that_emits_nothing_fetches_to_a_limit(
         clients = ReturnClients(servers(server), "spout")
         for _ in calls:
             request = until(thread.take, "a request")
-            assert clients.result(request.id, *server.addresses.topologies, "done") is None
+            assert clients.results(*server.addresses.topologies, [(request.id, "done")]) is None
         assert [each.result(SECS) for each in calls] == [(200, "done")] * 12
         clients.close()
         assert thread.close() == []
@@ -178,14 +179,14 @@ def test_a_server_that_takes_no_result_is_not_tried_again_for_a_while() -> None:
         host, port = server.addresses.topologies
     now = [100.0]
     clients = ReturnClients({"drpc.servers": f"{host}:{port}"}, "back", lambda: now[0])
-    first = clients.result("1", host, port, "x")
+    first = clients.results(host, port, [("1", "x")])
     assert first is not None
     assert f"{host}:{port}: " in first
-    assert clients.result("1", host, port, "x") == first
+    assert clients.results(host, port, [("1", "x")]) == first
     with serving(topologies_port=port) as again:
-        assert clients.result("1", host, port, "x") == first
+        assert clients.results(host, port, [("1", "x")]) == first
         now[0] += AWAY_SECS
-        assert clients.result("1", host, port, "x") is None
+        assert clients.results(host, port, [("1", "x")]) is None
         assert again.metrics()['heron_drpc_results_dropped_total{why="unknown"}'] == 1
     clients.close()
 
@@ -214,6 +215,57 @@ def test_a_result_above_the_limit_fails_its_request_by_its_size(
         assert "11 bytes, and 10 is the limit" in body
         assert errors == ["a result is not returned: the result has 11 bytes, and 10 is the limit"]
         bolt.close()
+
+
+@pytest.mark.parametrize("takes_several", [True, False])
+def test_results_of_a_message_are_returned_at_once(
+    bolt_delegate: Any, new_context: Callable[..., Any], submit: Submit,
+    monkeypatch: pytest.MonkeyPatch, takes_several: bool,
+) -> None:  # fmt: skip
+    """A server of Storm's takes one after the other."""
+    if not takes_several:
+        monkeypatch.setattr(thrift_services, "RETURN_RESULTS", "ofNoServer")
+    soon: list[Callable[[], None]] = []
+    bolt_delegate.call_soon = soon.append
+    with serving() as server:
+        calls = [submit(server.http, "GET", f"/drpc/f/{number}") for number in range(5)]
+        until(lambda: server.functions().get("f", {}).get("waiting") == 5, "five calls wait")
+        client = DRPCInvocationsClient(address_of(server))
+        bolt = ReturnResults(delegate=bolt_delegate)
+        bolt.initialize(servers(server), new_context("back"))
+        host, port = server.addresses.topologies
+        for request in client.await_requests("f", 9, SECS) or []:
+            info = return_info(request.id, host, port)
+            bolt.process(Tuple("0", "up", "default", None, [f"<{request.arguments}>", info]))
+        assert (bolt.is_idle(), bolt_delegate.acked, len(soon)) == (False, [], 1)
+        soon.pop()()
+        assert (bolt.is_idle(), len(bolt_delegate.acked), bolt_delegate.failed) == (True, 5, [])
+        assert [each.result(SECS) for each in calls] == [(200, f"<{each}>") for each in range(5)]
+        refused = server.metrics()
+        series = 'heron_drpc_peers_refused_total{port="topologies",why="unknown_methods"}'
+        assert refused[series] == (0 if takes_several else 1)
+        client.close()
+        bolt.close()
+
+
+def test_results_that_a_server_does_not_take_fail_all_their_tuples(
+    bolt_delegate: Any, new_context: Callable[..., Any]
+) -> None:
+    with serving() as server:
+        gone = servers(server)
+        host, port = server.addresses.topologies
+    errors: list[str] = []
+    bolt_delegate.record_error = lambda what, text: errors.append(f"{what}: {text}")
+    bolt_delegate.call_soon = lambda function: None
+    bolt = ReturnResults(delegate=bolt_delegate)
+    bolt.initialize(gone, new_context("back"))
+    for number in range(3):
+        info = return_info(str(number), host, port)
+        bolt.process(Tuple("0", "up", "default", None, ["x", info]))
+    bolt.return_waiting()
+    assert (len(bolt_delegate.failed), len(errors)) == (3, 1)
+    assert f"{host}:{port}" in errors[0]
+    bolt.close()
 
 
 def test_a_token_and_the_certificate_of_a_server_are_used(

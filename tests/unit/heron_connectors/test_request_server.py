@@ -324,6 +324,7 @@ def test_a_call_without_its_arguments_is_refused(server: ServerInThread, fields:
         (server.addresses.callers, "execute"),
         (server.addresses.topologies, "result"),
         (server.addresses.topologies, "awaitRequests"),
+        (server.addresses.topologies, "returnResults"),
     ):
         client = thrift_client(address)
         with pytest.raises(ServerAway, match=method):

@@ -20,6 +20,7 @@ from heron_connectors.requests.thrift_messages import (
     ThriftMessage,
     decoded,
     encoded,
+    list_of,
     number_of,
     struct_of,
     text_of,
@@ -122,9 +123,13 @@ def test_any_bytes_are_read_or_refused(data: bytes) -> None:
         pass
 
 
-@pytest.mark.parametrize("read", [text_of, number_of, struct_of])
+@pytest.mark.parametrize("read", [text_of, number_of, struct_of, list_of])
 def test_a_field_of_another_type_is_refused(read: Any) -> None:
-    values: list[Any] = [None, [], b"\xff" if read is text_of else b"text"]
+    values: list[Any] = [
+        None,
+        {} if read is list_of else [],
+        b"\xff" if read is text_of else b"text",
+    ]
     for value in values:
         with pytest.raises(MalformedMessage):
             read(value)
