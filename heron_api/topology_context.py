@@ -3,9 +3,11 @@
 from typing import TYPE_CHECKING, Any
 
 from heron_api.incarnation import Incarnation
+from heron_core.errors import ComponentError
 
 if TYPE_CHECKING:
     from heron_api.metrics import IMetric
+    from heron_api.run_store import RunStore
 
 
 class TopologyContext:
@@ -101,3 +103,10 @@ class TopologyContext:
         """The types of a stream's fields, as SQL writes them; empty if it declares none. heronpy
         does not have it."""
         return {}
+
+    def get_run_store(self) -> "RunStore":
+        """Named records of this run of the topology, for what has to survive a process at once;
+        ComponentError on an engine without one. heronpy does not have it."""
+        raise ComponentError(
+            f"{self.get_component_id()} keeps records of its run, which this engine does not store"
+        )

@@ -51,6 +51,7 @@ from heron_io.checkpoint_store.checkpoint_files import CheckpointFiles
 from heron_io.checkpoint_store.local_copies import LocalCopies, copies_of
 from heron_io.checkpoint_store.opening import is_on_this_machine, open_checkpoint_store
 from heron_io.checkpoint_store.run_marker import RunMarker
+from heron_io.checkpoint_store.run_store import StoredRunRecords
 from heron_io.local_channels import ControlChannel, DataChannel
 from heron_io.processes import SupervisorLink, start_heartbeat_thread
 from heron_io.waker import Waker
@@ -131,6 +132,7 @@ class InstanceServer:
         self._states: CheckpointStates | None = None
         self._newest: NewestState | None = None
         self._moved: MovedStateFiles | None = None
+        self._records: StoredRunRecords | None = None
         self._open_states(topology, arguments)
         try:
             self._core = self._made_core(topology, packing, who)
@@ -161,6 +163,7 @@ class InstanceServer:
         self._moved = MovedStateFiles(opened, topology.name, arguments.run, task)
         if keys.saves_states(config):
             self._newest = NewestState(opened, topology.name, arguments.run, task, marker)
+            self._records = StoredRunRecords(opened, topology.name, arguments.run, marker)
 
     def _begin_saving(self) -> SavingThread | None:
         """The thread that writes states; None where there is none to write."""
@@ -209,6 +212,7 @@ class InstanceServer:
             newest_state=self._newest,
             load_moved=None if self._moved is None else self._moved.load,
             incarnation=self._incarnation,
+            run_store=self._records,
         )
         return InstanceCore(topology, packing, who, environment, self._shared)
 

@@ -1,11 +1,12 @@
 """One tested instance: the real core of its task, watched, in virtual time."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from random import Random
 from typing import Any, Protocol
 
+from heron_api.run_store import MemoryRunStore
 from heron_core import config as keys
 from heron_core.component import EngineBolt, EngineSpout
 from heron_core.plans import PackingPlan
@@ -58,6 +59,8 @@ class SharedContext:
     patched: PatchedTime
     journal: Journal
     faults: Faults
+    run_store: MemoryRunStore = field(default_factory=MemoryRunStore)
+    """It outlives the instances that crash."""
 
 
 class ClusterCallbacks(Protocol):
@@ -127,6 +130,7 @@ class TesterInstance:
             wrap=self.watch.around,
             load_state=callbacks.load if self.takes_checkpoints else None,
             fails_at_once=True,
+            run_store=shared.run_store,
         )
         self.core = self._made_core(environment)
         self._attach()

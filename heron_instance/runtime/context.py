@@ -7,6 +7,7 @@ from typing import Any
 from heron_api import global_metrics
 from heron_api.incarnation import Incarnation
 from heron_api.metrics import TupleCount
+from heron_api.run_store import RunStore
 from heron_api.topology_context import TopologyContext
 from heron_core import config as keys
 from heron_core.algorithms.user_metrics import added
@@ -28,6 +29,7 @@ class InstanceContext(TopologyContext):
         task: int,
         config: dict[str, Any],
         incarnation: Incarnation,
+        run_store: RunStore | None = None,
     ) -> None:
         self._topology = topology
         self._packing = packing
@@ -35,6 +37,7 @@ class InstanceContext(TopologyContext):
         self._config = config
         self._component = packing.instances[task].component
         self._incarnation = incarnation
+        self._run_store = run_store
         self.metrics: dict[str, tuple[Any, float]] = {}
         """name -> (the user's metric, seconds between two looks at it)"""
         self.added_hooks: list[Any] = []
@@ -167,6 +170,10 @@ class InstanceContext(TopologyContext):
     def get_incarnation(self) -> Incarnation:
         """Which process of its task this is."""
         return self._incarnation
+
+    def get_run_store(self) -> RunStore:
+        """Named records of this run; ComponentError where the engine has none."""
+        return super().get_run_store() if self._run_store is None else self._run_store
 
     def to_storm(self) -> dict[str, Any]:
         """The context as Storm hands it to components of other languages."""

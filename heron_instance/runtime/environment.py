@@ -10,6 +10,7 @@ from typing import Any, Protocol
 from msgspec import Struct, field
 
 from heron_api.incarnation import Incarnation
+from heron_api.run_store import RunStore
 from heron_core.component import EngineBolt, EngineSpout
 from heron_core.topology import ComponentSpec
 from heron_core.wire.messages import FromInstance
@@ -101,6 +102,8 @@ class InstanceEnvironment(Struct, frozen=True):
 
     incarnation: Incarnation = field(default_factory=Incarnation)
     """Which process of its task this is."""
+    run_store: RunStore | None = None
+    """Where components keep records of the run; None where processes do not replace each other."""
     wall_ms: Callable[[], int] = _wall_ms
     """What time it is, in ms since 1970: for people."""
     component_logger: logging.Logger | None = None

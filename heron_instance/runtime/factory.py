@@ -224,7 +224,8 @@ def _setting(
     config[keys.COMPONENT_PARALLELISM] = len(packing.tasks_of[spec.name])
     config[keys.TOPOLOGY_NAME] = topology.name
     options = InstanceOptions.of(config)
-    context = InstanceContext(topology, packing, task, config, environment.incarnation)
+    context = InstanceContext(topology, packing, task, config, environment.incarnation,
+                              environment.run_store)  # fmt: skip
     outbox = Outbox(task, options.tracked, options.batch_tuples, options.batch_bytes,
                     environment.send, environment.admit, environment.may_send,
                     environment.clock, environment.rest)  # fmt: skip
