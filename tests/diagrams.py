@@ -17,6 +17,7 @@ from heron_core.transitions import AnyState, Transitions
 from heron_engine.stream_manager import gates, link
 from heron_engine.topology_master import checkpoints, recovery, termination
 from heron_engine.topology_master.update import states as update
+from heronpy_compat.trident.execution import coordinator_core
 
 PAGE = Path(__file__).parents[1] / "docs" / "ARCHITECTURE.md"
 
@@ -59,6 +60,7 @@ DIAGRAMS: Mapping[str, Callable[[], str]] = {
     "checkpoint": lambda: diagram(checkpoints.TRANSITIONS, checkpoints.CheckpointState),
     "end": end_diagram,
     "call": lambda: diagram(CALL, CallState),
+    "batch": lambda: diagram(coordinator_core.TRANSITIONS, coordinator_core.BatchState),
 }
 """The name between the comments -> what stands between them."""
 

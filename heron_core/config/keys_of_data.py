@@ -66,6 +66,11 @@ STREAMLET_FUSION = DELIVERY.add(Key(
     "false: each stage of streamlets is a bolt of its own",
     see="GUIDE.md#streamlets",
 ))
+TRIDENT_BATCH_INTERVAL_MS = DELIVERY.add(Key(
+    "topology.trident.batch.emit.interval.millis", r.whole(0), 500,
+    "a batch of Trident begins no sooner after the one before",
+    owner=Owner.SPOUT, modes=AT_LEAST, on_spark=False, see="TRIDENT.md", why="Storm's",
+))
 
 
 BATCHES = Subject("Batches and queues")

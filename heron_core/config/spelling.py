@@ -32,7 +32,7 @@ _IDLE = """
     receiver.buffer.size remote.debugging.enable serialized.message.size.metrics
     skip.missing.kryo.registrations sleep.spout.wait.strategy.time.ms spread.components
     stats.sample.rate submitter.principal submitter.user team.email team.environment
-    team.name testing.always.try.serialize timer.events trident.batch.emit.interval.millis
+    team.name testing.always.try.serialize timer.events
     tuple.serializer users version worker.childopts worker.gc.childopts
     worker.logwriter.childopts worker.max.heap.size.mb worker.metrics
     worker.receiver.thread.count worker.shared.thread.pool.size worker.timeout.secs

@@ -102,7 +102,7 @@ _OURS: Mapping[str, str] = {
     "bolt.JoinBolt": "window_join and interval_join of streamlets (docs/WINDOWS.md, Streamlets)",
     "topology.base.BaseWindowedBolt": _WINDOWED,
     "streams.": "streamlets (docs/GUIDE.md, Streamlets)",
-    "trident.": "streamlets with EFFECTIVELY_ONCE (docs/GUIDE.md, Streamlets)",
+    "trident.": "a program of heronpy_compat.trident (docs/TRIDENT.md)",
     f"{_ECO}LogInfoBolt": f"heronpy_compat.components.Log ({_PAGE})",
     f"{_ECO}TestPrintBolt": f"heronpy_compat.components.Print ({_PAGE})",
     f"{_ECO}TestIBasicPrintBolt": f"heronpy_compat.components.Print ({_PAGE})",

@@ -32,6 +32,10 @@ NO_LINGER_MS = 24 * 3600 * 1000
 OVERRULED = (keys.RELIABILITY_MODE, keys.STORM_ACKERS, keys.LINGER_MS)
 
 
+TRIDENT = "heronpy_compat.trident."
+"""How the classes of Trident's components begin."""
+
+
 @dataclass(frozen=True)
 class QueryPlan:
     """A topology in levels, with its tasks."""
@@ -97,6 +101,11 @@ def problems(topology: TopologySpec) -> list[str]:
         complaints.append(
             f"{keys.STATE_BACKEND} is {topology.config[keys.STATE_BACKEND]}: on Spark states are "
             "kept in memory; leave it out, or run it with --engine native"
+        )
+    if any(component.class_path.startswith(TRIDENT) for component in topology.components):
+        complaints.append(
+            f"{topology.name} is a Trident topology, whose batches are committed by acks: a query"
+            " of Spark has batches of its own; run it with --engine native"
         )
     circle = a_cycle(topology.feeders)
     if circle:

@@ -146,7 +146,7 @@ def test_infinity_in_a_config_arrives(value: object) -> None:
         ("org.apache.storm.bolt.JoinBolt", "window_join and interval_join"),
         ("org.apache.storm.topology.base.BaseWindowedBolt", "WindowedBolt (docs/WINDOWS.md"),
         ("org.apache.storm.streams.StreamBuilder", "streamlets (docs/GUIDE.md, Streamlets)"),
-        ("storm.trident.TridentTopology", "streamlets with EFFECTIVELY_ONCE"),
+        ("storm.trident.TridentTopology", "a program of heronpy_compat.trident"),
         ("org.apache.heron.examples.eco.TestNameSpout", "heronpy_compat.components.RandomWords"),
         ("com.twitter.heron.examples.eco.TestNameCounter", "heronpy_compat.components.CountWords"),
         ("org.apache.heron.examples.eco.StatefulNumberSpout", "a Python class with state"),

@@ -1,0 +1,1 @@
+"""How Trident runs: the coordinator of batches, the bolts between repartitionings."""

@@ -1,0 +1,191 @@
+"""The spout that begins and commits the batches of a batch group: one task.
+
+batches     (txid, attempt, {spout: metadata})   to all tasks of the group's spouts
+commits     (txid, attempt)                      to all tasks that commit
+successes   (txid, attempt)                      to all tasks of the group's spouts
+settled     (txid,)                              to nothing: see `fail`
+"""
+
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+from heron_api.run_store import RunStore
+from heron_api.spout.spout import Spout
+from heron_api.stream import Stream
+from heron_core import config as keys
+from heron_core.errors import ComponentError
+from heronpy_compat.trident.errors import FailedException
+from heronpy_compat.trident.execution.attempt import TransactionAttempt
+from heronpy_compat.trident.execution.carried_plans import carried_plan
+from heronpy_compat.trident.execution.coordinator_core import (
+    AnnounceSuccess,
+    BatchProgress,
+    CoordinatorCore,
+    EmitBatch,
+    EmitCommit,
+    Instruction,
+    SaveProgress,
+)
+from heronpy_compat.trident.execution.numbered_records import NumberedRecords
+from heronpy_compat.trident.execution.row_output import ATTEMPT_FIELDS
+from heronpy_compat.trident.execution.spout_executors import coordinator_of
+
+BATCHES, COMMITS, SUCCESSES, SETTLED = "batches", "commits", "successes", "settled"
+
+
+@dataclass(frozen=True)
+class CoordinatorPlan:
+    """What the coordinator of a batch group runs."""
+
+    group: str
+    spouts: tuple[tuple[str, Any], ...]
+    """Name and spout."""
+    batches_max: int
+    commits: bool
+
+
+@dataclass(frozen=True)
+class MessageId:
+    """Of a tracked tuple. Equal for all attempts: a replay settles what failed."""
+
+    txid: int
+    stream: str
+    attempt: TransactionAttempt = field(compare=False)
+
+    @property
+    def is_commit(self) -> bool:
+        """Whether it is the tree of a commit."""
+        return self.stream == COMMITS
+
+
+class _SpoutPart:
+    """The coordinator of one spout, and the metadata of its batches."""
+
+    def __init__(self, name: str, spout: Any, conf: dict[str, Any], context: Any) -> None:
+        self.name = name
+        self.coordinator = coordinator_of(name, spout, conf, context)
+        store: RunStore = context.get_run_store()
+        born_ms = context.get_incarnation().born_ms
+        self._records = NumberedRecords(store, f"spout/{name}/batches", born_ms)
+
+    def metadata(self, txid: int) -> Any:
+        """That of a batch, which is stored from now on."""
+        records = self._records
+        previous, current = records.before(txid), records.get(txid)
+        metadata = self.coordinator.initialize_transaction(txid, previous, current)
+        if metadata is not None and (metadata != current or not records.has(txid)):
+            records.put(txid, metadata)
+        return metadata
+
+    def success(self, txid: int) -> None:
+        """The batch is committed."""
+        if self._records.has(txid):
+            self._records.remove_below(txid)
+        success = getattr(self.coordinator, "success", None)
+        if success is not None:
+            success(txid)
+
+
+class MasterBatchCoordinator(Spout):
+    """Emits the attempts that the core says, and follows their trees."""
+
+    outputs = [
+        Stream([*ATTEMPT_FIELDS, "metadata"], BATCHES),
+        Stream(ATTEMPT_FIELDS, COMMITS),
+        Stream(ATTEMPT_FIELDS, SUCCESSES),
+        Stream(["txid"], SETTLED),
+    ]
+
+    def initialize(self, config: dict[str, Any], context: Any) -> None:
+        """Go on where the process before has ended."""
+        plan: CoordinatorPlan = carried_plan(config)
+        if config[keys.RELIABILITY_MODE] != keys.ATLEAST_ONCE:
+            raise ComponentError(
+                f"Trident replays batches, which takes {keys.RELIABILITY_MODE}: {keys.ATLEAST_ONCE}"
+            )
+        self._interval_secs = keys.value_of(config, keys.TRIDENT_BATCH_INTERVAL_MS) / 1000
+        self._due = 0.0
+        # Records are numbered by the life of the coordinator: one that was frozen and replaced
+        # writes below the name of its own life, which is not read any more.
+        self._lives = NumberedRecords(
+            context.get_run_store(),
+            f"coordinator/{plan.group}",
+            context.get_incarnation().born_ms,
+        )
+        newest = self._lives.numbers[-1:]
+        saved = self._lives.get(newest[0]) if newest else None
+        progress = BatchProgress() if saved is None else BatchProgress(saved[0], dict(saved[1]))
+        self._life = newest[0] + 1 if newest else 1
+        self.core = CoordinatorCore(progress, plan.batches_max, plan.commits)
+        self._save(progress)
+        self._lives.remove_below(self._life)
+        self._parts = [_SpoutPart(name, spout, config, context) for name, spout in plan.spouts]
+
+    def next_tuple(self) -> None:
+        """Begin the next batch if its time has come."""
+        now = time.monotonic()
+        if now < self._due:
+            return
+        for txid in self.core.due():
+            if all(part.coordinator.is_finished(txid) for part in self._parts):
+                if not self.core.active:
+                    self.finish()
+                return
+            if all(part.coordinator.is_ready(txid) for part in self._parts):
+                self._due = now + self._interval_secs
+                self._begin(txid)
+                return
+
+    def _begin(self, txid: int) -> None:
+        try:
+            metadata = {part.name: part.metadata(txid) for part in self._parts}
+        except FailedException as error:
+            self.log(f"batch {txid} does not begin yet: {error}", "warn")
+            return
+        self._metadata = metadata
+        self._perform(self.core.begin(txid))
+
+    def ack(self, tup_id: MessageId) -> None:
+        """A tree is complete."""
+        if tup_id.stream != SUCCESSES:
+            self._perform(self.core.acked(tup_id.attempt, tup_id.is_commit))
+
+    def fail(self, tup_id: MessageId) -> None:
+        """A tree has failed: its batch comes again by `next_tuple`.
+
+        What replays an outdated attempt may have been acked already, and the engine would count
+        the attempt as failed for good: a tuple of the same id that has no reader settles it.
+        It settles a success as well: spouts need not know of each.
+        """
+        is_over = tup_id.stream == SUCCESSES
+        if is_over or not self.core.failed(tup_id.attempt, tup_id.is_commit):
+            self.emit([tup_id.txid], tup_id=tup_id, stream=SETTLED)
+            return
+        self.log(f"{tup_id.attempt} has failed, and comes again")
+
+    def _perform(self, instructions: list[Instruction]) -> None:
+        for instruction in instructions:
+            match instruction:
+                case SaveProgress(progress):
+                    self._save(progress)
+                case EmitBatch(attempt):
+                    self._emit_tracked([*attempt, self._metadata], attempt, BATCHES)
+                case EmitCommit(attempt):
+                    self._emit_tracked([*attempt], attempt, COMMITS)
+                case AnnounceSuccess(attempt):
+                    for part in self._parts:
+                        part.success(attempt.txid)
+                    self._emit_tracked([*attempt], attempt, SUCCESSES)
+
+    def _emit_tracked(self, values: list[Any], attempt: TransactionAttempt, stream: str) -> None:
+        tup_id = MessageId(attempt.txid, stream, attempt)
+        self.emit(values, tup_id=tup_id, stream=stream)
+
+    def _save(self, progress: BatchProgress) -> None:
+        self._lives.put(self._life, [progress.current, list(progress.attempts.items())])
+
+    def close(self) -> None:
+        """Close the coordinators of the spouts."""
+        for part in getattr(self, "_parts", ()):
+            part.coordinator.close()

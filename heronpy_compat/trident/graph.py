@@ -1,0 +1,82 @@
+"""A Trident topology as a graph: spouts, operations, and the repartitionings between them. Pure."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from heronpy_compat.trident.errors import TridentError
+from heronpy_compat.trident.partitioners import IdentityPartitioner, Partitioner
+from heronpy_compat.trident.tuples import Names
+
+
+@dataclass(eq=False)
+class StreamNode:
+    """What a stream comes from."""
+
+    number: int
+    fields: Names
+    parents: "tuple[StreamNode, ...]" = ()
+    parallelism: int | None = None
+    """As `parallelism_hint` says."""
+    label: str = ""
+    """As `name` says."""
+
+
+@dataclass(eq=False)
+class SpoutNode(StreamNode):
+    """A spout."""
+
+    txid: str = ""
+    """Its name, under which its metadata is stored."""
+    spout: Any = None
+    parallelism_max: int | None = None
+
+
+@dataclass(eq=False)
+class ProcessorNode(StreamNode):
+    """An operation; the processor runs it (execution/processors.py)."""
+
+    processor: Any = None
+    state: int | None = None
+    """The number of the state that it updates or reads: the bolt of that state runs it."""
+    is_committer: bool = False
+    """It acts when its batch is committed."""
+
+
+@dataclass(eq=False)
+class PartitionNode(StreamNode):
+    """A repartitioning of its one parent."""
+
+    partitioner: Partitioner = field(default_factory=IdentityPartitioner)
+
+
+class TridentGraph:
+    """The nodes in the order in which they were made: parents first."""
+
+    def __init__(self) -> None:
+        self.nodes: list[StreamNode] = []
+
+    @property
+    def next_number(self) -> int:
+        """The number of the next node."""
+        return len(self.nodes)
+
+    def add(self, node: StreamNode) -> StreamNode:
+        """Add a node, whose parents are in the graph."""
+        for parent in node.parents:
+            if parent not in self.nodes:
+                raise TridentError("streams of two topologies cannot be combined")
+        self.nodes.append(node)
+        return node
+
+    def children(self, node: StreamNode) -> Iterator[StreamNode]:
+        """The nodes that read a node, once each."""
+        return (other for other in self.nodes if node in other.parents)
+
+    def spouts(self) -> list[SpoutNode]:
+        """All spouts."""
+        return [node for node in self.nodes if isinstance(node, SpoutNode)]
+
+    def processors(self) -> list[ProcessorNode]:
+        """All operations, parents first."""
+        return [node for node in self.nodes if isinstance(node, ProcessorNode)]

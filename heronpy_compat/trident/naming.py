@@ -1,0 +1,24 @@
+"""Storm's operations that are not here: asking for one says so."""
+
+from typing import Any
+
+from heronpy_compat.trident.errors import TridentError
+
+_MISSING = {
+    "Stream": (
+        "localOrShuffle local_or_shuffle slidingWindow sliding_window tumblingWindow"
+        " tumbling_window window setCPULoad setMemoryLoad addSharedMemory addResource"
+    ),
+    "GroupedStream": "",
+    "TridentTopology": "newDRPCStream new_drpc_stream setResourceDefaults setSpoutCoordinatorsMap",
+}
+
+
+class NamesMissing:
+    """Base of the classes of the fluent API."""
+
+    def __getattr__(self, name: str) -> Any:
+        kind = type(self).__name__
+        if name in _MISSING.get(kind, "").split():
+            raise TridentError(f"{kind}.{name} of Storm's Trident is not here (docs/TRIDENT.md)")
+        raise AttributeError(f"{kind!r} object has no attribute {name!r}")

@@ -1,0 +1,207 @@
+"""What users write for Trident: functions, filters, aggregators and those over several streams."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Protocol
+
+from heronpy_compat.trident.tuples import TridentTuple
+
+
+class TridentCollector(Protocol):
+    """Takes what an operation emits."""
+
+    def emit(self, values: Sequence[Any]) -> None:
+        """Emit the values of the operation's own fields."""
+
+    def report_error(self, error: BaseException) -> None:
+        """Show an error among those of the component; the batch goes on."""
+
+
+class TridentOperationContext:
+    """Where an operation runs: `prepare` gets it."""
+
+    def __init__(self, context: Any, partition_index: int, num_partitions: int) -> None:
+        self.topology_context = context
+        self.partition_index = partition_index
+        self.num_partitions = num_partitions
+
+    def get_partition_index(self) -> int:
+        """Which partition of the operation this is, from 0."""
+        return self.partition_index
+
+    def get_num_partitions(self) -> int:
+        """How many partitions the operation has."""
+        return self.num_partitions
+
+    def register_metric(self, name: str, metric: Any, time_bucket_in_sec: int) -> Any:
+        """See TopologyContext."""
+        self.topology_context.register_metric(name, metric, time_bucket_in_sec)
+        return metric
+
+    getPartitionIndex = get_partition_index
+    numPartitions = get_num_partitions
+
+
+class Operation:
+    """Base of all operations."""
+
+    def prepare(self, conf: dict[str, Any], context: TridentOperationContext) -> None:
+        """Called once in each process, before the first batch."""
+
+    def cleanup(self) -> None:
+        """Called when the process ends gracefully."""
+
+
+class Function(Operation):
+    """Emits any number of times for a tuple; what it emits is appended to the tuple's fields."""
+
+    def execute(self, tup: TridentTuple, collector: TridentCollector) -> None:
+        """Process one tuple."""
+        raise NotImplementedError(
+            f"{type(self).__name__} must define execute(self, tup, collector)"
+        )
+
+
+class Filter(Operation):
+    """Decides which tuples stay."""
+
+    def is_keep(self, tup: TridentTuple) -> bool:
+        """Whether the tuple stays."""
+        raise NotImplementedError(f"{type(self).__name__} must define is_keep(self, tup)")
+
+
+class MapFunction(Operation):
+    """One tuple for each tuple, in its place."""
+
+    def execute(self, tup: TridentTuple) -> Any:
+        """The values of the new tuple."""
+        raise NotImplementedError(f"{type(self).__name__} must define execute(self, tup)")
+
+
+class FlatMapFunction(Operation):
+    """Any number of tuples for each tuple, in its place."""
+
+    def execute(self, tup: TridentTuple) -> Iterable[Any]:
+        """The values of each new tuple."""
+        raise NotImplementedError(f"{type(self).__name__} must define execute(self, tup)")
+
+
+class Consumer(Operation):
+    """Sees the tuples of `peek`."""
+
+    def accept(self, tup: TridentTuple) -> None:
+        """One tuple."""
+        raise NotImplementedError(f"{type(self).__name__} must define accept(self, tup)")
+
+
+class Aggregator(Operation):
+    """Emits what it likes while it sees the tuples of a batch, or of a group of one.
+
+    A value that is changed in place need not be returned by `aggregate`; None keeps the value.
+    """
+
+    def init(self, batch_id: Any, collector: TridentCollector) -> Any:
+        """The value before the first tuple."""
+        raise NotImplementedError(f"{type(self).__name__} must define init(...)")
+
+    def aggregate(self, value: Any, tup: TridentTuple, collector: TridentCollector) -> Any:
+        """The value after one more tuple."""
+        raise NotImplementedError(f"{type(self).__name__} must define aggregate(...)")
+
+    def complete(self, value: Any, collector: TridentCollector) -> None:
+        """The batch has no more tuples: emit."""
+        raise NotImplementedError(f"{type(self).__name__} must define complete(...)")
+
+
+class CombinerAggregator(Operation):
+    """One value for each batch or group, combined in any order: partly before tuples travel."""
+
+    def init(self, tup: TridentTuple) -> Any:
+        """The value of one tuple."""
+        raise NotImplementedError(f"{type(self).__name__} must define init(self, tup)")
+
+    def combine(self, first: Any, second: Any) -> Any:
+        """The value of two values."""
+        raise NotImplementedError(f"{type(self).__name__} must define combine(...)")
+
+    def zero(self) -> Any:
+        """The value of no tuples."""
+        raise NotImplementedError(f"{type(self).__name__} must define zero(self)")
+
+
+class ReducerAggregator(Operation):
+    """One value for each batch or group, of its tuples one after the other."""
+
+    def init(self) -> Any:
+        """The value of no tuples."""
+        raise NotImplementedError(f"{type(self).__name__} must define init(self)")
+
+    def reduce(self, current: Any, tup: TridentTuple) -> Any:
+        """The value after one more tuple."""
+        raise NotImplementedError(f"{type(self).__name__} must define reduce(...)")
+
+
+class MultiReducer(Operation):
+    """As an Aggregator, of the tuples of several streams."""
+
+    def init(self, collector: TridentCollector) -> Any:
+        """The value before the first tuple."""
+        raise NotImplementedError(f"{type(self).__name__} must define init(...)")
+
+    def execute(
+        self, value: Any, stream_index: int, tup: TridentTuple, collector: TridentCollector
+    ) -> None:
+        """One tuple of the stream of that number; the value is changed in place."""
+        raise NotImplementedError(f"{type(self).__name__} must define execute(...)")
+
+    def complete(self, value: Any, collector: TridentCollector) -> None:
+        """The batch has no more tuples: emit."""
+        raise NotImplementedError(f"{type(self).__name__} must define complete(...)")
+
+
+class GroupedMultiReducer(Operation):
+    """As a MultiReducer, for each group of grouped streams."""
+
+    def init(self, collector: TridentCollector, group: TridentTuple) -> Any:
+        """The value before the first tuple of a group."""
+        raise NotImplementedError(f"{type(self).__name__} must define init(...)")
+
+    def execute(
+        self,
+        value: Any,
+        stream_index: int,
+        group: TridentTuple,
+        tup: TridentTuple,
+        collector: TridentCollector,
+    ) -> None:
+        """One tuple of a group; the value is changed in place."""
+        raise NotImplementedError(f"{type(self).__name__} must define execute(...)")
+
+    def complete(self, value: Any, group: TridentTuple, collector: TridentCollector) -> None:
+        """The batch has no more tuples: emit; the group's fields are put in front."""
+        raise NotImplementedError(f"{type(self).__name__} must define complete(...)")
+
+
+class QueryFunction(Operation):
+    """Looks tuples up in a state."""
+
+    def batch_retrieve(self, state: Any, tuples: list[TridentTuple]) -> list[Any]:
+        """A result for each tuple, in their order."""
+        raise NotImplementedError(f"{type(self).__name__} must define batch_retrieve(...)")
+
+    def execute(self, tup: TridentTuple, result: Any, collector: TridentCollector) -> None:
+        """Emit what comes of a tuple's result; it is appended to the tuple."""
+        raise NotImplementedError(f"{type(self).__name__} must define execute(...)")
+
+
+class StateUpdater(Operation):
+    """Writes the tuples of a batch into a state."""
+
+    def update_state(
+        self, state: Any, tuples: list[TridentTuple], collector: TridentCollector
+    ) -> None:
+        """All tuples of a batch and partition, in their order; never none."""
+        raise NotImplementedError(f"{type(self).__name__} must define update_state(...)")
+
+
+BaseFunction, BaseFilter, BaseAggregator = Function, Filter, Aggregator
+BaseOperation, BaseQueryFunction, BaseStateUpdater = Operation, QueryFunction, StateUpdater

@@ -1,0 +1,1 @@
+"""Trident's states: maps that know the transaction of each value."""

@@ -1,0 +1,297 @@
+"""A Trident topology: where streams begin and meet, and how it becomes spouts and bolts."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from heron_api.component.component_spec import GlobalStreamId, HeronComponentSpec, arriving_config
+from heron_api.stream import Grouping
+from heron_api.submissions import with_loaders_config
+from heron_api.topology import TopologyBuilder
+from heron_core import config as keys
+from heronpy_compat.trident.errors import TridentError
+from heronpy_compat.trident.execution.carried_plans import PLAN, packed_plan
+from heronpy_compat.trident.execution.coordinator import (
+    BATCHES,
+    COMMITS,
+    SUCCESSES,
+    CoordinatorPlan,
+    MasterBatchCoordinator,
+)
+from heronpy_compat.trident.execution.operator_bolt import OperatorBolt, OperatorPlan
+from heronpy_compat.trident.execution.processors import (
+    GroupedReducer,
+    MultiReduceProcessor,
+    StateSpec,
+)
+from heronpy_compat.trident.execution.row_output import reports_stream, streams_of
+from heronpy_compat.trident.execution.spout_bolt import SpoutBolt
+from heronpy_compat.trident.execution.spout_executors import commits
+from heronpy_compat.trident.graph import ProcessorNode, SpoutNode, TridentGraph
+from heronpy_compat.trident.joins import JoinOutFieldsMode, JoinReducer, JoinType, MergeReducer
+from heronpy_compat.trident.naming import NamesMissing
+from heronpy_compat.trident.operations import GroupedMultiReducer, MultiReducer
+from heronpy_compat.trident.plan import ComponentPlan, TridentPlan, plan_of
+from heronpy_compat.trident.spouts import TridentSpout
+from heronpy_compat.trident.state.interfaces import StateFactory
+from heronpy_compat.trident.stream import GroupedStream, Stream, TridentState
+from heronpy_compat.trident.tuples import FieldNames, FieldSelection, Names, names_of
+
+BATCHES_MAX = 1
+"""Batches under way if `topology.max.spout.pending` is not set: Storm's."""
+_PENDING_MARGIN = 10
+"""Tuples of the coordinator beside one for each batch: successes, and outdated attempts."""
+
+
+class TridentTopology(NamesMissing):
+    """Streams of batches, made by `new_stream` and by what is done with them.
+
+    topology = TridentTopology()
+    counts = (
+        topology.new_stream("lines", spout)
+        .each("line", Split(), "word")
+        .group_by("word")
+        .persistent_aggregate(MemoryMapState.opaque(), None, Count(), "count")
+    )
+    topology.submit("WordCount")
+    """
+
+    def __init__(self) -> None:
+        self.graph = TridentGraph()
+        self._static_states = 0
+
+    def new_stream(self, name: str, spout: Any) -> Stream:
+        """The tuples of a spout; its metadata is stored under `name`."""
+        if not isinstance(name, str) or not name:
+            raise TridentError(f"the name of a spout is a string, not {name!r}")
+        if not isinstance(spout, TridentSpout):
+            raise TridentError(
+                f"new_stream takes an ITridentSpout, IBatchSpout, IPartitionedTridentSpout or"
+                f" IOpaquePartitionedTridentSpout, not {spout!r}"
+            )
+        if any(node.txid == name for node in self.graph.spouts()):
+            raise TridentError(f"two spouts are called {name!r}")
+        fields = names_of(spout.get_output_fields(), f"spout {name}")
+        node = SpoutNode(
+            self.graph.next_number, fields, txid=name, spout=spout,
+            parallelism_max=spout.max_task_parallelism,
+        )  # fmt: skip
+        return Stream(self.graph, self.graph.add(node))
+
+    def new_static_state(self, factory: StateFactory) -> TridentState:
+        """A state that is only queried: of a database that others fill, say."""
+        self._static_states += 1
+        return TridentState(None, StateSpec(factory, -self._static_states))
+
+    def merge(self, *arguments: Any) -> Stream:
+        """merge(streams) or merge(fields, streams): the tuples of all, under the fields of the
+        first unless others are given."""
+        *fields, streams = _lists(arguments)
+        names = names_of(fields[0], "merge") if fields else streams[0].get_output_fields()
+        inputs = [stream.get_output_fields() for stream in streams]
+        for each in inputs:
+            if len(each) != len(names):
+                raise TridentError(f"merge: {list(each)} are not as many fields as {list(names)}")
+        return self.multi_reduce(inputs, streams, MergeReducer(), names)
+
+    def multi_reduce(
+        self,
+        input_fields: Sequence[FieldNames],
+        streams: Sequence[Any],
+        reducer: MultiReducer | GroupedMultiReducer,
+        output_fields: FieldNames,
+    ) -> Stream:
+        """A reducer over several streams, or over the groups of several grouped streams; then the
+        group's fields come first."""
+        added = names_of(output_fields, "multi_reduce")
+        inputs = [names_of(each, "multi_reduce") for each in input_fields]
+        if len(inputs) != len(streams) or not streams:
+            raise TridentError("multi_reduce takes fields for each of its streams")
+        if isinstance(reducer, MultiReducer):
+            return self._reduced(inputs, list(streams), reducer, added)
+        if not all(isinstance(stream, GroupedStream) for stream in streams):
+            raise TridentError("a GroupedMultiReducer takes grouped streams")
+        groups = [stream.get_group_fields() for stream in streams]
+        if len({len(group) for group in groups}) != 1:
+            raise TridentError("multi_reduce: all groups have as many fields as the first")
+        plain = [
+            stream.to_stream().partition_by(group)
+            for stream, group in zip(streams, groups, strict=True)
+        ]
+        wanted = [(*group, *each) for group, each in zip(groups, inputs, strict=True)]
+        grouped = GroupedReducer(reducer, len(groups[0]))
+        return self._reduced(wanted, plain, grouped, (*groups[0], *added))
+
+    def _reduced(
+        self, inputs: list[Names], streams: list[Stream], reducer: MultiReducer, fields: Names
+    ) -> Stream:
+        selections = [
+            FieldSelection(stream.get_output_fields(), wanted, "multi_reduce")
+            for stream, wanted in zip(streams, inputs, strict=True)
+        ]
+        processor = MultiReduceProcessor(reducer, selections)
+        parents = tuple(stream.node for stream in streams)
+        if len({id(parent) for parent in parents}) != len(parents):
+            raise TridentError(
+                "a stream is combined with itself: give one of them a step of its own"
+            )
+        node = ProcessorNode(self.graph.next_number, fields, parents, processor=processor)
+        return Stream(self.graph, self.graph.add(node))
+
+    def join(
+        self,
+        streams: Sequence[Stream],
+        join_fields: Sequence[FieldNames],
+        output_fields: FieldNames,
+        types: JoinType | Sequence[JoinType] = JoinType.INNER,
+        mode: JoinOutFieldsMode = JoinOutFieldsMode.COMPACT,
+    ) -> Stream:
+        """Each combination of tuples of a batch with equal join fields, one of each stream."""
+        on = [names_of(each, "join") for each in join_fields]
+        if len(on) != len(streams) or len(streams) < 2:
+            raise TridentError("join takes two streams or more, and join fields for each")
+        kinds = [types] * len(streams) if isinstance(types, JoinType) else list(types)
+        if len(kinds) != len(streams):
+            raise TridentError("join takes one type, or one for each stream")
+        preserves = mode is JoinOutFieldsMode.PRESERVE
+        rests = [
+            tuple(name for name in stream.get_output_fields() if preserves or name not in own)
+            for stream, own in zip(streams, on, strict=True)
+        ]
+        names = names_of(output_fields, "join")
+        width = sum(map(len, rests)) + (0 if preserves else len(on[0]))
+        if len(names) != width:
+            raise TridentError(f"join: its rows have {width} values, not the fields {list(names)}")
+        grouped = [GroupedStream(stream, own) for stream, own in zip(streams, on, strict=True)]
+        reducer = JoinReducer(kinds, [len(rest) for rest in rests])
+        return self._joined(rests, grouped, reducer, names, len(on[0]) if preserves else 0)
+
+    def _joined(
+        self,
+        rests: list[Names],
+        grouped: list[GroupedStream],
+        reducer: JoinReducer,
+        names: Names,
+        dropped: int,
+    ) -> Stream:
+        """Under `names`, behind `dropped` fields of the group that are not among them."""
+        size = len(grouped[0].get_group_fields())
+        keys_of_rows = [f"join key {at}" for at in range(size)]
+        values = [f"join value {at}" for at in range(sum(map(len, rests)))]
+        joined = self.multi_reduce(rests, grouped, reducer, values)
+        joined.node.fields = (*keys_of_rows, *values)
+        kept = joined.node.fields[dropped:]
+        return joined.project(kept).map(list, names)
+
+    def build(self, name: str, config: dict[str, Any] | None = None) -> TopologyBuilder:
+        """The topology as a builder of spouts and bolts; TridentError if it cannot run."""
+        builder = TopologyBuilder(name)
+        builder.set_config({keys.RELIABILITY_MODE: keys.ATLEAST_ONCE, **(config or {})})
+        given = with_loaders_config(builder.get_config())
+        if given[keys.RELIABILITY_MODE] != keys.ATLEAST_ONCE:
+            raise TridentError(
+                f"Trident replays batches by acks, which takes {keys.RELIABILITY_MODE}:"
+                f" {keys.ATLEAST_ONCE}, not {given[keys.RELIABILITY_MODE]}"
+            )
+        _Assembly(builder, plan_of(self.graph), _batches_max(given)).add_all()
+        return builder
+
+    def submit(self, name: str, config: dict[str, Any] | None = None) -> None:
+        """Submit the topology, as `TopologyBuilder.build_and_submit` does."""
+        self.build(name, config).build_and_submit()
+
+    newStream, newStaticState = new_stream, new_static_state
+    multiReduce = multi_reduce
+
+
+def _lists(arguments: Sequence[Any]) -> list[Any]:
+    *before, streams = arguments
+    if not isinstance(streams, (list, tuple)) or not streams:
+        raise TridentError("merge takes a list of streams, behind its fields if there are any")
+    return [*before, streams]
+
+
+def _batches_max(config: dict[str, Any]) -> int:
+    given = arriving_config(config).get(keys.MAX_SPOUT_PENDING)
+    return BATCHES_MAX if given is None else max(1, int(given))
+
+
+class _Assembly:
+    """Makes components of a plan."""
+
+    def __init__(self, builder: TopologyBuilder, plan: TridentPlan, batches_max: int) -> None:
+        self._builder = builder
+        self._plan = plan
+        self._batches_max = batches_max
+
+    def add_all(self) -> None:
+        """The coordinators, then the spouts and the bolts."""
+        for group in self._plan.groups:
+            self._add_coordinator(group)
+        for component in self._plan.components:
+            self._add(component)
+
+    def _add_coordinator(self, group: str) -> None:
+        members = self._plan.of_group(group)
+        spouts = tuple(
+            (member.spout.txid, member.spout.spout)
+            for member in members
+            if member.spout is not None
+        )
+        does_commit = any(group in member.committing for member in members)
+        plan = CoordinatorPlan(
+            group,
+            spouts,
+            self._batches_max,
+            does_commit or any(commits(spout) for _, spout in spouts),
+        )
+        self._builder.add_spout(
+            coordinator_name(group),
+            MasterBatchCoordinator,
+            1,
+            config={
+                PLAN: packed_plan(plan),
+                keys.MAX_SPOUT_PENDING: 2 * self._batches_max + _PENDING_MARGIN,
+            },
+        )
+
+    def _add(self, component: ComponentPlan) -> None:
+        inputs = self._inputs(component)
+        if component.spout is not None:
+            (group,) = component.groups
+            coordinator = coordinator_name(group)
+            inputs[GlobalStreamId(coordinator, BATCHES)] = Grouping.ALL
+            inputs[GlobalStreamId(coordinator, SUCCESSES)] = Grouping.ALL
+            if commits(component.spout.spout):
+                inputs[GlobalStreamId(coordinator, COMMITS)] = Grouping.ALL
+            self._add_bolt(component, SpoutBolt, component, inputs)
+            return
+        for group in component.committing:
+            inputs[GlobalStreamId(coordinator_name(group), COMMITS)] = Grouping.ALL
+        late = {group: self._plan.late(group) for group in component.groups}
+        plan = OperatorPlan(component, late, self._batches_max)
+        self._add_bolt(component, OperatorBolt, plan, inputs)
+
+    def _inputs(self, component: ComponentPlan) -> dict[GlobalStreamId, Any]:
+        inputs: dict[GlobalStreamId, Any] = {}
+        for stream in component.inputs:
+            inputs[GlobalStreamId(stream.source, stream.name)] = Grouping.DIRECT
+            reports = GlobalStreamId(stream.source, reports_stream(stream.group))
+            inputs[reports] = Grouping.DIRECT
+        return inputs
+
+    def _add_bolt(
+        self, component: ComponentPlan, bolt: Any, plan: Any, inputs: dict[GlobalStreamId, Any]
+    ) -> HeronComponentSpec:
+        return self._builder.add_bolt(
+            component.name,
+            bolt,
+            component.parallelism,
+            inputs,
+            config={PLAN: packed_plan(plan)},
+            optional_outputs=streams_of(component),
+        )
+
+
+def coordinator_name(group: str) -> str:
+    """The component that coordinates a batch group."""
+    return f"mastercoord-{group}"

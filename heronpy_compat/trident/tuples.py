@@ -1,0 +1,117 @@
+"""The tuple that Trident's operations get, and how fields are selected."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any, overload
+
+from heronpy_compat.trident.errors import TridentError
+
+Row = list[Any]
+"""The values of a tuple between two operations, in the order of the stream's fields."""
+Names = tuple[str, ...]
+FieldNames = str | Sequence[str] | None
+"""As users give them: one, several, or none."""
+
+
+class TridentTuple(Sequence[Any]):
+    """The selected fields of a tuple: `tup["word"]`, `tup[0]`, `tup.get_value_by_field("word")`."""
+
+    __slots__ = ("fields", "values")
+
+    def __init__(self, fields: Names, values: Sequence[Any]) -> None:
+        self.fields = fields
+        self.values = values
+
+    @overload
+    def __getitem__(self, at: int | str) -> Any: ...
+    @overload
+    def __getitem__(self, at: slice) -> Sequence[Any]: ...
+    def __getitem__(self, at: int | str | slice) -> Any:
+        """A value by its position or its field."""
+        return self.get_value_by_field(at) if isinstance(at, str) else self.values[at]
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and list(self) == list(other)
+
+    def __hash__(self) -> int:
+        return hash(tuple(self.values))
+
+    def __repr__(self) -> str:
+        return f"TridentTuple({dict(zip(self.fields, self.values, strict=True))!r})"
+
+    def get_value(self, at: int) -> Any:
+        """The value at a position."""
+        return self.values[at]
+
+    def get_value_by_field(self, field: str) -> Any:
+        """The value of a field; KeyError naming the fields if there is none."""
+        if field not in self.fields:
+            raise KeyError(f"there is no field {field!r} among {list(self.fields)}")
+        return self.values[self.fields.index(field)]
+
+    def get_values(self) -> list[Any]:
+        """All values."""
+        return list(self.values)
+
+    def contains(self, field: str) -> bool:
+        """Whether there is a field of that name."""
+        return field in self.fields
+
+    def size(self) -> int:
+        """How many values there are."""
+        return len(self.values)
+
+    get_string = get_integer = get_long = get_double = get_boolean = get_value
+    get_string_by_field = get_integer_by_field = get_long_by_field = get_value_by_field
+    get_double_by_field = get_boolean_by_field = get_value_by_field
+    getValue = getString = getInteger = getLong = getDouble = getBoolean = get_value
+    getValueByField = getStringByField = getIntegerByField = get_value_by_field
+    getLongByField = getDoubleByField = getBooleanByField = get_value_by_field
+    getValues = get_values
+
+
+def names_of(fields: str | Iterable[str] | None, where: str) -> Names:
+    """Field names: one, several, or none; TridentError if one stands twice or is not a string."""
+    names = (fields,) if isinstance(fields, str) else tuple(fields or ())
+    for name in names:
+        if not isinstance(name, str):
+            raise TridentError(f"{where}: fields are strings, not {name!r}")
+        if names.count(name) > 1:
+            raise TridentError(f"{where}: field {name!r} stands twice in {list(names)}")
+    return names
+
+
+def appended(before: Names, added: Names, where: str) -> Names:
+    """The fields of a stream and those that an operation appends, which have to be others."""
+    for name in added:
+        if name in before:
+            raise TridentError(
+                f"{where}: field {name!r} is in the stream already: {list(before)}; appended fields"
+                " have names of their own"
+            )
+    return before + added
+
+
+class FieldSelection:
+    """Some fields of a stream's rows."""
+
+    def __init__(self, stream: Names, wanted: Names, where: str) -> None:
+        """TridentError for a field that the stream does not have."""
+        for name in wanted:
+            if name not in stream:
+                raise TridentError(
+                    f"{where}: there is no field {name!r}; the stream has {list(stream)}"
+                )
+        self.names = wanted
+        self._at = [stream.index(name) for name in wanted]
+        self._is_all = wanted == stream
+
+    def tuple_of(self, row: Sequence[Any]) -> TridentTuple:
+        """The selected values as an operation gets them."""
+        return TridentTuple(self.names, row if self._is_all else [row[at] for at in self._at])
+
+    def row_of(self, row: Sequence[Any]) -> Row:
+        """The selected values as a row of another stream."""
+        return [row[at] for at in self._at]
