@@ -1,15 +1,15 @@
 """The process behind `heronpy ui`: sockets, threads, files."""
 
 import logging
-import os
 import socket
 import ssl
 from collections.abc import Callable
 
 import uvicorn
 
-from heron_core.errors import HeronError, UsageError
+from heron_core.errors import UsageError
 from heron_core.records import replace
+from heron_io.listening import listen_on
 from heron_io.request_protocol import RequestProtocol
 from heron_io.state_store.opening import open_store
 from heron_tracker.application import Application, application
@@ -49,7 +49,7 @@ def serve(
     requests are taken. HeronError if the address cannot be had."""
     check_options(options)
     check_certificate(options)
-    with listen(options) as listener:
+    with listen_on(options.host, options.port, BACKLOG) as listener:
         serve_on(listener, options, store_url, folder, ready)
 
 
@@ -79,21 +79,6 @@ def serve_on(
             collector.stop()
             reader.close()
             history.close()
-
-
-def listen(options: TrackerOptions) -> socket.socket:
-    """The socket; HeronError in one line if it cannot be had."""
-    family = socket.AF_INET6 if ":" in options.host else socket.AF_INET
-    try:
-        return socket.create_server(
-            (options.host.strip("[]"), options.port), family=family, backlog=BACKLOG
-        )
-    except OSError as error:
-        reason = os.strerror(error.errno) if error.errno and error.errno > 0 else str(error)
-        raise HeronError(
-            f"{options.host} port {options.port} cannot be had: {reason}. Choose another --port, "
-            "or 0 for any that is free"
-        ) from None
 
 
 def check_certificate(options: TrackerOptions) -> None:

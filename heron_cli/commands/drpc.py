@@ -8,21 +8,13 @@ import click
 
 from heron_cli.options.common import Function, stacked
 from heron_cli.options.login import token_in_file
+from heron_cli.options.serving import host_option, port_option, serve_function
 from heron_connectors.requests.options import Addresses, RequestServerOptions
 from heron_connectors.requests.table import RequestCounts, RequestLimits
-from heron_core.errors import HeronError
 from heron_core.exit_codes import INCOMPLETE
 
 Serve = Callable[[RequestServerOptions, Callable[[Addresses], None]], RequestCounts]
 _OPTIONS, _LIMITS = RequestServerOptions(), RequestLimits()
-_PORT = click.IntRange(0, 65535)
-
-
-def _port(name: str, default: int, who: str) -> Any:
-    return click.option(
-        name, type=_PORT, default=default, show_default=True, metavar="N",
-        help=f"Port for {who}; 0: any free port.",
-    )  # fmt: skip
 
 
 def _secs(name: str, default: float, text: str) -> Any:
@@ -37,13 +29,12 @@ def _file(name: str, text: str) -> Any:
 
 
 _options: Callable[[Function], Function] = stacked(
-    click.option(
-        "--host", default=_OPTIONS.host, show_default=True, metavar="ADDRESS",
-        help="Address to serve on; an address outside loopback needs TLS and a token.",
+    host_option(
+        _OPTIONS.host, "Address to serve on; an address outside loopback needs TLS and a token."
     ),
-    _port("--http-port", _OPTIONS.http_port, "callers by HTTP"),
-    _port("--port", _OPTIONS.port, "callers by Thrift"),
-    _port("--invocations-port", _OPTIONS.invocations_port, "topologies"),
+    port_option(_OPTIONS.http_port, "--http-port", "Port for callers by HTTP"),
+    port_option(_OPTIONS.port, of="Port for callers by Thrift"),
+    port_option(_OPTIONS.invocations_port, "--invocations-port", "Port for topologies"),
     _secs("--timeout", _LIMITS.request_secs, "A call without a result fails after this time."),
     _secs(
         "--unserved-timeout", _LIMITS.unserved_secs,
@@ -121,23 +112,11 @@ def drpc_command(**given: Any) -> None:
     """
     options = _Given(**given).options()
     is_secure = options.certificate is not None
-    counts = _serve()(options, lambda addresses: _ready(addresses, is_secure))
+    serve: Serve = serve_function("heron_connectors.requests.server", "drpc")
+    counts = serve(options, lambda addresses: _ready(addresses, is_secure))
     click.echo(summary(counts))
     if counts.stopped:
         raise SystemExit(INCOMPLETE)
-
-
-def _serve() -> Serve:
-    """The server's function; HeronError with the remedy where what it needs is not installed."""
-    try:
-        from heron_connectors.requests.server import serve
-    except ModuleNotFoundError as error:
-        if str(error.name).startswith("heron"):
-            raise
-        raise HeronError(
-            f"`heronpy drpc` needs {error.name}: pip install 'heronpy-topologies[drpc]'"
-        ) from None
-    return serve
 
 
 def _ready(addresses: Addresses, is_secure: bool) -> None:

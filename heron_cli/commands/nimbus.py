@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from heron_cli.options.cluster import with_cluster
+from heron_cli.options.serving import host_option, port_option
 from heron_cli.options.state_store import (
     check_private,
     insecure_option,
@@ -27,21 +28,8 @@ _DEFAULTS = NimbusOptions()
 
 
 @click.command("nimbus")
-@click.option(
-    "--port",
-    type=click.IntRange(0, 65535),
-    default=_DEFAULTS.port,
-    show_default=True,
-    metavar="N",
-    help="Port; 0: any free port.",
-)
-@click.option(
-    "--host",
-    default=_DEFAULTS.host,
-    show_default=True,
-    metavar="ADDRESS",
-    help="Address of this machine's loopback to serve on.",
-)
+@port_option(_DEFAULTS.port)
+@host_option(_DEFAULTS.host, "Address of this machine's loopback to serve on.")
 @click.option(
     "--upload-max",
     type=click.IntRange(1, 1024 * 1024),

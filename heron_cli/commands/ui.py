@@ -8,8 +8,8 @@ import click
 
 from heron_cli.options.find_topology import StoreOptions, with_store_options
 from heron_cli.options.login import LoginOptions, with_login_options
+from heron_cli.options.serving import host_option, port_option, serve_function
 from heron_core.config import JSON, TEXT
-from heron_core.errors import HeronError
 from heron_core.records import replace
 from heron_engine.scheduler.user_folder import Home
 from heron_io.logs import log_json_to_stderr
@@ -23,20 +23,9 @@ _DEFAULTS = TrackerOptions()
 
 
 @click.command("ui")
-@click.option(
-    "--port",
-    type=click.IntRange(0, 65535),
-    default=_DEFAULTS.port,
-    show_default=True,
-    metavar="N",
-    help="Port; 0: any free port.",
-)
-@click.option(
-    "--host",
-    default=_DEFAULTS.host,
-    show_default=True,
-    metavar="ADDRESS",
-    help="Address to serve on; an address outside loopback needs TLS and a login.",
+@port_option(_DEFAULTS.port)
+@host_option(
+    _DEFAULTS.host, "Address to serve on; an address outside loopback needs TLS and a login."
 )
 @with_login_options
 @click.option(
@@ -77,22 +66,9 @@ def ui_command(
     options = replace(login.options(), host=host, port=port)
     if log_format == JSON:
         log_json_to_stderr("ui")
-    serve = _serve()
+    serve: Serve = serve_function("heron_tracker.server", "ui")
     folder = os.path.join(Home.of_user().path, "tracker")
     serve(options, store_options.store_url(), folder, _ready)
-
-
-def _serve() -> Serve:
-    """The service's function; HeronError with the cure where what it needs is not installed."""
-    try:
-        from heron_tracker.server import serve
-    except ModuleNotFoundError as error:
-        if str(error.name).startswith("heron"):
-            raise
-        raise HeronError(
-            f"`heronpy ui` needs {error.name}: pip install 'heronpy-topologies[ui]'"
-        ) from None
-    return serve
 
 
 def _ready(address: str) -> None:

@@ -1,7 +1,6 @@
 """The process behind `heronpy drpc`: three sockets and one event loop."""
 
 import asyncio
-import os
 import resource
 import secrets
 import signal
@@ -23,7 +22,8 @@ from heron_connectors.requests.service import RequestService
 from heron_connectors.requests.table import RequestCounts
 from heron_connectors.requests.thrift_listener import CONNECTIONS_MAX, ThriftCounts, ThriftListener
 from heron_connectors.requests.thrift_services import CallerService, TopologyService
-from heron_core.errors import HeronError, UsageError
+from heron_core.errors import UsageError
+from heron_io.listening import listen_on
 from heron_io.request_protocol import RequestProtocol
 
 BACKLOG = 1024
@@ -52,7 +52,7 @@ def serve(options: RequestServerOptions, ready: Ready) -> RequestCounts:
     _allow_files()
     with ExitStack() as opened:
         sockets = [
-            opened.enter_context(listen_on(options.host, port, option))
+            opened.enter_context(listen_on(options.host, port, BACKLOG, option))
             for port, option in (
                 (options.port, "--port"),
                 (options.invocations_port, "--invocations-port"),
@@ -83,19 +83,6 @@ def tls_of(options: RequestServerOptions) -> ssl.SSLContext | None:
             f"PEM and its key: {reason}"
         ) from None
     return context
-
-
-def listen_on(host: str, port: int, option: str) -> socket.socket:
-    """A socket that listens; HeronError in one line, naming the option, if it cannot be had."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    try:
-        return socket.create_server((host.strip("[]"), port), family=family, backlog=BACKLOG)
-    except OSError as error:
-        reason = os.strerror(error.errno) if error.errno and error.errno > 0 else str(error)
-        raise HeronError(
-            f"{host} port {port} cannot be had: {reason}. Choose another {option}, or 0 for any "
-            "that is free"
-        ) from None
 
 
 def _allow_files() -> None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from heron_core.errors import HeronError, TopologyError, UsageError
 from heron_core.loopback import is_loopback
+from heron_io.listening import listen_on
 from heron_io.peer_user import peer_users
 from heron_io.state_store.opening import open_store
 from heron_tracker.model.reader import TrackerReader
@@ -60,7 +61,7 @@ def serve(
     """Serve until KeyboardInterrupt; `ready` is called with host and port. HeronError if the
     address cannot be had, or another Nimbus serves this state store."""
     check_address(options.host)
-    with listen(options) as listener, open_store(store_url) as store:
+    with listen_on(options.host, options.port, BACKLOG) as listener, open_store(store_url) as store:
         host, port = listener.getsockname()[:2]
         folders = TopologyFolders(home, store_url)
         submissions = Submissions(store, folders, options.submit_command)
@@ -87,21 +88,6 @@ def check_address(host: str) -> None:
             " who it is: listen on 127.0.0.1, and let clients come through ssh, as sparse does"
             " unless use_ssh_for_nimbus is false (ssh -NL 6627:localhost:6627 THIS_HOST)"
         )
-
-
-def listen(options: NimbusOptions) -> socket.socket:
-    """The socket; HeronError in one line if it cannot be had."""
-    family = socket.AF_INET6 if ":" in options.host else socket.AF_INET
-    try:
-        return socket.create_server(
-            (options.host.strip("[]"), options.port), family=family, backlog=BACKLOG
-        )
-    except OSError as error:
-        reason = os.strerror(error.errno) if error.errno and error.errno > 0 else str(error)
-        raise HeronError(
-            f"{options.host} port {options.port} cannot be had: {reason}. Choose another --port, or"
-            " 0 for any that is free"
-        ) from None
 
 
 class NimbusServer:

@@ -11,11 +11,13 @@ from threading import Event, Thread
 from typing import Any
 
 from heron_connectors.requests.options import Addresses, RequestServerOptions
-from heron_connectors.requests.server import RequestServer, listen_on, tls_of
+from heron_connectors.requests.server import RequestServer, tls_of
 from heron_connectors.requests.table import RequestCounts, RequestLimits
+from heron_io.listening import listen_on
 
 SECS = 30.0
 HOST = "127.0.0.1"
+BACKLOG = 1024
 
 
 class ServerInThread:
@@ -94,7 +96,7 @@ def serving(
     limits = RequestLimits() if limits is None else limits
     with ExitStack() as opened:
         ports = (0, topologies_port, 0)
-        sockets = [opened.enter_context(listen_on(HOST, each, "--port")) for each in ports]
+        sockets = [opened.enter_context(listen_on(HOST, each, BACKLOG)) for each in ports]
         server = ServerInThread(RequestServerOptions(limits=limits, **options), sockets)
         try:
             yield server

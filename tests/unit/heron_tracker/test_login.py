@@ -13,10 +13,11 @@ import uvicorn
 from joserfc.jwk import ECKey, OctKey
 
 from heron_core.errors import HeronError, UsageError
+from heron_io.listening import listen_on
 from heron_tracker.auth.access import WEBSOCKET, Role, check_options, refusal, role_of_token
 from heron_tracker.auth.open_id import OpenIdIssuer
 from heron_tracker.options import OpenIdOptions, TrackerOptions
-from heron_tracker.server import check_certificate, listen, uvicorn_config
+from heron_tracker.server import BACKLOG, check_certificate, uvicorn_config
 from tests.unit.certificate_support import self_signed
 from tests.unit.heron_tracker.client_support import Asked
 from tests.unit.heron_tracker.issuer_support import Issuer
@@ -61,7 +62,7 @@ def test_over_tls_with_a_self_made_certificate(certificate: tuple[Path, Path]) -
     pem, key = map(str, certificate)
     options = TrackerOptions(token=OPERATOR, certificate=pem, key=key, port=0, first_poll_secs=60.0)
     asked = Asked(options=options)
-    with listen(options) as listener:
+    with listen_on(options.host, options.port, BACKLOG) as listener:
         server = uvicorn.Server(uvicorn_config(asked.application, options))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
         thread.start()

@@ -16,10 +16,11 @@ from thriftpy2.transport import TFramedTransportFactory
 
 from heron_core.state_tree import topology_path
 from heron_core.topology import topology_to_json
+from heron_io.listening import listen_on
 from heron_io.state_store.opening import open_store
 from heron_io.state_store.protocol import StateStore
 from heron_tracker.model.snapshot import TopologySnapshot
-from heron_tracker.nimbus.server import NimbusOptions, NimbusServer, listen
+from heron_tracker.nimbus.server import BACKLOG, NimbusServer
 from heron_tracker.nimbus.service import NimbusService
 from heron_tracker.nimbus.submissions import Submissions, TopologyFolders
 from heron_tracker.nimbus.uploads import Uploads
@@ -106,7 +107,7 @@ def running_nimbus(
     """A Nimbus whose topology `words` runs, for clients of these users."""
     known = {"words": snapshot(stats())} if snapshots is None else snapshots
     url = f"file://{path}/state"
-    with open_store(url) as store, listen(NimbusOptions(port=0)) as listener:
+    with open_store(url) as store, listen_on("127.0.0.1", 0, BACKLOG) as listener:
         for name in known:
             store.put(topology_path(name), topology_to_json(SPEC))
         folders = TopologyFolders(str(path), url)
