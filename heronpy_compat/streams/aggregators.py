@@ -1,0 +1,174 @@
+"""Aggregates and state updates (org.apache.storm.streams.operations)."""
+
+from collections.abc import Callable
+from typing import Any
+
+from heronpy_compat.streamlet.errors import StreamletError
+from heronpy_compat.streamlet.impl.stage import checked_function, checked_object
+from heronpy_compat.streams.windows import WindowLength
+
+Fold = Callable[[Any, Any], Any]
+
+
+class StreamAggregator:
+    """An initial value and what is added to it. Derive from it, or use `of`.
+
+    Storm merges the aggregates of its partitions by `merge`; here equal keys share a partition, so
+    nothing is merged. Storm's `init`, `apply`, `merge` and `result` keep their names.
+    """
+
+    @staticmethod
+    def of(initial: Any, accumulator: Fold, combiner: Fold | None = None) -> "StreamAggregator":
+        """Of an initial value and functions."""
+        return FunctionAggregator(initial, accumulator, combiner)
+
+    def init(self) -> Any:
+        """The aggregate of nothing."""
+        raise NotImplementedError(f"{type(self).__name__} must define init(self)")
+
+    def apply(self, aggregate: Any, value: Any) -> Any:
+        """The aggregate with one more value."""
+        raise NotImplementedError(
+            f"{type(self).__name__} must define apply(self, aggregate, value)"
+        )
+
+    def result(self, aggregate: Any) -> Any:
+        """What is emitted of an aggregate."""
+        return aggregate
+
+
+class FunctionAggregator(StreamAggregator):
+    """Of plain functions."""
+
+    def __init__(self, initial: Any, accumulator: Fold, combiner: Fold | None = None) -> None:
+        self._initial = initial
+        self._accumulator = checked_function("aggregate", accumulator)
+        if combiner is not None:
+            checked_function("aggregate", combiner)
+
+    def init(self) -> Any:
+        """A copy where it can change: each key has its own."""
+        initial = self._initial
+        return initial.copy() if isinstance(initial, list | dict | set) else initial
+
+    def apply(self, aggregate: Any, value: Any) -> Any:
+        """The accumulator's."""
+        return self._accumulator(aggregate, value)
+
+
+class ElementCount(StreamAggregator):
+    """How many there are; `Count.of(10)` is the length of a window."""
+
+    @staticmethod
+    def of(number: int, *_: Any) -> WindowLength:  # type: ignore[override]
+        """Windows of so many elements."""
+        return WindowLength(number, True)
+
+    def init(self) -> int:
+        """None yet."""
+        return 0
+
+    def apply(self, aggregate: int, value: Any) -> int:
+        """One more."""
+        return aggregate + 1
+
+
+class ElementSum(StreamAggregator):
+    """Of numbers."""
+
+    def init(self) -> int:
+        """Of none."""
+        return 0
+
+    def apply(self, aggregate: Any, value: Any) -> Any:
+        """Added."""
+        return aggregate + value
+
+
+class Reduction(StreamAggregator):
+    """A reducer, which begins with the first value."""
+
+    def __init__(self, reducer: Fold) -> None:
+        self._reducer = checked_function("reduce", reducer)
+
+    def init(self) -> tuple[Any, ...]:
+        """No value yet."""
+        return ()
+
+    def apply(self, aggregate: tuple[Any, ...], value: Any) -> tuple[Any, ...]:
+        """A tuple, so that None is a value as any other."""
+        return (self._reducer(aggregate[0], value),) if aggregate else (value,)
+
+    def result(self, aggregate: tuple[Any, ...]) -> Any:
+        """The one value."""
+        return aggregate[0]
+
+
+class CollectedValues(StreamAggregator):
+    """All of them, in a list."""
+
+    def init(self) -> list[Any]:
+        """None yet."""
+        return []
+
+    def apply(self, aggregate: list[Any], value: Any) -> list[Any]:
+        """A new list: what was emitted is not to change."""
+        return [*aggregate, value]
+
+
+class KeyStateUpdater:
+    """A first state and how a value changes it. Derive from it, or use `of`."""
+
+    @staticmethod
+    def of(initial: Any, accumulator: Fold) -> "KeyStateUpdater":
+        """Of an initial state and a function(state, value)."""
+        return FunctionUpdater(initial, accumulator)
+
+    def init(self) -> Any:
+        """The state of a new key."""
+        raise NotImplementedError(f"{type(self).__name__} must define init(self)")
+
+    def apply(self, state: Any, value: Any) -> Any:
+        """The state behind a value."""
+        raise NotImplementedError(f"{type(self).__name__} must define apply(self, state, value)")
+
+
+class FunctionUpdater(KeyStateUpdater):
+    """Of a plain function."""
+
+    def __init__(self, initial: Any, accumulator: Fold) -> None:
+        self._aggregator = FunctionAggregator(initial, accumulator)
+
+    def init(self) -> Any:
+        """The initial state."""
+        return self._aggregator.init()
+
+    def apply(self, state: Any, value: Any) -> Any:
+        """The function's."""
+        return self._aggregator.apply(state, value)
+
+
+def checked_aggregator(what: str, given: Any, functions: tuple[Any, ...]) -> StreamAggregator:
+    """An aggregator, or (initial, accumulator, combiner); RuntimeError for anything else."""
+    if functions:
+        return StreamAggregator.of(given, *functions)
+    if not isinstance(given, StreamAggregator):
+        raise StreamletError(
+            f"{what} takes a CombinerAggregator, as Count(), or an initial value and functions, not"
+            f" {given!r}"
+        )
+    aggregator: StreamAggregator = checked_object(what, given, ("init", "apply", "result"))
+    return aggregator
+
+
+def checked_updater(given: Any, functions: tuple[Any, ...]) -> KeyStateUpdater:
+    """A StateUpdater, or (initial, accumulator); RuntimeError for anything else."""
+    if functions:
+        return KeyStateUpdater.of(given, *functions)
+    if not isinstance(given, KeyStateUpdater):
+        raise StreamletError(
+            "updateStateByKey takes a StateUpdater, or an initial state and a function, not"
+            f" {given!r}"
+        )
+    updater: KeyStateUpdater = checked_object("updateStateByKey", given, ("init", "apply"))
+    return updater

@@ -1,0 +1,454 @@
+"""Stream, PairStream and StreamState (org.apache.storm.streams): what Storm's Streams API offers.
+
+A stream is a description until `StreamBuilder.build` makes streamlets of it, because a state does
+not know who queries it before. What is behind a window happens to the elements of each window, in
+the window's bolt, until something needs the elements one by one.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, NoReturn, Self, TypeVar
+
+from heronpy_compat.streamlet.errors import StreamletError
+from heronpy_compat.streamlet.impl.stage import checked_function
+from heronpy_compat.streamlet.streamlet import Streamlet
+from heronpy_compat.streams.aggregators import (
+    CollectedValues,
+    ElementCount,
+    KeyStateUpdater,
+    Reduction,
+    StreamAggregator,
+    checked_aggregator,
+    checked_updater,
+)
+from heronpy_compat.streams.stages import (
+    UPDATE,
+    RunningAggregate,
+    SinkStreamlet,
+    StateByKey,
+    StreamWindowStreamlet,
+)
+from heronpy_compat.streams.window_operations import (
+    AggregateAll,
+    AggregateKeys,
+    FilterEach,
+    FlatMapEach,
+    GroupSides,
+    JoinSides,
+    MapEach,
+    Then,
+    WindowRun,
+    only_source,
+)
+from heronpy_compat.streams.windows import StreamWindows
+
+Function = Callable[[Any], Any]
+Kind = TypeVar("Kind", bound="Stream")
+
+
+@dataclass(frozen=True, slots=True)
+class WindowPart:
+    """The window of a stream, and what was done to its elements."""
+
+    windows: StreamWindows
+    sources: "tuple[Stream, ...]"
+    run: WindowRun = only_source
+
+
+class StreamGraph:
+    """All streams of a builder, in the order in which they were made."""
+
+    def __init__(self) -> None:
+        self.streams: list[Stream] = []
+
+    def build(self) -> None:
+        """Make streamlets of all that nothing else is made of, and of what these come from."""
+        for stream in list(self.streams):
+            if not stream.is_used:
+                stream.streamlet()
+
+
+class Stream:
+    """Elements; made by `StreamBuilder.newStream` and by the operations."""
+
+    def __init__(
+        self, graph: StreamGraph, make: Callable[[], Streamlet], window: WindowPart | None = None
+    ) -> None:
+        self._graph, self._make, self._window = graph, make, window
+        self._made: Streamlet | None = None
+        self._is_being_made = False
+        self.is_used = False
+        graph.streams.append(self)
+
+    def filter(self, predicate: Function) -> Self:
+        """The elements for which it returns something true."""
+        checked_function("filter", predicate)
+        return self._each(type(self), FilterEach(predicate), lambda made: made.filter(predicate))
+
+    def map(self, function: Function) -> "Stream":
+        """Its result for each element."""
+        checked_function("map", function)
+        return self._each(Stream, MapEach(function), lambda made: made.map(function))
+
+    def mapToPair(self, function: Function) -> "PairStream":
+        """The same where the results are (key, value)."""
+        checked_function("map", function)
+        return self._each(PairStream, MapEach(function), lambda made: made.map(function))
+
+    def flatMap(self, function: Function) -> "Stream":
+        """The items of its result for each element."""
+        checked_function("flat_map", function)
+        return self._each(Stream, FlatMapEach(function), lambda made: made.flat_map(function))
+
+    def flatMapToPair(self, function: Function) -> "PairStream":
+        """The same where the items are (key, value)."""
+        checked_function("flat_map", function)
+        return self._each(PairStream, FlatMapEach(function), lambda made: made.flat_map(function))
+
+    def window(self, windows: StreamWindows) -> Self:
+        """The elements in windows: aggregates and joins behind it are of each window."""
+        if not isinstance(windows, StreamWindows):
+            raise StreamletError(
+                f"window takes TumblingWindows.of(…) or SlidingWindows.of(…), not {windows!r}"
+            )
+        self.is_used = True
+        return self._windowed(type(self), WindowPart(windows, (self,)))
+
+    def peek(self, action: Function) -> Self:
+        """The same elements; it is called for each."""
+        checked_function("peek", action)
+        seen = _Seen(action)
+        return self._derived(type(self), lambda: self.streamlet().map(seen))
+
+    def forEach(self, action: Function) -> None:
+        """It is called for each element."""
+        checked_function("forEach", action)
+        self._end(lambda made: made.consume(action))
+
+    def print(self) -> None:
+        """Write the elements to the log."""
+        self._end(Streamlet.log)
+
+    def to(self, bolt: Any, parallelism: int = 1, config: Mapping[str, Any] | None = None) -> None:
+        """A bolt's class gets the elements: as tuples (value), or (key, value)."""
+        if not isinstance(bolt, type):
+            raise StreamletError(f"to takes the class of a bolt, not {bolt!r}")
+        is_pair = isinstance(self, PairStream)
+
+        def end(source: Streamlet) -> None:
+            sink = SinkStreamlet(bolt, parallelism, is_pair, config or {}, source)
+            source._add_child(sink)
+
+        self._end(end)
+
+    def aggregate(self, aggregator: Any, *functions: Any) -> "Stream":
+        """One aggregate of all elements, emitted with each; of a window's, behind each window."""
+        chosen = checked_aggregator("aggregate", aggregator, functions)
+        return self._aggregated(chosen)
+
+    def reduce(self, reducer: Callable[[Any, Any], Any]) -> "Stream":
+        """The same by reducer(so far, element), which begins with the first element."""
+        return self._aggregated(Reduction(reducer))
+
+    def count(self) -> "Stream":
+        """The same: how many there are."""
+        return self._aggregated(ElementCount())
+
+    def repartition(self, parallelism: int) -> Self:
+        """The same elements, shared out over so many instances of what follows."""
+        if type(parallelism) is not int or parallelism < 1:
+            raise StreamletError(f"repartition takes a number from 1 on, not {parallelism!r}")
+        return self._derived(type(self), lambda: self.streamlet().repartition(parallelism))
+
+    def branch(self, *predicates: Function) -> list[Self]:
+        """A stream for each predicate: an element is in that of the first one that is true of it,
+        and in none if there is no such predicate."""
+        if not predicates:
+            raise StreamletError("branch takes a predicate for each stream")
+        for predicate in predicates:
+            checked_function("branch", predicate)
+        return [
+            self._derived(type(self), self._filtered(_FirstTrue(predicates[: number + 1])))
+            for number in range(len(predicates))
+        ]
+
+    def stateQuery(self, state: "StreamState") -> "PairStream":
+        """(element, the state of it as a key), None without a state."""
+        if not isinstance(state, StreamState):
+            raise StreamletError(f"stateQuery takes what updateStateByKey returned, not {state!r}")
+        self.is_used = True
+        return state._queried(self)
+
+    def streamlet(self) -> Streamlet:
+        """What it is in the graph of streamlets, made at the first call."""
+        if self._made is None:
+            if self._is_being_made:
+                raise StreamletError("a query of a state depends on what it is answered")
+            self._is_being_made = True
+            self._made = self._make()
+        return self._made
+
+    def _each(
+        self, kind: type[Kind], of_window: Callable[[list[Any]], list[Any]],
+        of_stream: Callable[[Streamlet], Streamlet],
+    ) -> Kind:  # fmt: skip
+        if self._window is None:
+            return self._derived(kind, lambda: of_stream(self.streamlet()))
+        return self._in_window(kind, of_window)
+
+    def _in_window(self, kind: type[Kind], operation: Callable[[list[Any]], list[Any]]) -> Kind:
+        assert self._window is not None
+        self.is_used = True
+        part = WindowPart(
+            self._window.windows, self._window.sources, Then(self._window.run, operation)
+        )
+        return self._windowed(kind, part)
+
+    def _windowed(self, kind: type[Kind], part: WindowPart) -> Kind:
+        return kind(self._graph, lambda: _window_streamlet(part), part)
+
+    def _derived(self, kind: type[Kind], make: Callable[[], Streamlet]) -> Kind:
+        self.is_used = True
+        return kind(self._graph, make)
+
+    def _filtered(self, predicate: Function) -> Callable[[], Streamlet]:
+        return lambda: self.streamlet().filter(predicate)
+
+    def _end(self, end: Callable[[Streamlet], object]) -> None:
+        def make() -> Streamlet:
+            end(self.streamlet())
+            return self.streamlet()
+
+        self._derived(Stream, make)
+
+    def _aggregated(self, aggregator: StreamAggregator) -> "Stream":
+        if self._window is not None:
+            return self._in_window(Stream, AggregateAll(aggregator))
+        running = RunningAggregate(aggregator, is_keyed=False)
+
+        def make() -> Streamlet:
+            made: Streamlet = self.streamlet().key_by(_no_key).process(running)
+            return made.set_num_partitions(1)
+
+        return self._derived(Stream, make)
+
+
+class PairStream(Stream):
+    """Elements (key, value)."""
+
+    def mapValues(self, function: Function) -> "PairStream":
+        """(key, its result for the value)."""
+        return self.mapToPair(_OfValue(checked_function("mapValues", function)))
+
+    def flatMapValues(self, function: Function) -> "PairStream":
+        """(key, item) for each item of its result for the value."""
+        return self.flatMapToPair(_ItemsOfValue(checked_function("flatMapValues", function)))
+
+    def aggregateByKey(self, aggregator: Any, *functions: Any) -> "PairStream":
+        """(key, aggregate), emitted with each value; of a window's, behind each window."""
+        return self._by_key(checked_aggregator("aggregateByKey", aggregator, functions))
+
+    def reduceByKey(self, reducer: Callable[[Any, Any], Any]) -> "PairStream":
+        """The same by reducer(so far, value), which begins with a key's first value."""
+        return self._by_key(Reduction(reducer))
+
+    def countByKey(self) -> "PairStream":
+        """The same: how many values a key has."""
+        return self._by_key(ElementCount())
+
+    def groupByKey(self) -> "PairStream":
+        """The same: (key, list of its values)."""
+        return self._by_key(CollectedValues())
+
+    def groupByKeyAndWindow(self, windows: StreamWindows) -> "PairStream":
+        """(key, list of its values) of each window."""
+        return self.window(windows).groupByKey()
+
+    def reduceByKeyAndWindow(
+        self, reducer: Callable[[Any, Any], Any], windows: StreamWindows
+    ) -> "PairStream":
+        """(key, result) of each window."""
+        return self.window(windows).reduceByKey(reducer)
+
+    def updateStateByKey(self, updater: Any, *functions: Any) -> "StreamState":
+        """A state for each key that its values change: a StateUpdater, or an initial state and a
+        function(state, value)."""
+        self.is_used = True
+        return StreamState(self._graph, self, checked_updater(updater, functions))
+
+    def join(self, other: "PairStream", joiner: Any = None) -> "PairStream":
+        """(key, (value, other's value)) for each pair of values with the same key in a window, or
+        (key, joiner(value, other's value))."""
+        return self._joined("join", other, joiner, (False, False))
+
+    def leftOuterJoin(self, other: "PairStream", joiner: Any = None) -> "PairStream":
+        """As `join`; None in place of a value that `other` does not have."""
+        return self._joined("leftOuterJoin", other, joiner, (True, False))
+
+    def rightOuterJoin(self, other: "PairStream", joiner: Any = None) -> "PairStream":
+        """As `join`; None in place of a value that this stream does not have."""
+        return self._joined("rightOuterJoin", other, joiner, (False, True))
+
+    def fullOuterJoin(self, other: "PairStream", joiner: Any = None) -> "PairStream":
+        """As `join`; None in place of a value that one of the two does not have."""
+        return self._joined("fullOuterJoin", other, joiner, (True, True))
+
+    def coGroupByKey(self, other: "PairStream") -> "PairStream":
+        """(key, (list of its values, list of other's)) of each window."""
+        left, right = self._with("coGroupByKey", other)
+        run = GroupSides(left.run, right.run, len(left.sources))
+        return self._of_both(left, right, run)
+
+    def _by_key(self, aggregator: StreamAggregator) -> "PairStream":
+        if self._window is not None:
+            return self._in_window(PairStream, AggregateKeys(aggregator))
+        running = RunningAggregate(aggregator, is_keyed=True)
+
+        def make() -> Streamlet:
+            made: Streamlet = self.streamlet().key_by(_first).process(running)
+            return made
+
+        return self._derived(PairStream, make)
+
+    def _joined(self, what: str, other: Any, joiner: Any, keeps: tuple[bool, bool]) -> "PairStream":
+        function = _pair if joiner is None else checked_function(what, joiner)
+        left, right = self._with(what, other)
+        run = JoinSides(left.run, right.run, len(left.sources), function, *keeps)
+        return self._of_both(left, right, run)
+
+    def _with(self, what: str, other: Any) -> tuple[WindowPart, WindowPart]:
+        """Both sides; RuntimeError where they are not in the same windows."""
+        if not isinstance(other, PairStream):
+            raise StreamletError(f"{what} takes another PairStream, not {other!r}")
+        if self._window is None:
+            _refuse_without_window(what)
+        right = other._window or WindowPart(self._window.windows, (other,))
+        if right.windows != self._window.windows:
+            raise StreamletError(f"{what}: both streams have windows, which are not the same")
+        self.is_used = other.is_used = True
+        return self._window, right
+
+    def _of_both(self, left: WindowPart, right: WindowPart, run: WindowRun) -> "PairStream":
+        part = WindowPart(left.windows, (*left.sources, *right.sources), run)
+        return self._windowed(PairStream, part)
+
+
+class StreamState:
+    """A state for each key: read by `toPairStream`, and by `stateQuery` of another stream."""
+
+    def __init__(self, graph: StreamGraph, updates: PairStream, updater: KeyStateUpdater) -> None:
+        self._graph, self._updates, self._updater = graph, updates, updater
+        self._queries: list[Stream] = []
+        self._made: Streamlet | None = None
+
+    def toPairStream(self) -> PairStream:
+        """(key, state) behind each update."""
+        return self._answers(UPDATE)
+
+    def _queried(self, stream: Stream) -> PairStream:
+        self._queries.append(stream)
+        return self._answers(len(self._queries) - 1)
+
+    def _answers(self, number: int) -> PairStream:
+        return PairStream(
+            self._graph, lambda: self._streamlet().filter(_IsOf(number)).map(_without_number)
+        )
+
+    def _streamlet(self) -> Streamlet:
+        if self._made is None:
+            both = self._updates.streamlet().map(_as_update)
+            for number, query in enumerate(self._queries):
+                both = both.union(query.streamlet().map(_AsQuery(number)))
+            made: Streamlet = both.key_by(_second).process(StateByKey(self._updater))
+            self._made = made
+        return self._made
+
+
+def _window_streamlet(part: WindowPart) -> Streamlet:
+    parents = [source.streamlet() for source in part.sources]
+    made = StreamWindowStreamlet(part.windows, part.run, *parents)
+    for parent in dict.fromkeys(parents):  # a stream may be joined with itself
+        parent._add_child(made)
+    return made
+
+
+def _refuse_without_window(what: str) -> NoReturn:
+    raise StreamletError(
+        f"{what} joins what is in the same window: call window(TumblingWindows.of(…)) before it"
+    )
+
+
+def _no_key(element: Any) -> int:
+    return 0
+
+
+def _first(element: Any) -> Any:
+    return element[0]
+
+
+def _second(element: Any) -> Any:
+    return element[1]
+
+
+def _pair(left: Any, right: Any) -> tuple[Any, Any]:
+    return left, right
+
+
+def _as_update(element: Any) -> tuple[int, Any, Any]:
+    return UPDATE, element[0], element[1]
+
+
+def _without_number(element: Any) -> tuple[Any, Any]:
+    return element[1], element[2]
+
+
+@dataclass(frozen=True, slots=True)
+class _AsQuery:
+    number: int
+
+    def __call__(self, element: Any) -> tuple[int, Any, Any]:
+        return self.number, element, None
+
+
+@dataclass(frozen=True, slots=True)
+class _IsOf:
+    number: int
+
+    def __call__(self, element: Any) -> bool:
+        return bool(element[0] == self.number)
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    action: Function
+
+    def __call__(self, element: Any) -> Any:
+        self.action(element)
+        return element
+
+
+@dataclass(frozen=True, slots=True)
+class _OfValue:
+    function: Function
+
+    def __call__(self, element: Any) -> tuple[Any, Any]:
+        return element[0], self.function(element[1])
+
+
+@dataclass(frozen=True, slots=True)
+class _ItemsOfValue:
+    function: Function
+
+    def __call__(self, element: Any) -> list[tuple[Any, Any]]:
+        return [(element[0], item) for item in self.function(element[1])]
+
+
+@dataclass(frozen=True, slots=True)
+class _FirstTrue:
+    """Whether the last of the predicates is the first one that is true."""
+
+    predicates: tuple[Function, ...]
+
+    def __call__(self, element: Any) -> bool:
+        *before, own = self.predicates
+        return not any(predicate(element) for predicate in before) and bool(own(element))
