@@ -73,6 +73,19 @@ class TridentGraph:
         """The nodes that read a node, once each."""
         return (other for other in self.nodes if node in other.parents)
 
+    def connected(self, node: StreamNode) -> list[StreamNode]:
+        """The node and all that it is connected with, in either direction."""
+        reached = {id(node)}
+        grows = True
+        while grows:
+            before = len(reached)
+            for other in self.nodes:
+                around = {id(other), *map(id, other.parents)}
+                if around & reached:
+                    reached |= around
+            grows = len(reached) > before
+        return [other for other in self.nodes if id(other) in reached]
+
     def spouts(self) -> list[SpoutNode]:
         """All spouts."""
         return [node for node in self.nodes if isinstance(node, SpoutNode)]

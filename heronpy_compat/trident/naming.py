@@ -10,7 +10,7 @@ _MISSING = {
         " tumbling_window window setCPULoad setMemoryLoad addSharedMemory addResource"
     ),
     "GroupedStream": "",
-    "TridentTopology": "newDRPCStream new_drpc_stream setResourceDefaults setSpoutCoordinatorsMap",
+    "TridentTopology": "setResourceDefaults setSpoutCoordinatorsMap",
 }
 
 

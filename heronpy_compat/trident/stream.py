@@ -411,11 +411,10 @@ class GroupedStream(NamesMissing):
         input_fields: FieldNames,
         function: QueryFunction,
         function_fields: FieldNames,
-    ) -> "GroupedStream":
+    ) -> Stream:
         """Look tuples up in the partition of a state that has their group."""
         stream = self._stream.partition_by(self._group)
-        queried = stream.state_query(state, input_fields, function, function_fields)
-        return GroupedStream(queried, self._group)
+        return stream.state_query(state, input_fields, function, function_fields)
 
     def to_stream(self) -> Stream:
         """Without groups."""

@@ -13,6 +13,7 @@ from heronpy_compat.trident.execution.carried_plans import PLAN, packed_plan
 from heronpy_compat.trident.execution.coordinator import (
     BATCHES,
     COMMITS,
+    SETTLED,
     SUCCESSES,
     CoordinatorPlan,
     MasterBatchCoordinator,
@@ -31,6 +32,13 @@ from heronpy_compat.trident.joins import JoinOutFieldsMode, JoinReducer, JoinTyp
 from heronpy_compat.trident.naming import NamesMissing
 from heronpy_compat.trident.operations import GroupedMultiReducer, MultiReducer
 from heronpy_compat.trident.plan import ComponentPlan, TridentPlan, plan_of
+from heronpy_compat.trident.requests import (
+    ARGUMENTS,
+    REQUESTS_MAX,
+    RETURN_INFO,
+    RequestSpout,
+    ReturnResultsReducer,
+)
 from heronpy_compat.trident.spouts import TridentSpout
 from heronpy_compat.trident.state.interfaces import StateFactory
 from heronpy_compat.trident.stream import GroupedStream, Stream, TridentState
@@ -58,6 +66,7 @@ class TridentTopology(NamesMissing):
     def __init__(self) -> None:
         self.graph = TridentGraph()
         self._static_states = 0
+        self._requests_without_result: list[SpoutNode] = []
 
     def new_stream(self, name: str, spout: Any) -> Stream:
         """The tuples of a spout; its metadata is stored under `name`."""
@@ -76,6 +85,35 @@ class TridentTopology(NamesMissing):
             parallelism_max=spout.max_task_parallelism,
         )  # fmt: skip
         return Stream(self.graph, self.graph.add(node))
+
+    def new_drpc_stream(self, function: str, drpc: Any = None) -> Stream:
+        """The requests for a function, each a batch of its own, by the field `args`: the rows of
+        the last stream that is made of them are the result. `drpc`: a LocalDRPC, whose calls it
+        takes; else `drpc.servers` says where the servers are."""
+        spout = RequestSpout(function, None if drpc is None else drpc.service_id)
+        stream = self.new_stream(f"drpc-{function}", spout)
+        assert isinstance(stream.node, SpoutNode)
+        self._requests_without_result.append(stream.node)
+        return stream.project(ARGUMENTS)
+
+    def _return_results(self) -> None:
+        """Have the last stream of each stream of requests returned."""
+        while self._requests_without_result:
+            spout = self._requests_without_result.pop()
+            connected = self.graph.connected(spout)
+            if sum(isinstance(node, SpoutNode) for node in connected) > 1:
+                raise TridentError(
+                    f"{spout.txid} is combined with another stream: a request is a batch of its"
+                    " own, so query a state instead"
+                )
+            results = Stream(self.graph, connected[-1])
+            origins = Stream(self.graph, spout).project(RETURN_INFO)
+            self.multi_reduce(
+                [RETURN_INFO, results.get_output_fields()],
+                [origins.batch_global(), results.batch_global()],
+                ReturnResultsReducer(),
+                (),
+            )
 
     def new_static_state(self, factory: StateFactory) -> TridentState:
         """A state that is only queried: of a database that others fill, say."""
@@ -192,6 +230,7 @@ class TridentTopology(NamesMissing):
                 f"Trident replays batches by acks, which takes {keys.RELIABILITY_MODE}:"
                 f" {keys.ATLEAST_ONCE}, not {given[keys.RELIABILITY_MODE]}"
             )
+        self._return_results()
         _Assembly(builder, plan_of(self.graph), _batches_max(given)).add_all()
         return builder
 
@@ -200,6 +239,7 @@ class TridentTopology(NamesMissing):
         self.build(name, config).build_and_submit()
 
     newStream, newStaticState = new_stream, new_static_state
+    newDRPCStream = new_drpc_stream
     multiReduce = multi_reduce
 
 
@@ -238,11 +278,13 @@ class _Assembly:
             if member.spout is not None
         )
         does_commit = any(group in member.committing for member in members)
+        batches_max = self._batches_of(group)
         plan = CoordinatorPlan(
             group,
             spouts,
-            self._batches_max,
+            batches_max,
             does_commit or any(commits(spout) for _, spout in spouts),
+            0 if self._has_requests(group) else None,
         )
         self._builder.add_spout(
             coordinator_name(group),
@@ -250,9 +292,16 @@ class _Assembly:
             1,
             config={
                 PLAN: packed_plan(plan),
-                keys.MAX_SPOUT_PENDING: 2 * self._batches_max + _PENDING_MARGIN,
+                keys.MAX_SPOUT_PENDING: 2 * batches_max + _PENDING_MARGIN,
             },
         )
+
+    def _has_requests(self, group: str) -> bool:
+        spouts = (member.spout for member in self._plan.of_group(group))
+        return any(isinstance(node.spout, RequestSpout) for node in spouts if node is not None)
+
+    def _batches_of(self, group: str) -> int:
+        return REQUESTS_MAX if self._has_requests(group) else self._batches_max
 
     def _add(self, component: ComponentPlan) -> None:
         inputs = self._inputs(component)
@@ -261,6 +310,7 @@ class _Assembly:
             coordinator = coordinator_name(group)
             inputs[GlobalStreamId(coordinator, BATCHES)] = Grouping.ALL
             inputs[GlobalStreamId(coordinator, SUCCESSES)] = Grouping.ALL
+            inputs[GlobalStreamId(coordinator, SETTLED)] = Grouping.ALL
             if commits(component.spout.spout):
                 inputs[GlobalStreamId(coordinator, COMMITS)] = Grouping.ALL
             self._add_bolt(component, SpoutBolt, component, inputs)
@@ -268,7 +318,9 @@ class _Assembly:
         for group in component.committing:
             inputs[GlobalStreamId(coordinator_name(group), COMMITS)] = Grouping.ALL
         late = {group: self._plan.late(group) for group in component.groups}
-        plan = OperatorPlan(component, late, self._batches_max)
+        plan = OperatorPlan(
+            component, late, {group: self._batches_of(group) for group in component.groups}
+        )
         self._add_bolt(component, OperatorBolt, plan, inputs)
 
     def _inputs(self, component: ComponentPlan) -> dict[GlobalStreamId, Any]:

@@ -3,7 +3,7 @@
 batches     (txid, attempt, {spout: metadata})   to all tasks of the group's spouts
 commits     (txid, attempt)                      to all tasks that commit
 successes   (txid, attempt)                      to all tasks of the group's spouts
-settled     (txid,)                              to nothing: see `fail`
+settled     (txid, attempt)                      to all tasks of the group's spouts: see `fail`
 """
 
 import time
@@ -43,6 +43,8 @@ class CoordinatorPlan:
     """Name and spout."""
     batches_max: int
     commits: bool
+    interval_ms: int | None = None
+    """Between two batches; None: as the config says."""
 
 
 @dataclass(frozen=True)
@@ -78,6 +80,12 @@ class _SpoutPart:
             records.put(txid, metadata)
         return metadata
 
+    def failed(self, txid: int) -> None:
+        """An attempt of the batch has failed, and it comes again."""
+        failed = getattr(self.coordinator, "failed", None)
+        if failed is not None:
+            failed(txid)
+
     def success(self, txid: int) -> None:
         """The batch is committed."""
         if self._records.has(txid):
@@ -94,7 +102,7 @@ class MasterBatchCoordinator(Spout):
         Stream([*ATTEMPT_FIELDS, "metadata"], BATCHES),
         Stream(ATTEMPT_FIELDS, COMMITS),
         Stream(ATTEMPT_FIELDS, SUCCESSES),
-        Stream(["txid"], SETTLED),
+        Stream(ATTEMPT_FIELDS, SETTLED),
     ]
 
     def initialize(self, config: dict[str, Any], context: Any) -> None:
@@ -104,7 +112,9 @@ class MasterBatchCoordinator(Spout):
             raise ComponentError(
                 f"Trident replays batches, which takes {keys.RELIABILITY_MODE}: {keys.ATLEAST_ONCE}"
             )
-        self._interval_secs = keys.value_of(config, keys.TRIDENT_BATCH_INTERVAL_MS) / 1000
+        configured = keys.value_of(config, keys.TRIDENT_BATCH_INTERVAL_MS)
+        interval_ms = configured if plan.interval_ms is None else plan.interval_ms
+        self._interval_secs = interval_ms / 1000
         self._due = 0.0
         # Records are numbered by the life of the coordinator: one that was frozen and replaced
         # writes below the name of its own life, which is not read any more.
@@ -155,14 +165,16 @@ class MasterBatchCoordinator(Spout):
         """A tree has failed: its batch comes again by `next_tuple`.
 
         What replays an outdated attempt may have been acked already, and the engine would count
-        the attempt as failed for good: a tuple of the same id that has no reader settles it.
+        the attempt as failed for good: a tuple of the same id, which the spouts ack, settles it.
         It settles a success as well: spouts need not know of each.
         """
         is_over = tup_id.stream == SUCCESSES
         if is_over or not self.core.failed(tup_id.attempt, tup_id.is_commit):
-            self.emit([tup_id.txid], tup_id=tup_id, stream=SETTLED)
+            self.emit([*tup_id.attempt], tup_id=tup_id, stream=SETTLED)
             return
         self.log(f"{tup_id.attempt} has failed, and comes again")
+        for part in self._parts:
+            part.failed(tup_id.txid)
 
     def _perform(self, instructions: list[Instruction]) -> None:
         for instruction in instructions:

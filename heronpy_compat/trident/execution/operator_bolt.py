@@ -22,9 +22,10 @@ class OperatorPlan:
     """What a bolt of operations runs."""
 
     def __init__(
-        self, component: ComponentPlan, late: dict[str, frozenset[str]], batches_max: int
+        self, component: ComponentPlan, late: dict[str, frozenset[str]], batches_max: dict[str, int]
     ) -> None:
-        """`late`: batch group -> the components that send rows while a batch is committed."""
+        """`late`: batch group -> the components that send rows while a batch is committed;
+        `batches_max`: batch group -> how many batches are under way at most."""
         self.component = component
         self.late = late
         self.batches_max = batches_max
@@ -78,7 +79,7 @@ class OperatorBolt(Bolt):
             group: BatchTracker(
                 _TasksThatReport(component, group, plan.late[group], self._context),
                 group in component.committing,
-                plan.batches_max,
+                plan.batches_max[group],
             )
             for group in component.groups
         }

@@ -8,7 +8,7 @@ from heronpy_compat.trident.errors import FailedException, ReportedFailedExcepti
 from heronpy_compat.trident.execution.attempt import TransactionAttempt
 from heronpy_compat.trident.execution.batch_tracker import TrackedBatch
 from heronpy_compat.trident.execution.carried_plans import carried_plan
-from heronpy_compat.trident.execution.coordinator import COMMITS, SUCCESSES
+from heronpy_compat.trident.execution.coordinator import BATCHES, COMMITS, SUCCESSES
 from heronpy_compat.trident.execution.row_output import RowOutput
 from heronpy_compat.trident.execution.spout_executors import executor_of
 from heronpy_compat.trident.plan import ComponentPlan, DataStream
@@ -55,7 +55,7 @@ class SpoutBolt(Bolt):
         self._executor = executor_of(plan.spout.txid, plan.spout.spout, config, context)
 
     def process(self, tup: Any) -> None:
-        """A batch, a commit, or a success."""
+        """A batch, a commit, a success, or what only wants an ack."""
         attempt = TransactionAttempt(tup.values[0], tup.values[1])
         self.output.begin()
         try:
@@ -63,7 +63,7 @@ class SpoutBolt(Bolt):
                 self._executor.commit(attempt)
             elif tup.stream == SUCCESSES:
                 self._executor.success(attempt)
-            else:
+            elif tup.stream == BATCHES:
                 self._emit_batch(attempt, tup)
         except FailedException as error:
             self.output.discard()

@@ -125,7 +125,7 @@ def test_a_stream_that_is_read_twice_travels_once_to_each_bolt() -> None:
          "are not as many fields"),
         (lambda t, s: t.join([s], ["line"], ["line"]), "join takes two streams or more"),
         (lambda t, s: s.tumblingWindow(3), "Stream.tumblingWindow of Storm's Trident is not here"),
-        (lambda t, s: t.new_drpc_stream("words"), "TridentTopology.new_drpc_stream of Storm's"),
+        (lambda t, s: t.setResourceDefaults(1), "TridentTopology.setResourceDefaults of Storm's"),
         (lambda t, s: TridentTopology().merge([s]), "streams of two topologies"),
     ],
 )  # fmt: skip
