@@ -199,13 +199,13 @@ def spout_emit(
             return general(tup, tup_id, stream, None, need_task_ids)
         try:
             data = pack(tup)
-            # Taken last: who leaves for `general` would skip a buffer.
+            size = len(data)
+            if size > most:
+                return general(tup, tup_id, stream, None, need_task_ids)
+            # Taken last: a tuple that is left to `general` would skip a buffer.
             key = 0 if keyed is None else tup[position] if key_of is None else key_of(tup)
             buffer = next_buffer() if keyed is None else keyed[key]
         except Exception:
-            return general(tup, tup_id, stream, None, need_task_ids)
-        size = len(data)
-        if size > most:
             return general(tup, tup_id, stream, None, need_task_ids)
         if tracked:
             if tup_id is None:
