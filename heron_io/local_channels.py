@@ -233,9 +233,9 @@ class ChannelKeeper:
         self._wake = wake
         self._polled: dict[int, int] = {}
         self._pause_secs = 0.0
-        self.due = math.inf
-        """When to try to connect; infinite while both are connected."""
         self._data_ended = data.watched < 0
+        self.due = math.inf if self._is_complete else 0.0
+        """When to try to connect; infinite while both are connected."""
 
     def serve(self, ready: dict[int, int], now: float) -> bool:
         """After a poll. Whether this process is to be announced to a new stream manager."""

@@ -423,6 +423,7 @@ def test_a_new_stream_manager_has_the_data_connection_before_it_is_told(path: st
 
 def test_the_first_stream_manager_may_come_late_and_is_told_nothing_twice(path: str) -> None:
     kept = Kept(path)
+    assert kept.keeper.due == 0.0, "it connects before it waits for anything else"
     assert not kept.turn()
     listener = LocalListener(path)
     until(lambda: not kept.turn() and kept.control.descriptor >= 0, "it is connected")
