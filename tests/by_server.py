@@ -63,6 +63,16 @@ class ByServer(LoadScopeScheduling):  # type: ignore[misc]
     def _split_scope(self, nodeid: str) -> str:
         return unit_of(nodeid.partition("::")[0])
 
+    def remove_node(self, node: Any) -> str | None:
+        """The test in which a process died is done, and another process has the others: a test
+        that hangs would else end one process after the other."""
+        units = self.assigned_work[node].values()
+        unfinished = [(unit, test) for unit in units for test, done in unit.items() if not done]
+        for unit, test in unfinished[:1]:
+            unit[test] = True
+        super().remove_node(node)
+        return unfinished[0][1] if unfinished else None
+
     def _reschedule(self, node: Any) -> None:
         """Work for a process that has next to none left."""
         if self._pending_of(self.assigned_work[node]) <= UNSTARTED_MAX or not self.workqueue:

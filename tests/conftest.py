@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
+from tests import hung
 from tests.by_server import ByServer, rank
 
 # Spark's JVMs start in half the time once one has kept its classes; those of tests keep them here.
@@ -23,6 +24,11 @@ settings.load_profile("patient")
 SPARK = Path(__file__).parent / "spark"
 SPARK_SECS = 600
 """For a test of Spark's: a JVM starts in seconds, or in a minute where others are busy."""
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """A test that hangs fails."""
+    config.pluginmanager.register(hung)
 
 
 @pytest.hookimpl(trylast=True)
