@@ -8,13 +8,15 @@ runs; `off` (`make native-off`) removes the extensions, until `again`.
 """
 
 import os
+import re
+import signal
 import subprocess
 import sys
 import time
 import zlib
 
 from heron_core.native import COMPILED, HOT_PATH, OFF, SWITCH, TURNED_OFF
-from native_build import EXTENSIONS, HEADERS, PACKAGE, file_name, what_is_missing
+from native_build import EXTENSIONS, HEADERS, PACKAGE, file_name, forget, what_is_missing
 
 ROOT = PACKAGE.parent
 REQUIREMENTS = ROOT / "requirements-native.txt"
@@ -27,8 +29,23 @@ SECS_MAX = 300.0
 IS_OFF = "`make native-off` has removed the compiled one, `make native` builds it again"
 
 
+ERROR = re.compile(
+    r"(?:^|\s)error: (?!command )"  # of compilers, linkers and pip, not what setuptools ran
+    r"|^\S+\.(?:py|pxd):\d+:\d+: ",  # of Cython, whose warnings begin with another word
+    re.IGNORECASE | re.MULTILINE,
+)
+WARNING = re.compile(r"\bwarning\b", re.IGNORECASE)
+ENDED_BY_A_SIGNAL = re.compile(
+    r"^KeyboardInterrupt|signal terminated program|exit code -\d|exit status -\d", re.MULTILINE
+)
+
+
 class Failure(Exception):
     """Why there is no compiled hot path, as a clause."""
+
+
+class Interruption(Failure):
+    """Somebody, or the system, has ended a build: this says nothing of its sources."""
 
 
 def number_of_sources() -> str:
@@ -47,6 +64,8 @@ def attempt(again: bool) -> str | None:
     if known == number and why == COMPILED == HOT_PATH:
         return None
     began = time.monotonic()
+    if again:
+        forget(PACKAGE)
     try:
         _build()
     except Failure as failure:
@@ -68,6 +87,8 @@ def _build() -> None:
         found = running()
         if found != COMPILED:
             raise Failure(found)
+    except Interruption:
+        raise
     except Failure as failure:
         remove()
         _record(f"{number_of_sources()} {failure}")
@@ -83,13 +104,19 @@ def _run(what: str, *words: str) -> None:
             ).returncode  # fmt: skip
         except subprocess.TimeoutExpired:
             raise Failure(f"{what}: more than {SECS_MAX:.0f} s, see {LOG}") from None
-    if code != 0:
-        raise Failure(f"{what}: {_last_line()}, see {LOG}")
+    text = LOG.read_text("utf-8", "replace")
+    if code < 0 or (code > 0 and ENDED_BY_A_SIGNAL.search(text)):
+        raise Interruption("the build was interrupted, the next one begins again")
+    if code > 0:
+        raise Failure(f"{what}: {reason(text)}, see {LOG}")
 
 
-def _last_line() -> str:
-    lines = LOG.read_text("utf-8", "replace").split("\n")
-    return next((line.strip() for line in reversed(lines) if line.strip()), "without a word")
+def reason(log: str) -> str:
+    """The line that says what failed: the first error, or the last line that is not a warning."""
+    lines = [line.strip() for line in log.split("\n") if line.strip()]
+    errors = [line for line in lines if ERROR.search(line)]
+    others = [line for line in lines if not WARNING.search(line)]
+    return next(iter((*errors, *reversed(others))), "without a word")
 
 
 def running() -> str:
@@ -138,4 +165,7 @@ def main(*words: str) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(*sys.argv[1:]))
+    try:
+        sys.exit(main(*sys.argv[1:]))
+    except KeyboardInterrupt:  # nothing is recorded: the next attempt builds
+        sys.exit(128 + signal.SIGINT)

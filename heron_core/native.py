@@ -84,9 +84,14 @@ def extension(module: ModuleType) -> str:
     return f"{module.__name__}_compiled"
 
 
-def source_number() -> int:
-    """A checksum of the sources that both forms are made of."""
-    return zlib.crc32(b"".join(Path(each.__file__ or "").read_bytes() for each in MODULES))
+def source_numbers() -> list[int]:
+    """For each of MODULES a checksum of its source, and of what the compiler reads of all."""
+    sources = [Path(each.__file__ or "") for each in MODULES]
+    declared = sorted(
+        each for end in ("h", "pxd") for each in sources[0].parent.glob(f"hot_*.{end}")
+    )
+    shared = zlib.crc32(b"".join(each.read_bytes() for each in declared))
+    return [zlib.crc32(each.read_bytes(), shared) for each in sources]
 
 
 def _chosen() -> tuple[tuple[Any, ...], str]:
@@ -99,7 +104,7 @@ def _chosen() -> tuple[tuple[Any, ...], str]:
     except Exception as error:
         return MODULES, _import_failure(error)
     try:
-        is_current = {each.SOURCE_NUMBER for each in compiled} == {source_number()}
+        is_current = [each.SOURCE_NUMBER for each in compiled] == source_numbers()
     except OSError:  # nothing to compare it with, as in a zip file
         is_current = False
     return (compiled, COMPILED) if is_current else (MODULES, OF_ANOTHER_VERSION)

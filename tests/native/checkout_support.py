@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
+ASK = "from heron_core.native import HOT_PATH; print(HOT_PATH)"
 FILES = ("native_attempt.py", "native_build.py", "requirements-native.txt")
 
 

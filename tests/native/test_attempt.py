@@ -1,26 +1,36 @@
 """`make run` builds the compiled hot path where it can, and says why where it cannot."""
 
+import os
 import shutil
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from heron_core.native import MODULES
+from heron_core.native import COMPILED, MODULES
+from native_attempt import reason
 from native_build import what_is_missing
-from tests.native.checkout_support import copy_of_checkout, python
+from tests.native.checkout_support import ASK, copy_of_checkout, python
+from tests.process.process_support import until
 
 COUNTING = """#!/bin/sh
 echo once >> {folder}/calls
 {command}
 """
 UNOPTIMISED = """
-for word; do shift; [ "$word" = -O3 ] || set -- "$@" "$word"; done
+for word; do shift; case "$word" in -O[23]) ;; *) set -- "$@" "$word" ;; esac; done
 exec cc -O0 -w "$@"
 """
 BROKEN = """
-echo "internal compiler error: out of luck" >&2
+echo "hot.c:1:2: error: out of luck" >&2
+echo "hot.c:3:4: warning: unused variable" >&2
 exit 1
 """
+KILLED = "kill -9 $$"
+KILLED_WITH_THE_BUILD = "kill -9 $PPID $$"
+INTERRUPTED = "hot path: Python (the build was interrupted, the next one begins again)"
 
 
 @pytest.fixture
@@ -77,6 +87,7 @@ def test_it_is_built_once_and_again_when_a_source_has_changed(folder: Path) -> N
 
     with (folder / "heron_core/hot_emit.h").open("a") as source:
         source.write("\n/* another version */\n")
+    assert python(folder, "-c", ASK).stdout.strip() != COMPILED
     broken = compiler(folder, BROKEN)
     assert attempt(folder, "again", CC=broken)[0] == 1
     assert calls(folder) > built
@@ -86,9 +97,10 @@ def test_a_failed_build_is_told_in_a_line_and_not_repeated(folder: Path) -> None
     command = compiler(folder, BROKEN)
     first = attempt(folder, CC=command)
     assert first[0] == 0
-    assert first[1].startswith("hot path: Python (the build failed: ")
-    assert len(first[1].splitlines()) == 1
-    assert "out of luck" in (folder / "heron_core/hot_build_compiled.log").read_text()
+    log = folder / "heron_core/hot_build_compiled.log"
+    reason = f"the build failed: hot.c:1:2: error: out of luck, see {log}"
+    assert first[1] == f"hot path: Python ({reason})"
+    assert "out of luck" in log.read_text()
     built = calls(folder)
     assert built > 0
     assert attempt(folder, CC=command) == first
@@ -97,6 +109,64 @@ def test_a_failed_build_is_told_in_a_line_and_not_repeated(folder: Path) -> None
         source.write("\n# another version\n")
     assert attempt(folder, CC=command)[0] == 0
     assert calls(folder) > built
+
+
+def test_what_has_not_changed_is_not_compiled_again(folder: Path) -> None:
+    command = compiler(folder, UNOPTIMISED)
+    attempt(folder, CC=command)
+    (folder / "calls").unlink()
+    with (folder / "heron_core/hot_rows.py").open("a") as source:
+        source.write("\n# another version\n")
+    code, told = attempt(folder, CC=command)
+    assert (code, told.partition(" (")[0]) == (0, "hot path: compiled")
+    assert calls(folder) == 2, "a compiler and a linker"
+    (folder / "calls").unlink()
+    attempt(folder, "again", CC=command)
+    assert calls(folder) == 2 * len(MODULES)
+
+
+@pytest.mark.parametrize("killed", [KILLED, KILLED_WITH_THE_BUILD])
+def test_an_interrupted_build_begins_again(folder: Path, killed: str) -> None:
+    command = compiler(folder, killed)
+    for _ in range(2):
+        (folder / "calls").unlink(missing_ok=True)
+        assert attempt(folder, CC=command) == (0, INTERRUPTED)
+        assert calls(folder) > 0
+    assert attempt(folder, "again", CC=command) == (1, INTERRUPTED)
+
+
+def test_ctrl_c_says_nothing_of_the_sources(folder: Path) -> None:
+    """It reaches all processes of the terminal."""
+    command = compiler(folder, "sleep 60")
+    running = subprocess.Popen(
+        [sys.executable, "native_attempt.py"], cwd=folder, env={**os.environ, "CC": command},
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True,
+    )  # fmt: skip
+    until(lambda: calls(folder) > 0, "the compiler is called")
+    os.killpg(running.pid, signal.SIGINT)
+    told, _ = running.communicate()
+    assert (running.returncode, told) == (128 + signal.SIGINT, "")
+    assert not (folder / "heron_core/hot_outcome_compiled.txt").exists()
+
+
+UNDECLARED = "a.c:1:2: error: 'x' undeclared"
+NO_HEADER = "a.h:7:2: fatal error: b.h: No such file"
+OF_CYTHON = "heron_core/a.py:3:4: undeclared name: b"
+OF_PIP = "ERROR: No matching distribution found for Cython"
+OF_SETUPTOOLS = "error: command '/usr/bin/cc' failed with exit code 1"
+LOGS = [
+    ([UNDECLARED, "a.c:3:4: warning: unused"], UNDECLARED),
+    ([NO_HEADER, "compilation terminated.", OF_SETUPTOOLS], NO_HEADER),
+    (["warning: a.py:1:2: Unreachable code", "Error compiling Cython file:", OF_CYTHON], OF_CYTHON),
+    ([OF_PIP, "WARNING: pip is old"], OF_PIP),
+    ([OF_SETUPTOOLS, "warning: x"], OF_SETUPTOOLS),
+    ([], "without a word"),
+]
+
+
+@pytest.mark.parametrize(("log", "line"), LOGS)
+def test_the_reason_is_the_error_and_not_what_stands_last(log: list[str], line: str) -> None:
+    assert reason("\n".join(log)) == line
 
 
 def test_without_a_compiler_or_turned_off_one_line_says_so(folder: Path) -> None:

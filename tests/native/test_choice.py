@@ -14,9 +14,8 @@ from heron_core.native import (
     OF_ANOTHER_VERSION,
     TURNED_OFF,
 )
-from tests.native.checkout_support import copy_of_checkout, python
+from tests.native.checkout_support import ASK, copy_of_checkout, python
 
-ASK = "from heron_core.native import HOT_PATH; print(HOT_PATH)"
 NAMES = [each.__name__.rpartition(".")[2] for each in MODULES]
 
 
@@ -26,14 +25,15 @@ def folder(tmp_path: Path) -> Path:
     return copy_of_checkout(tmp_path)
 
 
-def stand_ins(folder: Path, last_lines: str) -> None:
-    """Modules of Python in place of the extensions, which are imported by the same names."""
-    for name in NAMES:
+def stand_ins(folder: Path, *last_lines: str) -> None:
+    """Modules of Python in place of the extensions, which are imported by the same names; each ends
+    with lines of its own, or all with the same."""
+    for name, lines in zip(NAMES, last_lines * (len(NAMES) // len(last_lines)), strict=True):
         path = shutil.copy(
             folder / f"heron_core/{name}.py", folder / f"heron_core/{name}_compiled.py"
         )
         with Path(path).open("a") as source:
-            source.write(last_lines)
+            source.write(lines)
 
 
 def nothing(folder: Path) -> None:
@@ -42,16 +42,20 @@ def nothing(folder: Path) -> None:
 
 def current(folder: Path) -> None:
     """Extensions of these sources."""
-    number = python(folder, "-c", "from heron_core.native import *; import heron_core.native as n;"
-                                  "print(n.source_number())").stdout  # fmt: skip
-    stand_ins(folder, f"\nSOURCE_NUMBER = {number}")
+    ask = "from heron_core.native import source_numbers; print(*source_numbers())"
+    numbers = python(folder, "-c", ask).stdout.split()
+    stand_ins(folder, *(f"\nSOURCE_NUMBER = {number}\n" for number in numbers))
 
 
-def older(folder: Path) -> None:
-    """Extensions of other sources."""
-    current(folder)
-    with (folder / "heron_core/hot_path.py").open("a") as source:
-        source.write("\n# another version\n")
+def older(name: str) -> Callable[[Path], None]:
+    """Extensions of other sources: one is changed."""
+
+    def prepare(folder: Path) -> None:
+        current(folder)
+        with (folder / "heron_core" / name).open("a") as source:
+            source.write("\n")
+
+    return prepare
 
 
 def broken(folder: Path) -> None:
@@ -76,7 +80,9 @@ def without_a_library(folder: Path) -> None:
         (nothing, NOT_BUILT),
         (without_one, NOT_BUILT),
         (current, COMPILED),
-        (older, OF_ANOTHER_VERSION),
+        (older("hot_path.py"), OF_ANOTHER_VERSION),
+        (older("hot_msgpack.h"), OF_ANOTHER_VERSION),
+        (older("hot_tables.pxd"), OF_ANOTHER_VERSION),
         (broken, f"{NOT_IMPORTED}libm.so.6: no such file"),
         (without_a_library, f"{NOT_IMPORTED}No module named 'module_of_the_compiler'"),
     ],

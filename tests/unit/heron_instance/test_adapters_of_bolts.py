@@ -23,6 +23,7 @@ from tests.unit.heron_instance.instance_support import (
     Made,
     Middle,
     batch,
+    body_of,
     make,
     reads,
 )
@@ -109,7 +110,7 @@ def test_tuples_of_several_streams_and_roots_are_so_too() -> None:
     flags = Flag.TRACKED | Flag.MIXED | Flag.MULTI_ROOT
     frames = [
         header(FrameKind.DATA, EPOCH, OTHER, SOURCE, 2, 0, flags),
-        msgpack.packb([["x"], ["y"]]),
+        body_of([["x"], ["y"]]),
         array("Q", [ROOT, 7, 0, 0]).tobytes(),
         array("H", [1, 0]).tobytes(),
         array("Q", [0, ROOT + 1]).tobytes(),

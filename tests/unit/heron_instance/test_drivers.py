@@ -120,8 +120,8 @@ def test_values_that_cannot_be_unpacked_fail_and_the_process_lives() -> None:
     # A class that the emitter has and this process has not.
     made = bolt()
     missing = b"\x80\x04cno_such_module\nNoSuchClass\n."
-    body = msgpack.packb([[msgpack.ExtType(4, missing)], [msgpack.ExtType(TUPLE, b"\x90")]])
-    made.core.deliver(batch(["x"], ["y"], roots=[(ROOT, 7), (ROOT + 1, 8)], body=body))
+    rows = [msgpack.ExtType(4, missing)], [msgpack.ExtType(TUPLE, b"\x90")]
+    made.core.deliver(batch(*rows, roots=[(ROOT, 7), (ROOT + 1, 8)]))
     made.core.deliver(batch(["fine"], roots=[(ROOT + 2, 9)]))
     made.core.flush()
     assert sorted(made.words_of(FrameKind.FAIL)) == [ROOT, ROOT + 1]

@@ -3,7 +3,6 @@
 from array import array
 from typing import Any
 
-import msgpack
 import pytest
 
 from heron_core.dead_letters import ERRORS, FIELDS, STREAM
@@ -21,6 +20,7 @@ from tests.unit.heron_instance.instance_support import (
     Middle,
     Source,
     batch,
+    body_of,
     make,
     reads,
 )
@@ -190,7 +190,7 @@ def test_a_tuple_that_is_acked_is_no_letter_though_neighbours_of_its_root_are_op
     bolt = made(Middle, tracked=True, topology_bolt_retries=0)
     head = header(FrameKind.DATA, EPOCH, OTHER, SOURCE, 2, 0, Flag.TRACKED | Flag.RUNS)
     run = array("Q", [1, 5]).tobytes(), array("I", [2]).tobytes()
-    bolt.core.deliver([head, msgpack.packb([["a"], ["b"]]), *run])
+    bolt.core.deliver([head, body_of([["a"], ["b"]]), *run])
     first, second = bolt.component.received
     bolt.component.ack(first)
     bolt.component.fail(first)

@@ -3,7 +3,6 @@
 from array import array
 from typing import Any
 
-import msgpack
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -21,6 +20,7 @@ from tests.unit.heron_instance.instance_support import (
     Made,
     Middle,
     batch,
+    body_of,
     grouped,
     make,
     reads,
@@ -38,7 +38,7 @@ def run_batch(
     total = sum(size for *_, size in runs)
     return [
         header(kind, EPOCH, OTHER, SOURCE, total, 0, flags),
-        msgpack.packb([[at] for at in range(total)]),
+        body_of([at] for at in range(total)),
         array("Q", [word for root, edge, _ in runs for word in (root, edge)]).tobytes(),
         array("I", [size for *_, size in runs]).tobytes(),
     ]
