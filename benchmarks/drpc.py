@@ -28,13 +28,13 @@ from benchmarks.machine import machine, machine_lines
 from benchmarks.measure import BenchmarkError
 from benchmarks.rounds import LEAST_ROUNDS, REPOSITORY
 from benchmarks.storm_jvm import NoStorm, java_command
-from heron_connectors.requests.thrift_messages import (
+from heron_connectors.requests.thrift_interface import METHODS
+from heron_core.thrift.calls import (
     LENGTH_BYTES,
-    MessageKind,
-    ThriftMessage,
-    decoded,
-    encoded,
-    text_of,
+    call_message,
+    framed,
+    parse_answer,
+    parse_result,
 )
 
 LOADS = {1: 1000, 1000: 20}
@@ -99,14 +99,13 @@ async def caller(address: tuple[str, int], number: int, calls: int, secs: list[f
     reader, writer = await asyncio.open_connection(*address)
     for call in range(calls):
         text = f"{number}-{call}"
-        fields = {1: FUNCTION, 2: text}
         began = time.monotonic()
-        writer.write(encoded(ThriftMessage("execute", MessageKind.CALL, call, fields)))
+        writer.write(framed(call_message("execute", METHODS["execute"], call, FUNCTION, text)))
         size = int.from_bytes(await reader.readexactly(LENGTH_BYTES), "big")
-        answer = decoded(await reader.readexactly(size))
+        answer = parse_answer(await reader.readexactly(size))
         secs.append(time.monotonic() - began)
-        if text_of(answer.fields.get(0, b"")) != f"{text}!":
-            raise BenchmarkError(f"{text} is answered by {answer}")
+        if (result := parse_result(METHODS["execute"], answer)) != f"{text}!":
+            raise BenchmarkError(f"{text} is answered by {result}")
     writer.close()
     await writer.wait_closed()
 

@@ -2,10 +2,9 @@
 
 from typing import Protocol
 
-from heron_connectors.requests.client import DRPCExecutionException
 from heron_connectors.requests.local import LocalRequests
 from heron_connectors.requests.table import CallRefused, Ending, RequestLimits
-from heron_connectors.requests.thrift_constants import INTERNAL_ERROR
+from heron_connectors.requests.thrift_interface import INTERNAL_ERROR, DRPCExecutionException
 from heron_connectors.requests.thrift_services import EXCEPTION_TYPES
 from heron_core.errors import UsageError
 

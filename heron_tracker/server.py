@@ -2,13 +2,12 @@
 
 import logging
 import socket
-import ssl
 from collections.abc import Callable
 
 import uvicorn
 
-from heron_core.errors import UsageError
 from heron_core.records import replace
+from heron_io.http_settings import http_settings, server_tls
 from heron_io.listening import listen_on
 from heron_io.request_protocol import RequestProtocol
 from heron_io.state_store.opening import open_store
@@ -48,7 +47,7 @@ def serve(
     """Serve until a signal; `folder`: of the history; `ready` is called with the address when
     requests are taken. HeronError if the address cannot be had."""
     check_options(options)
-    check_certificate(options)
+    server_tls(options.certificate, options.key)
     with listen_on(options.host, options.port, BACKLOG) as listener:
         serve_on(listener, options, store_url, folder, ready)
 
@@ -81,20 +80,6 @@ def serve_on(
             history.close()
 
 
-def check_certificate(options: TrackerOptions) -> None:
-    """UsageError in one line for files that are no certificate and its key."""
-    if options.certificate is None:
-        return
-    try:
-        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(options.certificate, options.key)
-    except (OSError, ValueError) as error:  # SSLError is an OSError
-        reason = getattr(error, "reason", None) or getattr(error, "strerror", None) or error
-        raise UsageError(
-            f"--certificate {options.certificate} and --key {options.key} are not a certificate in "
-            f"PEM and its key: {reason}"
-        ) from None
-
-
 def address_of(listener: socket.socket, is_secure: bool) -> str:
     """The URL of a socket that listens."""
     host, port = listener.getsockname()[:2]
@@ -111,22 +96,16 @@ def run(service: Service, options: TrackerOptions, listener: socket.socket) -> N
 
 def uvicorn_config(app: Application, options: TrackerOptions) -> uvicorn.Config:
     """How requests are taken."""
-    return uvicorn.Config(
+    return http_settings(
         app,
-        log_level="warning",
-        log_config=None,  # its lines go where ours go
-        access_log=False,
+        TrackerProtocol,
+        options.certificate,
+        options.key,
         lifespan="on",
         ws="websockets-sansio" if are_installed() else "none",
         ws_max_size=MESSAGE_BYTES_MAX,
-        http=TrackerProtocol,
-        loop="asyncio",
         limit_concurrency=CONNECTIONS_MAX,
         h11_max_incomplete_event_size=HEADER_BYTES_MAX,
         timeout_keep_alive=KEEP_ALIVE_SECS,
         timeout_graceful_shutdown=SHUTDOWN_SECS,
-        server_header=False,
-        proxy_headers=False,
-        ssl_certfile=options.certificate,
-        ssl_keyfile=options.key,
     )

@@ -13,7 +13,9 @@ from heron_api.requests.linear_bolts import JoinResult as JoinResult
 from heron_api.requests.linear_bolts import KeyedFairBolt as KeyedFairBolt
 from heron_api.requests.linear_bolts import PrepareRequest as PrepareRequest
 from heron_connectors.requests.client import DRPCClient as DRPCClient
-from heron_connectors.requests.client import DRPCExecutionException as DRPCExecutionException
 from heron_connectors.requests.linear import LinearDRPCTopologyBuilder as LinearDRPCTopologyBuilder
 from heron_connectors.requests.return_results import ReturnResults as ReturnResults
 from heron_connectors.requests.spout import DRPCSpout as DRPCSpout
+from heron_connectors.requests.thrift_interface import (
+    DRPCExecutionException as DRPCExecutionException,
+)

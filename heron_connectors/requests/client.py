@@ -2,33 +2,37 @@
 
 import socket
 import ssl
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from msgspec import Struct
 
 from heron_connectors.requests.options import LOOPBACK, PORT
 from heron_connectors.requests.table import TEXT_BYTES_MAX, Request
-from heron_connectors.requests.thrift_constants import (
+from heron_connectors.requests.thrift_interface import (
     AUTHENTICATE,
     AWAIT_REQUESTS,
     FAILED_REQUEST,
     FRAMES_OF_TEXT,
+    METHODS,
     RETURN_RESULTS,
-    UNKNOWN_METHOD,
-    failed,
-)
-from heron_connectors.requests.thrift_messages import (
-    LENGTH_BYTES,
-    MalformedMessage,
-    MessageKind,
-    ThriftMessage,
-    decoded,
-    encoded,
-    struct_of,
-    text_of,
+    DRPCExecutionException,
+    DRPCRequest,
+    DRPCResult,
 )
 from heron_core.errors import HeronError
+from heron_core.thrift.calls import (
+    LENGTH_BYTES,
+    UNKNOWN_METHOD,
+    AuthorizationException,
+    TApplicationException,
+    ThriftAnswer,
+    call_message,
+    framed,
+    parse_answer,
+    parse_result,
+)
+from heron_core.thrift.structs import MalformedMessage
 
 CONNECT_SECS = 5.0
 """A server that does not take a connection within it is away."""
@@ -45,15 +49,6 @@ class RequestDenied(HeronError):
 
 class UnknownMethod(HeronError):
     """The server does not have the method: one of another version."""
-
-
-class DRPCExecutionException(HeronError):
-    """A call has no result; `type` is a number of Storm's DRPCExceptionType."""
-
-    def __init__(self, msg: str, kind: int = FAILED_REQUEST) -> None:
-        super().__init__(msg)
-        self.msg = msg
-        self.type = kind
 
 
 class ServerAddress(Struct, frozen=True, kw_only=True):
@@ -81,17 +76,17 @@ class ThriftClient:
         self._number = 0
         self._is_interrupted = False
 
-    def call(self, method: str, fields: Mapping[int, Any], extra_secs: float = 0.0) -> Any:
-        """The answer's fields; ServerAway if there is none, UnknownMethod, RequestDenied."""
+    def call(self, method: str, *values: Any, extra_secs: float = 0.0) -> Any:
+        """The result; ServerAway if there is none, UnknownMethod, RequestDenied,
+        DRPCExecutionException. `values` are the arguments in order."""
         try:
             connection = self._socket or self._connect()
             if self._answer_secs is not None:
                 connection.settimeout(self._answer_secs + extra_secs)
-            answer = self._exchange(connection, method, fields)
+            return self._result(method, self._exchange(connection, method, values))
         except (OSError, MalformedMessage) as error:
             self.close()
             raise ServerAway(f"{self.address}: {_reason(error)}") from None
-        return self._checked(method, answer)
 
     def close(self) -> None:
         """End the connection; the next call makes another one."""
@@ -132,35 +127,35 @@ class ThriftClient:
             context = ssl.create_default_context(cafile=address.authority)
             connection = context.wrap_socket(connection, server_hostname=address.host.strip("[]"))
         if address.token is not None:
-            answer = self._exchange(connection, AUTHENTICATE, {1: address.token})
-            self._checked(AUTHENTICATE, answer)
+            answer = self._exchange(connection, AUTHENTICATE, (address.token,))
+            self._result(AUTHENTICATE, answer)
         connection.settimeout(self._answer_secs)
         return connection
 
     def _exchange(
-        self, connection: socket.socket, method: str, fields: Mapping[int, Any]
-    ) -> ThriftMessage:
+        self, connection: socket.socket, method: str, values: Sequence[Any]
+    ) -> ThriftAnswer:
         self._number = self._number % 0x7FFF_FFFF + 1
-        connection.sendall(encoded(ThriftMessage(method, MessageKind.CALL, self._number, fields)))
+        message = call_message(method, METHODS[method], self._number, *values)
+        connection.sendall(framed(message))
         size = int.from_bytes(_received(connection, LENGTH_BYTES), "big", signed=True)
         if not 0 < size <= FRAME_BYTES_MAX:
             raise MalformedMessage(f"an answer of {size} bytes")
-        answer = decoded(_received(connection, size))
-        if answer.number != self._number:
+        answer = parse_answer(_received(connection, size))
+        if answer.sequence != self._number:
             raise MalformedMessage("an answer to another call")
         return answer
 
-    def _checked(self, method: str, answer: ThriftMessage) -> Any:
-        if answer.kind is MessageKind.EXCEPTION:
-            text = text_of(answer.fields.get(1, b""))
-            if answer.fields.get(2) == UNKNOWN_METHOD:
-                raise UnknownMethod(f"{self.address}: {text}")
+    def _result(self, method: str, answer: ThriftAnswer) -> Any:
+        try:
+            return parse_result(METHODS[method], answer)
+        except TApplicationException as error:
+            if error.type == UNKNOWN_METHOD:
+                raise UnknownMethod(f"{self.address}: {error}") from None
             self.close()
-            raise ServerAway(f"{self.address}: {text}")
-        denied = answer.fields.get(2 if method == "execute" else 1)
-        if denied is not None:
-            raise RequestDenied(f"{self.address}: {text_of(struct_of(denied).get(1))}")
-        return answer.fields
+            raise ServerAway(f"{self.address}: {error}") from None
+        except AuthorizationException as error:
+            raise RequestDenied(f"{self.address}: {error}") from None
 
 
 def _received(connection: socket.socket, size: int) -> bytes:
@@ -204,11 +199,8 @@ class DRPCClient:
 
     def execute(self, function: str, arguments: str) -> str:
         """The result; DRPCExecutionException if there is none, ServerAway if no server answers."""
-        answer = self._client.call("execute", {1: function, 2: arguments})
-        if 1 in answer:
-            error = struct_of(answer[1])
-            raise DRPCExecutionException(text_of(error.get(1)), error.get(2, FAILED_REQUEST))
-        return text_of(answer.get(0))
+        result: str = self._client.call("execute", function, arguments)
+        return result
 
     def close(self) -> None:
         """End the connection."""
@@ -226,29 +218,31 @@ class DRPCInvocationsClient:
 
     def fetch_request(self, function: str) -> Request | None:
         """The next request, if there is one."""
-        request = _request(self._client.call("fetchRequest", {1: function}).get(0))
+        request = _request(self._client.call("fetchRequest", function))
         return request if request.id else None
 
     def await_requests(self, function: str, most: int, wait_secs: float) -> list[Request] | None:
         """Up to so many requests, or none after a while; None if the server has no such method."""
-        fields = {1: function, 2: most, 3: int(wait_secs * 1000)}
+        millis = int(wait_secs * 1000)
         try:
-            answer = self._client.call(AWAIT_REQUESTS, fields, wait_secs)
+            requests = self._client.call(
+                AWAIT_REQUESTS, function, most, millis, extra_secs=wait_secs
+            )
         except UnknownMethod:
             return None
-        return [_request(each) for each in answer.get(0, ())]
+        return [_request(request) for request in requests]
 
     def result(self, request_id: str, text: str) -> None:
         """Answer a request."""
-        self._client.call("result", {1: request_id, 2: text})
+        self._client.call("result", request_id, text)
 
     def results(self, results: Sequence[tuple[str, str]]) -> None:
         """Answer several requests, by their ids; those that a call has brought over before it fails
         may be told again."""
         if self._takes_several and len(results) > 1:
-            pairs = [{1: request_id, 2: text} for request_id, text in results]
+            together = [DRPCResult(request_id, text) for request_id, text in results]
             try:
-                self._client.call(RETURN_RESULTS, {1: pairs})
+                self._client.call(RETURN_RESULTS, together)
             except UnknownMethod:
                 self._takes_several = False
             else:
@@ -259,9 +253,10 @@ class DRPCInvocationsClient:
     def fail_request(self, request_id: str, why: str | None = None) -> None:
         """Say that it is not answered, and why (Storm: failRequestV2)."""
         if why is None:
-            self._client.call("failRequest", {1: request_id})
+            self._client.call("failRequest", request_id)
         else:
-            self._client.call("failRequestV2", {1: request_id, 2: failed(why, FAILED_REQUEST)})
+            error = DRPCExecutionException(why, FAILED_REQUEST)
+            self._client.call("failRequestV2", request_id, error)
 
     def interrupt(self) -> None:
         """From another thread: a call that is under way fails."""
@@ -272,6 +267,5 @@ class DRPCInvocationsClient:
         self._client.close()
 
 
-def _request(fields: Any) -> Request:
-    known = struct_of(fields)
-    return Request(text_of(known.get(2)), text_of(known.get(1)))
+def _request(request: DRPCRequest) -> Request:
+    return Request(request.request_id, request.func_args)

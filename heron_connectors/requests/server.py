@@ -22,7 +22,7 @@ from heron_connectors.requests.service import RequestService
 from heron_connectors.requests.table import RequestCounts
 from heron_connectors.requests.thrift_listener import CONNECTIONS_MAX, ThriftCounts, ThriftListener
 from heron_connectors.requests.thrift_services import CallerService, TopologyService
-from heron_core.errors import UsageError
+from heron_io.http_settings import http_settings, server_tls
 from heron_io.listening import listen_on
 from heron_io.request_protocol import RequestProtocol
 
@@ -48,7 +48,7 @@ def serve(options: RequestServerOptions, ready: Ready) -> RequestCounts:
     """Serve until a signal; `ready` is called when requests are taken. What was counted.
     UsageError or HeronError if it cannot begin."""
     check_server_options(options)
-    tls = tls_of(options)
+    tls = server_tls(options.certificate, options.key)
     _allow_files()
     with ExitStack() as opened:
         sockets = [
@@ -66,23 +66,6 @@ async def _until_signal(server: "RequestServer", ready: Ready) -> RequestCounts:
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, server.end)
     return await server.run(ready)
-
-
-def tls_of(options: RequestServerOptions) -> ssl.SSLContext | None:
-    """How the ports speak TLS; UsageError in one line for files that are no certificate and its
-    key."""
-    if options.certificate is None:
-        return None
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    try:
-        context.load_cert_chain(options.certificate, options.key)
-    except (OSError, ValueError) as error:  # SSLError is an OSError
-        reason = getattr(error, "reason", None) or getattr(error, "strerror", None) or error
-        raise UsageError(
-            f"--certificate {options.certificate} and --key {options.key} are not a certificate in "
-            f"PEM and its key: {reason}"
-        ) from None
-    return context
 
 
 def _allow_files() -> None:
@@ -154,22 +137,16 @@ class RequestServer:
         return metrics_text(self._service.counts, ports, self._service.functions())
 
     def _http_config(self) -> uvicorn.Config:
-        return uvicorn.Config(
+        return http_settings(
             self._application,
-            log_level="warning",
-            log_config=None,  # its lines go where ours go
-            access_log=False,
+            RequestServerProtocol,
+            self._options.certificate,
+            self._options.key,
             lifespan="off",
             ws="none",
-            http=RequestServerProtocol,
-            loop="asyncio",
             h11_max_incomplete_event_size=HEADER_BYTES_MAX,
             timeout_keep_alive=KEEP_ALIVE_SECS,
             timeout_graceful_shutdown=SHUTDOWN_SECS,
-            server_header=False,
-            proxy_headers=False,
-            ssl_certfile=self._options.certificate,
-            ssl_keyfile=self._options.key,
         )
 
 

@@ -7,22 +7,27 @@ from typing import Any, Protocol
 
 from msgspec import Struct
 
-from heron_connectors.requests.thrift_constants import FRAMES_OF_TEXT, UNKNOWN_METHOD
-from heron_connectors.requests.thrift_messages import (
+from heron_connectors.requests.thrift_interface import (
+    AUTHENTICATE,
+    FRAMES_OF_TEXT,
+    METHODS,
+    DRPCExecutionException,
+)
+from heron_connectors.requests.thrift_services import Handler, TokenGate
+from heron_core.thrift.calls import (
     LENGTH_BYTES,
-    MalformedMessage,
-    MessageKind,
-    ThriftMessage,
-    decoded,
-    encoded,
+    ONEWAY,
+    UNKNOWN_METHOD,
+    AuthorizationException,
+    TApplicationException,
+    ThriftCall,
+    framed,
+    parse_arguments,
+    parse_call,
+    refusal,
+    reply,
 )
-from heron_connectors.requests.thrift_services import (
-    Answer,
-    Method,
-    TokenGate,
-    application_error,
-    protocol_error,
-)
+from heron_core.thrift.structs import MalformedMessage
 
 CONNECTIONS_MAX = 4096
 """Of one port; further ones are closed at once. A thousand callers and as many instances."""
@@ -32,6 +37,8 @@ FRAME_SECS = 30.0
 """From the first byte of a frame to its last: a peer that stops in the middle of it is closed."""
 UNKNOWN_PEER_BYTES_MAX = 64 * 1024
 """Of a frame on a connection that has to say a token first."""
+
+NO_TOKEN = f"call {AUTHENTICATE} with this server's token first"
 
 
 class ThriftCounts(Struct):
@@ -50,7 +57,7 @@ class ThriftCounts(Struct):
 class MethodsOfConnection(Protocol):
     """What a connection offers."""
 
-    methods: dict[str, Method]
+    methods: dict[str, Handler]
 
 
 class ThriftListener:
@@ -180,31 +187,34 @@ class ThriftConnection(asyncio.Protocol):
 
     def _take(self, frame: bytes) -> None:
         try:
-            call = decoded(frame)
+            call = parse_call(frame)
         except MalformedMessage:
-            self._malformed()
-            return
-        if call.kind not in (MessageKind.CALL, MessageKind.ONEWAY):
             self._malformed()
             return
         try:
             self._call(call)
-        except MalformedMessage as error:
+        except TApplicationException as error:
+            self._listener.counts.malformed += 1
             self._refuse(call, error)
 
-    def _call(self, call: ThriftMessage) -> None:
-        answer = self._gate.refusal(call)
-        if answer is not None:
-            self._listener.counts.refused += not self._gate.is_passed
-            self._reply(call, answer)
-        elif (method := self._methods.get(call.method)) is None:
+    def _call(self, call: ThriftCall) -> None:
+        if call.method == AUTHENTICATE:
+            self._gate.present(parse_arguments(METHODS[AUTHENTICATE], call)["token"])
+        if not self._gate.is_passed:
+            self._listener.counts.refused += 1
+            self._refuse(call, AuthorizationException(NO_TOKEN))
+        elif call.method == AUTHENTICATE:
+            self._reply(call, None)
+        elif (handler := self._methods.get(call.method)) is None:
             self._listener.counts.unknown_methods += 1
             text = f"Invalid method name: '{call.method:.100}'"
-            self._send(application_error(call, UNKNOWN_METHOD, text))
-        elif isinstance(returned := method(call.fields), dict):
-            self._reply(call, returned)
+            self._refuse(call, TApplicationException(text, UNKNOWN_METHOD))
         else:
-            self._await(self._reply_later(call, returned))
+            result = handler(parse_arguments(METHODS[call.method], call))
+            if isinstance(result, Coroutine):
+                self._await(self._reply_later(call, result))
+            else:
+                self._reply(call, result)
 
     def _await(self, coroutine: Coroutine[Any, Any, None]) -> None:
         task = asyncio.get_running_loop().create_task(coroutine)
@@ -216,20 +226,18 @@ class ThriftConnection(asyncio.Protocol):
         if self._ends and not self._tasks:
             self._transport.close()
 
-    async def _reply_later(self, call: ThriftMessage, returned: Any) -> None:
+    async def _reply_later(self, call: ThriftCall, result: Coroutine[Any, Any, Any]) -> None:
         try:
-            self._reply(call, await returned)
-        except MalformedMessage as error:
+            self._reply(call, await result)
+        except DRPCExecutionException as error:
             self._refuse(call, error)
 
-    def _refuse(self, call: ThriftMessage, error: MalformedMessage) -> None:
-        self._listener.counts.malformed += 1
-        self._send(protocol_error(call, error))
+    def _refuse(self, call: ThriftCall, error: Exception) -> None:
+        self._send(call, refusal(call, METHODS.get(call.method), error))
 
-    def _reply(self, call: ThriftMessage, answer: Answer) -> None:
-        if call.kind is not MessageKind.ONEWAY:
-            self._send(ThriftMessage(call.method, MessageKind.REPLY, call.number, answer))
+    def _reply(self, call: ThriftCall, result: Any) -> None:
+        self._send(call, reply(call, METHODS[call.method], result))
 
-    def _send(self, message: ThriftMessage) -> None:
-        if self._is_open():
-            self._transport.write(encoded(message))
+    def _send(self, call: ThriftCall, answer: bytes) -> None:
+        if call.kind != ONEWAY and self._is_open():
+            self._transport.write(framed(answer))

@@ -1,38 +1,22 @@
 """Storm's two DRPC services: what callers ask (DistributedRPC), and what topologies do
-(DistributedRPCInvocations).
-
-Method names, numbers of fields and texts of errors are Storm's, so that its clients and topologies
-find what they expect. Three methods are ours. `authenticate` comes first on a connection where the
-server wants a token. `awaitRequests` waits for requests and brings several, where Storm's
-`fetchRequest` is repeated a thousand times a second. `returnResults` takes those that have come
-together. A server of Storm's answers each of them with an unknown method.
+(DistributedRPCInvocations). `thrift_interface.py` has their methods.
 """
 
 import secrets
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from heron_connectors.requests.service import RequestService
 from heron_connectors.requests.table import CallRefused, CallState, Ending, Overloaded, Request
-from heron_connectors.requests.thrift_constants import (
-    AUTHENTICATE,
+from heron_connectors.requests.thrift_interface import (
     AWAIT_REQUESTS,
     FAILED_REQUEST,
     INTERNAL_ERROR,
-    PROTOCOL_ERROR,
     RETURN_RESULTS,
     SERVER_SHUTDOWN,
     SERVER_TIMEOUT,
-    failed,
-)
-from heron_connectors.requests.thrift_messages import (
-    MalformedMessage,
-    MessageKind,
-    ThriftMessage,
-    list_of,
-    number_of,
-    struct_of,
-    text_of,
+    DRPCExecutionException,
+    DRPCRequest,
 )
 
 EXCEPTION_TYPES = {
@@ -44,19 +28,9 @@ EXCEPTION_TYPES = {
 }
 """How a call ends -> what Storm calls it."""
 
-Fields = Mapping[int, Any]
-Answer = dict[int, Any]
-Method = Callable[[Fields], Answer | Awaitable[Answer]]
-
-
-def application_error(call: ThriftMessage, kind: int, text: str) -> ThriftMessage:
-    """The answer to a call that no method takes."""
-    return ThriftMessage(call.method, MessageKind.EXCEPTION, call.number, {1: text, 2: kind})
-
-
-def request_fields(request: Request) -> dict[int, Any]:
-    """A DRPCRequest."""
-    return {1: request.arguments, 2: request.id}
+Given = Mapping[str, Any]
+Handler = Callable[[Given], Any]
+"""Name of an argument -> value; the result, or an awaitable of it."""
 
 
 NO_REQUEST = Request("", "")
@@ -68,23 +42,22 @@ class CallerService:
 
     def __init__(self, service: RequestService) -> None:
         self._service = service
-        self.methods: dict[str, Method] = {"execute": self._execute}
+        self.methods: dict[str, Handler] = {"execute": self._execute}
 
-    async def _execute(self, fields: Fields) -> Answer:
-        function, arguments = text_of(fields.get(1)), text_of(fields.get(2))
+    async def _execute(self, given: Given) -> str:
         try:
-            ending = await self._service.execute(function, arguments)
+            ending = await self._service.execute(given["functionName"], given["funcArgs"])
         except CallRefused as error:
             kind = FAILED_REQUEST if isinstance(error, Overloaded) else INTERNAL_ERROR
-            return {1: failed(str(error), kind)}
-        return answer_of(ending)
+            raise DRPCExecutionException(str(error), kind) from None
+        return result_of(ending)
 
 
-def answer_of(ending: Ending) -> Answer:
-    """The result of `execute`."""
+def result_of(ending: Ending) -> str:
+    """The result of `execute`; DRPCExecutionException if there is none."""
     if ending.is_answer:
-        return {0: ending.text}
-    return {1: failed(ending.text, EXCEPTION_TYPES[ending.state])}
+        return ending.text
+    raise DRPCExecutionException(ending.text, EXCEPTION_TYPES[ending.state])
 
 
 class TopologyService:
@@ -94,43 +67,40 @@ class TopologyService:
         """`is_open`: whether the connection takes an answer still."""
         self._service = service
         self._is_open = is_open
-        self.methods: dict[str, Method] = {
+        self.methods: dict[str, Handler] = {
             "fetchRequest": self._fetch_request,
             AWAIT_REQUESTS: self._await_requests,
             "result": self._result,
             RETURN_RESULTS: self._results,
             "failRequest": self._fail_request,
-            "failRequestV2": self._fail_request_with,
+            "failRequestV2": self._fail_request,
         }
 
-    async def _fetch_request(self, fields: Fields) -> Answer:
-        requests = await self._service.fetch(text_of(fields.get(1)), 1, 0)
-        return {0: request_fields(requests[0] if requests else NO_REQUEST)}
+    async def _fetch_request(self, given: Given) -> DRPCRequest:
+        requests = await self._service.fetch(given["functionName"], 1, 0)
+        return _as_struct(requests[0] if requests else NO_REQUEST)
 
-    async def _await_requests(self, fields: Fields) -> Answer:
-        function, most = text_of(fields.get(1)), number_of(fields.get(2))
-        requests = await self._service.fetch(function, most, number_of(fields.get(3)) / 1000)
+    async def _await_requests(self, given: Given) -> list[DRPCRequest]:
+        function, wait_secs = given["functionName"], given["waitMillis"] / 1000
+        requests = await self._service.fetch(function, given["most"], wait_secs)
         if not self._is_open():
             self._service.put_back(function, requests)
-        return {0: [request_fields(request) for request in requests]}
+        return [_as_struct(request) for request in requests]
 
-    def _result(self, fields: Fields) -> Answer:
-        self._service.result(text_of(fields.get(1)), text_of(fields.get(2)))
-        return {}
+    def _result(self, given: Given) -> None:
+        self._service.result(given["id"], given["result"])
 
-    def _results(self, fields: Fields) -> Answer:
-        for each in list_of(fields.get(1)):
-            self._result(struct_of(each))
-        return {}
+    def _results(self, given: Given) -> None:
+        for result in given["results"]:
+            self._service.result(result.id, result.result)
 
-    def _fail_request(self, fields: Fields) -> Answer:
-        self._service.fail(text_of(fields.get(1)), "Request failed")
-        return {}
+    def _fail_request(self, given: Given) -> None:
+        error = given.get("e")
+        self._service.fail(given["id"], "Request failed" if error is None else error.msg)
 
-    def _fail_request_with(self, fields: Fields) -> Answer:
-        error = struct_of(fields.get(2)) if 2 in fields else {1: b"Request failed"}
-        self._service.fail(text_of(fields.get(1)), text_of(error.get(1)))
-        return {}
+
+def _as_struct(request: Request) -> DRPCRequest:
+    return DRPCRequest(request.arguments, request.id)
 
 
 class TokenGate:
@@ -140,22 +110,8 @@ class TokenGate:
         self._token = token
         self.is_passed = token is None
 
-    def refusal(self, call: ThriftMessage) -> Answer | None:
-        """The answer to a call that may not pass, or that says the token; None for all others."""
-        if call.method == AUTHENTICATE:
-            given = text_of(call.fields.get(1))
-            self.is_passed = self._token is None or secrets.compare_digest(
-                given.encode(), self._token.encode()
-            )
-            if self.is_passed:
-                return {}
-        if self.is_passed:
-            return None
-        why = f"call {AUTHENTICATE} with this server's token first"
-        # Each method numbers its AuthorizationException in its own way: Storm's are these.
-        return {2 if call.method == "execute" else 1: {1: why}}
-
-
-def protocol_error(call: ThriftMessage, error: MalformedMessage) -> ThriftMessage:
-    """The answer to a call whose arguments are not those of its method."""
-    return application_error(call, PROTOCOL_ERROR, f"{call.method}: {error}")
+    def present(self, given: str) -> None:
+        """The connection says a token."""
+        self.is_passed = self._token is None or secrets.compare_digest(
+            given.encode(), self._token.encode()
+        )

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from heron_core.errors import TopologyError, shown
-from heronpy_compat.streamparse.structs import Struct
+from heron_core.thrift.structs import Struct
 from heronpy_compat.streamparse.thrift import ComponentObject, Grouping, StormTopology, StreamInfo
 
 SHELLS = {

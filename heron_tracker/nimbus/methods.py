@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping
 
-from heron_tracker.nimbus.calls import ThriftMethod, arguments
+from heron_core.thrift.calls import AuthorizationException, ThriftMethod, arguments
+from heron_core.thrift.structs import BINARY, BOOL, STRING, ListOf
 from heron_tracker.nimbus.structs import (
     AlreadyAliveException,
-    AuthorizationException,
     ClusterSummary,
     GetInfoOptions,
     InvalidTopologyException,
@@ -14,7 +14,6 @@ from heron_tracker.nimbus.structs import (
     RebalanceOptions,
     TopologyInfo,
 )
-from heronpy_compat.streamparse.structs import BINARY, BOOL, STRING, ListOf
 from heronpy_compat.streamparse.thrift import (
     KillOptions,
     StormTopology,

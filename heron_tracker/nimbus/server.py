@@ -11,14 +11,21 @@ from dataclasses import dataclass
 
 from heron_core.errors import HeronError, TopologyError, UsageError
 from heron_core.loopback import is_loopback
+from heron_core.thrift.calls import (
+    LENGTH_BYTES,
+    AuthorizationException,
+    ThriftCall,
+    framed,
+    parse_call,
+    refusal,
+)
 from heron_io.listening import listen_on
 from heron_io.peer_user import peer_users
 from heron_io.state_store.opening import open_store
 from heron_tracker.model.reader import TrackerReader
-from heron_tracker.nimbus.calls import ThriftCall, foreign_answer, parse_call, refusal
+from heron_tracker.nimbus.calls import foreign_answer
 from heron_tracker.nimbus.methods import METHODS
 from heron_tracker.nimbus.service import ANSWER_SECS, NimbusService
-from heron_tracker.nimbus.structs import AuthorizationException
 from heron_tracker.nimbus.submissions import Submissions, TopologyFolders
 from heron_tracker.nimbus.uploads import Uploads
 
@@ -148,7 +155,7 @@ class NimbusServer:
 
     def _answered(self, client: socket.socket, refused: str) -> bool:
         """Whether a call was answered and the next one may come."""
-        first = _received(client, 4, time.monotonic() + IDLE_SECS)
+        first = _received(client, LENGTH_BYTES, time.monotonic() + IDLE_SECS)
         (size,) = struct.unpack("!I", first)
         if (foreign := foreign_answer(first)) is not None or size > FRAME_BYTES_MAX:
             what, answer = foreign or (f"a frame of {size:,} bytes", b"")
@@ -164,7 +171,7 @@ class NimbusServer:
         else:
             answer = self._answer(call)
         client.settimeout(FRAME_SECS)
-        client.sendall(struct.pack("!i", len(answer)) + answer)
+        client.sendall(framed(answer))
         return True
 
     def _call(self, frame: bytes) -> ThriftCall | None:

@@ -14,18 +14,13 @@ from heron_core.config import MESSAGE_TIMEOUT_SECS
 from heron_core.errors import HeronError, TopologyError, shown
 from heron_core.operations import OperationKind
 from heron_core.state_tree import topology_path
+from heron_core.thrift.calls import ThriftCall, parse_arguments, refusal, reply
 from heron_io.state_store.protocol import StateStore
 from heron_tracker import actions
 from heron_tracker.envelope import BadRequest
 from heron_tracker.model.snapshot import TopologySnapshot
 from heron_tracker.nimbus import answers
-from heron_tracker.nimbus.calls import (
-    ThriftCall,
-    parse_arguments,
-    refusal,
-    reply,
-    unknown_method,
-)
+from heron_tracker.nimbus.calls import unknown_method
 from heron_tracker.nimbus.flux_document import parse_config
 from heron_tracker.nimbus.methods import METHODS
 from heron_tracker.nimbus.structs import (

@@ -4,8 +4,9 @@ Field numbers and names are those of Storm's storm.thrift. What Storm 2 has adde
 is left out of answers to which nothing here corresponds.
 """
 
-from heronpy_compat.streamparse.structs import BOOL, DOUBLE, I32, I64, STRING, ListOf, MapOf, Struct
-from heronpy_compat.streamparse.structs import fields as struct_fields
+from heron_core.thrift.calls import StormException
+from heron_core.thrift.structs import BOOL, DOUBLE, I32, I64, STRING, ListOf, MapOf, Struct
+from heron_core.thrift.structs import fields as struct_fields
 from heronpy_compat.streamparse.thrift import GlobalStreamId, TopologySummary
 
 BY_STREAM = MapOf(STRING, MapOf(STRING, I64))
@@ -143,25 +144,12 @@ class RebalanceOptions(Struct):
     )
 
 
-class StormException(Struct, Exception):
-    """Base of the exceptions of Storm's interface: one sentence."""
-
-    FIELDS = struct_fields((1, "msg", STRING))
-
-    def __str__(self) -> str:
-        return str(self.msg)
-
-
 class AlreadyAliveException(StormException):
     """A topology of this name runs."""
 
 
 class NotAliveException(StormException):
     """There is none of this name or id."""
-
-
-class AuthorizationException(StormException):
-    """The caller may not."""
 
 
 class InvalidTopologyException(StormException):

@@ -20,6 +20,7 @@ import yaml
 
 from heron_core.errors import HeronError, TopologyError
 from heron_core.state_tree import topology_path
+from heron_core.thrift.structs import Reader
 from heron_core.validation import topology_name_problems
 from heron_io.polling import wait_until
 from heron_io.private_files import make_private_folders, private
@@ -27,7 +28,6 @@ from heron_io.state_store.protocol import StateStore
 from heron_tracker.nimbus.code_archive import unpack_code
 from heron_tracker.nimbus.flux_document import flux_document, needs_code
 from heron_tracker.nimbus.structs import AlreadyAliveException
-from heronpy_compat.streamparse.structs import Reader
 from heronpy_compat.streamparse.thrift import StormTopology
 
 log = logging.getLogger("nimbus")

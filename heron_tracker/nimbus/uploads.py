@@ -11,8 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from heron_core.errors import shown
+from heron_core.thrift.calls import AuthorizationException
 from heron_io.private_files import make_private_folders, private
-from heron_tracker.nimbus.structs import AuthorizationException
 
 CHUNK_BYTES_MAX = 8 * 1024 * 1024
 """sparse sends 300 KiB at a time, Storm's own client as much."""

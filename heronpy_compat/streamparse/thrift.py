@@ -8,7 +8,7 @@ from enum import IntEnum
 from typing import Any, NoReturn
 
 from heron_core.errors import UsageError
-from heronpy_compat.streamparse.structs import (
+from heron_core.thrift.structs import (
     BINARY,
     BOOL,
     DOUBLE,

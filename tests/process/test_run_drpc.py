@@ -6,8 +6,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from heron_connectors.requests.client import DRPCClient, DRPCExecutionException
+from heron_connectors.requests.client import DRPCClient
 from heron_connectors.requests.table import RequestLimits
+from heron_connectors.requests.thrift_interface import DRPCExecutionException
 from tests.process.process_support import EXAMPLES, TOPOLOGIES, Place, Running, until
 from tests.unit.heron_connectors.request_server_support import ServerInThread, serving
 

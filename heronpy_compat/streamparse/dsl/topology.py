@@ -4,6 +4,7 @@ from typing import Any
 
 from heron_api.errors import WrongArgumentError
 from heron_core.errors import TopologyError
+from heron_core.thrift.structs import Reader
 from heronpy_compat.streamparse.dsl import flux
 from heronpy_compat.streamparse.dsl.bolt import JavaBoltSpec, ShellBoltSpec
 from heronpy_compat.streamparse.dsl.checks import (
@@ -14,7 +15,6 @@ from heronpy_compat.streamparse.dsl.checks import (
 )
 from heronpy_compat.streamparse.dsl.component import ComponentSpec
 from heronpy_compat.streamparse.dsl.spout import JavaSpoutSpec, ShellSpoutSpec
-from heronpy_compat.streamparse.structs import Reader
 from heronpy_compat.streamparse.thrift import Bolt, SpoutSpec, StormTopology
 
 BOLTS = (JavaBoltSpec, ShellBoltSpec)

@@ -275,11 +275,13 @@ class StateSpec:
         return setting.states[self.number]
 
 
-class PersistProcessor(BatchProcessor):
-    """Writes the rows of a batch into a state when the batch is committed."""
+class StateProcessor(BatchProcessor):
+    """Base of those that work on a state: with all rows of a batch at its end."""
 
-    def __init__(self, spec: StateSpec, updater: StateUpdater, selection: FieldSelection) -> None:
-        self.operation: StateUpdater = updater
+    def __init__(
+        self, spec: StateSpec, operation: StateUpdater | QueryFunction, selection: FieldSelection
+    ) -> None:
+        self.operation = operation
         self._spec = spec
         self._selection = selection
 
@@ -291,6 +293,12 @@ class PersistProcessor(BatchProcessor):
     def start(self, batch: TrackedBatch) -> None:
         """See BatchProcessor."""
         batch.values[self.number] = []
+
+
+class PersistProcessor(StateProcessor):
+    """Writes the rows of a batch into a state when the batch is committed."""
+
+    operation: StateUpdater
 
     def execute(self, batch: TrackedBatch, row: Row, parent: int) -> None:
         """See BatchProcessor."""
@@ -309,22 +317,10 @@ class PersistProcessor(BatchProcessor):
         self._state.commit(txid)
 
 
-class QueryProcessor(BatchProcessor):
+class QueryProcessor(StateProcessor):
     """Looks the rows of a batch up in a state, all at once."""
 
-    def __init__(self, spec: StateSpec, function: QueryFunction, selection: FieldSelection) -> None:
-        self.operation: QueryFunction = function
-        self._spec = spec
-        self._selection = selection
-
-    def set_up(self, number: int, take: Take, setting: ProcessorSetting, width: int) -> None:
-        """See BatchProcessor."""
-        super().set_up(number, take, setting, width)
-        self._state = self._spec.state(setting)
-
-    def start(self, batch: TrackedBatch) -> None:
-        """See BatchProcessor."""
-        batch.values[self.number] = []
+    operation: QueryFunction
 
     def execute(self, batch: TrackedBatch, row: Row, parent: int) -> None:
         """See BatchProcessor."""

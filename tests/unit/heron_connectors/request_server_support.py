@@ -11,8 +11,9 @@ from threading import Event, Thread
 from typing import Any
 
 from heron_connectors.requests.options import Addresses, RequestServerOptions
-from heron_connectors.requests.server import RequestServer, tls_of
+from heron_connectors.requests.server import RequestServer
 from heron_connectors.requests.table import RequestCounts, RequestLimits
+from heron_io.http_settings import server_tls
 from heron_io.listening import listen_on
 
 SECS = 30.0
@@ -24,7 +25,7 @@ class ServerInThread:
     """The server, its addresses, and what it has counted when it has ended."""
 
     def __init__(self, options: RequestServerOptions, sockets: list[socket.socket]) -> None:
-        self._server = RequestServer(options, sockets, tls_of(options))
+        self._server = RequestServer(options, sockets, server_tls(options.certificate, options.key))
         self._is_ready = Event()
         self.addresses: Addresses
         self.counts: RequestCounts

@@ -21,22 +21,35 @@ from thriftpy2.transport import TFramedTransportFactory
 from heron_connectors.requests import thrift_listener
 from heron_connectors.requests.client import (
     DRPCClient,
-    DRPCExecutionException,
     DRPCInvocationsClient,
     RequestDenied,
     ServerAddress,
     ServerAway,
-    UnknownMethod,
 )
 from heron_connectors.requests.http_requests import Unacceptable, call_of
 from heron_connectors.requests.table import Request, RequestLimits
-from heron_connectors.requests.thrift_constants import (
+from heron_connectors.requests.thrift_interface import (
     FAILED_REQUEST,
     INTERNAL_ERROR,
+    METHODS,
     SERVER_SHUTDOWN,
     SERVER_TIMEOUT,
+    DRPCExecutionException,
 )
-from heron_connectors.requests.thrift_messages import MessageKind, ThriftMessage, encoded
+from heron_core.thrift.calls import (
+    LENGTH_BYTES,
+    UNKNOWN_METHOD,
+    ThriftCall,
+    ThriftMethod,
+    arguments,
+    call_message,
+    framed,
+    parse_answer,
+    parse_result,
+    reply,
+)
+from heron_core.thrift.calls import TApplicationException as ProtocolError
+from heron_core.thrift.structs import I32, STRING, Struct
 from tests.process.process_support import until
 from tests.unit.heron_connectors.request_server_support import HOST, SECS, ServerInThread, serving
 
@@ -133,7 +146,7 @@ def test_storms_clients_call_fetch_and_answer(server: ServerInThread, submit: Su
 
 def test_http_calls_as_storm_has_them(server: ServerInThread, submit: Submit) -> None:
     spout = topology(server)
-    for method, path, body, arguments in (
+    for method, path, body, text in (
         ("POST", "/drpc/f", "käse/?".encode(), "käse/?"),
         ("POST", "/drpc/f", b"", ""),
         ("GET", "/drpc/f/a%2Fb%20c/d?e=1", b"", "a/b c/d"),
@@ -141,9 +154,9 @@ def test_http_calls_as_storm_has_them(server: ServerInThread, submit: Submit) ->
     ):
         called = submit(server.http, method, path, body)
         request = (spout.await_requests("f", 5, SECS) or [])[0]
-        assert request.arguments == arguments
-        spout.result(request.id, f"<{arguments}>")
-        assert called.result(SECS) == (200, f"<{arguments}>")
+        assert request.arguments == text
+        spout.result(request.id, f"<{text}>")
+        assert called.result(SECS) == (200, f"<{text}>")
     spout.close()
 
 
@@ -228,7 +241,7 @@ def test_texts_above_the_limit_are_named(submit: Submit) -> None:
 
 
 def test_a_caller_that_disconnects_is_not_worked_for(server: ServerInThread) -> None:
-    call = encoded(ThriftMessage("execute", MessageKind.CALL, 1, {1: "f", 2: "x"}))
+    call = framed(call_message("execute", METHODS["execute"], 1, "f", "x"))
     for address, request in (
         (server.addresses.http, b"GET /drpc/f/x HTTP/1.1\r\nHost: localhost\r\n\r\n"),
         (server.addresses.callers, call),
@@ -288,7 +301,7 @@ def test_the_end_of_the_server_answers_all_calls(server: ServerInThread, submit:
         struct.pack(">i", -1),
         struct.pack(">i", 2**31 - 1),
         struct.pack(">i", 4) + b"junk",
-        encoded(ThriftMessage("execute", MessageKind.REPLY, 1, {})),
+        framed(reply(ThriftCall("execute", 1, b""), METHODS["execute"], "x")),
     ],
 )
 def test_bytes_of_another_protocol_end_their_connection_alone(
@@ -318,32 +331,46 @@ def test_half_a_frame_is_not_waited_for(
             pass
 
 
-@pytest.mark.parametrize("fields", [{}, {1: 5, 2: "x"}, {1: "f"}, {1: {1: "f"}, 2: "x"}])
-def test_a_call_without_its_arguments_is_refused(server: ServerInThread, fields: Any) -> None:
+_FUNCTION, _TEXT = (1, "functionName", STRING), (2, "funcArgs", STRING)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        arguments()(),
+        arguments((1, "functionName", I32), _TEXT)(5, "x"),
+        arguments(_FUNCTION)("f"),
+        arguments((1, "functionName", arguments(_FUNCTION)), _TEXT)(arguments(_FUNCTION)("f"), "x"),
+    ],
+)
+def test_a_call_without_its_arguments_is_refused(server: ServerInThread, given: Struct) -> None:
     for address, method in (
         (server.addresses.callers, "execute"),
         (server.addresses.topologies, "result"),
         (server.addresses.topologies, "awaitRequests"),
         (server.addresses.topologies, "returnResults"),
     ):
-        client = thrift_client(address)
-        with pytest.raises(ServerAway, match=method):
-            client.call(method, fields)
-        client.close()
+        with pytest.raises(ProtocolError, match=f"the arguments of {method} are malformed"):
+            called(address, method, given)
+    for port in ("callers", "topologies"):
+        series = f'heron_drpc_peers_refused_total{{port="{port}",why="malformed"}}'
+        assert server.metrics()[series] == (1 if port == "callers" else 3)
 
 
-def thrift_client(address: tuple[str, int]) -> Any:
-    from heron_connectors.requests.client import ThriftClient
-
-    return ThriftClient(ServerAddress(host=address[0], port=address[1]), SECS)
+def called(address: tuple[str, int], name: str, given: Struct) -> Any:
+    """What a call with any arguments returns."""
+    method = ThriftMethod(type(given))
+    with socket.create_connection(address, SECS) as client, client.makefile("rb") as answers:
+        client.sendall(framed(call_message(name, method, 1, *vars(given).values())))
+        size = int.from_bytes(answers.read(LENGTH_BYTES), "big")
+        return parse_result(method, parse_answer(answers.read(size)))
 
 
 def test_a_method_of_another_version_is_unknown(server: ServerInThread) -> None:
     for address in (server.addresses.callers, server.addresses.topologies):
-        client = thrift_client(address)
-        with pytest.raises(UnknownMethod, match="Invalid method name: 'fetchAll'"):
-            client.call("fetchAll", {})
-        client.close()
+        with pytest.raises(ProtocolError, match="Invalid method name: 'fetchAll'") as error:
+            called(address, "fetchAll", arguments()())
+        assert error.value.type == UNKNOWN_METHOD
 
 
 @pytest.mark.parametrize(

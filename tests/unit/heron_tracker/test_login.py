@@ -13,11 +13,12 @@ import uvicorn
 from joserfc.jwk import ECKey, OctKey
 
 from heron_core.errors import HeronError, UsageError
+from heron_io.http_settings import server_tls
 from heron_io.listening import listen_on
 from heron_tracker.auth.access import WEBSOCKET, Role, check_options, refusal, role_of_token
 from heron_tracker.auth.open_id import OpenIdIssuer
 from heron_tracker.options import OpenIdOptions, TrackerOptions
-from heron_tracker.server import BACKLOG, check_certificate, uvicorn_config
+from heron_tracker.server import BACKLOG, uvicorn_config
 from tests.unit.certificate_support import self_signed
 from tests.unit.heron_tracker.client_support import Asked
 from tests.unit.heron_tracker.issuer_support import Issuer
@@ -50,11 +51,11 @@ def test_a_host_that_others_reach_needs_tls_and_a_login(certificate: tuple[Path,
             check_options(TrackerOptions(**given))
     check_options(TrackerOptions(**secure, token=OPERATOR))
     check_options(TrackerOptions(**secure, read_token=READER))
-    check_certificate(TrackerOptions(**secure))
+    server_tls(pem, key)
     with pytest.raises(UsageError, match=r"are not a certificate in PEM and its key: No such file"):
-        check_certificate(TrackerOptions(certificate="none.pem", key=key))
+        server_tls("none.pem", key)
     with pytest.raises(UsageError, match=r"are not a certificate in PEM and its key"):
-        check_certificate(TrackerOptions(certificate=key, key=key))
+        server_tls(key, key)
 
 
 def test_over_tls_with_a_self_made_certificate(certificate: tuple[Path, Path]) -> None:

@@ -11,22 +11,22 @@ from thriftpy2.protocol.binary import TBinaryProtocol
 from thriftpy2.transport import TMemoryBuffer
 
 from heron_core.errors import TopologyError
-from heron_tracker.nimbus import structs
-from heron_tracker.nimbus.calls import (
+from heron_core.thrift.calls import (
     INTERNAL_ERROR,
     PROTOCOL_ERROR,
+    AuthorizationException,
     TApplicationException,
     ThriftCall,
-    foreign_answer,
     parse_arguments,
     parse_call,
     refusal,
     reply,
-    unknown_method,
 )
+from heron_core.thrift.structs import Reader, Struct
+from heron_tracker.nimbus import structs
+from heron_tracker.nimbus.calls import foreign_answer, unknown_method
 from heron_tracker.nimbus.methods import METHODS
 from heronpy_compat.streamparse import thrift as ours
-from heronpy_compat.streamparse.structs import Reader, Struct
 from tests.unit.heron_tracker.nimbus.installed_storm import installed
 from tests.unit.heron_tracker.nimbus.nimbus_support import storm_topology
 
@@ -173,7 +173,7 @@ def test_what_is_not_a_call_is_refused(frame: bytes) -> None:
 
 def test_an_exception_is_answered_as_the_method_declares_it() -> None:
     """The client raises the class that it knows."""
-    error = structs.AuthorizationException("not you")
+    error = AuthorizationException("not you")
     head, body = refusal(CALL, METHODS["killTopology"], error).split(b"\0\0\0\x07", 1)
     assert head.endswith(b"killTopology")
     found = theirs(installed.Nimbus.killTopology_result, body)

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from heron_core.errors import TopologyError
+from heron_core.thrift.calls import AuthorizationException
 from heron_tracker.nimbus import code_archive
 from heron_tracker.nimbus.code_archive import unpack_code
-from heron_tracker.nimbus.structs import AuthorizationException
 from heron_tracker.nimbus.uploads import (
     FINISHED_MAX,
     IDLE_SECS,

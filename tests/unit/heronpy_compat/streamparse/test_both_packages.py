@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from heronpy_compat.streamparse.structs import Reader
+from heron_core.thrift.structs import Reader
 from heronpy_compat.streamparse.thrift import StormTopology
 
 HERE = Path(__file__).parent

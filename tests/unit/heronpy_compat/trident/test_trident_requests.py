@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from heron_connectors.requests.client import DRPCClient, DRPCExecutionException
+from heron_connectors.requests.client import DRPCClient
+from heron_connectors.requests.thrift_interface import DRPCExecutionException
 from heronpy_compat.testing import LocalDRPC, TopologyTester
 from heronpy_compat.trident import (
     Count,

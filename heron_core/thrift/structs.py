@@ -1,5 +1,10 @@
 """Thrift structs as plain Python classes: named fields, equal by value, written in Thrift's binary
-form (Apache Thrift specification, thrift-binary-protocol.md)."""
+form (Apache Thrift specification, thrift-binary-protocol.md).
+
+What is read may come from anybody, so every length is compared with what is left, every type has to
+be known, and what is skipped nests to a limit. (A general library reads a list of two billion
+elements of an unknown type, which takes no bytes and minutes.)
+"""
 
 import struct
 from collections.abc import Iterable, Sequence
@@ -14,6 +19,10 @@ _SIZES = {2: 1, 3: 1, 4: 8, 6: 2, 8: 4, 10: 8}
 _TEXT, _STRUCT, _MAP, _SET, _LIST = 11, 12, 13, 14, 15
 _DEPTH_MAX = 50
 """Of what is skipped: Storm's deepest struct has six levels."""
+
+
+class MalformedMessage(TopologyError):
+    """Bytes that are not of the interface that is spoken."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,10 +47,12 @@ class Bytes:
 
     text: bool
     code: int = 11
+    errors: str = "strict"
+    """What becomes of half a character in a text that is written, as `str.encode` has it."""
 
     def write(self, value: Any) -> bytes:
         """The value's bytes."""
-        raw = value.encode() if isinstance(value, str) else value
+        raw = value.encode("utf-8", self.errors) if isinstance(value, str) else value
         return struct.pack("!i", len(raw)) + raw
 
     def read(self, data: "Reader") -> Any:
@@ -50,7 +61,7 @@ class Bytes:
         try:
             return raw.decode() if self.text else raw
         except UnicodeDecodeError:
-            raise TopologyError(f"the text {shown(raw)} is not UTF-8") from None
+            raise MalformedMessage(f"the text {shown(raw)} is not UTF-8") from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +80,7 @@ class ListOf:
         """The next value."""
         code, number = data.number("!b"), data.count()
         if number and code != self.item.code:
-            raise TopologyError("a list has items of another type than in Storm's interface")
+            raise MalformedMessage("a list has items of another type than in Storm's interface")
         return [self.item.read(data) for _ in range(number)]
 
 
@@ -92,7 +103,7 @@ class MapOf:
         """The next value."""
         codes, number = (data.number("!b"), data.number("!b")), data.count()
         if number and codes != (self.key.code, self.value.code):
-            raise TopologyError("a map has entries of another type than in Storm's interface")
+            raise MalformedMessage("a map has entries of another type than in Storm's interface")
         return {self.key.read(data): self.value.read(data) for _ in range(number)}
 
 
@@ -105,7 +116,7 @@ BINARY = Bytes(False)
 
 
 class Reader:
-    """Bytes that are read from the front; TopologyError when they end too soon."""
+    """Bytes that are read from the front; MalformedMessage when they end too soon."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
@@ -115,7 +126,7 @@ class Reader:
         """The next `size` bytes."""
         taken = self._data[self._position : self._position + size]
         if size < 0 or len(taken) < size:
-            raise TopologyError("these bytes are not of Storm's interface: they end too soon")
+            raise MalformedMessage("these bytes are not of Storm's interface: they end too soon")
         self._position += size
         return taken
 
@@ -129,16 +140,16 @@ class Reader:
         return self.take(len(self._data) - self._position)
 
     def count(self) -> int:
-        """How many items follow, each of one byte at least; TopologyError for more than fit."""
+        """How many items follow, each of one byte at least; MalformedMessage for more than fit."""
         number = self.number("!i")
         if not 0 <= number <= len(self._data) - self._position:
-            raise TopologyError("these bytes are not of Storm's interface: they end too soon")
+            raise MalformedMessage("these bytes are not of Storm's interface: they end too soon")
         return number
 
     def skip(self, code: int, depth: int = 0) -> None:
         """Pass over a value of a type: of a field that a newer Storm has."""
         if depth > _DEPTH_MAX:
-            raise TopologyError("a field that is not known is nested too deep")
+            raise MalformedMessage("a field that is not known is nested too deep")
         if code in _SIZES:
             self.take(_SIZES[code])
         elif code == _TEXT:
@@ -150,7 +161,7 @@ class Reader:
         elif code in (_MAP, _SET, _LIST):
             self._skip_items(2 if code == _MAP else 1, depth)
         else:
-            raise TopologyError(
+            raise MalformedMessage(
                 f"these bytes are not of Storm's interface: there is no type {code}"
             )
 
@@ -168,10 +179,15 @@ class Field:
     number: int
     name: str
     type: Any
+    is_required: bool = False
+    """Whether bytes without it are malformed."""
 
 
-def fields(*named: tuple[int, str, Any]) -> tuple[Field, ...]:
-    """A struct's fields out of (number, name, type)."""
+NamedField = tuple[int, str, Any] | tuple[int, str, Any, bool]
+
+
+def fields(*named: NamedField) -> tuple[Field, ...]:
+    """A struct's fields out of (number, name, type), and perhaps whether it is required."""
     return tuple(Field(*each) for each in named)
 
 
@@ -224,7 +240,7 @@ class Struct:
     def _written(self, field: Field, value: Any) -> bytes:
         try:
             found: bytes = field.type.write(value)
-        except struct.error:
+        except (struct.error, UnicodeEncodeError):
             raise TopologyError(
                 f"{type(self).__name__}.{field.name} cannot be {value!r} in Storm's interface"
             ) from None
@@ -232,8 +248,8 @@ class Struct:
 
     @classmethod
     def read(cls, data: Reader) -> Any:
-        """The next struct, without fields that it has in a newer Storm; TopologyError if one of
-        its own has another type."""
+        """The next struct, without fields that it has in a newer Storm; MalformedMessage if
+        one of its own has another type, or a required one is not there."""
         known = {each.number: each for each in cls.FIELDS}
         values: dict[str, Any] = {}
         while code := data.number("!b"):
@@ -242,11 +258,14 @@ class Struct:
                 data.skip(code)
                 continue
             if field.type.code != code:
-                raise TopologyError(f"these bytes are not a {cls.__name__} of Storm's interface")
+                raise MalformedMessage(f"these bytes are not a {cls.__name__} of Storm's interface")
             values[field.name] = field.type.read(data)
+        for field in cls.FIELDS:
+            if field.is_required and field.name not in values:
+                raise MalformedMessage(f"{field.name} is missing")
         return cls(**values)
 
 
-def struct_type(name: str, *named: tuple[int, str, Any]) -> type[Struct]:
+def struct_type(name: str, *named: NamedField) -> type[Struct]:
     """A struct of its own out of (number, name, type)."""
     return type(name, (Struct,), {"FIELDS": fields(*named)})

@@ -1,0 +1,76 @@
+"""What both sides of the DRPC services know: methods, structs and the limit of a frame. Pure.
+
+Method names, numbers of fields and exceptions are those of Storm's storm.thrift, but for three
+methods of ours. `authenticate` comes first on a connection where the server wants a token.
+`awaitRequests` waits for requests and brings several, where Storm's `fetchRequest` is repeated a
+thousand times a second. `returnResults` takes those that have come together. A server of Storm's
+answers each of them with an unknown method.
+"""
+
+from collections.abc import Mapping
+
+from heron_core.errors import HeronError
+from heron_core.thrift.calls import AuthorizationException, ThriftMethod, arguments
+from heron_core.thrift.structs import I32, Bytes, ListOf, Struct, fields
+
+AUTHENTICATE = "authenticate"
+AWAIT_REQUESTS = "awaitRequests"
+RETURN_RESULTS = "returnResults"
+
+INTERNAL_ERROR, SERVER_SHUTDOWN, SERVER_TIMEOUT, FAILED_REQUEST = range(4)
+"""Storm's DRPCExceptionType."""
+FRAMES_OF_TEXT = 4
+"""A frame may be so many times as long as a text: a result above the limit has its call failed, by
+its name; a frame above this one ends its connection."""
+TEXT = Bytes(True, errors="replace")
+"""A result may hold half a character: its caller, who waits for it, gets a question mark there."""
+
+
+class DRPCExecutionException(Struct, HeronError):
+    """A call has no result; `type` is a number of Storm's DRPCExceptionType."""
+
+    FIELDS = fields((1, "msg", TEXT, True), (2, "type", I32))
+
+    def __init__(self, msg: str, type: int = FAILED_REQUEST) -> None:  # noqa: A002 (Thrift's name)
+        """Why, and what kind of failure it is."""
+        super().__init__(msg, type)
+
+    def __str__(self) -> str:
+        return str(self.msg)
+
+
+class DRPCRequest(Struct):
+    """A request that a topology fetches."""
+
+    FIELDS = fields((1, "func_args", TEXT, True), (2, "request_id", TEXT, True))
+
+
+class DRPCResult(Struct):
+    """A result among others."""
+
+    FIELDS = fields((1, "id", TEXT, True), (2, "result", TEXT, True))
+
+
+_FAILS = (DRPCExecutionException, AuthorizationException)
+_MAY_NOT = (AuthorizationException,)
+_FUNCTION = (1, "functionName", TEXT, True)
+_ID = (1, "id", TEXT, True)
+_OF_RESULT = arguments(_ID, (2, "result", TEXT, True))
+
+METHODS: Mapping[str, ThriftMethod] = {
+    AUTHENTICATE: ThriftMethod(arguments((1, "token", TEXT, True)), None, _MAY_NOT),
+    "execute": ThriftMethod(arguments(_FUNCTION, (2, "funcArgs", TEXT, True)), TEXT, _FAILS),
+    "fetchRequest": ThriftMethod(arguments(_FUNCTION), DRPCRequest, _MAY_NOT),
+    AWAIT_REQUESTS: ThriftMethod(
+        arguments(_FUNCTION, (2, "most", I32, True), (3, "waitMillis", I32, True)),
+        ListOf(DRPCRequest),
+        _MAY_NOT,
+    ),
+    "result": ThriftMethod(_OF_RESULT, None, _MAY_NOT),
+    RETURN_RESULTS: ThriftMethod(
+        arguments((1, "results", ListOf(DRPCResult), True)), None, _MAY_NOT
+    ),
+    "failRequest": ThriftMethod(arguments(_ID), None, _MAY_NOT),
+    "failRequestV2": ThriftMethod(arguments(_ID, (2, "e", DRPCExecutionException)), None, _MAY_NOT),
+}
+"""Of both services; which of them a port offers is a matter of its server."""
