@@ -45,6 +45,10 @@ class TopologyContext:
         """The task ids of a component, sorted."""
         raise NotImplementedError
 
+    def get_this_worker_tasks(self) -> list[int]:
+        """The tasks in this task's container, its own among them (Storm: getThisWorkerTasks)."""
+        raise NotImplementedError
+
     def add_task_hook(self, task_hook: Any) -> None:
         """Call `task_hook`, an ITaskHook, from now on; for use in `initialize`."""
         raise NotImplementedError

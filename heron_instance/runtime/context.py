@@ -153,6 +153,11 @@ class InstanceContext(TopologyContext):
         """The task ids of a component, sorted; empty for an unknown one."""
         return list(self._packing.tasks_of.get(component_id, ()))
 
+    def get_this_worker_tasks(self) -> list[int]:
+        """The tasks in this task's container, sorted."""
+        home = self._packing.container_of
+        return sorted(task for task, container in home.items() if container == home[self._task])
+
     def add_task_hook(self, task_hook: Any) -> None:
         """Call `task_hook` from now on."""
         self.added_hooks.append(task_hook)

@@ -7,7 +7,7 @@ the window's bolt, until something needs the elements one by one.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, NoReturn, Self, TypeVar
+from typing import Any, Self, TypeVar
 
 from heronpy_compat.streamlet.errors import StreamletError
 from heronpy_compat.streamlet.impl.stage import checked_function
@@ -321,7 +321,7 @@ class PairStream(Stream):
         if not isinstance(other, PairStream):
             raise StreamletError(f"{what} takes another PairStream, not {other!r}")
         if self._window is None:
-            _refuse_without_window(what)
+            raise _without_window(what)
         right = other._window or WindowPart(self._window.windows, (other,))
         if right.windows != self._window.windows:
             raise StreamletError(f"{what}: both streams have windows, which are not the same")
@@ -372,9 +372,15 @@ def _window_streamlet(part: WindowPart) -> Streamlet:
     return made
 
 
-def _refuse_without_window(what: str) -> NoReturn:
-    raise StreamletError(
-        f"{what} joins what is in the same window: call window(TumblingWindows.of(…)) before it"
+def _without_window(what: str) -> StreamletError:
+    does = (
+        "emits each key's values so far with every new pair"
+        if what == "coGroupByKey"
+        else "joins each new pair with all of them"
+    )
+    return StreamletError(
+        f"{what} joins what is in the same window: call window(TumblingWindows.of(…)) before it."
+        f" Storm keeps every pair of both streams in its worker's memory, and {does}"
     )
 
 

@@ -3,8 +3,10 @@
 Methods have Storm's names, in Python's form and in Java's: `new_stream` and `newStream`.
 """
 
+from heronpy_compat.streams.windows import StreamDuration as Duration
 from heronpy_compat.trident.builtin import (
     Count,
+    CountAsAggregator,
     Debug,
     Equals,
     FilterNull,
@@ -81,6 +83,18 @@ from heronpy_compat.trident.state.serializers import (
 from heronpy_compat.trident.stream import GroupedStream, Stream, TridentState
 from heronpy_compat.trident.topology import TridentTopology
 from heronpy_compat.trident.tuples import TridentTuple
+from heronpy_compat.trident.windowing.window_configs import (
+    SlidingCountWindow,
+    SlidingDurationWindow,
+    TumblingCountWindow,
+    TumblingDurationWindow,
+)
+from heronpy_compat.trident.windowing.window_stores import (
+    InMemoryWindowsStore,
+    InMemoryWindowsStoreFactory,
+    WindowsStore,
+    WindowsStoreFactory,
+)
 
 __all__ = [
     "Aggregator",
@@ -94,7 +108,9 @@ __all__ = [
     "CombinerAggregator",
     "Consumer",
     "Count",
+    "CountAsAggregator",
     "Debug",
+    "Duration",
     "Emitter",
     "Equals",
     "FailedException",
@@ -113,6 +129,8 @@ __all__ = [
     "IPartitionedTridentSpout",
     "ITridentSpout",
     "ITupleCollection",
+    "InMemoryWindowsStore",
+    "InMemoryWindowsStoreFactory",
     "JoinOutFieldsMode",
     "JoinType",
     "MapFunction",
@@ -134,6 +152,8 @@ __all__ = [
     "ReadOnlySnapshottable",
     "ReducerAggregator",
     "ReportedFailedException",
+    "SlidingCountWindow",
+    "SlidingDurationWindow",
     "SnapshotGet",
     "Snapshottable",
     "SnapshottableMap",
@@ -153,5 +173,9 @@ __all__ = [
     "TridentState",
     "TridentTopology",
     "TridentTuple",
+    "TumblingCountWindow",
+    "TumblingDurationWindow",
     "TupleCollectionGet",
+    "WindowsStore",
+    "WindowsStoreFactory",
 ]

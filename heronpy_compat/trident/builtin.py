@@ -31,6 +31,22 @@ class Count(CombinerAggregator):
         return 0
 
 
+class CountAsAggregator(Aggregator):
+    """How many tuples there are, as an Aggregator: of a window, say."""
+
+    def init(self, batch_id: Any, collector: TridentCollector) -> list[int]:
+        """See Aggregator."""
+        return [0]
+
+    def aggregate(self, value: list[int], tup: TridentTuple, collector: TridentCollector) -> None:
+        """See Aggregator."""
+        value[0] += 1
+
+    def complete(self, value: list[int], collector: TridentCollector) -> None:
+        """See Aggregator."""
+        collector.emit(value)
+
+
 class Sum(CombinerAggregator):
     """The sum of the first field."""
 

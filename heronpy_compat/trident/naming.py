@@ -5,10 +5,7 @@ from typing import Any
 from heronpy_compat.trident.errors import TridentError
 
 _MISSING = {
-    "Stream": (
-        "localOrShuffle local_or_shuffle slidingWindow sliding_window tumblingWindow"
-        " tumbling_window window setCPULoad setMemoryLoad addSharedMemory addResource"
-    ),
+    "Stream": ("setCPULoad setMemoryLoad addSharedMemory addResource"),
     "GroupedStream": "",
     "TridentTopology": "setResourceDefaults setSpoutCoordinatorsMap",
 }

@@ -43,6 +43,24 @@ class ShufflePartitioner(_Prepared):
         return (self._next % total,)
 
 
+class LocalOrShufflePartitioner(ShufflePartitioner):
+    """Round robin over the partitions in the container of the task that emits, if there are any."""
+
+    def prepare(self, context: Any, stream: str, tasks: list[int]) -> None:
+        """See Partitioner."""
+        super().prepare(context, stream, tasks)
+        self._context, self._tasks, self._batch_id = context, tasks, None
+
+    def partitions(self, row: Row, batch_id: Any, total: int) -> Sequence[int]:
+        """See Partitioner."""
+        if batch_id != self._batch_id:  # a task may have moved
+            self._batch_id, here = batch_id, set(self._context.get_this_worker_tasks())
+            self._near = [at for at, task in enumerate(self._tasks) if task in here]
+        near = self._near or range(total)
+        (at,) = super().partitions(row, batch_id, len(near))
+        return (near[at],)
+
+
 class FieldsPartitioner(_Prepared):
     """Equal values of the fields share a partition, in each process."""
 

@@ -32,15 +32,17 @@ from heronpy_compat.trident.partitioners import (
     FieldsPartitioner,
     GlobalPartitioner,
     IdentityPartitioner,
+    LocalOrShufflePartitioner,
     Partitioner,
     ShufflePartitioner,
 )
 from heronpy_compat.trident.state.interfaces import StateFactory
 from heronpy_compat.trident.state.updaters import CombinerUpdater, ReducerUpdater
 from heronpy_compat.trident.tuples import FieldNames, FieldSelection, Names, appended, names_of
+from heronpy_compat.trident.windowing.windowed_stream import StreamWithWindows
 
 
-class Stream(NamesMissing):
+class Stream(StreamWithWindows, NamesMissing):
     """The tuples of a node, batch by batch."""
 
     def __init__(self, graph: TridentGraph, node: StreamNode, label: str = "") -> None:
@@ -148,6 +150,10 @@ class Stream(NamesMissing):
     def shuffle(self) -> "Stream":
         """Spread the tuples evenly."""
         return self._repartitioned(ShufflePartitioner())
+
+    def local_or_shuffle(self) -> "Stream":
+        """Spread the tuples evenly over the tasks of the same container, if there are any."""
+        return self._repartitioned(LocalOrShufflePartitioner())
 
     def broadcast(self) -> "Stream":
         """Each tuple in each partition."""
@@ -274,6 +280,7 @@ class Stream(NamesMissing):
         return self
 
     getOutputFields, parallelismHint, flatMap = get_output_fields, parallelism_hint, flat_map
+    localOrShuffle = local_or_shuffle
     applyAssembly, batchGlobal, partitionBy = apply_assembly, batch_global, partition_by
     identityPartition, groupBy, chainedAgg = identity_partition, group_by, chained_agg
     partitionAggregate, minBy, maxBy = partition_aggregate, min_by, max_by

@@ -131,17 +131,13 @@ class TridentTopology(NamesMissing):
                 raise TridentError(f"merge: {list(each)} are not as many fields as {list(names)}")
         return self.multi_reduce(inputs, streams, MergeReducer(), names)
 
-    def multi_reduce(
-        self,
-        input_fields: Sequence[FieldNames],
-        streams: Sequence[Any],
-        reducer: MultiReducer | GroupedMultiReducer,
-        output_fields: FieldNames,
-    ) -> Stream:
-        """A reducer over several streams, or over the groups of several grouped streams; then the
-        group's fields come first."""
+    def multi_reduce(self, *arguments: Any) -> Stream:
+        """multi_reduce([fields of each,] streams, reducer, new fields), or each stream, behind its
+        fields if they are given: a reducer over several streams, or over the groups of several
+        grouped streams; then the group's fields come first."""
+        given, streams, reducer, output_fields = _multi_reduce_arguments(arguments)
         added = names_of(output_fields, "multi_reduce")
-        inputs = [names_of(each, "multi_reduce") for each in input_fields]
+        inputs = [names_of(each, "multi_reduce") for each in given]
         if len(inputs) != len(streams) or not streams:
             raise TridentError("multi_reduce takes fields for each of its streams")
         if isinstance(reducer, MultiReducer):
@@ -241,6 +237,25 @@ class TridentTopology(NamesMissing):
     newStream, newStaticState = new_stream, new_static_state
     newDRPCStream = new_drpc_stream
     multiReduce = multi_reduce
+
+
+def _multi_reduce_arguments(
+    arguments: Sequence[Any],
+) -> tuple[list[FieldNames], list[Any], MultiReducer | GroupedMultiReducer, FieldNames]:
+    """Fields of each stream, streams, reducer, new fields, in each of Storm's forms."""
+    *inputs, reducer, output_fields = arguments
+    if not inputs or not isinstance(reducer, (MultiReducer, GroupedMultiReducer)):
+        raise TridentError("multi_reduce takes streams, a (Grouped)MultiReducer and new fields")
+    is_stream = [isinstance(each, (Stream, GroupedStream)) for each in inputs]
+    if len(inputs) == 1:
+        fields, streams = None, list(inputs[0])
+    elif all(is_stream):
+        fields, streams = None, inputs
+    elif any(is_stream):
+        fields, streams = inputs[::2], inputs[1::2]
+    else:
+        fields, streams = list(inputs[0]), list(inputs[1])
+    return fields or [each.get_output_fields() for each in streams], streams, reducer, output_fields
 
 
 def _lists(arguments: Sequence[Any]) -> list[Any]:

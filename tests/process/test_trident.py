@@ -5,8 +5,12 @@ from collections import Counter
 
 import pytest
 
+from heron_connectors.requests.client import DRPCClient
+from heron_connectors.requests.table import RequestLimits
+from heron_connectors.requests.thrift_interface import DRPCExecutionException
 from heronpy_compat.trident import OpaqueSerializer, TransactionalSerializer
 from tests.process.process_support import TOPOLOGIES, Place, Running
+from tests.unit.heron_connectors.request_server_support import HOST, serving
 
 TOPOLOGY = TOPOLOGIES / "trident_counts.py"
 PARTITIONS, LINES = 3, 400
@@ -25,6 +29,8 @@ VICTIMS = (
     "heron: b-0[1]",
 )
 END_SECS = 120.0
+INTERVAL = "topology.trident.batch.emit.interval.millis"
+CALL_SECS, REQUEST_SECS = 60.0, 5.0
 
 
 def progress(place: Place) -> int:
@@ -64,3 +70,77 @@ def test_counts_are_exact_whatever_is_killed(place: Place, kind: str) -> None:
     assert counts_in_database(place, kind) == EXPECTED
     assert counts_in_memory(place) == EXPECTED
     place.nothing_is_left()
+
+
+def test_counts_are_exact_when_the_topology_is_scaled(place: Place) -> None:
+    """The bolts without a state of their own get more tasks while batches are under way."""
+    place.environment["TRIDENT_KIND"] = "opaque"
+    # A slow pace: the updates are to come before the end.
+    running = place.start("run", TOPOLOGY, "-o", f"{INTERVAL}=150")
+    running.until(lambda: progress(place) > 40, "data flows")
+    for parallelism in ("b-0:3", "spout-lines:3"):
+        update = ("update", "TridentCounts", "--component-parallelism", parallelism)
+        place.heronpy(*update).succeeded()
+    running.wait(END_SECS).succeeded()
+    assert counts_in_database(place, "opaque") == EXPECTED
+    assert counts_in_memory(place) == EXPECTED
+
+
+def test_requests_query_a_state_and_survive_the_coordinator(place: Place) -> None:
+    """T4: a call is answered with the counts of now, also by the successor of what was killed. One
+    that the dying process has fetched ends by the server's time-out."""
+    with serving(RequestLimits(request_secs=REQUEST_SECS)) as server:
+        port = server.addresses.topologies[1]
+        running = place.start("run", TOPOLOGIES / "trident_requests.py", "-o",
+                              f"drpc.servers={HOST}:{port}")  # fmt: skip
+        with DRPCClient(HOST, server.addresses.callers[1], timeout_secs=CALL_SECS) as drpc:
+
+            def answer() -> str:
+                try:
+                    return drpc.execute("words", "cat dog bird")
+                except DRPCExecutionException:
+                    return ""
+
+            running.until(lambda: answer() == "[[3]]", "the words are counted")
+            for victim in ("heron: mastercoord-bg1", "heron: mastercoord-bg0"):
+                process = running.until(lambda: running.process_called(victim), "it runs")  # noqa: B023
+                process.kill()
+                running.until(lambda: answer() == "[[3]]", "the counts are the same")
+        running.end()
+
+
+@pytest.mark.parametrize(("kind", "store"), [("sliding-count", ""), ("tumbling-count", "sqlite")])
+def test_windows_are_exact_whatever_is_killed(place: Place, kind: str, store: str) -> None:
+    """Storm's windowing topologies: each window is counted once, or again with the same count."""
+    place.environment.update(TRIDENT_WINDOW=kind, TRIDENT_STORE=store, TRIDENT_ROUNDS="60")
+    running = place.start("run", TOPOLOGIES / "trident_windows.py")
+    for victim in ("heron: b-0", "heron: spout-spout1", "heron: mastercoord-bg0"):
+        before = windows_counted(place)
+        running.until(lambda: windows_counted(place) > before, f"data flows before {victim} dies")  # noqa: B023
+        running.until(lambda: running.process_called(victim), f"{victim} runs").kill()  # noqa: B023
+    running.wait(END_SECS).succeeded()
+    words, lines = 36 * 60, (place.results_folder / "counts").read_text().splitlines()
+    counts = [int(line) for line in lines]
+    if kind == "tumbling-count":
+        assert set(counts) == {100}
+        # A batch that a kill interrupts behind its windows shows them again.
+        assert words // 100 <= len(counts) <= words // 100 + 2 * 3
+    else:
+        assert list(dict.fromkeys(counts)) == list(range(10, 101, 10))
+        assert words // 10 <= len(counts) <= words // 10 + 2 * 3 * 4
+    place.nothing_is_left()
+
+
+def test_windows_by_duration_in_real_time(place: Place) -> None:
+    """Each word is in one window of three seconds, but for those of the window that is open."""
+    place.environment.update(TRIDENT_WINDOW="tumbling-duration", TRIDENT_ROUNDS="60")
+    running = place.start("run", TOPOLOGIES / "trident_windows.py", "-o", f"{INTERVAL}=100")
+    running.wait(END_SECS).succeeded()
+    counts = [int(line) for line in (place.results_folder / "counts").read_text().splitlines()]
+    assert len(counts) >= 2
+    assert 0 < sum(counts) <= 36 * 60
+
+
+def windows_counted(place: Place) -> int:
+    path = place.results_folder / "counts"
+    return path.read_text().count("\n") if path.exists() else 0

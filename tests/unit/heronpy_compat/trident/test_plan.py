@@ -124,7 +124,7 @@ def test_a_stream_that_is_read_twice_travels_once_to_each_bolt() -> None:
         (lambda t, s: t.merge("line", [s, t.new_stream("m", FixedBatchSpout(["a", "b"], 1))]),
          "are not as many fields"),
         (lambda t, s: t.join([s], ["line"], ["line"]), "join takes two streams or more"),
-        (lambda t, s: s.tumblingWindow(3), "Stream.tumblingWindow of Storm's Trident is not here"),
+        (lambda t, s: s.addResource("GPU", 1), "Stream.addResource of Storm's Trident is not here"),
         (lambda t, s: t.setResourceDefaults(1), "TridentTopology.setResourceDefaults of Storm's"),
         (lambda t, s: TridentTopology().merge([s]), "streams of two topologies"),
     ],

@@ -1,0 +1,1 @@
+"""Windows over the batches of a stream (org.apache.storm.trident.windowing)."""

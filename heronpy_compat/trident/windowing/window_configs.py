@@ -1,0 +1,167 @@
+"""How long windows are and how often one ends (org.apache.storm.trident.windowing.config). Pure.
+
+A window ends behind every `slide` tuples, or `slide` milliseconds after the last one; it has the
+tuples of its length before that. Both are a matter of one partition.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, Protocol
+
+from msgspec import Struct
+
+from heronpy_compat.trident.errors import TridentError
+
+
+class WindowPosition(Struct, frozen=True):
+    """Where the windows of a partition stand, behind a batch. Tuples are numbered from 0 on."""
+
+    first: int = 0
+    """The oldest tuple that a window still needs."""
+    end: int = 0
+    """The number of the next tuple."""
+    fired: int = 0
+    """How many windows have ended."""
+    due_ms: int | None = None
+    """When the next one ends; None by count, and before the first batch."""
+
+
+class EndedWindow(Struct, frozen=True):
+    """A window that has ended: its tuples are those from `begin` to before `end`."""
+
+    number: int
+    begin: int
+    end: int
+
+    @property
+    def size(self) -> int:
+        """How many tuples it has."""
+        return self.end - self.begin
+
+
+class TridentWindows(Protocol):
+    """Windows of one kind."""
+
+    def behind(
+        self, position: WindowPosition, times_ms: Sequence[int], added: int, now_ms: int
+    ) -> tuple[WindowPosition, list[EndedWindow]]:
+        """The windows that a batch ends. `times_ms`: when the kept tuples came, from
+        `position.first` on; `added`: how many tuples the batch has."""
+
+
+def _checked(what: str, length: int, slide: int) -> None:
+    for value in (length, slide):
+        if type(value) is not int or value < 1:
+            raise TridentError(f"{what}: a whole number from 1 on, not {value!r}")
+    if slide > length:
+        raise TridentError(f"{what}: the slide {slide} is longer than the window {length}")
+
+
+@dataclass(frozen=True, slots=True)
+class CountWindows:
+    """The last `length` tuples, behind every `slide` of them."""
+
+    length: int
+    slide: int
+
+    def __post_init__(self) -> None:
+        _checked("windows of so many tuples", self.length, self.slide)
+
+    def behind(
+        self, position: WindowPosition, times_ms: Sequence[int], added: int, now_ms: int
+    ) -> tuple[WindowPosition, list[EndedWindow]]:
+        """See TridentWindows."""
+        total = position.end + added
+        next_end = position.end // self.slide * self.slide + self.slide
+        ended = [
+            EndedWindow(position.fired + number, max(0, end - self.length), end)
+            for number, end in enumerate(range(next_end, total + 1, self.slide), 1)
+        ]
+        first = max(position.first, total - self.length)
+        return WindowPosition(first, total, position.fired + len(ended)), ended
+
+
+@dataclass(frozen=True, slots=True)
+class DurationWindows:
+    """The tuples of the last `length` milliseconds, every `slide` milliseconds; a window without
+    tuples does not count.
+
+    A tuple that comes in the millisecond in which a window ends is in the next one. Storm drops it
+    from both.
+    """
+
+    length: int
+    slide: int
+
+    def __post_init__(self) -> None:
+        _checked("windows of so many milliseconds", self.length, self.slide)
+
+    def behind(
+        self, position: WindowPosition, times_ms: Sequence[int], added: int, now_ms: int
+    ) -> tuple[WindowPosition, list[EndedWindow]]:
+        """See TridentWindows. What has ended by now is without the tuples of this batch, which come
+        now."""
+        due = now_ms + self.slide if position.due_ms is None else position.due_ms
+        kept = 0
+        ended: list[EndedWindow] = []
+        while due <= now_ms and kept < len(times_ms):
+            while kept < len(times_ms) and due - times_ms[kept] > self.length:
+                kept += 1
+            if kept < len(times_ms):
+                number = position.fired + len(ended) + 1
+                ended.append(EndedWindow(number, position.first + kept, position.end))
+            due += self.slide
+        if due <= now_ms:
+            due += ((now_ms - due) // self.slide + 1) * self.slide
+        while kept < len(times_ms) and due - times_ms[kept] > self.length:
+            kept += 1
+        first, total = position.first + kept, position.end + added
+        return WindowPosition(first, total, position.fired + len(ended), due), ended
+
+
+def milliseconds_of(duration: Any) -> int:
+    """A timedelta, or one of the classes called Duration; TridentError for anything else."""
+    if isinstance(duration, timedelta):
+        return round(duration / timedelta(milliseconds=1))
+    is_count = getattr(duration, "is_count", False)
+    value = getattr(duration, "amount", getattr(duration, "value", None))
+    if is_count or type(value) is not int:
+        raise TridentError(f"a duration is a timedelta or Duration.seconds(…), not {duration!r}")
+    return value
+
+
+class SlidingCountWindow:
+    """`of(length, slide)`: the last `length` tuples, behind every `slide` of them."""
+
+    @staticmethod
+    def of(length: int, slide: int) -> CountWindows:
+        """See the class."""
+        return CountWindows(length, slide)
+
+
+class TumblingCountWindow:
+    """`of(length)`: `length` tuples after the other."""
+
+    @staticmethod
+    def of(length: int) -> CountWindows:
+        """See the class."""
+        return CountWindows(length, length)
+
+
+class SlidingDurationWindow:
+    """`of(length, slide)`: the tuples of the last `length`, once in every `slide`."""
+
+    @staticmethod
+    def of(length: Any, slide: Any) -> DurationWindows:
+        """See the class."""
+        return DurationWindows(milliseconds_of(length), milliseconds_of(slide))
+
+
+class TumblingDurationWindow:
+    """`of(length)`: the tuples of `length` after the other."""
+
+    @staticmethod
+    def of(length: Any) -> DurationWindows:
+        """See the class."""
+        return DurationWindows(milliseconds_of(length), milliseconds_of(length))

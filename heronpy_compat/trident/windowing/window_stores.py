@@ -1,0 +1,118 @@
+"""Where windows keep their tuples (org.apache.storm.trident.windowing.WindowsStore)."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from heronpy_compat.trident.execution.numbered_records import NumberedRecords
+
+
+class WindowsStore:
+    """Values by texts: of a database, say. What a method has written is durable when it returns;
+    values are lists that tuples can carry."""
+
+    def get(self, key: str) -> Any:
+        """The value of a key, None if there is none."""
+        raise NotImplementedError(f"{type(self).__name__} must define get(self, key)")
+
+    def get_many(self, keys: Sequence[str]) -> list[Any]:
+        """The value of each key (Storm: `get` of a list)."""
+        return [self.get(key) for key in keys]
+
+    def put(self, key: str, value: Any) -> None:
+        """Set a value."""
+        raise NotImplementedError(f"{type(self).__name__} must define put(self, key, value)")
+
+    def put_all(self, entries: Mapping[str, Any]) -> None:
+        """Set values, the last one when all before it are set."""
+        for key, value in entries.items():
+            self.put(key, value)
+
+    def remove(self, key: str) -> None:
+        """Remove a key, if it is there."""
+        raise NotImplementedError(f"{type(self).__name__} must define remove(self, key)")
+
+    def remove_all(self, keys: Iterable[str]) -> None:
+        """Remove keys."""
+        for key in keys:
+            self.remove(key)
+
+    def shutdown(self) -> None:
+        """The process ends gracefully."""
+
+
+class WindowsStoreFactory:
+    """Makes the store of one partition of one window."""
+
+    def create(self, conf: dict[str, Any]) -> WindowsStore:
+        """Called once in each process."""
+        raise NotImplementedError(f"{type(self).__name__} must define create(self, conf)")
+
+
+class InMemoryWindowsStore(WindowsStore):
+    """One in memory, whose changes are recorded batch by batch, so that it outlives its process;
+    Storm's is lost with its worker."""
+
+    def __init__(self) -> None:
+        self._values: dict[str, Any] = {}
+        self._changed: dict[str, None] = {}
+        self._records: NumberedRecords | None = None
+        self._entries_since_whole = 0
+
+    def keep(self, records: NumberedRecords) -> None:
+        """Go on with what is recorded, and record what is written."""
+        self._records = records
+        for number in records.numbers:
+            is_whole, entries, removed = records.get(number)
+            if is_whole:
+                self._values.clear()
+                self._entries_since_whole = 0
+            self._values.update(entries)
+            for key in removed:
+                self._values.pop(key, None)
+            self._entries_since_whole += len(entries) + len(removed)
+
+    def get(self, key: str) -> Any:
+        """See WindowsStore."""
+        return self._values.get(key)
+
+    def put(self, key: str, value: Any) -> None:
+        """See WindowsStore; durable with the next `record`."""
+        self._values[key] = value
+        self._changed[key] = None
+
+    def remove(self, key: str) -> None:
+        """See WindowsStore; durable with the next `record`."""
+        if self._values.pop(key, None) is not None:
+            self._changed[key] = None
+
+    def get_all_keys(self) -> list[str]:
+        """All keys."""
+        return list(self._values)
+
+    def record(self, txid: int) -> None:
+        """Keep what a batch has changed. A record of all takes the place of those before it, as
+        soon as the changes since the last one are as many as there are values."""
+        if self._records is None or not self._changed:
+            return
+        is_repeated = self._records.has(txid)
+        since = self._entries_since_whole + len(self._changed)
+        is_whole = is_repeated or since >= len(self._values)
+        entries = (
+            self._values
+            if is_whole
+            else {key: self._values[key] for key in self._changed if key in self._values}
+        )
+        removed = [] if is_whole else [key for key in self._changed if key not in self._values]
+        self._records.put(txid, [is_whole, dict(entries), removed])
+        self._changed.clear()
+        self._entries_since_whole = 0 if is_whole else since
+        if is_whole:
+            self._records.remove_below(txid)
+
+
+class InMemoryWindowsStoreFactory(WindowsStoreFactory):
+    """Makes stores in memory."""
+
+    def create(self, conf: dict[str, Any]) -> WindowsStore:
+        """See WindowsStoreFactory."""
+        return InMemoryWindowsStore()
