@@ -28,10 +28,15 @@ def config_notes(
         yield f"note: unknown keys, which only components can read: {', '.join(unknown)}"
     yield from _idle_notes(topology, is_query)
     for key in options:
-        if not key.startswith(spelling.KNOWN_PREFIXES) and not _is_said(key, loaded):
+        if not _is_read(key) and not _is_said(key, loaded):
             yield f"note: {key} is a key for your components only{_hint(key, given, options)}"
     yield from _overruled_notes(loaded, topology)
     yield from _parallelism_notes(loaded, topology)
+
+
+def _is_read(key: str) -> bool:
+    """Whether more than a user's components may read the key."""
+    return key.startswith(spelling.KNOWN_PREFIXES) or key in spelling.OF_CONNECTORS
 
 
 def _is_said(key: str, loaded: TopologySpec) -> bool:

@@ -3,16 +3,15 @@
 import threading
 from collections import deque
 from collections.abc import Callable
-from typing import Any
 
 from heron_connectors.requests.client import (
     DRPCInvocationsClient,
-    RequestDenied,
     ServerAddress,
-    ServerAway,
+    UnknownMethod,
 )
 from heron_connectors.requests.table import Request
 from heron_core.algorithms.retries import pause_secs
+from heron_core.errors import HeronError
 
 WAIT_SECS = 5.0
 """The server answers then, if no request comes: it knows by that that the function is served."""
@@ -22,6 +21,10 @@ WAITING_MAX = 512
 have a time-out and a limit."""
 POLL_SECS = (0.001, 0.01)
 """Between two calls of Storm's servers, which do not wait: it doubles while no request comes."""
+OF_CALLERS = (
+    "its port is not that of topologies: drpc.servers takes what `heronpy drpc` prints behind"
+    ' "topologies at" (--invocations-port), Storm\'s drpc.invocations.port'
+)
 RETRY_SECS = 0.1
 RETRY_SECS_MAX = 5.0
 """Between two attempts to reach a server that is away."""
@@ -89,8 +92,10 @@ class FetchingThread:
             try:
                 self._fetch()
                 self._failures = 0
-            except (ServerAway, RequestDenied) as error:
-                self._wait_after(error)
+            except HeronError as error:
+                self._wait_after(str(error))
+            except Exception as error:  # without the thread no request would come, and no error
+                self._wait_after(f"{self.address}: {type(error).__name__}: {error}")
         self._client.close()
 
     def _fetch(self) -> None:
@@ -110,7 +115,7 @@ class FetchingThread:
             if requests is not None:
                 return requests
             self._waits = False
-        request = self._client.fetch_request(self._function)
+        request = self._fetched()
         if request is not None:
             self._pause = POLL_SECS[0]
             return [request]
@@ -118,11 +123,18 @@ class FetchingThread:
         self._pause = min(2 * self._pause, POLL_SECS[1])
         return []
 
-    def _wait_after(self, error: Any) -> None:
+    def _fetched(self) -> Request | None:
+        try:
+            return self._client.fetch_request(self._function)
+        except UnknownMethod as error:
+            raise HeronError(f"{error}; {OF_CALLERS}") from None
+
+    def _wait_after(self, problem: str) -> None:
         if self._is_closed.is_set():
             return
         if self._failures == 0:
-            self._report(str(error))
+            self._report(problem)
         self._failures += 1
+        self._waits = True  # another server may come in its place
         secs = min(pause_secs(RETRY_SECS, self._failures), RETRY_SECS_MAX)
         self._is_closed.wait(secs)

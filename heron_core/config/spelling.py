@@ -50,6 +50,9 @@ READ_HERE = frozenset(KEYS)
 
 OF_OTHERS = frozenset(f"topology.{name}" for name in _IDLE.split())
 """Keys of Storm and Heron that are accepted and do nothing here."""
+_REQUESTS = "servers invocations.port function token.file certificate"
+OF_CONNECTORS = frozenset(f"drpc.{name}" for name in _REQUESTS.split())
+"""Keys that components of ours read (heron_connectors.requests.settings)."""
 OF_OTHERS_BELOW = tuple(f"topology.{name}." for name in _IDLE_FAMILIES.split())
 """Whole families of such keys."""
 
@@ -73,7 +76,7 @@ def resembled(key: str, further: Iterable[str] = ()) -> str | None:
     """The key that `key` is a misspelling of, with or without its `topology.`; or None."""
     import difflib  # only needed when something is wrong already
 
-    known = [*sorted(READ_HERE | OF_OTHERS), *further]
+    known = [*sorted(READ_HERE | OF_OTHERS | OF_CONNECTORS), *further]
     for spelled in (key, f"topology.{key}"):
         if spelled != key and spelled in READ_HERE:
             return spelled

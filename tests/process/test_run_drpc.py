@@ -74,6 +74,17 @@ def test_storms_examples_answer_as_storms_do(
     place.nothing_is_left()
 
 
+def test_requests_are_answered_in_effectively_once(place: Place, server: ServerInThread) -> None:
+    """A request is not data that comes again: a process that dies costs its requests an error."""
+    mode = "topology.reliability.mode=EFFECTIVELY_ONCE"
+    run = started(place, server, EXAMPLES / "reach.py", "-o", mode)
+    assert in_parallel(server, "reach", list(REACH)) == list(REACH.values())
+    killed(run, "bolt1")
+    until(lambda: in_parallel(server, "reach", list(REACH)) == list(REACH.values()), "it answers")
+    run.end()
+    place.nothing_is_left()
+
+
 def killed(run: Running, component: str) -> None:
     process = run.until(lambda: run.process_called(f"heron: {component}["), f"{component} runs")
     process.kill()

@@ -156,13 +156,16 @@ def test_a_misspelt_key_is_refused_wherever_it_is_given() -> None:
         check(TopologySpec("T", (component,)))
 
 
+GIVEN = ("wat=3", "workers=2", "spout=2", "pystorm.x=1", "drpc.servers=a", "drpc.severs=a")
+
+
 def test_keys_that_nobody_here_reads_are_named_once(capsys: pytest.CaptureFixture[str]) -> None:
     own = {
         "topology.worker.childopts": "-Xmx1g", "topology.bolts.message.id.field.name": 3,
         "topology.ras.constraints": [], "topology.mine": 1, "mine": 2, "table.path": 3,
         keys.METRICS_INTERVAL_MS: 10,
     }  # fmt: skip
-    settled(TopologyOptions(options=("wat=3", "workers=2", "spout=2", "pystorm.x=1")), own=own)
+    settled(TopologyOptions(options=GIVEN), own=own)
     assert capsys.readouterr().err.splitlines() == [
         (
             "note: these keys of Storm or Heron do nothing here: topology.worker.childopts,"
@@ -172,6 +175,7 @@ def test_keys_that_nobody_here_reads_are_named_once(capsys: pytest.CaptureFixtur
         "note: wat is a key for your components only",
         "note: workers is a key for your components only; did you mean topology.workers?",
         "note: spout is a key for your components only",
+        "note: drpc.severs is a key for your components only; did you mean drpc.servers?",
     ]
     settled(TopologyOptions(), own={"mine": 2, "topology.workers": 1})
     assert capsys.readouterr().err == ""

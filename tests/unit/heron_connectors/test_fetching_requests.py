@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from heron_api.tuple import Tuple
-from heron_connectors.requests import fetching, thrift_services
+from heron_connectors.requests import fetching, settings, thrift_services
 from heron_connectors.requests.client import DRPCInvocationsClient, ServerAddress
 from heron_connectors.requests.fetching import FetchingThread
 from heron_connectors.requests.local import return_info
@@ -18,6 +18,7 @@ from heron_connectors.requests.returns import AWAY_SECS, ReturnClients
 from heron_connectors.requests.settings import host_and_port
 from heron_connectors.requests.spout import DRPCSpout
 from heron_connectors.requests.table import RequestLimits
+from heron_core.config import spelling
 from tests.process.process_support import until
 from tests.unit.certificate_support import self_signed
 from tests.unit.heron_connectors.request_server_support import SECS, ServerInThread, serving
@@ -121,6 +122,38 @@ def test_a_server_that_is_away_is_reported_once_and_found_again(
         assert called.result(SECS)[0] == 400
     assert len(spout.errors) <= 2  # the end of the second one may be the next
     assert "no requests come from a server" in spout.errors[0]
+
+
+@pytest.mark.parametrize(
+    ("of", "says"), [("callers", "its port is not that of topologies"), ("http", "an answer of")]
+)
+def test_a_port_of_another_kind_is_reported(start: Any, of: str, says: str) -> None:
+    with serving() as server:
+        host, port = getattr(server.addresses, of)
+        spout = start({"drpc.servers": f"{host}:{port}", "drpc.function": "f"})
+        (error,) = until(lambda: spout.errors, "it is reported")
+    assert f"no requests come from a server: {host}:{port}: " in error
+    assert says in error
+
+
+def test_whatever_a_fetch_raises_is_reported_and_the_next_one_is_tried(
+    start: Any, submit: Submit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fails = iter([True, False])
+    fetch = FetchingThread._fetch
+
+    def once(thread: FetchingThread) -> None:
+        if next(fails, False):
+            raise ValueError("a bug")
+        fetch(thread)
+
+    monkeypatch.setattr(FetchingThread, "_fetch", once)
+    with serving() as server:
+        spout = start(servers(server))
+        called = submit(server.http, "GET", "/drpc/f/x")
+        spout.spout.fail(until(spout.next_id, "a tuple"))
+        assert called.result(SECS)[0] == 400
+        assert spout.errors[0].endswith(f"{address_of(server)}: ValueError: a bug")
 
 
 def test_a_paused_spout_leaves_calls_at_the_server(
@@ -296,3 +329,9 @@ def test_addresses_with_and_without_a_port() -> None:
     assert [host_and_port(each) for each in ("a", "a:1", "[::1]:2", "::1", "[::1]")] == [
         ("a", None), ("a", "1"), ("[::1]", "2"), ("::1", None), ("[::1]", None),
     ]  # fmt: skip
+
+
+def test_the_command_line_knows_the_keys_of_requests() -> None:
+    """drpc.local is none that a user gives."""
+    keys = {key for name, key in vars(settings).items() if name.isupper() and "drpc." in str(key)}
+    assert keys == {*spelling.OF_CONNECTORS, settings.LOCAL}
