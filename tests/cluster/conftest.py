@@ -59,6 +59,12 @@ def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaBroker]:
 
 
 @pytest.fixture(scope="session")
+def storm_jars() -> Path:
+    """The folder with Storm's client and what it needs."""
+    return _jars_of("storm")
+
+
+@pytest.fixture(scope="session")
 def registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RegistryServer]:
     """A schema registry that runs."""
     server = RegistryServer(tmp_path_factory.mktemp("registry"), _jars_of("registry"))

@@ -15,7 +15,7 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 CACHE = HERE.parents[1] / ".cluster-jars"
-SERVERS = ("hadoop", "kafka", "registry", "spark_kafka")
+SERVERS = ("hadoop", "kafka", "registry", "spark_kafka", "storm")
 """Folders here with a pom.xml each: their dependencies differ in versions."""
 RESOLVE_SECS_MAX = 300.0
 """Half a minute where Maven Central answers; a proxy that drops packets must not hold CI up."""

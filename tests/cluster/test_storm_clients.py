@@ -1,0 +1,78 @@
+"""Storm's own client in a JVM calls `heronpy drpc`, as PORTING.md says it may."""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from heron_connectors.requests.table import RequestLimits
+from tests.process.process_support import EXAMPLES, Place, until
+from tests.unit.heron_connectors.request_server_support import ServerInThread, serving
+
+PROGRAM = Path(__file__).parent / "storm" / "CallDrpc.java"
+QUIET = "-Dlog4j2.level=OFF"
+CALL_SECS = 60.0
+TEXT_BYTES_MAX = 1000
+UNSERVED_SECS = 1.0
+
+
+@pytest.fixture(scope="session")
+def class_path(storm_jars: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Storm's jars, and our program compiled against them."""
+    compiler = shutil.which("javac")
+    assert compiler is not None, "this needs a Java compiler (javac)"
+    classes = tmp_path_factory.mktemp("classes")
+    path = f"{classes}{os.pathsep}{storm_jars}/*"
+    subprocess.run([compiler, "-cp", path, "-d", classes, PROGRAM], check=True)
+    return path
+
+
+@pytest.fixture
+def server() -> Iterator[ServerInThread]:
+    limits = RequestLimits(
+        request_secs=CALL_SECS, text_bytes_max=TEXT_BYTES_MAX, unserved_secs=UNSERVED_SECS
+    )
+    with serving(limits) as opened:
+        yield opened
+
+
+def called(class_path: str, server: ServerInThread, *calls: tuple[str, str]) -> list[str]:
+    """What a JVM with Storm's DRPCClient gets for calls, one after the other."""
+    host, port = server.addresses.callers
+    done = subprocess.run(
+        ["java", QUIET, "-cp", class_path, "CallDrpc", host, str(port)],
+        input="".join(f"{function}\t{argument}\n" for function, argument in calls),
+        encoding="utf-8", capture_output=True, check=False, timeout=CALL_SECS,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+def test_storms_drpc_client_calls_a_topology(
+    place: Place, server: ServerInThread, class_path: str
+) -> None:
+    """By `new DRPCClient` and by `getConfiguredClient`, with texts of any letters."""
+    host, port = server.addresses.topologies
+    run = place.start("run", EXAMPLES / "basic_drpc.py", "-o", f"drpc.servers={host}:{port}")
+    until(lambda: "exclamation" in server.functions(), "the topology asks for requests")
+    texts = ["aaa", "käse ✓", "", "x" * 900] * 5
+    answers = called(class_path, server, *(("exclamation", text) for text in texts))
+    assert answers == [f"{text}!" for text in texts]
+    run.end()
+    place.nothing_is_left()
+    counts = server.end()
+    assert (counts.calls, counts.answered) == (len(texts), len(texts))
+
+
+def test_what_fails_has_storms_kind_and_its_text(server: ServerInThread, class_path: str) -> None:
+    """Nothing hangs: a function that is not served, and an argument above the limit."""
+    unserved, too_large = called(
+        class_path, server, ("raech", "x"), ("reach", "x" * (TEXT_BYTES_MAX + 1))
+    )
+    assert unserved.startswith("FAILED_REQUEST: ")
+    assert "'raech' is not served" in unserved
+    assert too_large.startswith("INTERNAL_ERROR: ")
+    assert "at most 1000 bytes" in too_large
