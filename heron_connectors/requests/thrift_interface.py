@@ -8,10 +8,11 @@ answers each of them with an unknown method.
 """
 
 from collections.abc import Mapping
+from typing import Any
 
 from heron_core.errors import HeronError
 from heron_core.thrift.calls import AuthorizationException, ThriftMethod, arguments
-from heron_core.thrift.structs import I32, Bytes, ListOf, Struct, fields
+from heron_core.thrift.structs import I32, Bytes, ListOf, Reader, Struct, fields
 
 AUTHENTICATE = "authenticate"
 AWAIT_REQUESTS = "awaitRequests"
@@ -34,6 +35,14 @@ class DRPCExecutionException(Struct, HeronError):
     def __init__(self, msg: str, type: int = FAILED_REQUEST) -> None:  # noqa: A002 (Thrift's name)
         """Why, and what kind of failure it is."""
         super().__init__(msg, type)
+
+    @classmethod
+    def read(cls, data: Reader) -> Any:
+        """See Struct; an error without its kind is the topology's."""
+        error = super().read(data)
+        if error.type is None:
+            error.type = FAILED_REQUEST
+        return error
 
     def __str__(self) -> str:
         return str(self.msg)

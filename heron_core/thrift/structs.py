@@ -17,6 +17,8 @@ _STOP = 0
 _SIZES = {2: 1, 3: 1, 4: 8, 6: 2, 8: 4, 10: 8}
 """Code of a type whose values have one size -> its bytes."""
 _TEXT, _STRUCT, _MAP, _SET, _LIST = 11, 12, 13, 14, 15
+_LAYOUTS: dict[str, struct.Struct] = {}
+"""Format of a number -> how it is packed."""
 _DEPTH_MAX = 50
 """Of what is skipped: Storm's deepest struct has six levels."""
 
@@ -132,8 +134,9 @@ class Reader:
 
     def number(self, form: str) -> int:
         """The next number in a `struct` format."""
-        found: int = struct.unpack(form, self.take(struct.calcsize(form)))[0]
-        return found
+        layout = _LAYOUTS.get(form) or _LAYOUTS.setdefault(form, struct.Struct(form))
+        value: int = layout.unpack(self.take(layout.size))[0]
+        return value
 
     def rest(self) -> bytes:
         """All that is left."""
@@ -196,10 +199,19 @@ class Struct:
 
     FIELDS: ClassVar[Sequence[Field]] = ()
     code: ClassVar[int] = 12
+    _by_number: ClassVar[dict[int, Field]] = {}
+    _absent: ClassVar[dict[str, Any]] = {}
+    """Name -> None."""
+    _required: ClassVar[Sequence[str]] = ()
+
+    def __init_subclass__(cls) -> None:
+        cls._by_number = {field.number: field for field in cls.FIELDS}
+        cls._absent = {field.name: None for field in cls.FIELDS}
+        cls._required = [field.name for field in cls.FIELDS if field.is_required]
 
     def __init__(self, *values: Any, **named: Any) -> None:
         """The fields in order or by name; TypeError for a name that is none of them."""
-        names = [field.name for field in self.FIELDS]
+        names = self._absent
         given = dict(zip(names, values, strict=False))
         unknown = [name for name in named if name not in names or name in given]
         if unknown or len(values) > len(names):
@@ -207,9 +219,7 @@ class Struct:
             raise TypeError(
                 f"{type(self).__name__} cannot take {what}; its fields: {', '.join(names)}"
             )
-        given.update(named)
-        for field in self.FIELDS:
-            setattr(self, field.name, given.get(field.name))
+        vars(self).update(names | given | named)
 
     if TYPE_CHECKING:
 
@@ -250,8 +260,8 @@ class Struct:
     def read(cls, data: Reader) -> Any:
         """The next struct, without fields that it has in a newer Storm; MalformedMessage if
         one of its own has another type, or a required one is not there."""
-        known = {each.number: each for each in cls.FIELDS}
-        values: dict[str, Any] = {}
+        known = cls._by_number
+        values = cls._absent.copy()
         while code := data.number("!b"):
             field = known.get(data.number("!h"))
             if field is None:
@@ -260,10 +270,12 @@ class Struct:
             if field.type.code != code:
                 raise MalformedMessage(f"these bytes are not a {cls.__name__} of Storm's interface")
             values[field.name] = field.type.read(data)
-        for field in cls.FIELDS:
-            if field.is_required and field.name not in values:
-                raise MalformedMessage(f"{field.name} is missing")
-        return cls(**values)
+        for name in cls._required:
+            if values[name] is None:
+                raise MalformedMessage(f"{name} is missing")
+        instance = cls.__new__(cls)
+        vars(instance).update(values)
+        return instance
 
 
 def struct_type(name: str, *named: NamedField) -> type[Struct]:
