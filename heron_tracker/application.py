@@ -44,6 +44,7 @@ Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
+PROCESS_TIME = b"x-process-time"
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 
@@ -164,7 +165,7 @@ class Guard:
         }
         refused = await self._refusal(scope.get("method", WEBSOCKET), scope["path"], headers)
         if refused is None:
-            await self._app(scope, _Limited(receive), send)
+            await self._app(scope, _Limited(receive), _timed(send, began))
             return
         if scope["type"] == "websocket":
             await send({"type": "websocket.close", "code": CLOSE_POLICY, "reason": refused.text})
@@ -194,6 +195,18 @@ class Guard:
             return LOGIN
         query = scope["query_string"].decode("latin-1")
         return f"{LOGIN_AT_ISSUER}?{urlencode({'page': scope['path'] + '?' * bool(query) + query})}"
+
+
+def _timed(send: Send, began: float) -> Send:
+    """With the header by which Heron's client tells how long an answer took, in seconds."""
+
+    async def timed(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            secs = f"{time.perf_counter() - began:.6f}".encode()
+            message = {**message, "headers": [*message["headers"], (PROCESS_TIME, secs)]}
+        await send(message)
+
+    return timed
 
 
 def _accepted(scope: Scope) -> str:

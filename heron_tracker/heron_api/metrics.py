@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from heron_core.instance_series import SERIES, values_of
+from heron_core.instance_report import DISTRIBUTIONS
+from heron_core.instance_series import SERIES, latency_series, values_of
 from heron_core.stats import InstanceStats
 from heron_core.topology_events import BAD_KINDS
 from heron_tracker.envelope import BadRequest, NotFound
@@ -14,6 +15,12 @@ from heron_tracker.model.history import Point, timelines, totals
 from heron_tracker.model.snapshot import TopologySnapshot
 
 Json = dict[str, Any]
+EMITTED, EXECUTED = "__emit-count", "__execute-count"
+STREAM_MANAGERS = "__stmgr__"
+"""Heron's component of stream managers, whose metrics its pages ask for; it has none here."""
+LATENCIES = {f"__{kind}-latency": latency_series(kind) for kind in DISTRIBUTIONS}
+"""Heron's name of a mean in nanoseconds -> the series of its sum and of how many it is of."""
+NANOSECONDS = 1e9
 ALL_TIME = -1
 """Heron's interval for everything since the start."""
 
@@ -29,6 +36,8 @@ class Wanted:
 
 def check_component(snapshot: TopologySnapshot, component: str) -> None:
     """NotFound, with those there are, for a component that the topology has not."""
+    if component == STREAM_MANAGERS:
+        return
     known = [each.name for each in snapshot.spec.components] if snapshot.spec else []
     if component not in known:
         listed = ", ".join(known) or "none is known"
@@ -39,14 +48,17 @@ def series_of(snapshot: TopologySnapshot, component: str, metric: str) -> str | 
     """The series behind a metric's name. Heron's names may end in a stream, "__emit-count/default":
     they are that of the whole where the component has no other stream (else see `_of_stream`)."""
     name, slash, stream = metric.partition("/")
-    if name not in SERIES:
+    if name not in SERIES and name not in LATENCIES:
         return None
     spec = snapshot.spec.by_name.get(component) if snapshot.spec else None
     if not slash or spec is None:
         return name
-    outputs = [output.name for output in spec.outputs]
-    inputs = [f"{entry.component}/{entry.stream}" for entry in spec.inputs]
-    return name if [stream] in (outputs, inputs) else None
+    if name == EMITTED or not spec.inputs:
+        return name if [stream] == [output.name for output in spec.outputs] else None
+    # Heron counts what a bolt executes by the stream alone, and by component and stream.
+    sources = [f"{entry.component}/{entry.stream}" for entry in spec.inputs]
+    is_whole = [stream] == sources or {stream} == {entry.stream for entry in spec.inputs}
+    return name if is_whole else None
 
 
 def rows_of(snapshot: TopologySnapshot, wanted: Wanted) -> list[InstanceStats]:
@@ -90,9 +102,18 @@ def component_metrics(
 def _counts_of(row: InstanceStats) -> dict[str, int]:
     """What is counted by stream, by Heron's names; the history does not have it."""
     return {
-        **{f"__emit-count/{stream}": number for stream, number in row.emitted_by_stream.items()},
-        **{f"__execute-count/{name}": number for name, number in row.executed_by_input.items()},
+        **{f"{EMITTED}/{stream}": number for stream, number in row.emitted_by_stream.items()},
+        **{f"{EXECUTED}/{name}": number for name, number in row.executed_by_input.items()},
+        **_executed_by_stream(row),
     }
+
+
+def _executed_by_stream(row: InstanceStats) -> dict[str, int]:
+    by_stream: dict[str, int] = {}
+    for source, number in row.executed_by_input.items():
+        name = f"{EXECUTED}/{source.partition('/')[2]}"
+        by_stream[name] = by_stream.get(name, 0) + number
+    return by_stream
 
 
 def _stream_metrics(rows: Sequence[InstanceStats]) -> list[str]:
@@ -108,6 +129,11 @@ def _of_stream(rows: Sequence[InstanceStats], metric: str) -> dict[str, str]:
 def _values(
     rows: Sequence[InstanceStats], series: str, interval: int, recent: Sequence[Point], at: float
 ) -> dict[str, str]:
+    if series in LATENCIES:
+        secs, samples = (_values(rows, each, interval, recent, at) for each in LATENCIES[series])
+        return {
+            name: _text(_mean_nanoseconds(float(secs[name]), float(samples[name]))) for name in secs
+        }
     if interval <= 0 or not SERIES[series].counts:
         return {_heron_id(each): _text(values_of(each)[series]) for each in rows}
     added = totals(recent, series, at - interval)
@@ -147,8 +173,27 @@ def timeline_of(
     if series is None:
         return {}
     ids = instance_ids(snapshot)
-    by_task = timelines(points, series, start, end)
+    by_task = _timelines(points, series, start, end)
     return {ids.get(task, f"task {task}"): values for task, values in sorted(by_task.items())}
+
+
+def _timelines(
+    points: Sequence[Point], series: str, start: int, end: int
+) -> Mapping[int, dict[int, float]]:
+    if series not in LATENCIES:
+        return timelines(points, series, start, end)
+    secs, samples = (timelines(points, each, start, end) for each in LATENCIES[series])
+    return {
+        task: {
+            minute: _mean_nanoseconds(value, samples.get(task, {}).get(minute, 0.0))
+            for minute, value in by_minute.items()
+        }
+        for task, by_minute in secs.items()
+    }
+
+
+def _mean_nanoseconds(secs: float, samples: float) -> float:
+    return secs / samples * NANOSECONDS if samples else 0.0
 
 
 def chosen(

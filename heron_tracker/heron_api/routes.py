@@ -116,11 +116,11 @@ def _add_lists(router: APIRouter, service: Service) -> None:
     def states(
         request: Request, cluster: Texts = None, environ: Texts = None, role: MaybeText = None
     ) -> Response:
-        """cluster -> role -> environ -> topology -> its execution state."""
-        by_cluster: dict[str, dict[str, dict[str, dict[str, Any]]]] = {}
+        """cluster -> environ -> topology -> its execution state."""
+        by_cluster: dict[str, dict[str, dict[str, Any]]] = {}
         for snapshot in service.all(cluster, environ, role):
-            roles = by_cluster.setdefault(snapshot.cluster, {}).setdefault(snapshot.role, {})
-            roles.setdefault(snapshot.environ, {})[snapshot.name] = plans.execution_state(snapshot)
+            environs = by_cluster.setdefault(snapshot.cluster, {}).setdefault(snapshot.environ, {})
+            environs[snapshot.name] = plans.execution_state(snapshot)
         return enveloped(request, by_cluster)
 
     def machines(

@@ -71,7 +71,7 @@ def workers(snapshot: TopologySnapshot, base_url: str, pretty: Any) -> list[Json
             counts[instance.component] = counts.get(instance.component, 0) + 1
         rows.append(
             {
-                "supervisorId": snapshot.host_of(container.id),
+                "supervisorId": snapshot.host_of(container.id), "owner": snapshot.role,
                 "host": snapshot.host_of(container.id), "port": container.id,
                 "topologyId": snapshot.id, "topologyName": snapshot.name,
                 "executorsTotal": len(container.instances), "componentNumTasks": counts,

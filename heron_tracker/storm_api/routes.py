@@ -7,14 +7,15 @@ from fastapi.responses import Response
 
 from heron_core.operations import OperationKind
 from heron_tracker.actions import kill_arguments, update_arguments
-from heron_tracker.envelope import encoded
+from heron_tracker.envelope import BadRequest, encoded
 from heron_tracker.model.snapshot import TopologySnapshot
 from heron_tracker.service import Service
-from heron_tracker.storm_api import graphs, views
+from heron_tracker.storm_api import cluster_views, graphs, views
 from heron_tracker.storm_api.profiling import profiling_router
 
 PREFIX = "/api/v1"
 TopologyId = Annotated[str, Path(max_length=1000)]
+MaybeHost = Annotated[str | None, Query(max_length=1000)]
 Window = Annotated[Literal["600", "10800", "86400", ":all-time"], Query()]
 WaitSecs = Annotated[int, Path(ge=0, le=10**6)]
 
@@ -51,6 +52,37 @@ def _add_summaries(router: APIRouter, service: Service) -> None:
         """The machines."""
         return _answer(views.supervisor_summary(service.all()))
 
+    @router.get("/cluster/configuration", tags=["Storm"])
+    def cluster_configuration() -> Response:
+        """What the pages are made by, and the defaults of topologies."""
+        return _answer(cluster_views.cluster_configuration())
+
+    @router.get("/nimbus/summary", tags=["Storm"])
+    def nimbus_summary(request: Request) -> Response:
+        """The service."""
+        uptime_secs = service.calendar() - service.started_at
+        address = request.url
+        port = address.port or (443 if address.scheme == "https" else 80)
+        return _answer(cluster_views.nimbus_summary(address.hostname or "", port, uptime_secs))
+
+    @router.get("/owner-resources", tags=["Storm"])
+    def owner_resources() -> Response:
+        """Who has submitted topologies."""
+        return _answer(cluster_views.owner_resources(service.all()))
+
+    @router.get("/owner-resources/{owner}", tags=["Storm"])
+    def owner(owner: TopologyId) -> Response:
+        """One of them, with topologies."""
+        return _answer(cluster_views.owner(service.all(), owner, service.calendar()))
+
+    @router.get("/supervisor", tags=["Storm"])
+    def supervisor(request: Request, id: MaybeHost = None, host: MaybeHost = None) -> Response:  # noqa: A002 (Storm's)
+        """One machine with its workers."""
+        name = id or host
+        if not name:
+            raise BadRequest("a supervisor is asked for by its id or host")
+        return _answer(cluster_views.supervisor(service.all(), name, str(request.base_url)))
+
     @router.get("/topology/summary", tags=["Storm"])
     def topology_summary() -> Response:
         """All topologies."""
@@ -79,6 +111,18 @@ def _add_topology(router: APIRouter, service: Service) -> None:
         snapshot = service.with_stats(service.by_id(topology_id))
         added, base_url = service.added_in(snapshot), str(request.base_url)
         return _answer(views.component(snapshot, component, added, window, base_url))
+
+    @router.get("/topology/{topology_id}/lag", tags=["Storm"])
+    def lag(topology_id: TopologyId) -> Response:
+        """How far spouts are behind their Kafka: not told here, so there are none."""
+        service.by_id(topology_id)
+        return _answer({})
+
+    @router.get("/topology/{topology_id}/logconfig", tags=["Storm"])
+    def log_config(topology_id: TopologyId) -> Response:
+        """The levels of loggers that were changed while it runs: that cannot be done here."""
+        service.by_id(topology_id)
+        return _answer({"namedLoggerLevels": {}})
 
     @router.get("/topology/{topology_id}/visualization-init", tags=["Storm"])
     def visualization_init(topology_id: TopologyId) -> Response:

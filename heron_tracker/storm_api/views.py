@@ -61,6 +61,7 @@ def cluster_summary(snapshots: Sequence[TopologySnapshot], uptime_secs: float) -
     tasks = sum(len(snapshot.packing.instances) for snapshot in snapshots)
     return {
         "stormVersion": f"heronpy {version_of_heronpy()}",
+        "stormVersionInfo": {"version": f"heronpy {version_of_heronpy()}"},
         "nimbusUptime": pretty(uptime_secs),
         "supervisors": len(hosts(snapshots)),
         "topologies": len(snapshots),
@@ -123,6 +124,7 @@ def topology_row(snapshot: TopologySnapshot, now: float) -> Json:
         "executorsTotal": tasks,
         "tasksTotal": tasks,
         "schedulerInfo": snapshot.scheduler.get("kind"),
+        "stormVersion": f"heronpy {version_of_heronpy()}",
         **topology_resources(snapshot),
     }
 

@@ -35,7 +35,16 @@ def asked() -> Iterator[Asked]:
     made = Asked(found)
     topology = snapshot(STATS).id
     for at in range(-180, 1, FINE_SECS):
-        rows = [instance(task, executed=600 * task + 2 * at, pid=1) for task in (4, 5)]
+        rows = [
+            instance(
+                task,
+                executed=(executed := 600 * task + 2 * at),
+                pid=1,
+                latency_secs={"execute": executed * 0.05},
+                latency_samples={"execute": executed},
+            )
+            for task in (4, 5)
+        ]
         made.history.record(topology, rows, NOW + at)
     yield made
     made.close()
@@ -87,7 +96,7 @@ def test_lists(asked: Asked) -> None:
     assert asked.get("/topologies").result == {"local": {"ada": {"default": ["words"]}}}
     assert asked.get("/topologies?cluster=mars&cluster=venus").result == {}
     states = asked.get("/topologies/states?environ=default").result
-    assert states["local"]["ada"]["default"]["words"]["status"] == "Running"
+    assert states["local"]["default"]["words"]["status"] == "Running"
     assert asked.get("/machines").result == {"local": {"default": {"words": ["here", "there"]}}}
     assert asked.get("/clusters").result == ["local"]
 
@@ -176,6 +185,49 @@ def test_a_query_of_herons_language(asked: Asked) -> None:
     (total,) = timeline(asked, "metricsquery", query="SUM(TS(count,*,__execute-count))")["timeline"]
     assert set(total) == {"data"}
     assert set(total["data"].values()) == {240.0}
+
+
+QUERIES_OF_HERONS_UI = {
+    "capacity": "DIVIDE(DEFAULT(0,MULTIPLY(TS({0},{1},__execute-count/default),"
+    "TS({0},{1},__execute-latency/default))),60000000000)",
+    "failures": "DEFAULT(0,DIVIDE(TS({0},{1},__fail-count/default),SUM(DEFAULT(1,"
+    "TS({0},{1},__execute-count/default)),DEFAULT(0,TS({0},{1},__fail-count/default)))))",
+    "cpu": "DEFAULT(0,TS({0},{1},__jvm-process-cpu-load))",
+    "memory": "DIVIDE(DEFAULT(0,TS({0},{1},__jvm-memory-used-mb)),"
+    "DEFAULT(1,TS({0},{1},__jvm-memory-mb-total)))",
+    "gc": "RATE(TS({0},{1},__jvm-gc-collection-time-ms))",
+    "backpressure": "DEFAULT(0,TS(__stmgr__,*,__time_spent_back_pressure_by_compid/{1}))",
+}
+"""As its client writes them, for a component and an instance."""
+
+
+@pytest.mark.parametrize("name", QUERIES_OF_HERONS_UI)
+def test_the_queries_of_herons_ui_are_answered(asked: Asked, name: str) -> None:
+    query = QUERIES_OF_HERONS_UI[name].format("count", "container_2_count_4")
+    rows = timeline(asked, "metrics/query", query=query)["timeline"]
+    values = [value for row in rows for value in row["data"].values()]
+    if name == "capacity":
+        # 120 tuples a minute of 50 milliseconds each
+        assert values == pytest.approx([0.1, 0.1])
+    elif name == "failures":
+        assert set(values) <= {0.0}
+
+
+def test_a_bolts_metrics_by_herons_names(asked: Asked) -> None:
+    """By the stream alone, as Heron counts them besides."""
+    names = ("__execute-count/default", "__execute-latency/default", "__emit-count/default")
+    query = "&".join(f"metricname={name}" for name in names)
+    answer = asked.get(f"/topologies/metrics?topology=words&component=count&{query}")
+    metrics = answer.result["metrics"]
+    assert metrics["__execute-count/default"]["container_2_count_4"] == "600"
+    assert float(metrics["__execute-latency/default"]["container_2_count_4"]) >= 0
+    assert set(metrics) <= set(names)
+
+
+def test_each_answer_says_how_long_it_took(asked: Asked) -> None:
+    """heron-explorer reads it."""
+    for path in ("/topologies", "/topologies/states", "/nowhere"):
+        assert 0 <= float(asked.get(path).headers["x-process-time"]) < 60
 
 
 def test_exceptions_and_their_summary(asked: Asked) -> None:

@@ -50,6 +50,8 @@ USUAL: dict[str, list[Any]] = {
     "starttime": ["0", "1795435200", "-1", "1e400", "nan"],
     "endtime": ["60", "1795438800"],
     "interval": ["60", "-1", "nan"],
+    "host": ["there", "here", ".."],
+    "owner": ["ada", "bob"],
     "host_port": ["there-2", "here-1", "-", "there-" + "9" * 30],
     "offset": ["-6", "0", "9" * 30],
     "length": ["3", "-1", "9" * 30],
@@ -152,12 +154,13 @@ def test_no_answer_has_a_secret(asked: Asked) -> None:
     """Passwords of a component's config, of URLs and of the topology's own, on every route."""
     fixed = {
         "topology_id": "words", "wait_secs": "0", "host_port": "there-2", "component": "count",
-        "minutes": "1",
+        "minutes": "1", "owner": "ada",
     }  # fmt: skip
     query = urlencode(
         {
             "topology": "words", "component": "count", "instance": "count[0]", "starttime": "1",
             "endtime": "2", "query": "TS(count,*,__emit-count)", "container": "1", "path": ".",
+            "host": "there",
         }
     )  # fmt: skip
     shown = ""

@@ -30,6 +30,17 @@ COMPONENT = {
     "topologyStatus", "window", "windowHint", "inputStats", "outputStats", "executorStats",
     "componentErrors",
 }  # fmt: skip
+WORKER = {
+    "supervisorId", "owner", "host", "port", "topologyId", "topologyName", "executorsTotal",
+    "assignedMemOnHeap", "assignedMemOffHeap", "assignedCpu", "componentNumTasks", "uptime",
+    "uptimeSeconds", "workerLogLink",
+}  # fmt: skip
+OWNER = {
+    "owner", "totalTopologies", "totalTasks", "totalExecutors", "totalWorkers", "totalReqOnHeapMem",
+    "totalReqOffHeapMem", "totalReqMem", "totalReqCpu", "totalAssignedOnHeapMem",
+    "totalAssignedOffHeapMem", "totalMemoryUsage", "totalCpuUsage", "memoryGuarantee",
+    "memoryGuaranteeRemaining", "cpuGuarantee", "cpuGuaranteeRemaining", "isolatedNodes",
+}  # fmt: skip
 FIELDS: dict[str, dict[str, set[str]]] = {
     "cluster/summary": {
         "": {
@@ -45,6 +56,21 @@ FIELDS: dict[str, dict[str, set[str]]] = {
             "totalCpu", "usedMem", "usedCpu",
         },
     },
+    "cluster/configuration": {"": {"ui.pagination", "ui.title", "topology.reliability.mode"}},
+    "nimbus/summary": {
+        "": {"nimbuses"},
+        "nimbuses": {"host", "port", "nimbusLogLink", "status", "version", "nimbusUpTime"},
+    },
+    "owner-resources": {"": {"owners", "schedulerDisplayResource"}, "owners": OWNER},
+    "owner-resources/ada": {
+        "": {"topologies", "schedulerDisplayResource", *OWNER},
+        "topologies": HEAD,
+    },
+    "supervisor?host=there&sys=false": {
+        "": {"supervisors", "workers", "schedulerDisplayResource"},
+        "supervisors": {"id", "host", "uptime", "slotsTotal", "slotsUsed", "version"},
+        "workers": WORKER,
+    },
     "topology/summary": {"": {"topologies", "schedulerDisplayResource"}, "topologies": HEAD},
     "topology/words": {
         "": {
@@ -52,11 +78,7 @@ FIELDS: dict[str, dict[str, set[str]]] = {
             "samplingPct", "topologyStats", "workers", "spouts", "bolts", "configuration", *HEAD,
         },
         "topologyStats": {"completeLatency", *WINDOW},
-        "workers": {
-            "supervisorId", "host", "port", "topologyId", "topologyName", "executorsTotal",
-            "assignedMemOnHeap", "assignedMemOffHeap", "assignedCpu", "componentNumTasks",
-            "uptime", "uptimeSeconds", "workerLogLink",
-        },
+        "workers": WORKER,
         "spouts": {"spoutId", "encodedSpoutId", "executors", "tasks", "completeLatency", *COUNTS,
                    *ERRORS},
         "bolts": {"boltId", "encodedBoltId", "executors", "tasks", *BOLT, *ERRORS},
@@ -110,3 +132,58 @@ def test_where_an_error_was_and_what_containers_have(asked: Asked) -> None:
     assert (second["host"], second["port"], second["uptime"]) == ("there", 2, "1h 2m 5s")
     assert (second["assignedMemOnHeap"], second["assignedCpu"]) == (1024.0, 100.0)
     assert (found["requestedTotalMem"], found["assignedCpu"]) == (2048.0, 200.0)
+
+
+REQUESTS: dict[str, tuple[str, ...]] = {
+    "index.html": (
+        "cluster/configuration", "cluster/summary", "nimbus/summary", "owner-resources",
+        "topology/summary", "supervisor/summary",
+    ),
+    "topology.html?id=words": (
+        "cluster/configuration", "topology/words?sys=false", "topology/words?sys=true&window=600",
+        "topology/words/lag", "topology/words/logconfig",
+        "topology/words/visualization-init?sys=false",
+        "topology/words/visualization?sys=false",
+    ),
+    "component.html?id=count&topology_id=words": (
+        "cluster/configuration", "topology/words/component/count?sys=false",
+    ),
+    "supervisor.html?host=there": ("supervisor?host=there&sys=false",),
+    "supervisor.html?id=here": ("supervisor?id=here&sys=false&window=600",),
+    "owner.html?id=ada": ("cluster/configuration", "owner-resources/ada"),
+}  # fmt: skip
+"""Page of Storm's UI 2.8 -> what it asks, as its scripts have it (the pages are in no repository of
+Maven)."""
+
+
+@pytest.mark.parametrize("page", REQUESTS)
+def test_no_request_of_storms_pages_fails(asked: Asked, page: str) -> None:
+    for path in REQUESTS[page]:
+        answer = asked.get(f"/api/v1/{path}")
+        assert (path, answer.status) == (path, 200)
+        assert answer.json is not None
+
+
+def test_what_is_not_there_is_named(asked: Asked) -> None:
+    for path, status, text in (
+        ("owner-resources/bob", 404, "user 'bob' has no topologies"),
+        ("supervisor?host=nowhere", 404, "no container runs on 'nowhere'"),
+        ("supervisor", 400, "asked for by its id or host"),
+        ("topology/none/lag", 404, "none"),
+    ):
+        answer = asked.get(f"/api/v1/{path}")
+        assert answer.status == status
+        assert text in answer.json["errorMessage"]
+
+
+def test_an_owner_and_a_machine_have_what_their_topologies_have(asked: Asked) -> None:
+    (owner,) = asked.get("/api/v1/owner-resources").json["owners"]
+    assert (owner["owner"], owner["totalTopologies"], owner["totalWorkers"]) == ("ada", 1, 2)
+    assert (owner["totalMemoryUsage"], owner["totalCpuUsage"]) == (2048.0, 200.0)
+    machine = asked.get("/api/v1/supervisor?host=there").json
+    assert [row["host"] for row in machine["supervisors"]] == ["there"]
+    assert [(row["host"], row["port"], row["owner"]) for row in machine["workers"]] == [
+        ("there", 2, "ada")
+    ]
+    (nimbus,) = asked.get("/api/v1/nimbus/summary").json["nimbuses"]
+    assert nimbus["status"] == "Leader"
