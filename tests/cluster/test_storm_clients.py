@@ -1,8 +1,10 @@
 """Storm's own client in a JVM calls `heronpy drpc`, as PORTING.md says it may."""
 
 import os
+import re
 import shutil
 import subprocess
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,6 +15,8 @@ from tests.process.process_support import EXAMPLES, Place, until
 from tests.unit.heron_connectors.request_server_support import ServerInThread, serving
 
 PROGRAM = Path(__file__).parent / "storm" / "CallDrpc.java"
+CLASSES = Path(__file__).parents[1] / "storm_classes.txt"
+PUBLIC = re.compile(r"^public .*?(?:class|interface|enum) ([\w.$]+).*\{$", re.MULTILINE)
 QUIET = "-Dlog4j2.level=OFF"
 CALL_SECS = 60.0
 TEXT_BYTES_MAX = 1000
@@ -28,6 +32,22 @@ def class_path(storm_jars: Path, tmp_path_factory: pytest.TempPathFactory) -> st
     path = f"{classes}{os.pathsep}{storm_jars}/*"
     subprocess.run([compiler, "-cp", path, "-d", classes, PROGRAM], check=True)
     return path
+
+
+def test_the_list_of_storms_classes_is_that_of_the_jar(storm_jars: Path) -> None:
+    """docs/STORM_CLASSES.md has a row for each name in the list."""
+    jar = next(storm_jars.glob("storm-client-*.jar"))
+    first, *listed = CLASSES.read_text().splitlines()
+    assert jar.stem.removeprefix("storm-client-") in first
+    packages = {name.rpartition(".")[0] for name in listed}
+    with zipfile.ZipFile(jar) as opened:
+        files = [Path(name) for name in opened.namelist() if name.endswith(".class")]
+    names = [".".join(file.with_suffix("").parts) for file in files]
+    candidates = [name for name in names if name.rpartition(".")[0] in packages]
+    described = subprocess.run(
+        ["javap", "-cp", jar, "-public", *candidates], capture_output=True, check=True, text=True
+    ).stdout
+    assert sorted(set(PUBLIC.findall(described))) == listed
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 VERSION = "org.apache.storm:storm-client:2.8.2"
-ROW = re.compile(r"^\| ((?:`\w+` ?)+) \| (?:`([\w.]+)`)? \| (.*) \|$")
+ROW = re.compile(r"^\| ((?:`[\w$]+` ?)+) \| (?:`([\w.]+)`)? \| (.*) \|$")
 
 
 def classes_of_storm() -> list[str]:
