@@ -1,4 +1,5 @@
-"""Storm's own client in a JVM calls `heronpy drpc`, as PORTING.md says it may."""
+"""Storm's own clients in a JVM: a caller, and what a topology of Storm's does, against `heronpy
+drpc`, as PORTING.md says they may."""
 
 import os
 import re
@@ -10,11 +11,13 @@ from pathlib import Path
 
 import pytest
 
+from heron_connectors.requests.client import DRPCClient
 from heron_connectors.requests.table import RequestLimits
+from heron_connectors.requests.thrift_interface import FAILED_REQUEST, DRPCExecutionException
 from tests.process.process_support import EXAMPLES, Place, until
 from tests.unit.heron_connectors.request_server_support import ServerInThread, serving
 
-PROGRAM = Path(__file__).parent / "storm" / "CallDrpc.java"
+PROGRAMS = [Path(__file__).parent / "storm" / f"{name}.java" for name in ("CallDrpc", "ServeDrpc")]
 CLASSES = Path(__file__).parents[1] / "storm_classes.txt"
 PUBLIC = re.compile(r"^public .*?(?:class|interface|enum) ([\w.$]+).*\{$", re.MULTILINE)
 QUIET = "-Dlog4j2.level=OFF"
@@ -25,12 +28,12 @@ UNSERVED_SECS = 1.0
 
 @pytest.fixture(scope="session")
 def class_path(storm_jars: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Storm's jars, and our program compiled against them."""
+    """Storm's jars, and our programs compiled against them."""
     compiler = shutil.which("javac")
     assert compiler is not None, "this needs a Java compiler (javac)"
     classes = tmp_path_factory.mktemp("classes")
     path = f"{classes}{os.pathsep}{storm_jars}/*"
-    subprocess.run([compiler, "-cp", path, "-d", classes, PROGRAM], check=True)
+    subprocess.run([compiler, "-cp", path, "-d", classes, *PROGRAMS], check=True)
     return path
 
 
@@ -85,6 +88,30 @@ def test_storms_drpc_client_calls_a_topology(
     place.nothing_is_left()
     counts = server.end()
     assert (counts.calls, counts.answered) == (len(texts), len(texts))
+
+
+def test_a_topology_of_storms_answers_requests(server: ServerInThread, class_path: str) -> None:
+    """By fetchRequest, result, failRequest and failRequestV2."""
+    host, port = server.addresses.topologies
+    texts = ["aaa", "käse ✓", "fail", "refuse", ""]
+    command = ["java", QUIET, "-cp", class_path, "ServeDrpc", host, str(port), "shout"]
+    with subprocess.Popen([*command, str(len(texts))]) as serving_process:
+        try:
+            until(lambda: "shout" in server.functions(), "it asks for requests")
+            with DRPCClient(*server.addresses.callers, CALL_SECS) as drpc:
+                answers = [answer_of(drpc, text) for text in texts]
+            assert serving_process.wait(CALL_SECS) == 0
+        finally:
+            serving_process.kill()
+    assert answers == ["aaa!", "käse ✓!", "Request failed", "not this one", "!"]
+
+
+def answer_of(drpc: DRPCClient, text: str) -> str:
+    """The result, or the text of the error."""
+    try:
+        return drpc.execute("shout", text)
+    except DRPCExecutionException as error:
+        return error.msg if error.type == FAILED_REQUEST else f"{error.type}: {error}"
 
 
 def test_what_fails_has_storms_kind_and_its_text(server: ServerInThread, class_path: str) -> None:
