@@ -70,8 +70,10 @@ def seen_by(
     first: list[ProcessSpec],
     *answers: list[ProcessSpec] | Exception,
     is_urgent: bool = True,
+    may_ask: Callable[[], bool] = lambda: True,
 ) -> list[dict[str, int]]:
-    """Run a supervisor in a process of its own; name -> pid at each call of the hook."""
+    """Run a supervisor in a process of its own; name -> pid at each call of the hook. The first
+    call comes when `may_ask` says so."""
     script = Script(list(answers))
     readable, writable = os.pipe()
 
@@ -80,7 +82,10 @@ def seen_by(
         ended = threading.Event()
         signal.signal(signal.SIGTERM, lambda *_: ended.set())
         while not ended.wait(0.2):
-            link.request_reload()
+            if may_ask():
+                link.request_reload()
+            else:
+                link.heartbeat()
         return 0
 
     asking = process("asks", asks, is_urgent=is_urgent)
@@ -146,7 +151,11 @@ def test_many_that_begin_at_once_have_a_status_pipe_each(
         (tmp_path / str(os.getpid())).write_text("\n".join(sorted(_open_pipes())))
         return _until_terminated(link)
 
-    seen = seen_by([process(f"p{number}", main) for number in range(5)])[-1]
+    def all_have_written() -> bool:
+        return [file.stat().st_size > 0 for file in tmp_path.iterdir()] == [True] * 5
+
+    processes = [process(f"p{number}", main) for number in range(5)]
+    seen = seen_by(processes, may_ask=all_have_written)[-1]
     del seen["asks"]
     assert len(seen) == 5
     pipes = [set((tmp_path / str(pid)).read_text().splitlines()) for pid in seen.values()]
