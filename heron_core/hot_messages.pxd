@@ -8,6 +8,7 @@ cdef extern from "hot_messages.h":
 
 
 cdef Py_ssize_t HEADER_BYTES, PREFIX, LENGTH_BYTES, SIZE_BYTES, STREAM_BYTES, PAIR_BYTES, UNLIMITED
+cdef Py_ssize_t COUNTER_BITS, SEVERAL
 cdef Py_ssize_t DATA, ACK, TRACKED, MIXED, MULTI_ROOT, BEGINS, RUNS, TRACKED_RUNS, ALL_OF_A_BATCH
 
 
@@ -47,6 +48,7 @@ cdef class Forwarder:
     cdef public set settled
     cdef public Py_ssize_t fence
     cdef public Py_ssize_t forwarded
+    cdef public object strays
 
 
 cdef bint are_runs(Heading head, list[bytes] frames)
@@ -56,3 +58,5 @@ cdef bint is_plain(Forwarder forwarder, list[bytes] frames)
 cdef object put_into(MessageQueue queue, object destination, list[bytes] frames)
 cdef object put_plain(Forwarder forwarder, list[bytes] frames)
 cdef object settle(Forwarder forwarder, OpenTrees trees, bytes data)
+cdef object settle_by_owner(Forwarder forwarder, list[bytes] frames)
+cdef bint settle_one(OpenTrees trees, object root, object value)

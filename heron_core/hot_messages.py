@@ -18,7 +18,15 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from heron_core.version import PROTOCOL
-from heron_core.wire.frames import HEADER, MAGIC, Flag, FrameKind
+from heron_core.wire.frames import (
+    EVERY_OWNER,
+    HEADER,
+    MAGIC,
+    ROOT_COUNTER_BITS,
+    Flag,
+    FrameKind,
+    header,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -43,6 +51,8 @@ SIZE_BYTES: int = 4
 """Of a run of tuples."""
 STREAM_BYTES: int = 2
 """Of a stream index."""
+COUNTER_BITS: int = ROOT_COUNTER_BITS
+SEVERAL: int = EVERY_OWNER
 PAIR_BYTES: int = 16
 """Of a root and an edge."""
 UNLIMITED: int = 1 << 62
@@ -273,7 +283,7 @@ def read_heading(head: Heading, frames: list[bytes]) -> bool:
 class Forwarder:
     """Puts plain messages where they belong, and leaves the others to the data plane."""
 
-    __slots__ = ("fence", "fold", "forwarded", "head", "settled", "spouts", "ways")
+    __slots__ = ("fence", "fold", "forwarded", "head", "settled", "spouts", "strays", "ways")
 
     def __init__(self, fold: Fold, settled: set[int]) -> None:
         self.fold = fold
@@ -289,6 +299,9 @@ class Forwarder:
         """Batches of earlier epochs are not plain."""
         self.forwarded = 0
         """Batches that were put into a queue since somebody set this to zero."""
+        self.strays: array[int] = array("Q")
+        """Root, value, … of acks whose owner is neither a spout here nor has a way to it, until
+        somebody takes them."""
 
     def others(self, parts: Sequence[Frames]) -> list[int]:
         """The positions of the messages that are not plain; this changes nothing."""
@@ -307,7 +320,11 @@ def is_plain(forwarder: Forwarder, frames: list[bytes]) -> bool:
         return False
     way: MessageQueue | None = forwarder.ways.get(head.destination)
     if head.kind == ACK:
-        is_known = head.destination in forwarder.spouts or (way is not None and way.is_tagged)
+        is_known = (
+            head.destination == SEVERAL
+            or head.destination in forwarder.spouts
+            or (way is not None and way.is_tagged)
+        )
         return is_known and len(frames) == 2 and len(frames[1]) == head.items * PAIR_BYTES
     if head.kind != DATA or way is None or head.epoch < forwarder.fence:
         return False
@@ -323,6 +340,8 @@ def put_plain(forwarder: Forwarder, frames: list[bytes]) -> Any:
             forwarder.spouts[head.source].begin(array("Q", frames[2]))
         forwarder.forwarded += 1
         put_into(forwarder.ways[head.destination], head.destination, frames)
+    elif head.destination == SEVERAL:
+        settle_by_owner(forwarder, frames)
     elif head.destination in forwarder.spouts:
         settle(forwarder, forwarder.spouts[head.destination], frames[1])
     else:
@@ -335,6 +354,46 @@ def settle(forwarder: Forwarder, trees: OpenTrees, data: bytes) -> Any:
         trees.apply_to_older(root, value)
     if trees.done:
         forwarder.settled.add(forwarder.head.destination)
+
+
+def settle_by_owner(forwarder: Forwarder, frames: list[bytes]) -> Any:
+    """Acks of several spouts: those for another stream manager travel on as one packet."""
+    trees: OpenTrees | None
+    way: MessageQueue | None
+    elsewhere: dict[Any, list[Any]] = {}
+    numbers = iter(array("Q", frames[1]))
+    for root in numbers:
+        value, owner = next(numbers), root >> COUNTER_BITS
+        trees = forwarder.spouts.get(owner)
+        if trees is not None:
+            if settle_one(trees, root, value):
+                forwarder.settled.add(owner)
+            continue
+        way = forwarder.ways.get(owner)
+        if way is None or not way.is_tagged:
+            forwarder.strays.extend((root, value))
+        elif way.name in elsewhere:
+            elsewhere[way.name].extend((root, value))
+        else:
+            elsewhere[way.name] = [way, root, value]
+    head = forwarder.head
+    for way, *pairs in elsewhere.values():
+        first = header(ACK, head.epoch, head.source, SEVERAL, len(pairs) // 2)
+        put_into(way, 0, [first, array("Q", pairs).tobytes()])
+
+
+def settle_one(trees: OpenTrees, root: Any, value: Any) -> bool:
+    """An ack of a spout here; whether the spout has something done."""
+    held = trees.newest.get(root)
+    if held is None:
+        trees.apply_to_older(root, value)
+        return len(trees.done) > 0
+    if held == value:
+        del trees.newest[root]
+        trees.done.append(root)
+        return True
+    trees.newest[root] = held ^ value
+    return False
 
 
 def are_runs(head: Heading, frames: list[bytes]) -> bool:

@@ -16,7 +16,14 @@ from heron_core.wire.batch import (
     split_fanout,
     targets_of,
 )
-from heron_core.wire.frames import FrameKind, Frames, Header, header_of, root_owner
+from heron_core.wire.frames import (
+    EVERY_OWNER,
+    FrameKind,
+    Frames,
+    Header,
+    header_of,
+    root_owner,
+)
 from heron_core.wire.merged import split
 from heron_core.wire.messages import BackPressureCause
 from heron_core.wire.packets import (
@@ -28,6 +35,7 @@ from heron_core.wire.packets import (
     decode_control,
     decode_pairs,
     decode_roots,
+    encode_pairs,
     encode_roots,
 )
 from heron_engine.stream_manager import events
@@ -92,6 +100,8 @@ class DataPlane:
         forwarder.pass_on(parts, start, len(parts))
         self._state.counters["forwarded"] += forwarder.forwarded
         forwarder.forwarded = 0
+        if forwarder.strays:
+            self._stray_acks(out)
         return [head for _, head, _ in checked]
 
     def _checked(self, frames: Frames) -> tuple[Handle, Header, Frames]:
@@ -238,7 +248,9 @@ class DataPlane:
         """Acks and fails go to the stream manager that holds the trees of the owning spout."""
         state = self._state
         container = state.container_of(head.destination)
-        if container is None:
+        if head.kind == FrameKind.ACK and head.destination == EVERY_OWNER:
+            state.forwarder.pass_on([frames], 0, 1)
+        elif container is None:
             state.counters["unroutable"] += 1
         elif container != state.container:
             self._flow.to_peer(container, 0, frames, out)
@@ -246,6 +258,22 @@ class DataPlane:
             self._results.acked(head.destination, decode_pairs(head, frames))
         else:
             self._results.failed(head.destination, decode_roots(head, frames))
+
+    def _stray_acks(self, out: Out) -> None:
+        """Acks among those of several spouts for which the forwarder has no way: those for other
+        stream managers where back-pressure drops; else the spouts are none, or none any more."""
+        state, elsewhere = self._state, dict[int, list[int]]()
+        numbers = iter(state.forwarder.strays)
+        for root, value in zip(numbers, numbers, strict=True):
+            container = state.container_of(root_owner(root))
+            if container is None or container == state.container:
+                state.counters["unroutable"] += 1
+            else:
+                elsewhere.setdefault(container, []).extend((root, value))
+        del state.forwarder.strays[:]
+        for container, pairs in elsewhere.items():
+            acks = encode_pairs(FrameKind.ACK, state.epoch, 0, EVERY_OWNER, pairs)
+            self._flow.to_peer(container, 0, acks, out)
 
     def _check_barrier(self, head: Header, frames: Frames) -> None:
         check_barrier(head, frames)

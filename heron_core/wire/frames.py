@@ -180,6 +180,8 @@ def size_of(frames: Frames) -> int:
 # --- root ids: 20 bits of the spout's task id, 44 bits that its spout counts ------------------
 
 ROOT_COUNTER_BITS = 44
+EVERY_OWNER = 0
+"""The destination of acks whose roots have several owners. Tasks begin at 1."""
 TASK_ID_MAX = (1 << 20) - 1
 
 

@@ -2,7 +2,8 @@
 
     INIT    [header, pairs]    roots that begin: (root, xor of all first edges); source = spout task
             (a spout whose tuples have one delivery each sets BEGINS on its DATA instead)
-    ACK     [header, pairs]    (root, xor of edges); destination = spout task that owns the roots
+    ACK     [header, pairs]    (root, xor of edges); destination = spout task that owns the roots, 0
+            where they have several owners: each root names its own
     FAIL    [header, roots]    destination = spout task that owns the roots
     ACKED, FAILED, EXPIRED  [header, roots]    to the spout task: what became of its roots
     CONSUMED [header]          its `consumed`; `items`: how many microseconds they took

@@ -13,7 +13,14 @@ from typing import Any
 
 from heron_core.native import BufferRoom, TupleBuffer, fold_acks, fold_runs, whole_batch
 from heron_core.wire.batch import STREAM_BYTES, batch_message, packed_rows
-from heron_core.wire.frames import PAIR_BYTES, ROOT_COUNTER_BITS, FrameKind, Frames, root_owner
+from heron_core.wire.frames import (
+    EVERY_OWNER,
+    PAIR_BYTES,
+    ROOT_COUNTER_BITS,
+    FrameKind,
+    Frames,
+    root_owner,
+)
 from heron_core.wire.packets import encode_pairs, encode_roots
 from heron_instance.input.anchors import AnchorState, SharedAnchorState, fold_whole_runs
 
@@ -137,8 +144,8 @@ class Outbox(BufferRoom):
         self.flushed_elsewhere: Callable[[], bool] = bool
         """Whether another thread than the main one flushes: then the main one is to do it."""
         self.acks: dict[int, int] = {}
-        self.whole_batches: dict[int, list[int]] = {}
-        """For each owner root, value, … of batches that were acked as a whole."""
+        self.whole_batches: list[int] = []
+        """Root, value, … of batches that were acked as a whole."""
         self.fails: list[int] = []
         self.overhead = max(1, size_bytes // tuples)
         """What each tuple counts beside its bytes, so that one number limits bytes and tuples."""
@@ -276,7 +283,7 @@ class Outbox(BufferRoom):
         pairs = whole_batch(self.acked, rows, anchor_states, ROOT_COUNTER_BITS)
         if pairs is None:
             return False
-        self.whole_batches.setdefault(root_owner(pairs[0]), []).extend(pairs)
+        self.whole_batches += pairs
         return True
 
     def _settle_with_care(self, tup: Any) -> None:
@@ -324,9 +331,9 @@ class Outbox(BufferRoom):
         """Forget what is buffered: nobody would take it any more."""
         for buffer in self.buffers:
             buffer.clear()
-        for pending in (self.inits, self.acked, self.pairs, self.fails):
+        for pending in (self.inits, self.acked, self.pairs, self.whole_batches, self.fails):
             pending.clear()
-        self.acks, self.whole_batches = {}, {}
+        self.acks = {}
         self.room = self.budget
 
     def flush_acks(self) -> None:
@@ -374,44 +381,37 @@ class Outbox(BufferRoom):
         return [inits]
 
     def _ack_messages(self) -> list[Frames]:
-        """Acks and fails of all tuples that were settled until now, one message for each owner."""
+        """Acks of all tuples that were settled until now as one message, and their fails as one for
+        each owner."""
         if self.acked:
             self.settle()
-        if self.pairs:
-            self._hand_over_pairs()
-        if not self.acks and not self.whole_batches and not self.fails:
+        acks, fails = self._take_acks(), self.fails
+        if not acks and not fails:
             return []
-        acks, self.whole_batches = self.whole_batches, {}
-        if self.acks:
-            _add_by_owner(acks, self.acks)
-            self.acks = {}
-        fails, self.fails = self.fails, []
+        self.fails = []
         epoch, task = self.epoch, self.task
-        return [
-            *(encode_pairs(FrameKind.ACK, epoch, task, *each) for each in acks.items()),
-            *(encode_roots(FrameKind.FAIL, epoch, task, *each) for each in _fails_by_owner(fails)),
+        messages = [
+            encode_roots(FrameKind.FAIL, epoch, task, *each) for each in _fails_by_owner(fails)
         ]
+        if acks:
+            messages.insert(0, encode_pairs(FrameKind.ACK, epoch, task, owner_of(acks), acks))
+        return messages
 
-    def _hand_over_pairs(self) -> None:
-        """Roots and values of tuples that were settled one by one: nearly all have one owner."""
+    def _take_acks(self) -> list[int]:
+        """Root, value, … of all acks; a root may be there more than once."""
+        acks, self.whole_batches = self.whole_batches, []
         pairs, self.pairs = self.pairs, []
-        roots = pairs[::2]
-        owner = root_owner(min(roots))
-        if owner == root_owner(max(roots)):
-            self.whole_batches.setdefault(owner, []).extend(pairs)
-            return
-        for root, value in zip(roots, pairs[1::2], strict=True):
-            self.whole_batches.setdefault(root_owner(root), []).extend((root, value))
+        folded, self.acks = self.acks, {}
+        acks += pairs
+        acks.extend(chain.from_iterable(folded.items()))
+        return acks
 
 
-def _add_by_owner(owners: dict[int, list[int]], acks: dict[int, int]) -> None:
-    """Acks as root, value, … for each owning spout task; most packets have one owner only."""
-    first, last = root_owner(min(acks)), root_owner(max(acks))
-    if first == last:
-        owners.setdefault(first, []).extend(chain.from_iterable(acks.items()))
-        return
-    for root, value in acks.items():
-        owners.setdefault(root_owner(root), []).extend((root, value))
+def owner_of(acks: Sequence[int]) -> int:
+    """The spout task of all these roots (root, value, …), or EVERY_OWNER if they have several."""
+    roots = acks[::2]
+    owner = root_owner(min(roots))
+    return owner if owner == root_owner(max(roots)) else EVERY_OWNER
 
 
 def _fails_by_owner(fails: list[int]) -> ItemsView[int, list[int]]:

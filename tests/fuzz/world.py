@@ -35,9 +35,9 @@ from heron_core.topology import (
 from heron_core.wire import message_codec, messages
 from heron_core.wire.batch import encode_columns
 from heron_core.wire.columns import of_rows, schema_of, serialized
-from heron_core.wire.frames import Flag, FrameKind, Frames, header, parse_header
+from heron_core.wire.frames import EVERY_OWNER, Flag, FrameKind, Frames, header, parse_header
 from heron_core.wire.merged import merge
-from heron_core.wire.packets import encode_barrier, encode_watermark
+from heron_core.wire.packets import encode_barrier, encode_pairs, encode_watermark
 from heron_core.wire.values import array_of, packer
 from heron_instance.runtime.environment import InstanceEnvironment
 from heron_instance.runtime.factory import ReadyInstance, build
@@ -218,6 +218,9 @@ def frames_to_managers() -> tuple[Frames, ...]:
     cause = message_codec.encode(messages.BackPressureCause(SPLIT + SIBLING, True))
     found.extend(map(_plain_batch, (Flag.NONE, Flag.TRACKED, Flag.TRACKED | Flag.BEGINS)))
     found += [_columns(), _columns([(SPOUT << 44) + 1, 1, 0, 0]), _columns(MANY_ROOTS, EXTRAS)]
+    owners = (SPOUT, SPOUT + SIBLING, SPLIT, ADDED)
+    acks = [number for owner in owners for number in ((owner << 44) + 1, 1)]
+    found.append(encode_pairs(FrameKind.ACK, EPOCH, SPLIT, EVERY_OWNER, acks))
     found.append([header(FrameKind.CONSUMED, EPOCH, SPLIT, 0, 0)])
     found += [
         encode_barrier(EPOCH, task, 0, checkpoint)

@@ -12,7 +12,6 @@ import msgpack
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from heron_core.wire.frames import root_owner
 from heron_core.wire.values import array_of
 from heron_frontends.adapters.tuple_layout import TupleLayout
 from heron_instance.emit import output_buffers
@@ -56,7 +55,7 @@ def outbox_of(module: SimpleNamespace, tracked: bool) -> Any:
     made: Any = type("Room", (module.BufferRoom,), own)
     outbox = made.__new__(made)
     module.BufferRoom.__init__(outbox, 0, tracked)
-    outbox.acks, outbox.whole_batches, outbox.fails = {}, {}, []
+    outbox.acks, outbox.whole_batches, outbox.fails = {}, [], []
     return outbox
 
 
@@ -183,15 +182,6 @@ def test_acks_come_to_the_same(
         values = [None if tup is None else tup.values for tup in seen]
         found.append((folded, outbox.acks_counted, outbox.late, values, outbox.acked))
     assert found[0] == found[1]
-
-
-def test_pairs_leave_by_their_owners(compiled: SimpleNamespace) -> None:
-    for module in (PYTHON, compiled):
-        outbox = outbox_of(module, True)
-        outbox.pairs = [number for root in OWNERS for number in (root, 5)]
-        outbox._hand_over_pairs()
-        assert sorted(outbox.whole_batches) == sorted({root_owner(root) for root in OWNERS})
-        assert outbox.pairs == []
 
 
 def test_a_tuple_that_is_kept_stays_what_it_is(compiled: SimpleNamespace) -> None:

@@ -11,6 +11,14 @@ from collections.abc import Collection, Sequence
 
 from heron_core.plans import PackingPlan
 from heron_core.topology import GroupingKind, TopologySpec
+from heron_core.wire.frames import (
+    EVERY_OWNER,
+    FrameKind,
+    Frames,
+    Header,
+    root_owner,
+    u64_array,
+)
 
 ROOTS_PER_PROCESS = 1_000_000
 
@@ -23,6 +31,15 @@ def require(holds: object, text: str) -> None:
     """Raise Violation with `text` unless the rule holds."""
     if not holds:
         raise Violation(text)
+
+
+def owners_of(head: Header, message: Frames) -> set[int]:
+    """The spouts whose roots a message settles."""
+    if head.kind not in (FrameKind.ACK, FrameKind.FAIL):
+        return set()
+    if head.kind == FrameKind.FAIL or head.destination != EVERY_OWNER:
+        return {head.destination}
+    return set(map(root_owner, u64_array(message[1])[::2]))
 
 
 class Journal:

@@ -24,7 +24,7 @@ from heron_engine.topology_master import core as topology_master
 from heron_engine.topology_master import events as master_events
 from heron_engine.topology_master import options as master_options
 from heron_engine.topology_master.manager_links import ManagerLinks
-from tests.sim.checkers import require
+from tests.sim.checkers import owners_of, require
 from tests.sim.instances import Said
 from tests.sim.network import Channel
 
@@ -308,9 +308,9 @@ class Manager:
         is_gone = False
         if arrived := _message(event):
             wanted = cluster.deployment.packings.wanted.instances
-            for head in (parse_header(message[0]) for message in split(arrived)):
-                is_settled = head.kind in (FrameKind.ACK, FrameKind.FAIL)
-                is_late |= is_settled and head.destination not in wanted
+            for message in split(arrived):
+                head = parse_header(message[0])
+                is_late |= not owners_of(head, message) <= wanted.keys()
                 is_gone |= head.kind == FrameKind.WATERMARK and head.source not in wanted
         allowed = cluster.updates and (is_gone or (is_late and cluster.habits.tracked))
         require(bool(allowed), f"unroutable in container {self.container}: {event}")

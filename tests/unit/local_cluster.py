@@ -15,7 +15,7 @@ from heron_api.submissions import capture_submissions
 from heron_core.algorithms.termination import finish_order
 from heron_core.topology import TopologySpec, topology_from_json, topology_to_json
 from heron_core.wire.batch import beginnings, split_fanout, targets_of
-from heron_core.wire.frames import FrameKind, Frames, header_of
+from heron_core.wire.frames import FrameKind, Frames, header_of, root_owner
 from heron_core.wire.packets import decode_pairs, decode_roots, encode_roots
 from heron_core.wire.values import unpack
 from heron_engine.scheduler.packing import pack
@@ -183,11 +183,14 @@ class LocalCluster:
         self.trees[head.source].begin(decode_pairs(head, frames))
 
     def ack(self, frames: Frames) -> None:
-        """Acks of bolts; trees that are done are told to their spout."""
-        head = header_of(frames)
-        trees = self.trees[head.destination]
-        trees.apply(decode_pairs(head, frames))
-        self._tell(FrameKind.ACKED, head.destination, trees.take_done())
+        """Acks of bolts; trees that are done are told to their spouts."""
+        pairs = iter(decode_pairs(header_of(frames), frames))
+        owners = set[int]()
+        for root, value in zip(pairs, pairs, strict=True):
+            owners.add(root_owner(root))
+            self.trees[root_owner(root)].apply(array("Q", (root, value)))
+        for owner in owners:
+            self._tell(FrameKind.ACKED, owner, self.trees[owner].take_done())
 
     def fail(self, frames: Frames) -> None:
         """Fails of bolts."""

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from heron_core.errors import ComponentError, ValueNotSerialisable
 from heron_core.topology import GroupingKind, StreamSpec
-from heron_core.wire.frames import Flag, FrameKind, parse_header
+from heron_core.wire.frames import EVERY_OWNER, Flag, FrameKind, parse_header
 from tests.unit.heron_instance.instance_support import (
     OTHER,
     SHUFFLE,
@@ -366,13 +366,17 @@ def test_acks_of_one_root_travel_as_one() -> None:
     assert made.words_of(FrameKind.ACK) == [ROOT, 1000 ^ 1001 ^ 1002 ^ 1003]
 
 
-def test_acks_go_to_the_spout_that_owns_the_root() -> None:
-    made, tups = received(2, [ROOT, (77 << 44) | 5])
+@pytest.mark.parametrize(
+    ("root", "destination"), [(ROOT + 1, OTHER), ((77 << 44) | 5, EVERY_OWNER)]
+)
+def test_acks_of_several_spouts_leave_together(root: int, destination: int) -> None:
+    made, tups = received(2, [ROOT, root])
     for tup in tups:
         made.component.ack(tup)
     made.core.flush()
     acks = [parse_header(each[0]) for each in made.sent if each[0][2] == FrameKind.ACK]
-    assert sorted(each.destination for each in acks) == [OTHER, 77]
+    assert [(each.destination, each.items) for each in acks] == [(destination, 2)]
+    assert set(made.words_of(FrameKind.ACK)[::2]) == {ROOT, root}
 
 
 def test_auto_ack_and_auto_anchor_take_the_work_off() -> None:

@@ -5,7 +5,18 @@ Many of these were found by tests/sim.
 
 from array import array
 
-from heron_core.wire.frames import ROOT_COUNTER_BITS, FrameKind, header, with_consumed
+import pytest
+
+from heron_core import config as keys
+from heron_core.wire.frames import (
+    EVERY_OWNER,
+    ROOT_COUNTER_BITS,
+    FrameKind,
+    header,
+    header_of,
+    u64_array,
+    with_consumed,
+)
 from heron_engine.stream_manager import events
 from tests.unit.stream_manager.manager_support import (
     FAR,
@@ -18,6 +29,7 @@ from tests.unit.stream_manager.manager_support import (
     batch,
     init,
     manager,
+    of_type,
     packing_of,
     physical,
     results,
@@ -156,3 +168,36 @@ def test_a_spout_that_has_much_to_hear_of_its_roots_is_no_cause_of_back_pressure
     assert results(made.consumed(SPOUT, 1)) == [(FrameKind.ACKED, roots[60:100])]
     assert made.core.statistics()["causes"] == []
     assert results(made.consumed(SPOUT, 1)) == [(FrameKind.EXPIRED, roots[100:])]
+
+
+SPOUT_THERE = 9
+ROOT_THERE = SPOUT_THERE << ROOT_COUNTER_BITS | 1
+ROOT_OF_NONE = NEAR << ROOT_COUNTER_BITS | 1
+ROOT_OF_UNKNOWN = 99 << ROOT_COUNTER_BITS | 1
+
+
+@pytest.mark.parametrize("consumed", [0, 1])
+@pytest.mark.parametrize("mode", [keys.STAGE, keys.DROP])
+def test_acks_of_several_spouts_reach_the_owner_of_each(mode: str, consumed: int) -> None:
+    # Of a spout here, of two roots there, of a task that is no spout, and of none at all.
+    packing = packing_of({SPOUT: "spout", NEAR: "near"}, {FAR: "far", SPOUT_THERE: "spout"})
+    made = Manager(TOPOLOGY, packing, mode=mode)
+    made.hello(SPOUT)
+    made.hello(NEAR)
+    made.data(init(SPOUT, ROOT, 7))
+    pairs = (ROOT_THERE, 5, ROOT, 7, ROOT_OF_NONE, 1, ROOT_OF_UNKNOWN, 1, ROOT_THERE + 1, 6)
+    head, words = ack(EVERY_OWNER, *pairs)
+    out = made.data([with_consumed(head, consumed), words], NEAR)
+    assert results(out) == [(FrameKind.ACKED, [ROOT])]
+    (sent,) = of_type(events.ToPeer, out)
+    ((_, frames),) = sent.waiting
+    assert header_of(frames).destination == EVERY_OWNER
+    assert list(u64_array(frames[1])) == [ROOT_THERE, 5, ROOT_THERE + 1, 6]
+    assert made.core.state.counters["unroutable"] == 2
+    others = {SPOUT: "spout", NEAR: "near"}
+    there = Manager(TOPOLOGY, packing_of({SPOUT_THERE: "spout", FAR: "far"}, others), mode=mode)
+    there.hello(SPOUT_THERE)
+    there.data(init(SPOUT_THERE, ROOT_THERE, 5, ROOT_THERE + 1, 6), SPOUT_THERE)
+    (acked,) = of_type(events.ToLocal, there.peer(frames))
+    assert header_of(acked.frames).kind == FrameKind.ACKED
+    assert list(u64_array(acked.frames[1])) == [ROOT_THERE, ROOT_THERE + 1]
