@@ -237,23 +237,29 @@ def test_messages_are_put_in_the_same_queues(
     assert outcomes[0] == outcomes[1]
 
 
-CALLERS = (
-    "unit/heron_instance/test_collector.py", "unit/heron_instance/test_runs.py",
-    "unit/heron_instance/test_drivers.py", "unit/stream_manager",
-    "unit/heron_api/test_keyed_state.py", "unit/heron_api/test_user_errors.py",
-    "property/test_state_properties.py", "property/test_snapshot_files.py",
-    "property/test_rocksdb_state.py", "sim/test_cluster.py::test_cluster",
-    "sim/test_effectively_once.py",
-)  # fmt: skip
+CALLERS = {
+    "the instance": (
+        "unit/heron_instance/test_collector.py", "unit/heron_instance/test_runs.py",
+        "unit/heron_instance/test_drivers.py",
+    ),
+    "the stream manager": ("unit/stream_manager",),
+    "the state": (
+        "unit/heron_api/test_keyed_state.py", "unit/heron_api/test_user_errors.py",
+        "property/test_state_properties.py", "property/test_snapshot_files.py",
+        "property/test_rocksdb_state.py",
+    ),
+    "a cluster": ("sim/test_cluster.py::test_cluster", "sim/test_effectively_once.py"),
+}  # fmt: skip
 
 
+@pytest.mark.parametrize("callers", CALLERS)
 def test_what_holds_of_the_hot_path_that_runs_here_holds_of_the_other_one(
-    extensions: Compiled,
+    extensions: Compiled, callers: str
 ) -> None:
     """Of spouts, bolts, trees and states, and of a cluster. `make test` runs the compiled one,
     `make check` Python's."""
     program = 'import pytest\nsys.exit(pytest.main(["-q", "-p", "no:cacheprovider", *arguments]))'
-    files = [f"tests/{name}" for name in CALLERS]
+    files = [f"tests/{name}" for name in CALLERS[callers]]
     if HOT_PATH == COMPILED:
         run = run_python(program, *files)
     else:
