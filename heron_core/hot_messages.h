@@ -1,6 +1,8 @@
 /* The functions of hot_messages.py that are C when it is compiled. */
 
 #include <Python.h>
+#include <stdint.h>
+#include <string.h>
 
 /* Where a list is declared, Cython also takes None. */
 static int is_message(PyObject *frames) { return PyList_CheckExact(frames); }
@@ -42,4 +44,14 @@ static Py_ssize_t message_bytes(PyObject *frames) {
         size += PyBytes_GET_SIZE(frame);
     }
     return size;
+}
+
+enum { COUNTER_BITS_OF_A_ROOT = 44 }; /* wire/frames.py: ROOT_COUNTER_BITS */
+
+/* The owner of a root in a packet of pairs; 0, which is none, where the packet ends before. */
+static Py_ssize_t owner_at(PyObject *data, Py_ssize_t at) {
+    uint64_t root = 0;
+    if (PyBytes_CheckExact(data) && at >= 0 && at + (Py_ssize_t)sizeof root <= PyBytes_GET_SIZE(data))
+        memcpy(&root, PyBytes_AS_STRING(data) + at, sizeof root);
+    return (Py_ssize_t)(root >> COUNTER_BITS_OF_A_ROOT);
 }

@@ -5,11 +5,12 @@ cdef extern from "hot_messages.h":
     Py_ssize_t message_items(list[bytes] frames) except -1
     Py_ssize_t number_at(list[bytes] frames, Py_ssize_t at, Py_ssize_t size) except -1
     int has_prefix(list[bytes] frames, Py_ssize_t prefix) except -1
+    Py_ssize_t owner_at(bytes data, Py_ssize_t at)
 
 
 cdef Py_ssize_t HEADER_BYTES, PREFIX, LENGTH_BYTES, SIZE_BYTES, STREAM_BYTES, PAIR_BYTES, UNLIMITED
 cdef Py_ssize_t COUNTER_BITS, SEVERAL
-cdef Py_ssize_t DATA, ACK, TRACKED, MIXED, MULTI_ROOT, BEGINS, RUNS, TRACKED_RUNS, ALL_OF_A_BATCH
+cdef Py_ssize_t DATA, ACK, BARRIER, TRACKED, MIXED, MULTI_ROOT, BEGINS, RUNS, TRACKED_RUNS, ALL_OF_A_BATCH
 
 
 cdef class MessageQueue:
@@ -46,6 +47,9 @@ cdef class Forwarder:
     cdef public dict ways
     cdef public dict spouts
     cdef public set settled
+    cdef public set gated
+    cdef public bint is_behind_barrier
+    cdef public dict sent
     cdef public Py_ssize_t fence
     cdef public Py_ssize_t forwarded
     cdef public object strays

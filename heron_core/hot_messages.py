@@ -59,6 +59,7 @@ UNLIMITED: int = 1 << 62
 """A limit that nothing reaches."""
 DATA: int = int(FrameKind.DATA)
 ACK: int = int(FrameKind.ACK)
+BARRIER: int = int(FrameKind.BARRIER)
 TRACKED: int = int(Flag.TRACKED)
 MIXED: int = int(Flag.MIXED)
 MULTI_ROOT: int = int(Flag.MULTI_ROOT)
@@ -84,6 +85,10 @@ if not cython.compiled:
     def has_prefix(frames: list[bytes], prefix: int) -> bool:
         """Whether the header of a message is of this protocol."""
         return frames[0][0] | frames[0][1] << 8 == prefix
+
+    def owner_at(data: bytes, at: int) -> int:
+        """The spout task of a root in a packet of pairs."""
+        return int.from_bytes(data[at : at + 8], "little") >> COUNTER_BITS
 
 
 # --- several messages in one ----------------------------------------------------------------------
@@ -283,7 +288,19 @@ def read_heading(head: Heading, frames: list[bytes]) -> bool:
 class Forwarder:
     """Puts plain messages where they belong, and leaves the others to the data plane."""
 
-    __slots__ = ("fence", "fold", "forwarded", "head", "settled", "spouts", "strays", "ways")
+    __slots__ = (
+        "fence",
+        "fold",
+        "forwarded",
+        "gated",
+        "head",
+        "is_behind_barrier",
+        "sent",
+        "settled",
+        "spouts",
+        "strays",
+        "ways",
+    )
 
     def __init__(self, fold: Fold, settled: set[int]) -> None:
         self.fold = fold
@@ -297,6 +314,12 @@ class Forwarder:
         """The spouts that have something done."""
         self.fence = 0
         """Batches of earlier epochs are not plain."""
+        self.gated: set[int] = set()
+        """The tasks here whose batches may have to wait for barriers now."""
+        self.is_behind_barrier = False
+        """Whether a barrier is in front, in the same merged message, which may gate any task."""
+        self.sent: dict[Any, float] | None = None
+        """Tuples in the batches of one instance by their task, where these are counted."""
         self.forwarded = 0
         """Batches that were put into a queue since somebody set this to zero."""
         self.strays: array[int] = array("Q")
@@ -305,7 +328,14 @@ class Forwarder:
 
     def others(self, parts: Sequence[Frames]) -> list[int]:
         """The positions of the messages that are not plain; this changes nothing."""
-        return [at for at in range(len(parts)) if not is_plain(self, parts[at])]
+        self.is_behind_barrier = False
+        others: list[int] = []
+        for at in range(len(parts)):
+            if not is_plain(self, parts[at]):
+                others.append(at)
+                if self.head.kind == BARRIER:
+                    self.is_behind_barrier = True
+        return others
 
     def pass_on(self, parts: Sequence[Frames], start: int, end: int) -> None:
         """Put these messages, which are plain, where they belong."""
@@ -328,6 +358,8 @@ def is_plain(forwarder: Forwarder, frames: list[bytes]) -> bool:
         return is_known and len(frames) == 2 and len(frames[1]) == head.items * PAIR_BYTES
     if head.kind != DATA or way is None or head.epoch < forwarder.fence:
         return False
+    if not way.is_tagged and (forwarder.is_behind_barrier or head.destination in forwarder.gated):
+        return False
     return are_runs(head, frames) if head.flags & RUNS else is_batch(head, frames)
 
 
@@ -339,6 +371,9 @@ def put_plain(forwarder: Forwarder, frames: list[bytes]) -> Any:
         if head.flags & BEGINS and head.source in forwarder.spouts:
             forwarder.spouts[head.source].begin(array("Q", frames[2]))
         forwarder.forwarded += 1
+        if forwarder.sent is not None:
+            sent = forwarder.sent
+            sent[head.destination] = sent.get(head.destination, 0.0) + head.items
         put_into(forwarder.ways[head.destination], head.destination, frames)
     elif head.destination == SEVERAL:
         settle_by_owner(forwarder, frames)
@@ -361,9 +396,14 @@ def settle_by_owner(forwarder: Forwarder, frames: list[bytes]) -> Any:
     trees: OpenTrees | None
     way: MessageQueue | None
     elsewhere: dict[Any, list[Any]] = {}
-    numbers = iter(array("Q", frames[1]))
+    data = frames[1]
+    at: cython.Py_ssize_t = 0
+    owner: cython.Py_ssize_t
+    numbers = iter(array("Q", data))
     for root in numbers:
-        value, owner = next(numbers), root >> COUNTER_BITS
+        value = next(numbers)
+        owner = owner_at(data, at) if cython.compiled else root >> COUNTER_BITS
+        at += PAIR_BYTES
         trees = forwarder.spouts.get(owner)
         if trees is not None:
             if settle_one(trees, root, value):

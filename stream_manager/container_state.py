@@ -153,15 +153,10 @@ class ContainerState:
         self.forwarder.spouts = self.trees
 
     def _ways(self) -> dict[int, MessageQueue]:
-        """Task -> the queue that a batch for it joins, whatever else holds: tasks here wait behind
-        barriers where checkpoints are taken, and back-pressure may drop."""
+        """Task -> the queue that a batch for it joins, unless back-pressure may drop it."""
         if self.options.backpressure == DROP:
             return {}
-        ways = (
-            {}
-            if self.options.checkpoints
-            else {task: queue.waiting for task, queue in self.queues.items()}
-        )
+        ways = {task: queue.waiting for task, queue in self.queues.items()}
         for task, container in self.packing.container_of.items():
             if container in self.peers:
                 ways[task] = self.peers[container].unnumbered

@@ -82,15 +82,17 @@ class DataPlane:
         if gates is not None:
             self._by_kind[FrameKind.BARRIER] = (self._check_barrier, self._barrier)
 
-    def message(self, frames: Frames, out: Out, none_is_plain: bool = False) -> list[Header]:
+    def message(
+        self, frames: Frames, out: Out, sent: dict[int, float] | None = None
+    ) -> list[Header]:
         """Take what one message carries; returns the headers of all messages in it that are not
-        plain.
+        plain. Tuples of plain batches are counted in `sent`, by their task.
 
         ProtocolError if any part of it is invalid, and nothing of it has happened then.
         """
         forwarder, parts = self._state.forwarder, split(frames)
-        forwarder.fence = self._state.fence
-        others = range(len(parts)) if none_is_plain else forwarder.others(parts)
+        forwarder.fence, forwarder.sent = self._state.fence, sent
+        others = forwarder.others(parts)
         checked = [self._checked(parts[at]) for at in others]
         start = 0
         for at, (handle, head, part) in zip(others, checked, strict=True):
@@ -115,13 +117,14 @@ class DataPlane:
 
     def from_instance(self, event: events.FromInstance, out: Out) -> None:
         """A message of a local instance, which may also say what it has processed."""
-        # Where checkpoints are taken, each header is looked at for the fan-out.
-        heads = self.message(event.frames, out, self._gates is not None)
         queue = self._state.queues.get(event.task)
         # Another process of the task reports what a stream manager before us handed it.
         if queue is None or queue.incarnation != event.incarnation:
+            self.message(event.frames, out)
             return
-        if self._gates is not None:  # what was made of it first, then what it was made of
+        is_counted = self._gates is not None
+        heads = self.message(event.frames, out, queue.fan_out.sent if is_counted else None)
+        if is_counted:  # what was made of it first, then what it was made of
             for head in heads:
                 if head.kind in BATCHES:
                     queue.fan_out.emitted(head)

@@ -4,7 +4,7 @@ A short queue before a bolt that makes a thousand tuples of each is a long one f
 them: what waits is counted by what will come of it.
 """
 
-from heron_core.wire.frames import Header
+from heron_core.wire.frames import FrameKind, Header
 
 FADE_TUPLES = 64
 """So many processed tuples count as much as all before them: user code may change its ways."""
@@ -13,19 +13,19 @@ FADE_TUPLES = 64
 class FanOut:
     """Counted by what the instance sends and by what it reports."""
 
-    __slots__ = ("_emitted", "_processed", "weight")
+    __slots__ = ("_processed", "sent", "weight")
 
     def __init__(self) -> None:
         self.weight = 1.0
         """Of a tuple of its input: itself, or what comes of it if that is more."""
-        self._emitted: dict[tuple[int, int], float] = {}
-        """(kind of batch, task or container) -> tuples for it"""
+        self.sent: dict[int, float] = {}
+        """Task, or container below zero of what is fanned out there -> tuples for it"""
         self._processed = 0.0
 
     def emitted(self, head: Header) -> None:
         """The instance sends a batch."""
-        where = head.kind, head.destination
-        self._emitted[where] = self._emitted.get(where, 0.0) + head.items
+        where = head.destination if head.kind == FrameKind.DATA else -head.destination
+        self.sent[where] = self.sent.get(where, 0.0) + head.items
 
     def processed(self, tuples: int) -> None:
         """It has processed some of its input."""
@@ -33,6 +33,6 @@ class FanOut:
         if self._processed > 2 * FADE_TUPLES:
             left = FADE_TUPLES / self._processed
             self._processed *= left
-            self._emitted = {where: each * left for where, each in self._emitted.items()}
-        if self._emitted and self._processed:
-            self.weight = max(1.0, max(self._emitted.values()) / self._processed)
+            self.sent = {where: each * left for where, each in self.sent.items()}
+        if self.sent and self._processed:
+            self.weight = max(1.0, max(self.sent.values()) / self._processed)

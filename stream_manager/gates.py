@@ -182,6 +182,7 @@ class Gates:
         scaled: the topology is restored from a checkpoint, so nothing is held back."""
         state, topology = self._state, self._state.topology
         self._waiting.clear()
+        state.forwarder.gated.clear()
         self._readers = {each.name: topology.readers_of(each.name) for each in topology.components}
         tasks_of, instances = state.packing.tasks_of, state.packing.instances
         self._by_task = {
@@ -246,6 +247,8 @@ class Gates:
             self._may_overtake(task, Waiting(barrier, number, epoch, now), out)
         if gate.aligning != before:
             self._aligning_since[task] = now
+        gated = self._state.forwarder.gated
+        (gated.add if gate.aligning else gated.discard)(task)
 
     def _may_overtake(self, task: int, waiting: Waiting, out: Out) -> None:
         timeout_secs = self._state.options.aligned_timeout_secs
@@ -288,6 +291,7 @@ class Gates:
     def reset(self) -> None:
         """All that was sent so far is discarded: the topology is restored from a checkpoint."""
         self._waiting.clear()
+        self._state.forwarder.gated.clear()
         for gate in self._by_task.values():
             gate.reset()
 
@@ -308,6 +312,8 @@ class Gates:
         """AssertionError unless the gates are those of the instances here, each sound in itself."""
         assert self._by_task.keys() == self._state.queues.keys()
         assert self._waiting.keys() <= self._by_task.keys()
+        aligning = {task for task, gate in self._by_task.items() if gate.aligning}
+        assert self._state.forwarder.gated == aligning
         for gate in self._by_task.values():
             gate.validate()
             assert gate.blocked_bytes <= self._state.options.aligned_bytes_max

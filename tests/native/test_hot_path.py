@@ -27,7 +27,7 @@ from tests.native.hot_path_support import (
     run_compiled,
     run_python,
 )
-from tests.property.test_plain_messages import MESSAGES
+from tests.property.test_plain_messages import HERE, MESSAGES
 
 CALLS_MAX = 8
 
@@ -227,12 +227,14 @@ def test_messages_are_put_in_the_same_queues(
     outcomes = []
     for module in (PYTHON, compiled):
         known = forwarder_of(module)
+        known.sent = {} if taken % 2 else None
+        known.gated = {HERE} if taken % 3 == 0 else set()
         others = known.others(messages)
         plain = [each for at, each in enumerate(messages) if at not in others]
         known.pass_on(plain, 0, len(plain))
         queues = [queue_facts(each, taken, limits) for each in known.ways.values()]
         trees = [(each.newest, each.done, each.missed) for each in known.spouts.values()]
-        facts = (known.settled, known.forwarded, known.strays)
+        facts = (known.settled, known.forwarded, known.strays, known.sent)
         outcomes.append((others, queues, trees, facts))
     assert outcomes[0] == outcomes[1]
 

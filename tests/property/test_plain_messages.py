@@ -22,7 +22,7 @@ from heron_core.wire.frames import (
     root_owner,
     with_consumed,
 )
-from heron_core.wire.packets import check_pairs
+from heron_core.wire.packets import check_pairs, encode_barrier
 from heron_engine.stream_manager.acks import Trees
 
 HERE, ELSEWHERE, SPOUT, UNKNOWN = range(1, 5)
@@ -47,7 +47,9 @@ FRAMES = st.lists(
 )
 HEADS = st.builds(
     header,
-    st.sampled_from([FrameKind.DATA, FrameKind.DATA, FrameKind.ACK, FrameKind.FANOUT]),
+    st.sampled_from(
+        [FrameKind.DATA, FrameKind.DATA, FrameKind.ACK, FrameKind.FANOUT, FrameKind.BARRIER]
+    ),
     st.integers(FENCE - 1, FENCE + 1),
     st.sampled_from([SPOUT, HERE]),
     st.sampled_from([HERE, ELSEWHERE, SPOUT, UNKNOWN, EVERY_OWNER]),
@@ -107,6 +109,38 @@ def test_plain_is_what_is_valid_and_known(frames: Frames) -> None:
 def test_a_report_is_not_plain() -> None:
     batch: Frames = [header(FrameKind.DATA, FENCE, SPOUT, HERE, 0), b""]
     assert forwarder().others([batch, [with_consumed(batch[0], 1), b""]]) == [1]
+
+
+BATCH_HERE, BATCH_THERE = (
+    [header(FrameKind.DATA, FENCE, SPOUT, task, 2), b"body"] for task in (HERE, ELSEWHERE)
+)
+
+
+@given(
+    st.lists(st.sampled_from([BATCH_HERE, BATCH_THERE, encode_barrier(FENCE, SPOUT, 0, 7)])),
+    st.booleans(),
+)
+def test_batches_that_barriers_may_hold_back_are_looked_at(
+    messages: list[Frames], is_gated: bool
+) -> None:
+    known = forwarder()
+    if is_gated:
+        known.gated.add(HERE)
+    expected, is_behind = [], is_gated
+    for at, each in enumerate(messages):
+        is_barrier = header_of(each).kind == FrameKind.BARRIER
+        is_behind |= is_barrier
+        if is_barrier or (is_behind and each is BATCH_HERE):
+            expected.append(at)
+    assert known.others(messages) == expected
+    known.sent = {HERE: 1.0}
+    for each in messages:
+        if known.others([each]) == []:
+            known.pass_on([each], 0, 1)
+    there = messages.count(BATCH_THERE)
+    here = 0 if is_gated else messages.count(BATCH_HERE)
+    assert known.sent.get(ELSEWHERE, 0) == 2 * there
+    assert known.sent[HERE] == 1 + 2 * here
 
 
 @given(begun=PAIRS, acked=PAIRS)

@@ -9,7 +9,7 @@ from heron_core.plans import PhysicalPlan, Restore, TopologyState, physical_to_j
 from heron_core.records import replace
 from heron_core.wire import messages
 from heron_core.wire.frames import FrameKind, Frames, header, header_of
-from heron_core.wire.merged import split
+from heron_core.wire.merged import merge, split
 from heron_core.wire.packets import check_barrier, checkpoint_of, encode_barrier, encode_consumed
 from heron_engine.stream_manager import events
 from heron_engine.stream_manager.core import StreamManager
@@ -180,6 +180,20 @@ def test_a_barrier_goes_once_to_each_container_behind_the_data(manager: Manager)
     (barrier,) = delivered(out)
     check_barrier(header_of(barrier), barrier)
     assert (header_of(barrier).destination, checkpoint_of(barrier)) == (3, 7)
+
+
+def test_what_travels_with_a_barrier_and_behind_it_waits(manager: Manager) -> None:
+    # As the instance has sent it all at once; what is for elsewhere waits there.
+    local = [data(1, 3), encode_barrier(1, 1, 0, 7), data(1, 3), data(1, 4)]
+    out = manager.handle(events.FromInstance(1, 71, merge(local)))
+    assert [header_of(each).kind for each in delivered(out)] == [FrameKind.DATA]
+    assert [header_of(each).kind for each in to_peer(out)] == [FrameKind.BARRIER, FrameKind.DATA]
+    assert manager.core.state.queues[1].fan_out.sent == {3: 2, 4: 1}
+    assert delivered(manager.handle(events.FromInstance(1, 71, data(1, 3)))) == []
+    out = manager.peer(encode_barrier(1, 2, 1, 7))
+    kinds = [header_of(each).kind for each in delivered(out)]
+    assert kinds == [FrameKind.BARRIER, FrameKind.DATA, FrameKind.DATA]
+    assert len(delivered(manager.handle(events.FromInstance(1, 71, data(1, 3))))) == 1
 
 
 def test_a_barrier_of_a_newer_plan_keeps_its_epoch(manager: Manager) -> None:
