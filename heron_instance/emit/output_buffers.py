@@ -386,15 +386,13 @@ class Outbox(BufferRoom):
         if self.acked:
             self.settle()
         acks, fails = self._take_acks(), self.fails
-        if not acks and not fails:
-            return []
-        self.fails = []
-        epoch, task = self.epoch, self.task
-        messages = [
-            encode_roots(FrameKind.FAIL, epoch, task, *each) for each in _fails_by_owner(fails)
-        ]
+        epoch, task, messages = self.epoch, self.task, list[Frames]()
         if acks:
-            messages.insert(0, encode_pairs(FrameKind.ACK, epoch, task, owner_of(acks), acks))
+            messages.append(encode_pairs(FrameKind.ACK, epoch, task, owner_of(acks), acks))
+        if fails:
+            self.fails = []
+            for owner, roots in _fails_by_owner(fails):
+                messages.append(encode_roots(FrameKind.FAIL, epoch, task, owner, roots))
         return messages
 
     def _take_acks(self) -> list[int]:
