@@ -90,6 +90,8 @@ class ControlPlane:
         """Of each instance here whether it has its state: a master that takes over is to know."""
         self._unsent: deque[messages.InstanceReplaced] = deque(maxlen=UNSENT_MAX)
         """What the master is to hear when there is one."""
+        self._answers: list[messages.QuiescenceReport] = []
+        """To its newest probe, since `send`."""
 
     # --- instances ----------------------------------------------------------------------------
 
@@ -98,16 +100,15 @@ class ControlPlane:
         message: Any = event.message
         if getattr(message, "task", None) != event.task:
             raise ProtocolError(f"task {event.task} speaks for another: {message!r:.100}")
+        if not isinstance(message, messages.QuiescenceReport | messages.InstanceHeartbeat):
+            self.send(out)  # what the instance has said before
         match message:
             case messages.RegisterInstance():
                 self._register(message, out)
             case messages.InstanceHeartbeat(task, metrics):
                 self._heartbeat(task, event.incarnation, metrics, out)
-            case messages.QuiescenceReport(task):
-                # The numbers that the master shows at the end are those it counted.
-                newest = {task: self._snapshots[task]} if task in self._snapshots else {}
-                out.append(events.ToMaster(self._heartbeat_of(newest)))
-                out.append(events.ToMaster(self._with_links(message)))
+            case messages.QuiescenceReport():
+                self._answers.append(self._with_links(message))
             case messages.BoltFinished(task):
                 self._finishing.discard(task)
                 out.append(events.ToMaster(message))
@@ -133,6 +134,18 @@ class ControlPlane:
                 | messages.TuplesSampled()
             ):
                 out.append(events.ToMaster(message))
+
+    def send(self, out: Out) -> None:
+        """The answers of instances to a probe leave behind one heartbeat with all their numbers:
+        those that the master shows at the end are those it counted."""
+        answers, self._answers = self._answers, []
+        if not answers:
+            return
+        tasks = {report.task for report in answers} & self._snapshots.keys()
+        out.append(
+            events.ToMaster(self._heartbeat_of({task: self._snapshots[task] for task in tasks}))
+        )
+        out.extend(map(events.ToMaster, answers))
 
     def _with_links(self, report: messages.QuiescenceReport) -> messages.QuiescenceReport:
         """Nothing is idle behind a broken connection: what waits there is not lost."""

@@ -81,6 +81,7 @@ class StreamManager:
                 self._results.send(out)
                 self._flow.send(out)
                 self._links.acknowledge(out)
+                self._control.send(out)
             elif isinstance(event, events.FromPeer):
                 if self._links.take(event.frames, out):
                     self._data.message(event.frames[1:], out)
