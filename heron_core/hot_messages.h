@@ -1,6 +1,7 @@
 /* The functions of hot_messages.py that are C when it is compiled. */
 
 #include <Python.h>
+#include <math.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -47,11 +48,212 @@ static Py_ssize_t message_bytes(PyObject *frames) {
 }
 
 enum { COUNTER_BITS_OF_A_ROOT = 44 }; /* wire/frames.py: ROOT_COUNTER_BITS */
+enum { BYTES_OF_A_PAIR = 16, BYTES_OF_A_LENGTH = 4, FRAMES_MAX = 255 };
+static const double NO_LIMIT = 4611686018427387904.0; /* hot_messages.py: UNLIMITED */
+
+static uint64_t number_in(PyObject *data, Py_ssize_t at) {
+    uint64_t number;
+    memcpy(&number, PyBytes_AS_STRING(data) + at, sizeof number);
+    return number;
+}
 
 /* The owner of a root in a packet of pairs; 0, which is none, where the packet ends before. */
 static Py_ssize_t owner_at(PyObject *data, Py_ssize_t at) {
-    uint64_t root = 0;
-    if (PyBytes_CheckExact(data) && at >= 0 && at + (Py_ssize_t)sizeof root <= PyBytes_GET_SIZE(data))
-        memcpy(&root, PyBytes_AS_STRING(data) + at, sizeof root);
-    return (Py_ssize_t)(root >> COUNTER_BITS_OF_A_ROOT);
+    int is_there = PyBytes_CheckExact(data) && at >= 0 && at + BYTES_OF_A_PAIR <= PyBytes_GET_SIZE(data);
+    return is_there ? (Py_ssize_t)(number_in(data, at) >> COUNTER_BITS_OF_A_ROOT) : 0;
+}
+
+static Py_ssize_t end_of_run(PyObject *data, Py_ssize_t at) {
+    Py_ssize_t end = at + BYTES_OF_A_PAIR, owner = owner_at(data, at);
+    while (end + BYTES_OF_A_PAIR <= PyBytes_GET_SIZE(data) && owner_at(data, end) == owner)
+        end += BYTES_OF_A_PAIR;
+    return end;
+}
+
+/* --- several messages in one --- */
+
+/* A list of so many frames, whose lengths and bytes are at these places; NULL without an error if
+   they reach beyond the end. */
+static PyObject *frames_at(int frames, const char *lengths, const char **start, const char *end) {
+    PyObject *message = PyList_New(frames);
+    for (int at = 0; message != NULL && at < frames; at++) {
+        uint32_t length;
+        memcpy(&length, lengths + at * BYTES_OF_A_LENGTH, sizeof length);
+        PyObject *frame = (Py_ssize_t)length <= end - *start
+            ? PyBytes_FromStringAndSize(*start, (Py_ssize_t)length) : NULL;
+        if (frame == NULL) {
+            Py_CLEAR(message);
+            break;
+        }
+        PyList_SET_ITEM(message, at, frame);
+        *start += length;
+    }
+    return message;
+}
+
+static PyObject *split_data(PyObject *data, Py_ssize_t messages) {
+    if (!PyBytes_CheckExact(data) || messages <= 0 || messages > PyBytes_GET_SIZE(data))
+        Py_RETURN_NONE;
+    const unsigned char *counts = (const unsigned char *)PyBytes_AS_STRING(data);
+    const char *lengths = (const char *)counts + messages, *start = lengths;
+    const char *end = (const char *)counts + PyBytes_GET_SIZE(data);
+    Py_ssize_t frames = 0;
+    for (Py_ssize_t at = 0; at < messages; at++) {
+        if (counts[at] == 0)
+            Py_RETURN_NONE;
+        frames += counts[at];
+    }
+    if (frames > (end - lengths) / BYTES_OF_A_LENGTH)
+        Py_RETURN_NONE;
+    start += frames * BYTES_OF_A_LENGTH;
+    PyObject *parts = PyList_New(messages);
+    for (Py_ssize_t at = 0; parts != NULL && at < messages; at++) {
+        PyObject *message = frames_at(counts[at], lengths, &start, end);
+        if (message == NULL) {
+            Py_DECREF(parts);
+            if (PyErr_Occurred())
+                return NULL;
+            Py_RETURN_NONE;
+        }
+        PyList_SET_ITEM(parts, at, message);
+        lengths += counts[at] * BYTES_OF_A_LENGTH;
+    }
+    if (parts != NULL && start != end) {
+        Py_DECREF(parts);
+        Py_RETURN_NONE;
+    }
+    return parts;
+}
+
+/* How many bytes the frames of some messages have in all, and how many these are; -1 with an error
+   for what is not a list of messages of the protocol. */
+static Py_ssize_t sizes_of(PyObject *messages, Py_ssize_t *frames) {
+    Py_ssize_t size = 0;
+    *frames = 0;
+    for (Py_ssize_t at = 0; at < PyList_GET_SIZE(messages); at++) {
+        PyObject *message = PyList_GET_ITEM(messages, at);
+        Py_ssize_t more = message_bytes(message);
+        if (more < 0)
+            return -1;
+        if (PyList_GET_SIZE(message) > FRAMES_MAX) {
+            PyErr_SetString(PyExc_ValueError, "a message of more than 255 frames");
+            return -1;
+        }
+        for (Py_ssize_t of = 0; of < PyList_GET_SIZE(message); of++)
+            if (PyBytes_GET_SIZE(PyList_GET_ITEM(message, of)) > (Py_ssize_t)UINT32_MAX) {
+                PyErr_SetString(PyExc_OverflowError, "a frame of more than 4 GiB");
+                return -1;
+            }
+        size += more;
+        *frames += PyList_GET_SIZE(message);
+    }
+    return size;
+}
+
+static PyObject *joined_data(PyObject *messages) {
+    Py_ssize_t frames = 0, size = PyList_Check(messages) ? sizes_of(messages, &frames) : -1;
+    if (size < 0)
+        return PyErr_Occurred() ? NULL : PyErr_Format(PyExc_TypeError, "not a list of messages");
+    Py_ssize_t many = PyList_GET_SIZE(messages);
+    PyObject *data = PyBytes_FromStringAndSize(NULL, many + frames * BYTES_OF_A_LENGTH + size);
+    if (data == NULL)
+        return NULL;
+    char *count = PyBytes_AS_STRING(data), *length = count + many;
+    char *into = length + frames * BYTES_OF_A_LENGTH;
+    for (Py_ssize_t at = 0; at < many; at++) {
+        PyObject *message = PyList_GET_ITEM(messages, at);
+        *count++ = (char)PyList_GET_SIZE(message);
+        for (Py_ssize_t of = 0; of < PyList_GET_SIZE(message); of++) {
+            PyObject *frame = PyList_GET_ITEM(message, of);
+            uint32_t bytes = (uint32_t)PyBytes_GET_SIZE(frame);
+            memcpy(length, &bytes, sizeof bytes);
+            memcpy(into, PyBytes_AS_STRING(frame), bytes);
+            length += sizeof bytes;
+            into += bytes;
+        }
+    }
+    return data;
+}
+
+/* --- trees --- */
+
+/* trees[root] = value */
+static int set_tree(PyObject *trees, PyObject *root, uint64_t value) {
+    PyObject *number = PyLong_FromUnsignedLongLong(value);
+    int outcome = number == NULL ? -1 : PyDict_SetItem(trees, root, number);
+    Py_XDECREF(number);
+    return outcome;
+}
+
+static int begin_trees(PyObject *trees, PyObject *data) {
+    Py_ssize_t end = PyBytes_CheckExact(data) ? PyBytes_GET_SIZE(data) : 0;
+    for (Py_ssize_t at = 0; at + BYTES_OF_A_PAIR <= end; at += BYTES_OF_A_PAIR) {
+        uint64_t number = number_in(data, at);
+        if (number == 0)
+            continue;
+        PyObject *root = PyLong_FromUnsignedLongLong(number);
+        int outcome = root == NULL ? -1 : set_tree(trees, root, number_in(data, at + 8));
+        Py_XDECREF(root);
+        if (outcome < 0)
+            return -1;
+    }
+    return 1;
+}
+
+enum { TREE_FAILED = -1, TREE_IS_OPEN, TREE_IS_DONE, TREE_IS_UNKNOWN };
+
+static int settle_tree(PyObject *trees, PyObject *root, uint64_t value) {
+    PyObject *held = PyDict_GetItemWithError(trees, root);
+    if (held == NULL)
+        return PyErr_Occurred() ? TREE_FAILED : TREE_IS_UNKNOWN;
+    uint64_t open = PyLong_AsUnsignedLongLong(held);
+    if (open == (uint64_t)-1 && PyErr_Occurred())
+        return TREE_FAILED;
+    if (open == value)
+        return PyDict_DelItem(trees, root) < 0 ? TREE_FAILED : TREE_IS_DONE;
+    return set_tree(trees, root, open ^ value) < 0 ? TREE_FAILED : TREE_IS_OPEN;
+}
+
+/* A root and its value behind the others. */
+static int add_pair(PyObject *others, PyObject *root, uint64_t value) {
+    PyObject *number = PyLong_FromUnsignedLongLong(value);
+    int outcome = number == NULL ? -1 : PyList_Append(others, root);
+    if (outcome == 0)
+        outcome = PyList_Append(others, number);
+    Py_XDECREF(number);
+    return outcome;
+}
+
+static PyObject *settle_trees(PyObject *trees, PyObject *data, Py_ssize_t start, Py_ssize_t end, PyObject *others) {
+    Py_ssize_t size = PyBytes_CheckExact(data) ? PyBytes_GET_SIZE(data) : 0, done = 0;
+    end = end < size ? end : size;
+    PyObject *roots = PyBytes_FromStringAndSize(NULL, end > start ? (end - start) / 2 : 0);
+    for (Py_ssize_t at = start; roots != NULL && at + BYTES_OF_A_PAIR <= end; at += BYTES_OF_A_PAIR) {
+        uint64_t number = number_in(data, at), value = number_in(data, at + 8);
+        PyObject *root = PyLong_FromUnsignedLongLong(number);
+        int outcome = root == NULL ? TREE_FAILED : settle_tree(trees, root, value);
+        if (outcome == TREE_IS_UNKNOWN && add_pair(others, root, value) < 0)
+            outcome = TREE_FAILED;
+        if (outcome == TREE_IS_DONE) {
+            memcpy(PyBytes_AS_STRING(roots) + done, &number, sizeof number);
+            done += sizeof number;
+        }
+        Py_XDECREF(root);
+        if (outcome == TREE_FAILED)
+            Py_CLEAR(roots);
+    }
+    if (roots != NULL)
+        _PyBytes_Resize(&roots, done);
+    return roots;
+}
+
+/* --- queues --- */
+
+static Py_ssize_t next_limit(Py_ssize_t size, double worth, double mark) {
+    Py_ssize_t whole = (Py_ssize_t)ceil(worth < NO_LIMIT ? worth : NO_LIMIT);
+    Py_ssize_t beyond = (Py_ssize_t)floor(mark < NO_LIMIT ? mark : NO_LIMIT) + 1;
+    Py_ssize_t limit = whole <= 0 ? size + 1 : whole > size ? whole : size + whole;
+    if (size < beyond && (beyond < limit || whole <= 0))
+        limit = beyond;
+    return limit < (Py_ssize_t)NO_LIMIT ? limit : (Py_ssize_t)NO_LIMIT;
 }

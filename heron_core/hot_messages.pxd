@@ -6,6 +6,12 @@ cdef extern from "hot_messages.h":
     Py_ssize_t number_at(list[bytes] frames, Py_ssize_t at, Py_ssize_t size) except -1
     int has_prefix(list[bytes] frames, Py_ssize_t prefix) except -1
     Py_ssize_t owner_at(bytes data, Py_ssize_t at)
+    Py_ssize_t end_of_run(bytes data, Py_ssize_t at)
+    object split_data(bytes data, Py_ssize_t messages)
+    object joined_data(list messages)
+    bint begin_trees(dict newest, bytes data) except -1
+    bytes settle_trees(dict newest, bytes data, Py_ssize_t start, Py_ssize_t end, list others)
+    Py_ssize_t next_limit(Py_ssize_t size, double worth, double mark)
 
 
 cdef Py_ssize_t HEADER_BYTES, PREFIX, LENGTH_BYTES, SIZE_BYTES, STREAM_BYTES, PAIR_BYTES, UNLIMITED
@@ -42,7 +48,6 @@ cdef class Heading:
 
 
 cdef class Forwarder:
-    cdef public object fold
     cdef public Heading head
     cdef public dict ways
     cdef public dict spouts
@@ -61,6 +66,6 @@ cdef bint read_heading(Heading head, list[bytes] frames)
 cdef bint is_plain(Forwarder forwarder, list[bytes] frames)
 cdef object put_into(MessageQueue queue, object destination, list[bytes] frames)
 cdef object put_plain(Forwarder forwarder, list[bytes] frames)
-cdef object settle(Forwarder forwarder, OpenTrees trees, bytes data)
+cdef object settle(
+    Forwarder forwarder, Py_ssize_t owner, bytes data, Py_ssize_t start, Py_ssize_t end)
 cdef object settle_by_owner(Forwarder forwarder, list[bytes] frames)
-cdef bint settle_one(OpenTrees trees, object root, object value)

@@ -10,10 +10,11 @@ them. The stream manager's data_plane takes all others, and says what all of the
 
 from __future__ import annotations
 
+import math
 import struct
 from array import array
 from collections import deque
-from itertools import chain
+from itertools import chain, islice
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -29,13 +30,11 @@ from heron_core.wire.frames import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     import cython
 
     from heron_core.wire.frames import Frames
-
-    Fold = Callable[[dict[int, int], array[int], array[int]], list[tuple[int, int]]]
 else:
     # The module of that name is the compiler's; its import takes 13 ms, if it is there at all.
     cython = SimpleNamespace(compiled=False)
@@ -69,6 +68,7 @@ TRACKED_RUNS: int = TRACKED | RUNS
 ALL_OF_A_BATCH: int = TRACKED | MIXED | MULTI_ROOT | BEGINS
 
 if not cython.compiled:
+    from heron_core.hot_path import fold_into_trees
 
     def message_bytes(frames: list[bytes]) -> int:
         """Size of a message."""
@@ -90,39 +90,75 @@ if not cython.compiled:
         """The spout task of a root in a packet of pairs."""
         return int.from_bytes(data[at : at + 8], "little") >> COUNTER_BITS
 
+    def end_of_run(data: bytes, at: int) -> int:
+        """Where the pairs end whose roots have the owner of the one at `at`."""
+        owner, end = owner_at(data, at), at + PAIR_BYTES
+        while end < len(data) and owner_at(data, end) == owner:
+            end += PAIR_BYTES
+        return end
+
+    def split_data(data: bytes, messages: int) -> list[Frames] | None:
+        """What `split_merged` returns."""
+        counts = data[:messages]
+        start = messages + LENGTH_BYTES * sum(counts)
+        if messages == 0 or 0 in counts or len(data) < start:
+            return None
+        numbers = array("I")
+        numbers.frombytes(data[messages:start])
+        lengths = iter(numbers.tolist())
+        parts = []
+        for count in counts:
+            part = []
+            for length in islice(lengths, count):
+                part.append(data[start : start + length])
+                start += length
+            parts.append(part)
+        return parts if start == len(data) else None
+
+    def joined_data(messages: list[list[bytes]]) -> bytes:
+        """What `merged_data` returns."""
+        frames = list(chain.from_iterable(messages))
+        lengths = array("I", map(len, frames)).tobytes()
+        return b"".join([bytes(map(len, messages)), lengths, *frames])
+
+    def begin_trees(newest: dict[int, int], data: bytes) -> bool:
+        """Roots, each with the xor of all edges of its first deliveries; root 0 is none."""
+        numbers = iter(array("Q", data))
+        newest.update(zip(numbers, numbers, strict=True))
+        newest.pop(0, None)
+        return True
+
+    def settle_trees(
+        newest: dict[int, int], data: bytes, start: int, end: int, others: Any
+    ) -> bytes:
+        """Xor the pairs there into trees; the roots of those that are done. The numbers of pairs
+        whose roots are not among these trees join `others`."""
+        done = array("Q")
+        for pair in fold_into_trees(newest, array("Q", data[start:end]), done):
+            others.extend(pair)
+        return done.tobytes()
+
+    def next_limit(size: int, worth: float, mark: float) -> int:
+        """What is reached next: enough for a message, more than the mark, or that much once
+        again."""
+        whole = math.ceil(min(worth, UNLIMITED))
+        beyond = math.floor(min(mark, UNLIMITED)) + 1
+        limit = size + 1 if whole <= 0 else whole if whole > size else size + whole
+        is_nearer = size < beyond and (beyond < limit or whole <= 0)
+        return min(beyond if is_nearer else limit, UNLIMITED)
+
 
 # --- several messages in one ----------------------------------------------------------------------
 
 
 def split_merged(data: bytes, messages: int) -> list[Frames] | None:
     """The messages in the data of a merged one (heron_core.wire.merged); None if it is cut."""
-    counts = data[:messages]
-    start = messages + LENGTH_BYTES * sum(counts)
-    if messages == 0 or 0 in counts or len(data) < start:
-        return None
-    numbers = array("I")
-    numbers.frombytes(data[messages:start])
-    lengths: list[int] = numbers.tolist()
-    parts = []
-    at = 0
-    for count in counts:
-        part = []
-        for number in range(at, at + count):
-            length = lengths[number]
-            part.append(data[start : start + length])
-            start += length
-        at += count
-        parts.append(part)
-    return parts if start == len(data) else None
+    return split_data(data, messages)
 
 
 def merged_data(messages: Sequence[Frames]) -> bytes:
     """The data of a merged message."""
-    frames: list[bytes] = []
-    for each in messages:
-        frames.extend(each)
-    lengths = array("I", [len(each) for each in frames]).tobytes()
-    return b"".join([bytes([len(each) for each in messages]), lengths, *frames])
+    return joined_data(list(messages))
 
 
 # --- queues ---------------------------------------------------------------------------------------
@@ -171,6 +207,13 @@ class MessageQueue:
     def put(self, destination: int, frames: Frames) -> None:
         """Add a message at the end."""
         put_into(self, destination, frames)
+
+    def limit(
+        self, bytes_worth: int, bytes_mark: int, items_worth: float, items_mark: float
+    ) -> None:
+        """Have `due` named when the next message is worth sending, or the mark is passed."""
+        self.bytes_limit = next_limit(self.size, bytes_worth, bytes_mark)
+        self.items_limit = next_limit(self.items, items_worth, items_mark)
 
     def take(self, number: int) -> MessageQueue:
         """The first of them, in a queue of their own."""
@@ -290,7 +333,6 @@ class Forwarder:
 
     __slots__ = (
         "fence",
-        "fold",
         "forwarded",
         "gated",
         "head",
@@ -302,9 +344,7 @@ class Forwarder:
         "ways",
     )
 
-    def __init__(self, fold: Fold, settled: set[int]) -> None:
-        self.fold = fold
-        """Of hot_path: fold_into_trees."""
+    def __init__(self, settled: set[int]) -> None:
         self.head = Heading()
         self.ways: dict[int, MessageQueue] = {}
         """Task -> the queue for its batches: of its instance, or of another stream manager."""
@@ -369,7 +409,7 @@ def put_plain(forwarder: Forwarder, frames: list[bytes]) -> Any:
     read_heading(head, frames)
     if head.kind == DATA:
         if head.flags & BEGINS and head.source in forwarder.spouts:
-            forwarder.spouts[head.source].begin(array("Q", frames[2]))
+            begin_trees(forwarder.spouts[head.source].newest, frames[2])
         forwarder.forwarded += 1
         if forwarder.sent is not None:
             sent = forwarder.sent
@@ -378,62 +418,57 @@ def put_plain(forwarder: Forwarder, frames: list[bytes]) -> Any:
     elif head.destination == SEVERAL:
         settle_by_owner(forwarder, frames)
     elif head.destination in forwarder.spouts:
-        settle(forwarder, forwarder.spouts[head.destination], frames[1])
+        data = frames[1]
+        settle(forwarder, head.destination, data, 0, len(data))
     else:
         put_into(forwarder.ways[head.destination], 0, frames)
 
 
-def settle(forwarder: Forwarder, trees: OpenTrees, data: bytes) -> Any:
-    """Acks of a spout here."""
-    for root, value in forwarder.fold(trees.newest, array("Q", data), trees.done):
-        trees.apply_to_older(root, value)
+def settle(
+    forwarder: Forwarder,
+    owner: cython.Py_ssize_t,
+    data: bytes,
+    start: cython.Py_ssize_t,
+    end: cython.Py_ssize_t,
+) -> Any:
+    """Acks of a spout here: the pairs between two places."""
+    trees: OpenTrees = forwarder.spouts[owner]
+    others: list[int] = []
+    done = settle_trees(trees.newest, data, start, end, others)
+    if done:
+        trees.done.frombytes(done)
+    numbers = iter(others)
+    for root in numbers:
+        trees.apply_to_older(root, next(numbers))
     if trees.done:
-        forwarder.settled.add(forwarder.head.destination)
+        forwarder.settled.add(owner)
 
 
 def settle_by_owner(forwarder: Forwarder, frames: list[bytes]) -> Any:
     """Acks of several spouts: those for another stream manager travel on as one packet."""
-    trees: OpenTrees | None
     way: MessageQueue | None
     elsewhere: dict[Any, list[Any]] = {}
     data = frames[1]
-    at: cython.Py_ssize_t = 0
+    start: cython.Py_ssize_t = 0
+    end: cython.Py_ssize_t
     owner: cython.Py_ssize_t
-    numbers = iter(array("Q", data))
-    for root in numbers:
-        value = next(numbers)
-        owner = owner_at(data, at) if cython.compiled else root >> COUNTER_BITS
-        at += PAIR_BYTES
-        trees = forwarder.spouts.get(owner)
-        if trees is not None:
-            if settle_one(trees, root, value):
-                forwarder.settled.add(owner)
-            continue
+    while start < len(data):
+        owner, end = owner_at(data, start), end_of_run(data, start)
         way = forwarder.ways.get(owner)
-        if way is None or not way.is_tagged:
-            forwarder.strays.extend((root, value))
+        if owner in forwarder.spouts:
+            settle(forwarder, owner, data, start, end)
+        elif way is None or not way.is_tagged:
+            forwarder.strays.frombytes(data[start:end])
         elif way.name in elsewhere:
-            elsewhere[way.name].extend((root, value))
+            elsewhere[way.name].append(data[start:end])
         else:
-            elsewhere[way.name] = [way, root, value]
+            elsewhere[way.name] = [way, data[start:end]]
+        start = end
     head = forwarder.head
-    for way, *pairs in elsewhere.values():
-        first = header(ACK, head.epoch, head.source, SEVERAL, len(pairs) // 2)
-        put_into(way, 0, [first, array("Q", pairs).tobytes()])
-
-
-def settle_one(trees: OpenTrees, root: Any, value: Any) -> bool:
-    """An ack of a spout here; whether the spout has something done."""
-    held = trees.newest.get(root)
-    if held is None:
-        trees.apply_to_older(root, value)
-        return len(trees.done) > 0
-    if held == value:
-        del trees.newest[root]
-        trees.done.append(root)
-        return True
-    trees.newest[root] = held ^ value
-    return False
+    for way, *runs in elsewhere.values():
+        pairs = b"".join(runs)
+        first = header(ACK, head.epoch, head.source, SEVERAL, len(pairs) // PAIR_BYTES)
+        put_into(way, 0, [first, pairs])
 
 
 def are_runs(head: Heading, frames: list[bytes]) -> bool:

@@ -8,7 +8,7 @@ and its connection.
 from msgspec import Struct
 
 from heron_core.config import DROP
-from heron_core.native import Forwarder, MessageQueue, fold_into_trees
+from heron_core.native import Forwarder, MessageQueue
 from heron_core.plans import MASTER_CONTAINER, InstancePlan, PackingPlan
 from heron_core.topology import TopologySpec
 from heron_core.transition_log import TransitionLog
@@ -83,7 +83,7 @@ class ContainerState:
         """Tasks here for which enough has come to be looked at before `send`."""
         self.touched_peers: set[int] = set()
         """Containers for which something has come since they were looked at."""
-        self.forwarder = Forwarder(fold_into_trees, set())
+        self.forwarder = Forwarder(set())
         """What takes batches and acks that only have to be put where they belong."""
         self.pressure_limits = PressureLimits(
             options.high_water_bytes, options.high_water_tuples, options.target_secs

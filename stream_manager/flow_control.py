@@ -66,7 +66,6 @@ class FlowControl:
         paused_secs = self._pressure.paused_secs(task, now)
         queue = self._state.queues[task]
         queue.processed(messages_processed, busy_secs, now, paused_secs)
-        queue.set_limits(self._state.pressure_limits, now)
         self._state.touched_tasks.add(task)
 
     def drop_fenced(self) -> None:

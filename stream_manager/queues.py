@@ -26,7 +26,6 @@ None stands for another: bytes bound the memory, time the delay of now, and tupl
 the instance has turned slow. A message is the least that is handed.
 """
 
-import math
 from itertools import chain
 
 from msgspec import Struct
@@ -54,12 +53,6 @@ class PressureLimits(Struct, frozen=True):
     tuples: int
     secs: float
     """In time for its instance."""
-
-
-def _next_limit(size: int, worth: float, mark: float) -> int:
-    """What is reached next: enough for a message, more than the mark, or that much once again."""
-    steps = (math.ceil(worth), math.floor(mark) + 1, size + math.ceil(worth))
-    return min((each for each in steps if each > size), default=size + 1)
 
 
 class InstanceQueue:
@@ -134,12 +127,10 @@ class InstanceQueue:
             long_tuples = min(long_tuples, UNKNOWN_TUPLES_MAX - self.beyond_tuples)
         if secs := self._rate.secs_per_tuple(self.handed_tuples, now):
             long_tuples = min(long_tuples, limits.secs / secs - self.handed_tuples)
-        waiting.bytes_limit = _next_limit(
-            waiting.size, self._pipelined_bytes, limits.bytes - self.beyond_bytes
-        )
-        waiting.items_limit = _next_limit(
-            waiting.items, PIPELINED_SHARE * self._handed_tuples_max / weight, long_tuples
-        )
+        waiting.limit(
+            self._pipelined_bytes, limits.bytes - self.beyond_bytes,
+            PIPELINED_SHARE * self._handed_tuples_max / weight, long_tuples,
+        )  # fmt: skip
 
     def _work(self, tuples: int) -> float:
         """What some tuples of its input come to for it, or for those who get what it makes."""

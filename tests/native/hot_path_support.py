@@ -334,7 +334,7 @@ def forwarder_of(module: Any) -> Any:
         def apply_to_older(self, root: int, value: int) -> None:
             self.missed.append((root, value))
 
-    known = module.Forwarder(module.fold_into_trees, set())
+    known = module.Forwarder(set())
     here, elsewhere = module.MessageQueue(HERE), module.MessageQueue(ELSEWHERE, is_tagged=True)
     here.touched, here.due, here.items_limit, here.bytes_limit = set(), set(), 3, 99
     known.ways, known.spouts, known.fence = (

@@ -205,6 +205,35 @@ def test_trees_come_to_the_same(
 frames = st.lists(st.binary(max_size=30), min_size=1, max_size=4)
 
 
+MARKS = st.sampled_from([-1.5, 0.0, 0.5, 3.0, 63.5, 2.0**62, 1e300]) | st.floats(-9, 9)
+
+
+@given(size=st.integers(0, 9), worth=MARKS, mark=MARKS)
+def test_the_same_is_the_next_limit(
+    compiled: SimpleNamespace, size: int, worth: float, mark: float
+) -> None:
+    limits = []
+    for module in (PYTHON, compiled):
+        queue = module.MessageQueue()
+        queue.size = queue.items = size
+        queue.limit(round(worth), round(mark), worth, mark)
+        limits.append((queue.bytes_limit, queue.items_limit))
+    assert limits[0] == limits[1]
+    assert all(size < limit <= 1 << 62 for limit in limits[0])
+
+
+@pytest.mark.parametrize("messages", [[b"frame"], [["text"]], [[b"a"], None], [[bytearray(b"a")]]])
+def test_what_is_not_messages_is_not_merged(compiled: SimpleNamespace, messages: Any) -> None:
+    with pytest.raises(TypeError):
+        compiled.merged_data(messages)
+
+
+def test_a_message_of_too_many_frames_is_not_merged(compiled: SimpleNamespace) -> None:
+    for module in (PYTHON, compiled):
+        with pytest.raises(ValueError, match=r"25[56]"):
+            module.merged_data([[b""] * 256])
+
+
 @given(messages=st.lists(frames, min_size=1, max_size=5), data=st.data())
 def test_messages_are_merged_and_split_in_the_same_way(
     compiled: SimpleNamespace, messages: list[list[bytes]], data: st.DataObject

@@ -2,7 +2,7 @@
 
 import sys
 from array import array
-from itertools import repeat
+from itertools import chain, repeat
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -10,12 +10,12 @@ from typing import Any
 import psutil
 import pytest
 
-from heron_core.wire.frames import FrameKind, Frames, header
+from heron_core.wire.frames import EVERY_OWNER, ROOT_COUNTER_BITS, FrameKind, Frames, header
 from native_build import SANITIZE, what_is_missing
 from tests.native.checkout_support import copy_of_checkout, python
 from tests.native.hot_path_support import forwarder_of
 from tests.native.sanitizers import FLAGS, preloaded
-from tests.property.test_plain_messages import ELSEWHERE, FENCE, HERE, SPOUT
+from tests.property.test_plain_messages import ELSEWHERE, FENCE, HERE, SPOUT, UNKNOWN
 
 TOGETHER = 1000
 ROUNDS = 300
@@ -24,16 +24,19 @@ GROWTH_MAX = 4 << 20
 
 
 def one_of_each_kind() -> list[Frames]:
-    """A batch that begins trees, their acks, a batch with runs, a batch and acks for elsewhere, and
-    a batch of an earlier epoch."""
+    """A batch that begins trees, their acks, a batch with runs, a batch and acks for elsewhere,
+    acks of several owners, and a batch of an earlier epoch."""
     pairs = array("Q", [1, 5, 2, 6]).tobytes()
     sizes = array("I", [1, 1]).tobytes()
+    roots = (owner << ROOT_COUNTER_BITS | 1 for owner in (SPOUT, ELSEWHERE, UNKNOWN))
+    several = array("Q", chain.from_iterable(zip(roots, repeat(5), strict=False))).tobytes()
     return [
         [header(FrameKind.DATA, FENCE, SPOUT, HERE, 2, flags=9), b"body", pairs],
         [header(FrameKind.ACK, FENCE, HERE, SPOUT, 2), pairs],
         [header(FrameKind.DATA, FENCE, SPOUT, HERE, 2, flags=17), b"body", pairs, sizes],
         [header(FrameKind.DATA, FENCE, SPOUT, ELSEWHERE, 2), b"body"],
         [header(FrameKind.ACK, FENCE, HERE, ELSEWHERE, 2), pairs],
+        [header(FrameKind.ACK, FENCE, HERE, EVERY_OWNER, 3), several],
         [header(FrameKind.DATA, FENCE - 1, SPOUT, HERE, 2), b"body"],
     ]
 
@@ -45,8 +48,11 @@ def pass_on(module: Any, forwarder: Any, messages: list[Frames], rounds: int) ->
         parts = module.split_merged(data, len(messages))
         others = forwarder.others(parts)
         assert len(others) == TOGETHER
-        for at in range(0, len(parts), len(one_of_each_kind())):
-            forwarder.pass_on(parts, at, at + 5)
+        kinds = len(one_of_each_kind())
+        for at in range(0, len(parts), kinds):
+            forwarder.pass_on(parts, at, at + kinds - 1)
+        assert len(forwarder.strays) == 2 * TOGETHER
+        del forwarder.strays[:]
         for queue in forwarder.ways.values():
             queue.fitting(7, 1000, 50.0)
             queue.take(1)
@@ -59,7 +65,7 @@ def pass_on(module: Any, forwarder: Any, messages: list[Frames], rounds: int) ->
 
 
 def test_messages_that_were_passed_on_leave_nothing_behind(compiled: SimpleNamespace) -> None:
-    # A million and a half of them: see GROWTH_MAX.
+    # Two millions of them: see GROWTH_MAX.
     messages = one_of_each_kind() * TOGETHER
     forwarder = forwarder_of(compiled)
     pass_on(compiled, forwarder, messages, 20)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heron_core.errors import ProtocolError
-from heron_core.native import Forwarder, MessageQueue, fold_into_trees
+from heron_core.native import Forwarder, MessageQueue
 from heron_core.wire.batch import check_batch
 from heron_core.wire.frames import (
     EVERY_OWNER,
@@ -74,7 +74,7 @@ MESSAGES = ANY | WHOLE
 
 def forwarder() -> Forwarder:
     """One that knows a queue here, one of another container, and a spout."""
-    known = Forwarder(fold_into_trees, set())
+    known = Forwarder(set())
     known.ways = {HERE: MessageQueue(HERE), ELSEWHERE: MessageQueue(ELSEWHERE, is_tagged=True)}
     known.spouts, known.fence = {SPOUT: Trees(2)}, FENCE
     return known
