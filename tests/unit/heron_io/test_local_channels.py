@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 
+import psutil
 import pytest
 
 from heron_core.wire.frames import Frames
@@ -21,6 +22,7 @@ from heron_io.local_channels import (
     ControlChannel,
     DataChannel,
 )
+from heron_io.local_connection import SCRATCH_BYTES, scratch
 from heron_io.local_listener import LocalListener
 
 NAME = ConnectionName(DATA, 1, 7)
@@ -459,3 +461,14 @@ def test_attempts_to_connect_become_rarer(path: str) -> None:
     assert pauses == sorted(pauses)
     assert pauses[-1] == pytest.approx(local_channels.RECONNECT_MAX_SECS)
     kept.close()
+
+
+def test_where_a_connection_reads_takes_memory_as_far_as_it_is_filled() -> None:
+    # An idle instance has two of them, and receives a hundred bytes a second.
+    process = psutil.Process()
+    before = process.memory_info().rss
+    buffers = [scratch() for _ in range(INSTANCES)]
+    for buffer in buffers:
+        buffer[:100] = bytes(100)
+    assert process.memory_info().rss - before < INSTANCES * SCRATCH_BYTES // 4
+    assert {len(buffer) for buffer in buffers} == {SCRATCH_BYTES}
