@@ -16,7 +16,7 @@ ALL_FOLDERS := "norecursedirs=.* __pycache__ extras"
 # Tests stay compiled from one run to the next: to do it again takes each process as long as to import them.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help run test test-again test-browser test-cluster test-cluster-long test-hosts test-hosts-all test-wheel test-extras lint check fast-tests chaos mutants sanitizers bench format clean native native-wheel native-off
+.PHONY: help run test test-again test-browser test-cluster test-cluster-long test-jvm test-hosts test-hosts-all test-wheel test-extras lint check fast-tests chaos mutants sanitizers bench format clean native native-wheel native-off
 
 help: ## Show what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
@@ -40,6 +40,10 @@ test-cluster: $(TESTED) ## Against a real YARN, HDFS and Kafka, whose jars Maven
 test-cluster-long: $(TESTED) ## The longest of these: a schema registry, speculation, a lost scheduler
 	@$(BIN)/python tests/cluster/jars.py
 	$(PYTEST) --dist loadfile $(CLUSTER_LONG)
+
+test-jvm: $(TESTED) ## Java spouts and bolts in real JVMs, with Storm's jars (mvn, javac)
+	@$(BIN)/python -m tests.jvm.needs
+	$(PYTEST) --dist loadfile tests/jvm
 
 test-browser: $(TESTED) ## The pages of `heronpy ui` in headless Chromium, with trouble caused for real
 	@$(BIN)/python tests/browser/chromium.py

@@ -37,6 +37,17 @@ def _recipe(config: Mapping[str, Any], key: str) -> Any:
     return value
 
 
+def _java_types(config: Mapping[str, Any], key: str) -> dict[str, str]:
+    value = config[key]
+    if not isinstance(value, Mapping) or not all(
+        isinstance(field, str) and kind in v.JAVA_NUMBERS for field, kind in value.items()
+    ):
+        raise TopologyError(
+            f"{key} must be {{FIELD: TYPE}} with {', '.join(v.JAVA_NUMBERS)}, not {shown(value)}"
+        )
+    return dict(value)
+
+
 # A row is read as a paragraph.
 # fmt: off
 STATE = Subject("Checkpoints and state")
@@ -134,6 +145,28 @@ SHELL_PENDING_MAX = PROCESSES.add(Key(
 FLUX_RECIPE = PROCESSES.add(Key(
     "heronpy.flux.recipe", _recipe, None,
     "how a component of a Flux file is made (written by the frontend)", owner=Owner.COMPONENT,
+))
+JAVA_CLASS_PATH = PROCESSES.add(Key(
+    "topology.classpath", r.paths, None,
+    "jars and folders with the Java classes of a topology and with Storm's (`lib/*`: all jars of a"
+    " folder), by paths from the topology's file",
+    owner=Owner.COMPONENT, without="Storm's Java classes do not run",
+    see="PORTING.md#java-classes-in-a-jvm",
+))
+JAVA_OPTIONS = PROCESSES.add(Key(
+    "heronpy.java.options", r.options, None,
+    "options of the JVM of a Java component, as `-Xmx512m`, a text or a list",
+    owner=Owner.COMPONENT, see="PORTING.md#java-classes-in-a-jvm",
+))
+JAVA_TYPES = PROCESSES.add(Key(
+    "heronpy.java.types", _java_types, None,
+    "fields that a Java component reads as a narrower type than Long and Double, `{FIELD: int}`:"
+    " `int`, `short`, `byte`, `float`",
+    owner=Owner.BOLT, see="PORTING.md#java-classes-in-a-jvm",
+))
+JAVA_RECIPE = PROCESSES.add(Key(
+    "heronpy.java.recipe", _recipe, None,
+    "how a Java component is made (written by the frontends)", owner=Owner.COMPONENT,
 ))
 
 

@@ -176,6 +176,20 @@ def words(config: Mapping[str, Any], key: str) -> tuple[str, ...]:
     return strings
 
 
+def paths(config: Mapping[str, Any], key: str) -> list[str]:
+    """The value of `key`, a list of paths, or a text with colons between them."""
+    value = config[key]
+    if isinstance(value, str):
+        return [each for each in value.split(":") if each]
+    return texts(config, key)
+
+
+def options(config: Mapping[str, Any], key: str) -> list[str]:
+    """The value of `key`, options of a program: a list, or a text with blanks between them."""
+    value = config[key]
+    return value.split() if isinstance(value, str) else texts(config, key)
+
+
 def variables(config: Mapping[str, Any], key: str) -> dict[str, str]:
     """The value of `key`, environment variables; empty where it says nothing."""
     mapping = config.get(key) or {}

@@ -20,7 +20,7 @@ places in the shortest of ours are 0.93, `topology.workers` and `topology.users`
 _IDLE = """
     acking additional.classpath auto-credentials backpressure.enable
     batch.flush.interval.millis blobstore.map builtin.metrics.bucket.size.secs cap.ticket
-    classpath classpath.beginning component.jvmoptions component.jvmopts
+    classpath.beginning component.jvmoptions component.jvmopts
     component.output.bps component.resourcemap component.resources.map
     container.max.cpu.hint container.max.disk.hint
     container.max.ram.hint error.throttle.interval.secs event.logger.register

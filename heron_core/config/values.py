@@ -31,6 +31,9 @@ EXIT = "exit"
 RESTART = "restart"
 STOP = "stop"
 
+JAVA_NUMBERS = ("int", "short", "byte", "float")
+"""Types that a field of a Java component may have in place of Long or Double."""
+
 TEXT = "text"
 JSON = "json"
 WARNING = "warning"

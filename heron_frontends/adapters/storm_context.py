@@ -34,6 +34,29 @@ def storm_context(topology: TopologySpec, packing: PackingPlan, task: int) -> di
     }
 
 
+def storm_components(topology: TopologySpec) -> list[dict[str, Any]]:
+    """All components, as Storm's StormTopology has them: streams, and inputs with groupings."""
+    return [
+        {
+            "name": component.name,
+            "spout": component.is_spout,
+            "parallelism": component.parallelism,
+            "streams": [
+                [stream.name, list(stream.fields), stream.direct] for stream in component.outputs
+            ],
+            "inputs": [
+                [entry.component, entry.stream, *_kind_and_fields(entry.grouping)]
+                for entry in component.inputs
+            ],
+        }
+        for component in topology.components
+    ]
+
+
+def _kind_and_fields(grouping: GroupingSpec) -> tuple[str, list[str]]:
+    return grouping.kind.of_storm, list(grouping.fields)
+
+
 def _fields(component: ComponentSpec) -> dict[str, list[str]]:
     return {stream.name: list(stream.fields) for stream in component.outputs}
 

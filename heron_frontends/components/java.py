@@ -2,8 +2,8 @@
 
 Sources: Storm's storm-client (org.apache.storm.testing), flux-wrappers, storm-starter, storm-perf,
 and the examples of Heron's ECO. The packages of Storm before 1.0 (backtype.storm, storm.starter)
-and of Heron before Apache (com.twitter.heron) name the same classes. Anything else cannot run here:
-there is no Java in an instance.
+and of Heron before Apache (com.twitter.heron) name the same classes. Anything else runs in a JVM
+(heron_frontends.jvm) where the topology has a class path, and is refused where it has none.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from heron_connectors.files.spout import PATH
-from heron_core.config.names import SHELL_COMMAND
+from heron_core.config.names import JAVA_CLASS_PATH, SHELL_COMMAND
 from heron_core.errors import TopologyError
 from heron_core.topology import DEFAULT_STREAM, StreamSpec
 from heron_frontends.components.settings import WORDS
@@ -89,6 +89,10 @@ def _sentences(args: Sequence[Any]) -> dict[str, Any]:
 
 
 _PAGE = "docs/PORTING.md, Java components"
+_IN_JVM = (
+    f"in a JVM, name its jars and Storm's in {JAVA_CLASS_PATH} (docs/PORTING.md, Java classes in a"
+    " JVM)"
+)
 _KAFKA_SINK = "heronpy_compat.connectors.kafka.KafkaSink (docs/CONNECTORS.md, Kafka)"
 _KAFKA_SPOUT = "heronpy_compat.connectors.kafka.KafkaSpout (docs/CONNECTORS.md, Kafka)"
 _WINDOWED = "WindowedBolt (docs/WINDOWS.md, Storm's WindowedBolt)"
@@ -250,11 +254,13 @@ def unknown(full_class_name: str) -> str:
     short = canonical_name(full_class_name).removeprefix(_STORM)
     ours = next((text for start, text in _OURS.items() if short.startswith(start)), None)
     if ours is not None:
-        return f"Java class {full_class_name} cannot run here: what does the same is {ours}"
+        return (
+            f"Java class {full_class_name} cannot run here: what does the same is"
+            f" {ours}; to run it itself {_IN_JVM}"
+        )
     return (
-        f"Java class {full_class_name} has no equivalent here{hint}: write it as a Python class and"
-        " name its dotted path; a component may be a shell component as well (docs/PORTING.md,"
-        ' "Java components")'
+        f"Java class {full_class_name} has no equivalent here{hint}: to run it {_IN_JVM}; or write"
+        " it as a Python class and name its dotted path, or run it as a shell component"
     )
 
 

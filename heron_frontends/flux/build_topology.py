@@ -6,6 +6,7 @@ from typing import Any
 
 from heron_core import config as keys
 from heron_core.config import CPU_MAP, RAM_MAP
+from heron_core.errors import HeronError
 from heron_core.naming import others
 from heron_core.plans import MIB
 from heron_core.records import replace
@@ -25,6 +26,7 @@ from heron_frontends.flux.components import component, value_object
 from heron_frontends.flux.definitions import StreamDefinition, TopologyDefinition, VertexDefinition
 from heron_frontends.flux.documents import FilePosition
 from heron_frontends.flux.schema import plain_config
+from heron_frontends.jvm import frontend
 
 STORM_DEFAULTS = {keys.RELIABILITY_MODE: keys.ATLEAST_ONCE}
 _CORE_POINTS = 100
@@ -33,13 +35,16 @@ _CORE_POINTS = 100
 def topology(definition: TopologyDefinition, name: str) -> TopologySpec:
     """The topology called `name`; TopologyError with file and line for what is wrong in it."""
     object_definitions.check_references(definition.components)
-    components = {name: value_object(each) for name, each in definition.components.items()}
     config = plain_config(definition.config)
+    components = {
+        name: entry if frontend.runs_in_jvm(entry.class_name, config) else value_object(entry)
+        for name, entry in definition.components.items()
+    }
     if definition.source is not None:
         source_spec = source.source_topology(definition.source, components, config)
         spec = replace(source_spec, name=name, config={**source_spec.config, **config})
     else:
-        wired = _components(definition, components)
+        wired = _components(definition, components, config)
         config = with_packing_maps(config, definition.config, definition.vertices)
         config = {**config, **_resources(definition.vertices, config)}
         api = {} if definition.is_herons else STORM_DEFAULTS
@@ -49,12 +54,23 @@ def topology(definition: TopologyDefinition, name: str) -> TopologySpec:
 
 
 def _components(
-    definition: TopologyDefinition, components: object_definitions.Components
+    definition: TopologyDefinition,
+    components: object_definitions.Components,
+    config: Mapping[str, Any],
 ) -> tuple[ComponentSpec, ...]:
     """Every component with its inputs, in the order of the file."""
     for stream in definition.streams:
         connections.check_ends(stream, definition.vertices)
-    unwired = {vertex.id: component(vertex, components) for vertex in definition.vertices.values()}
+    named = [
+        component(vertex, components, definition.components, config)
+        for vertex in definition.vertices.values()
+    ]
+    unwired = {
+        vertex_spec.name: vertex_spec
+        for vertex_spec in frontend.described(
+            named, config, definition.position.file, lambda *problem: _wrong(definition, *problem)
+        )
+    }
     for vertex_spec in unwired.values():
         if java.is_only_drawn(vertex_spec.class_path):
             unwired[vertex_spec.name] = replace(
@@ -69,6 +85,10 @@ def _components(
         replace(vertex_spec, inputs=tuple(inputs.get(vertex_spec.name, ())))
         for vertex_spec in unwired.values()
     )
+
+
+def _wrong(definition: TopologyDefinition, name: str, problem: str) -> HeronError:
+    return definition.vertices[name].position.wrong(f"{name!r}: {problem}")
 
 
 def _outputs_read(name: str, definition: TopologyDefinition) -> tuple[StreamSpec, ...]:
@@ -86,6 +106,10 @@ def _check_outputs(stream: StreamDefinition, sender: ComponentSpec) -> None:
         raise stream.position.wrong(
             f"{stream.target!r} reads {stream.source!r}, whose class {sender.class_path} emits"
             " nothing, as in Storm: read what it reads"
+        )
+    if not sender.outputs and frontend.is_java(sender):
+        raise stream.position.wrong(
+            f"{stream.target!r} reads {stream.source!r}, whose Java class declares no output stream"
         )
     if not sender.outputs:
         raise stream.position.wrong(

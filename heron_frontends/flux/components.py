@@ -1,6 +1,6 @@
 """From the definition of a spout or bolt to the component of a topology."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from heron_api.component.base_component import BaseComponent
@@ -17,14 +17,24 @@ from heron_frontends.flux import (
     window_methods,
 )
 from heron_frontends.flux.definitions import ObjectDefinition, VertexDefinition
+from heron_frontends.jvm import frontend
 
 _DECLARES = "declare_output_fields"
 _HOOK = {True: "next_tuple", False: "process"}
 """Whether it is a spout -> the method that makes it one"""
 
 
-def component(vertex: VertexDefinition, components: object_definitions.Components) -> ComponentSpec:
-    """The component without its inputs, its class loaded and checked; TopologyError if it fails."""
+def component(
+    vertex: VertexDefinition,
+    components: object_definitions.Components,
+    java_components: object_definitions.Components,
+    topology_config: Mapping[str, Any],
+) -> ComponentSpec:
+    """The component without its inputs, its class loaded and checked; TopologyError if it fails.
+
+    One that a JVM runs is checked, and gets its outputs, when all are known (jvm.frontend);
+    `java_components` are what it refers to, by their Java names.
+    """
     definition = vertex.object
     outputs: list[StreamSpec] | None
     config: dict[str, Any]
@@ -36,6 +46,10 @@ def component(vertex: VertexDefinition, components: object_definitions.Component
         class_path, config, outputs = _equivalent(vertex)
         plain = replace(definition, class_name=class_path, arguments=())
         config |= _python(vertex, plain, components)
+    elif frontend.runs_in_jvm(definition.class_name, {**topology_config, **vertex.config}):
+        recipe = object_definitions.recipe(definition, definition.class_name, java_components)
+        class_path, config = frontend.of_recipe(recipe, vertex.is_spout)
+        outputs = []
     else:
         class_path, outputs = definition.class_name, None
         config = _python(vertex, definition, components)

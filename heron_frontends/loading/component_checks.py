@@ -31,8 +31,8 @@ from heron_frontends.loading.shape_checks import (
 
 HOOKS = ("next_tuple", "process", "processWindow", "process_batch")
 """Methods that a user's class has to define if what it is derived from only raises."""
-_ADAPTERS = "heron_frontends.adapters."
-"""Shell components: their class is ours, and importing it costs time."""
+_ADAPTERS = ("heron_frontends.adapters.", "heron_frontends.jvm.")
+"""Shell components and Java's: their class is ours, and importing it costs time."""
 """Config key of an object that a Flux file makes; its constructor is checked there."""
 
 

@@ -7,12 +7,13 @@ installed streamparse is never imported here: its classes are known by the names
 import json
 import os
 import shlex
-from collections.abc import Sequence
+import sys
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from heron_core import config as keys
 from heron_core.config.names import SHELL_COMMAND
-from heron_core.errors import TopologyError
+from heron_core.errors import HeronError, TopologyError
 from heron_core.topology import (
     ComponentSpec,
     GroupingKind,
@@ -29,6 +30,7 @@ from heron_frontends.components.java import (
     is_drawing,
     resolve,
 )
+from heron_frontends.jvm import frontend
 
 STORM_DEFAULTS = {keys.RELIABILITY_MODE: keys.ATLEAST_ONCE}
 """Storm tracks every tuple unless topology.acker.executors is 0."""
@@ -62,15 +64,21 @@ def to_topology_spec(topology: Any, name: str, environment: str | None = None) -
     TopologyError for what only Storm can run, and for an environment without a `par`.
     """
     spouts = topology.thrift_spouts
-    components = tuple(
-        _component(spec, spec.name in spouts, topology, environment) for spec in topology.specs
-    )
     config = _without_nulls(topology.config or {})
-    return TopologySpec(name, components, config, defaults=STORM_DEFAULTS)
+    components = [
+        _component(spec, spec.name in spouts, topology, environment) for spec in topology.specs
+    ]
+    file = getattr(sys.modules.get(topology.__module__), "__file__", None) or ""
+    complete = frontend.described(components, config, file, _wrong)
+    return TopologySpec(name, tuple(complete), config, defaults=STORM_DEFAULTS)
+
+
+def _wrong(name: str, problem: str) -> HeronError:
+    return TopologyError(f"component {name!r}: {problem}")
 
 
 def _component(spec: Any, is_spout: bool, topology: Any, environment: str | None) -> ComponentSpec:
-    class_path, config = _what_runs(spec, is_spout)
+    class_path, config = _what_runs(spec, is_spout, topology.config or {})
     return ComponentSpec(
         spec.name,
         is_spout,
@@ -111,12 +119,17 @@ def _parallelism(spec: Any, environment: str | None) -> int:
     )
 
 
-def _what_runs(spec: Any, is_spout: bool) -> tuple[str, dict[str, Any]]:
+def _what_runs(
+    spec: Any, is_spout: bool, topology_config: Mapping[str, Any]
+) -> tuple[str, dict[str, Any]]:
     """Class path, and the config that this class needs."""
     component_object = spec.component_object
     if component_object.java_object is not None:
         arguments = [_argument(argument) for argument in component_object.java_object.args_list]
         name: str = component_object.java_object.full_class_name
+        own = {**topology_config, **json.loads(spec.config)}
+        if not is_drawing() and frontend.runs_in_jvm(name, own):
+            return frontend.of_recipe(frontend.plain_recipe(name, arguments), is_spout)
         class_path, config, _ = resolve(name, arguments, is_spout, spec.name)
         return class_path, config
     if component_object.shell is None and is_drawing():

@@ -14,7 +14,7 @@ from heron_core.algorithms.user_metrics import added
 from heron_core.dead_letters import REPLAYED
 from heron_core.plans import PackingPlan
 from heron_core.topology import DEFAULT_STREAM, TopologySpec
-from heron_frontends.adapters.storm_context import storm_context
+from heron_frontends.adapters.storm_context import storm_components, storm_context
 
 StreamId = namedtuple("StreamId", "id component_name")
 
@@ -183,6 +183,10 @@ class InstanceContext(TopologyContext):
     def to_storm(self) -> dict[str, Any]:
         """The context as Storm hands it to components of other languages."""
         return storm_context(self._topology, self._packing, self._task)
+
+    def to_storm_components(self) -> list[dict[str, Any]]:
+        """All components of the topology as Storm has them (adapters.storm_context)."""
+        return storm_components(self._topology)
 
     def get_metrics_collector(self) -> "InstanceContext":
         """What `global_metrics.init` takes."""

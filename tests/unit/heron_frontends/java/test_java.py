@@ -89,7 +89,7 @@ def test_shells(name: str, args: Any, is_spout: bool, command: Any, outputs: Any
     [
         ("kafka.KafkaSpout", [], True, "component 'c': Java class org.apache.storm.kafka.Kaf"),
         ("kafka.KafkaSpout", [], True, "heronpy_compat.connectors.kafka.KafkaSpout"),
-        ("cassandra.Sink", [], True, 'docs/PORTING.md, "Java components"'),
+        ("cassandra.Sink", [], True, "docs/PORTING.md, Java classes in a JVM"),
         ("bolts.LogInfoBolt", [], False, f"did you mean {STORM}flux.wrappers.bolts.LogInfoBolt?"),
         ("testing.TestWordSpout", [], False, "TestWordSpout is a spout, not a bolt"),
         ("task.ShellBolt", ["a"], True, "ShellBolt is a bolt, not a spout"),

@@ -1,0 +1,184 @@
+"""The process of a JVM: its pipes, its output lines, its end.
+
+Its frames have pipes of their own, which it opens by their paths, because a JVM and user code write
+to stdout and stderr: each line of these goes to the log. At the end of its input the JVM ends, so
+it does not outlive this process.
+"""
+
+import logging
+import os
+import re
+import select
+import signal
+import subprocess
+import threading
+import time
+from collections import deque
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import IO
+
+from heron_core.errors import ComponentError
+from heron_frontends.jvm.frames import Frame, FrameReader
+
+READ_BYTES = 1 << 18
+LINES_KEPT = 20
+"""The last lines of output that an error quotes: a stack trace's end."""
+LINE_BYTES_MAX = 8192
+EXIT_SECS = 3.0
+_LEVEL = re.compile(r"\b(TRACE|DEBUG|INFO|WARN|ERROR|FATAL)\b")
+_LEVELS = {
+    "TRACE": logging.DEBUG, "DEBUG": logging.DEBUG, "INFO": logging.INFO,
+    "WARN": logging.WARNING, "ERROR": logging.ERROR, "FATAL": logging.ERROR,
+}  # fmt: skip
+_AFTERWORDS = ("Error: A fatal exception has occurred", "Error: Could not create the Java")
+"""What a JVM says behind the reason for which it does not begin."""
+LEVEL_WITHIN = 80
+"""Characters of a line in which log4j and logback name the level."""
+
+
+class OutputLines(threading.Thread):
+    """Reads what a JVM prints: each line goes to the log, at the level that it names, if any."""
+
+    def __init__(self, stream: IO[bytes], logger: logging.Logger, label: str) -> None:
+        super().__init__(name="java output", daemon=True)
+        self._stream = stream
+        self._logger = logger
+        self._label = label
+        self.kept: deque[str] = deque(maxlen=LINES_KEPT)
+
+    def run(self) -> None:
+        """Read until no process has the other end open."""
+        while line := self._stream.readline(LINE_BYTES_MAX):
+            text = line.decode("utf-8", "replace").rstrip()
+            self.kept.append(text)
+            level = _LEVEL.search(text[:LEVEL_WITHIN])
+            number = _LEVELS[level[1]] if level else logging.INFO
+            self._logger.log(number, "%s: %s", self._label, text)
+
+
+class JavaProcess:
+    """One JVM. `send` is for the main thread, `read` for one thread, `kill` for any."""
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        environment: Mapping[str, str],
+        folder: str,
+        logger: logging.Logger,
+        label: str,
+    ) -> None:
+        """Starts it; ComponentError if it cannot be started."""
+        theirs_in, self._write = os.pipe()
+        self._read, theirs_out = os.pipe()
+        paths = (f"/dev/fd/{theirs_in}", f"/dev/fd/{theirs_out}")
+        try:
+            self._process = subprocess.Popen(
+                [*command, *paths], cwd=folder, env=dict(environment), stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, bufsize=0,
+                pass_fds=(theirs_in, theirs_out), process_group=0,
+            )  # fmt: skip
+        except OSError as error:
+            os.close(self._write)
+            os.close(self._read)
+            raise ComponentError(f"{label}: {command[0]} cannot be started: {error}") from None
+        finally:
+            os.close(theirs_in)
+            os.close(theirs_out)
+        os.set_blocking(self._write, False)
+        os.set_blocking(self._read, False)
+        self.pid = self._process.pid
+        self._frames = FrameReader()
+        self._left = memoryview(b"")
+        self._parts: list[bytes] = []
+        self._cause = ""
+        stdout = self._process.stdout
+        assert stdout is not None, "its stdout is a pipe"
+        self._stdout = stdout
+        self._lines = OutputLines(stdout, logger, f"java[{self.pid}]")
+        self._lines.start()
+
+    def put(self, data: bytes) -> None:
+        """Have `data` written by the next `write`."""
+        self._parts.append(data)
+
+    def write(self) -> bool:
+        """Write as much as the pipe takes without waiting; whether nothing is left."""
+        while self._left or self._parts:
+            if not self._left:
+                self._left = memoryview(b"".join(self._parts))
+                self._parts.clear()
+            try:
+                written = os.write(self._write, self._left)
+            except BlockingIOError:
+                return False
+            except BrokenPipeError:  # it has ended, which its reader sees, too
+                self._left = memoryview(b"")
+                self._parts.clear()
+                return True
+            self._left = self._left[written:]
+        return True
+
+    @property
+    def unwritten(self) -> bool:
+        """Whether `write` has something to do."""
+        return bool(self._left or self._parts)
+
+    @property
+    def write_end(self) -> int:
+        """For a poll of whether the pipe takes more."""
+        return self._write
+
+    def wait(self, secs: float) -> bool:
+        """Wait for something to read; whether there is something, or its end."""
+        poll = select.poll()
+        poll.register(self._read, select.POLLIN)
+        return bool(poll.poll(secs * 1000))
+
+    def read(self) -> list[Frame] | None:
+        """The frames that have arrived; None at its end. ValueError for what cannot be read."""
+        try:
+            data = os.read(self._read, READ_BYTES)
+        except BlockingIOError:
+            return []
+        return self._frames.feed(data) if data else None
+
+    @property
+    def has_exited(self) -> bool:
+        """Whether it is dead, though a process that it started may hold its pipes open."""
+        return self._process.poll() is not None
+
+    def kill(self, cause: str) -> None:
+        """SIGKILL for it and its process group; `cause` says why, unless it is dead anyway."""
+        if self._process.poll() is None:
+            self._cause = self._cause or cause
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(self.pid, signal.SIGKILL)
+
+    def reap(self) -> str:
+        """Wait for its exit, or force it; how it ended, and what it printed last. Call it once."""
+        deadline = time.monotonic() + EXIT_SECS
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(max(0.0, deadline - time.monotonic()))
+        self.kill("closed its pipe and did not end")
+        code = self._process.wait()
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.pid, signal.SIGKILL)  # what it started
+        self._lines.join(1.0)
+        os.close(self._write)
+        os.close(self._read)
+        if not self._lines.is_alive():
+            self._stdout.close()
+        lines = (line for line in reversed(self._lines.kept) if line.strip())
+        last = next((line for line in lines if not line.startswith(_AFTERWORDS)), "")
+        how = f"was killed: it {self._cause}" if self._cause else _end_of(code)
+        return f"{how}: {last}" if last else how
+
+
+def _end_of(code: int) -> str:
+    if code >= 0:
+        return f"exited with status {code}"
+    try:
+        return f"was killed by {signal.Signals(-code).name}"
+    except ValueError:
+        return f"was killed by signal {-code}"
