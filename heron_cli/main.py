@@ -21,6 +21,10 @@ COMMANDS = {
         "heron_cli.commands.sample",
         "Print the next tuples that a component sends on a stream.",
     ),
+    "query": (
+        "heron_cli.commands.query",
+        "Print what a component of a running topology has in its state.",
+    ),
     "dead_letters": (
         "heron_cli.commands.dead_letters",
         "List the tuples that a topology abandoned, or send them again.",

@@ -59,6 +59,7 @@ class MainThreadCalls(Struct, frozen=True):
     prepare_update: Callable[[messages.SaveForUpdate | messages.DeferFails], None]
     checkpoint_completed: Callable[[messages.CheckpointCompleted], None]
     sample: Callable[[messages.SampleTuples], None]
+    query: Callable[[messages.QueryState], None]
 
 
 def is_replaced(before: Mapping[int, str], now: Mapping[int, str]) -> bool:
@@ -149,13 +150,20 @@ class ControlCore:
             case messages.CheckpointCompleted() as completed:
                 self._shared.call(partial(self._calls.checkpoint_completed, completed))
                 return [Wake()]
-            case messages.SampleTuples() as wanted:
-                self._shared.call(partial(self._calls.sample, wanted))
-                return [Wake()]
+            case messages.SampleTuples() | messages.QueryState() as wanted:
+                return self._observe(wanted)
             case messages.Superseded(reason):
                 # Nothing that this process does counts any more, so nothing is worth finishing.
                 return [InstanceExit(reason)]
         return []
+
+    def _observe(self, wanted: messages.SampleTuples | messages.QueryState) -> Out:
+        """Somebody wants to see what the instance sends, or its state."""
+        if isinstance(wanted, messages.SampleTuples):
+            self._shared.call(partial(self._calls.sample, wanted))
+        else:
+            self._shared.call_between(partial(self._calls.query, wanted))
+        return [Wake()]
 
     def _plan(self, plan: PhysicalPlan) -> Out:
         shared, addresses = self._shared, plan.stream_managers

@@ -57,6 +57,7 @@ from heron_instance.runtime.context import UserMetrics
 from heron_instance.runtime.environment import InstanceEnvironment
 from heron_instance.runtime.factory import build, topology_by, waiting
 from heron_instance.shared_state import SharedState
+from heron_instance.state_queries import StateQueries
 from heron_instance.state_transfer import made_transfer, prepare_update
 
 IDLE_SECS = (0.001, 0.001, 0.001, 0.002, 0.002, 0.004, 0.008, 0.01)
@@ -130,6 +131,7 @@ class InstanceCore:
             lambda wanted: prepare_update(self.transfer, self.shared, wanted),
             self._checkpoint_completed,
             lambda wanted: self.instance.samples.begin(wanted),  # noqa: PLW0108 (of then)
+            StateQueries(self, environment.call_soon, self._clock).take,
         )
         user_metrics = UserMetrics(self.instance.context.metrics)
         self.control = ControlCore(identity, self.driver, shared, calls, user_metrics)

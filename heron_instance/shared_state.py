@@ -44,6 +44,11 @@ class SharedState:
         """Calls of the control thread so far that are not to wait for back-pressure to end."""
         self.answered = 0
         """How many of them the main thread has made; written by the main thread."""
+        self.questions = 0
+        """Calls so far that come between two tuples of the message under way. Written by whoever
+        asks, and while it goes on by the main thread."""
+        self.questions_taken = 0
+        """How many of them the main thread has made; written by the main thread."""
         self.may_send = False
         """Whether tuples may be sent: there is a plan and no back-pressure, or the process ends
         and sends the rest. Written by `update`."""
@@ -76,7 +81,8 @@ class SharedState:
     @property
     def interrupts(self) -> bool:
         """Whether something comes before the rest of the message under way."""
-        return self.is_overtaken or self.is_called
+        is_asked = self.questions_taken < self.questions
+        return self.is_overtaken or self.is_called or is_asked
 
     @property
     def _is_restoring(self) -> bool:
@@ -118,10 +124,16 @@ class SharedState:
         self.asked += 1
         self.update()
 
+    def call_between(self, function: Callable[[], None]) -> None:
+        """As `call`: before the rest of the message under way, but back-pressure is not lifted for
+        it."""
+        self.call(function)
+        self.questions += 1
+
     def run_pending_calls(self) -> None:
         """In the main thread: make the calls that wait; those that they ask for come next time, so
         that the main loop does its other work in between (whoever asks also wakes it)."""
-        asked = self.asked
+        asked, self.questions_taken = self.asked, self.questions
         try:
             for _ in range(len(self.pending_calls)):
                 # Until it has returned it is pending: who is asked whether it is idle is not.

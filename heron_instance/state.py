@@ -10,6 +10,7 @@ from typing import Any, Protocol
 from heron_core.state.file_snapshot import StateBytes
 from heron_core.state.in_flight_table import Item
 from heron_core.state.parts import KeyRange
+from heron_core.state.questions import StateReader
 
 
 class InstanceState(Protocol):
@@ -29,6 +30,10 @@ class InstanceState(Protocol):
 
     def take_in_flight(self) -> list[Item]:
         """Those that were restored, which run again; the state has them no more."""
+
+    def reader(self, name: str) -> StateReader:
+        """A state by its name, to be read as it is now; UnknownState or OtherKind for a name that
+        cannot be read."""
 
     def snapshot(self) -> bytes:
         """The state between two tuples; StateError if it cannot be saved."""

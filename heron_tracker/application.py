@@ -33,6 +33,7 @@ from heron_tracker.envelope import BadRequest, encoded, failure, status_of, stor
 from heron_tracker.heron_api.routes import EnvelopeResponse, heron_router, metrics_router
 from heron_tracker.options import BODY_BYTES_MAX, TrackerOptions
 from heron_tracker.pages.mounting import CLOSE_POLICY, WithPages
+from heron_tracker.query_routes import query_router
 from heron_tracker.sample_routes import sample_router
 from heron_tracker.service import Service
 from heron_tracker.storm_api.routes import PREFIX, problems_router, storm_router
@@ -59,6 +60,7 @@ def application(service: Service, options: TrackerOptions) -> Application:
     app.include_router(storm_router(service))
     app.include_router(problems_router(service))
     app.include_router(sample_router(service))
+    app.include_router(query_router(service))
     _add_pages(app)
     for kind in (HeronError, RequestValidationError, HTTPException):
         app.add_exception_handler(kind, _failed)

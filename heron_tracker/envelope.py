@@ -5,8 +5,15 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from heron_core.errors import HeronError, StateStoreError
+from heron_core.errors import HeronError, StateStoreError, UsageError
 from heron_core.version import version_of_heronpy
+from heron_io.state_queries import (
+    AnswerTooLarge,
+    NoSuchState,
+    QueryTimedOut,
+    StateUnavailable,
+    TooManyQueries,
+)
 
 SUCCESS, FAILURE = "success", "failure"
 
@@ -28,6 +35,12 @@ STATUS_OF: tuple[tuple[type[Exception], int], ...] = (
     (BadRequest, 400),
     (Unavailable, 503),
     (StateStoreError, 503),
+    (TooManyQueries, 429),
+    (QueryTimedOut, 504),
+    (StateUnavailable, 503),
+    (NoSuchState, 404),
+    (AnswerTooLarge, 413),
+    (UsageError, 400),
     (HeronError, 409),
 )
 """An error -> the HTTP status of its answer; the first that fits."""

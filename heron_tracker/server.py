@@ -68,7 +68,9 @@ def serve_on(
             history.record(snapshot.id, snapshot.instances, snapshot.stats_at)
 
         collector = TrackerCollector(options, reader.find, reader.read, record, reader.forget)
-        service = Service(collector, history, store, ask_master=reader.ask)
+        service = Service(
+            collector, history, store, ask_master=reader.ask, query_master=reader.query
+        )
         try:
             collector.start()
             ready(address_of(listener, options.certificate is not None))

@@ -8,6 +8,7 @@ from typing import Any
 
 from heron_core.operations import OperationKind
 from heron_core.stats import InstanceStats
+from heron_io.state_queries import StateAnswer, TooManyQueries, WantedState, query_state
 from heron_io.state_store.protocol import StateStore
 from heron_io.stream_sample import WantedSample, sampled
 from heron_tracker import actions
@@ -22,9 +23,14 @@ from heron_tracker.profiling import Profilers
 
 AskMaster = Callable[[str, str, dict[str, Any]], dict[str, Any]]
 """Topology, command and arguments -> what its master answers; HeronError if it refuses."""
+QueryMaster = Callable[[str, str, dict[str, Any], float], dict[str, Any]]
+"""The same, and how long to wait."""
 
 SAMPLES_AT_ONCE = 4
 """Each holds a thread of the service for seconds."""
+QUERIES_AT_ONCE = 16
+"""Each holds a thread of the service until it is answered; a master takes 64 of all clients."""
+_free_queries = threading.Semaphore(QUERIES_AT_ONCE)
 _free_samples = threading.Semaphore(SAMPLES_AT_ONCE)
 
 
@@ -39,6 +45,8 @@ class Service:
     started_at: float = field(default_factory=time.time)
     ask_master: AskMaster | None = None
     """None where no master can be asked anything but its stats."""
+    query_master: QueryMaster | None = None
+    """None where no master can be asked about state."""
     profilers: Profilers = field(default_factory=Profilers)
 
     def all(
@@ -171,6 +179,18 @@ class Service:
             return sampled(lambda *question: ask(snapshot.name, *question), wanted)
         finally:
             _free_samples.release()
+
+    def query(self, topology: str, wanted: WantedState) -> StateAnswer:
+        """What a state has now; TooManyQueries if as many as there may be are in flight."""
+        snapshot, ask = self.topology(topology), self.query_master
+        if ask is None:
+            raise Unavailable(f"the topology master of {snapshot.name} cannot be asked")
+        if not _free_queries.acquire(blocking=False):
+            raise TooManyQueries(f"{QUERIES_AT_ONCE} queries are in flight already: try again")
+        try:
+            return query_state(lambda *question: ask(snapshot.name, *question), wanted)
+        finally:
+            _free_queries.release()
 
     def ask(
         self, snapshot: TopologySnapshot, kind: OperationKind, arguments: Mapping[str, Any]

@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from heron_io.private_files import make_private_folders
+from heron_io.user_home import home_path, store_url_in
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,12 +19,12 @@ class Home:
     @staticmethod
     def of_user() -> "Home":
         """The folder of whoever runs this."""
-        return Home(os.path.abspath(os.environ.get("HERONPY_HOME") or _default()))
+        return Home(home_path())
 
     @property
     def store_url(self) -> str:
         """The state store that needs no server: files in this folder."""
-        return f"file://{self.path}/state"
+        return store_url_in(self.path)
 
     def topology(self, name: str) -> str:
         """The folder of one topology: its logs, and how its last run ended."""
@@ -86,7 +87,3 @@ def is_logs_folder(path: str, name: str) -> bool:
         return False
     found = os.lstat(path)
     return stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid()
-
-
-def _default() -> str:
-    return os.path.join(os.path.expanduser("~"), ".heronpy")

@@ -23,7 +23,11 @@ from heron_engine.stream_manager.watermarks import Watermarks
 
 Out = list[events.Instruction]
 ForSome = (
-    messages.FinishBolts | messages.SampleTuples | messages.SaveForUpdate | messages.DeferFails
+    messages.FinishBolts
+    | messages.SampleTuples
+    | messages.QueryState
+    | messages.SaveForUpdate
+    | messages.DeferFails
 )
 """Messages of the master that name the instances they are for."""
 
@@ -132,6 +136,7 @@ class ControlPlane:
                 | messages.FailsDeferred()
                 | messages.TraceReport()
                 | messages.TuplesSampled()
+                | messages.StateAnswered()
             ):
                 out.append(events.ToMaster(message))
 
@@ -254,6 +259,7 @@ class ControlPlane:
             case (
                 messages.FinishBolts()
                 | messages.SampleTuples()
+                | messages.QueryState()
                 | messages.SaveForUpdate()
                 | messages.DeferFails()
             ):
@@ -278,8 +284,20 @@ class ControlPlane:
         if isinstance(message, messages.FinishBolts):
             self._finish(tasks, out)
             return
+        if isinstance(message, messages.QueryState):
+            self._ask(tasks, message, out)
+            return
         for task in sorted(tasks):
             self._state.send_control(task, message, out)
+
+    def _ask(self, tasks: set[int], query: messages.QueryState, out: Out) -> None:
+        """Pass a question on; of an instance that is not there the master hears so at once."""
+        for task in sorted(tasks):
+            if self._state.queues[task].incarnation is None:
+                absent = messages.QueryOutcome.RESTARTING
+                out.append(events.ToMaster(messages.StateAnswered(task, query.query, absent)))
+            else:
+                self._state.send_control(task, query, out)
 
     def _finish(self, tasks: set[int], out: Out) -> None:
         for task in tasks:

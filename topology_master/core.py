@@ -8,7 +8,7 @@ lifecycle.py composes the parts that are changed.
 
 from typing import assert_never
 
-from heron_core.errors import ProtocolError
+from heron_core.errors import HeronError, ProtocolError
 from heron_core.exit_codes import ENDED_IN_ORDER
 from heron_core.plans import (
     MASTER_CONTAINER,
@@ -31,6 +31,7 @@ from heron_engine.topology_master.incidents import Incidents
 from heron_engine.topology_master.lifecycle import Lifecycle
 from heron_engine.topology_master.membership import RegisteredStreamManager
 from heron_engine.topology_master.options import MasterOptions
+from heron_engine.topology_master.queries import QUERY, Queries, refused
 from heron_engine.topology_master.samples import Samples
 from heron_engine.topology_master.statistics import topology_stats
 from heron_engine.topology_master.termination import spouts_of
@@ -85,6 +86,7 @@ class TopologyMaster:
         self._keep_at = float("-inf")
         self._kept: messages.Json = kept
         self._samples = Samples(topology)
+        self._queries = Queries(topology)
         self._commands = Commands(self._life, self, self._samples)
         self._transition_log = TransitionLog()
         self._log_malformed_at = float("-inf")
@@ -143,7 +145,8 @@ class TopologyMaster:
     @property
     def timer_secs(self) -> float:
         """How soon the next MasterTimer is to come."""
-        return TIMER_SECS if self._life.is_waiting else IDLE_TIMER_SECS
+        is_waiting = self._life.is_waiting or self._queries.pending > 0
+        return TIMER_SECS if is_waiting else IDLE_TIMER_SECS
 
     def stats(self, component: str | None, now: float) -> TopologyStats:
         """All numbers; those of one component's instances too if it is given."""
@@ -187,6 +190,7 @@ class TopologyMaster:
         between two events."""
         try:
             self._life.validate()
+            self._queries.validate()
         except AssertionError as error:
             error.add_note(str(self._transition_log))
             raise
@@ -197,6 +201,7 @@ class TopologyMaster:
         life.advance_update(now, out)
         life.advance_checkpoints(now, out)
         self._detect_incidents(now)
+        self._queries.expire(life.plan.packing, now, out)
         self._keep(now, out)
         if life.is_probing:
             number = life.termination.next_round(now)
@@ -265,7 +270,12 @@ class TopologyMaster:
                 life.advance(now, out)
             case messages.InstanceFailed():
                 self._instance_failed(message, now, out)
-            case messages.InstanceReplaced() | messages.TraceReport() | messages.TuplesSampled():
+            case (
+                messages.InstanceReplaced()
+                | messages.TraceReport()
+                | messages.TuplesSampled()
+                | messages.StateAnswered()
+            ):
                 self._check_task(message.task)
                 self._of_instance(message, now, out)
             case (
@@ -281,7 +291,7 @@ class TopologyMaster:
             ):
                 self._state_message(message, now, out)
             case messages.Command():
-                out.append(events.Send(sender, self._commands.answer(message, now, out)))
+                self._command(sender, message, now, out)
             case _:
                 # Whoever has the key may send any message, whatever the type says.
                 raise ProtocolError(f"no message for a master: {message!r:.100}")
@@ -348,17 +358,45 @@ class TopologyMaster:
 
     def _of_instance(
         self,
-        message: messages.InstanceReplaced | messages.TraceReport | messages.TuplesSampled,
+        message: (
+            messages.InstanceReplaced
+            | messages.TraceReport
+            | messages.TuplesSampled
+            | messages.StateAnswered
+        ),
         now: float,
         out: Out,
     ) -> None:
         match message:
             case messages.InstanceReplaced():
                 self._instance_replaced(message, now)
+                self._queries.replaced(message.task, self.packing, out)
             case messages.TraceReport(task, report):
                 out.append(events.ExportTrace(task, tuple(executions_of(report))))
             case messages.TuplesSampled():
                 self._samples.take(message)
+            case messages.StateAnswered():
+                self._queries.take(message, self.packing, out)
+
+    def _command(self, asker: bytes, command: messages.Command, now: float, out: Out) -> None:
+        """The reply to a query follows when the instances have answered, to all others at once."""
+        if command.name != QUERY:
+            out.append(events.Send(asker, self._commands.answer(command, now, out)))
+            return
+        life = self._life
+        packing, there = life.plan.packing, life.members.registered.keys()
+        try:
+            query, reply = self._queries.begin(asker, command.arguments, packing, now)
+        except HeronError as error:
+            reply = refused(error)
+        if reply is not None:
+            out.append(events.Send(asker, reply))
+            return
+        containers = {packing.container_of[task] for task in query.tasks}
+        for task in query.tasks:
+            if packing.container_of[task] not in there:
+                self._queries.replaced(task, packing, out)
+        life.members.send_all(containers, query, out)
 
     def _check_task(self, task: int) -> None:
         if task not in self._life.tasks:

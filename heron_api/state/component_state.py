@@ -13,6 +13,7 @@ from heron_core.state.in_flight_table import Item, put_in_flight, take_in_flight
 from heron_core.state.named_states import NamedStates
 from heron_core.state.parts import KeyRange, decode_parts, gather
 from heron_core.state.protocol import ABSENT, StateKind, TableId
+from heron_core.state.questions import StateReader, reader_of
 from heron_core.state.states import ListState, MapState, ReducingState, ValueState
 from heron_core.state.timer_service import TimerService
 
@@ -136,6 +137,11 @@ class ComponentState(HashMapState):
     def take_in_flight(self) -> list[Item]:
         """Those that were restored, which run again; the state has them no more."""
         return take_in_flight(self.named.backend)
+
+    def reader(self, name: str) -> StateReader:
+        """A state by its name, to be read as it is now, without a change of it."""
+        named = self.named
+        return reader_of(named.backend, named.current.component, name, named.now())
 
     def snapshot(self) -> bytes:
         """All of it, as it is now; StateError naming what cannot be saved."""

@@ -46,6 +46,10 @@ class NamedStates:
         """Whether any state was asked for: then the current key has to be known."""
         return bool(self._declared) or self.timers is not None
 
+    def now(self) -> float:
+        """By the clock that times to live go by."""
+        return self._clock()
+
     def timer_service(self) -> TimerService:
         """The timers of all keys; there is one for an instance."""
         if self.timers is None:
@@ -132,12 +136,17 @@ class NamedStates:
 
     def _made(self, table_id: TableId, ttl: TimeToLive | None) -> StateTable:
         entries = self.backend.table(table_id)
-        deadlines = replace(table_id, name=_DEADLINES + table_id.name, kind=StateKind.DEADLINES)
+        deadlines = deadlines_of(table_id)
         if ttl is not None:
             return TimedTable(entries, self.backend.table(deadlines), ttl, self._clock)
         if deadlines in self.backend.names():  # it had a time to live when it was saved
             self.backend.table(deadlines).clear()
         return entries
+
+
+def deadlines_of(table_id: TableId) -> TableId:
+    """The table that says when the entries of another one expire, where they do."""
+    return replace(table_id, name=_DEADLINES + table_id.name, kind=StateKind.DEADLINES)
 
 
 def _described(kind: StateKind, ttl: TimeToLive | None) -> str:

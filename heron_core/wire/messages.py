@@ -6,18 +6,18 @@ unions at the end list the messages of each direction.
 
 from collections.abc import Mapping
 from enum import Enum
-from typing import Annotated, Any, NamedTuple
+from typing import NamedTuple
 
-from msgspec import Meta, Struct
+from msgspec import Struct
 
 from heron_core.version import PROTOCOL, VERSION
-
-WHOLE_NUMBER_MAX = (1 << 63) - 1
-Whole = Annotated[int, Meta(ge=0, le=WHOLE_NUMBER_MAX)]
-"""Ids, counters and sizes: none is negative, and each fits into eight bytes with a sign."""
-Amount = Annotated[float, Meta(ge=0, le=1 << 50)]
-"""Sums of thousands of them still fit into the 64 bits of a message."""
-Json = Mapping[str, Any]
+from heron_core.wire.field_types import WHOLE_NUMBER_MAX as WHOLE_NUMBER_MAX
+from heron_core.wire.field_types import Amount as Amount
+from heron_core.wire.field_types import Json as Json
+from heron_core.wire.field_types import Whole as Whole
+from heron_core.wire.query_messages import QueryOutcome as QueryOutcome
+from heron_core.wire.query_messages import QueryState as QueryState
+from heron_core.wire.query_messages import StateAnswered as StateAnswered
 
 
 class RestoreTrouble(Enum):
@@ -413,6 +413,7 @@ FromInstance = (
     | InstanceHeartbeat
     | TraceReport
     | TuplesSampled
+    | StateAnswered
     | QuiescenceReport
     | SpoutFinished
     | BoltFinished
@@ -426,6 +427,7 @@ ToInstance = (
     | QuiescenceProbe
     | FinishBolts
     | SampleTuples
+    | QueryState
     | Superseded
     | TriggerCheckpoint
     | SaveForUpdate
@@ -439,6 +441,7 @@ FromStreamManager = (
     | Pong
     | TraceReport
     | TuplesSampled
+    | StateAnswered
     | QuiescenceReport
     | SpoutFinished
     | BoltFinished
@@ -451,6 +454,7 @@ ToStreamManager = (
     | QuiescenceProbe
     | FinishBolts
     | SampleTuples
+    | QueryState
     | RegistrationRejected
     | Ping
     | HeartbeatAck

@@ -85,6 +85,14 @@ class TrackerReader:
         with connection.lock:
             return connection.client.ask(command, arguments, self._answer_secs)
 
+    def query(
+        self, name: str, command: str, arguments: dict[str, Any], wait_secs: float
+    ) -> dict[str, Any]:
+        """As `ask`, for what may take seconds: over a connection of its own, so that nothing else
+        waits for it."""
+        with MasterClient(self._store, name, self._context) as client:
+            return client.ask(command, arguments, wait_secs)
+
     def _get(self, path: str) -> Any:
         """None for a node that is no JSON; that of a store that cannot be reached is an error."""
         try:

@@ -391,8 +391,9 @@ class Master:
         )
         self._next_timer = 0.0
         self._answers: list[messages.Reply] = []
-        self._sought: list[master_events.StatesSought] = []
-        """What a thread has found in the checkpoint store."""
+        self.arrived: list[master_events.Event] = []
+        """What a thread has found in the checkpoint store, and questions of clients."""
+        self.replies: list[tuple[bytes, messages.Reply]] = []  # to other clients
         self.lines: list[Line] = []
         self._pending: dict[str, Any] = {}
         """What the state store has still to be given."""
@@ -407,10 +408,10 @@ class Master:
             self._next_timer = now + 0.02
             self._write_pending()
             self._handle(master_events.MasterTimer(stored=not self._pending))
-        sought, self._sought = self._sought, []
-        for each in sought:
+        arrived, self.arrived = self.arrived, []
+        for each in arrived:
             self._handle(each)
-        found = bool(sought)
+        found = bool(arrived)
         for line in self.lines:
             while line.up.ready:
                 found = True
@@ -452,7 +453,7 @@ class Master:
                 case master_events.StoreCheckpoints(checkpoints):
                     self._put("stored_checkpoints", json.loads(json.dumps(checkpoints)))
                 case master_events.SeekStates(number, tasks):
-                    self._sought.append(self.cluster.states.sought(number, tasks))
+                    self.arrived.append(self.cluster.states.sought(number, tasks))
                 case master_events.DiscardCheckpoint(number):
                     self.cluster.states.discard("sim", number)
                 case master_events.WriteEvent(written):
@@ -485,6 +486,8 @@ class Master:
     def _send(self, receiver: bytes, message: Any) -> None:
         if receiver == CLIENT:
             self._answers.append(message)
+        elif isinstance(message, messages.Reply):
+            self.replies.append((receiver, message))
         is_kept = not isinstance(message, messages.HeartbeatAck)
         packet = self.links.send(receiver, message, is_kept=is_kept)
         if packet is not None:

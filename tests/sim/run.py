@@ -50,7 +50,7 @@ def arrows_taken(seed: int, effectively_once: bool, /) -> frozenset[Arrow]:
 
 def _test_of(cluster: Cluster) -> str:
     if type(cluster) is not Cluster:
-        return "coroutines"
+        return type(cluster).__module__.rpartition(".")[2]
     return "effectively_once" if cluster.effectively_once else "cluster"
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from heron_core.errors import OtherProtocol, ProtocolError
 from heron_core.version import PROTOCOL, VERSION
-from heron_core.wire import message_codec, messages
+from heron_core.wire import message_codec, messages, query_messages
 
 _CLASSES: list[type] = sorted(
     (
@@ -19,7 +19,7 @@ _CLASSES: list[type] = sorted(
         for each in vars(messages).values()
         if isinstance(each, type)
         and issubclass(each, msgspec.Struct)
-        and each.__module__ == messages.__name__
+        and each.__module__ in (messages.__name__, query_messages.__name__)
         and each is not messages.Registration
     ),
     key=lambda each: each.__name__,
@@ -28,6 +28,8 @@ _CLASSES: list[type] = sorted(
 _SAMPLES: dict[Any, Any] = {
     bool: True,
     str: "wörter",
+    messages.QueryOutcome: messages.QueryOutcome.TOO_LARGE,
+    tuple[tuple[bytes, str], ...]: ((b"sstorm", '{"key":"storm","value":7}'),),
     messages.Whole: 7,
     messages.Json: {"a": [1, None, 2.5], "nested": {"b": "c"}},
     tuple[messages.Whole, ...]: (3, 4),

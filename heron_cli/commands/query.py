@@ -1,0 +1,100 @@
+"""`heronpy query`: what a component of a running topology has in its state now."""
+
+from typing import Any
+
+import click
+
+from heron_cli.options.find_topology import Target, target_options
+from heron_core.errors import UsageError
+from heron_core.state.protocol import ABSENT
+from heron_core.typed_values import given_value
+from heron_io.state_queries import (
+    LIMIT,
+    LIMIT_MAX,
+    SECS,
+    SECS_MAX,
+    StateAnswer,
+    WantedState,
+    query_state,
+)
+
+NOTHING = 1
+"""Exit code where there is nothing: as grep has it."""
+
+
+@click.command("query")
+@target_options()
+@click.argument("state", metavar="COMPONENT.STATE")
+@click.option("-k", "--key", metavar="KEY", help="The key; JSON, or else text.")
+@click.option("--map-key", metavar="KEY", help="With --key: only this entry of a map state.")
+@click.option("--prefix", metavar="PREFIX", help="The keys that begin so; JSON, or else text.")
+@click.option("--scan", is_flag=True, help="All keys, up to the limit.")
+@click.option(
+    "-l",
+    "--limit",
+    type=click.IntRange(1, LIMIT_MAX),
+    default=LIMIT,
+    show_default=True,
+    metavar="N",
+    help="Print the first N keys.",
+)
+@click.option(
+    "-t",
+    "--time",
+    "seconds",
+    type=click.FloatRange(0.01, SECS_MAX),
+    default=SECS,
+    show_default=True,
+    metavar="SECONDS",
+    help="Wait for the answer for at most this long.",
+)
+def query_command(
+    target: Target,
+    state: str,
+    key: str | None,
+    map_key: str | None,
+    prefix: str | None,
+    scan: bool,
+    limit: int,
+    seconds: float,
+) -> int:
+    """Print what a component of the running topology NAME has in its state now.
+
+    Each entry is a line of JSON with the instance that has it. COMPONENT alone means what the
+    component keeps by put(). Exits with 1 if there is nothing, with 2 for a name or an option that
+    is wrong, and with 3 if the state could not be asked now.
+
+    \b
+    heronpy query wordcount count.count --key storm
+    heronpy query wordcount visits.pages --key 7 --map-key /index.html
+    heronpy query wordcount count.count --prefix st --limit 10
+    heronpy query wordcount count.count --scan
+    """
+    if (key is not None) + (prefix is not None) + scan != 1:
+        raise UsageError("give one of --key KEY, --prefix PREFIX and --scan")
+    if map_key is not None and key is None:
+        raise UsageError("--map-key has a meaning only with --key")
+    wanted = WantedState(
+        name=state, key=_given(key), map_key=_given(map_key), prefix=_given(prefix), limit=limit,
+        secs=seconds,
+    )  # fmt: skip
+    with target.running(target.name()) as topology:
+        answer = query_state(topology.client.ask, wanted)
+    for line in answer.lines():
+        click.echo(line)
+    return _report(answer, wanted)
+
+
+def _given(text: str | None) -> Any:
+    return ABSENT if text is None else given_value(text)
+
+
+def _report(answer: StateAnswer, wanted: WantedState) -> int:
+    """The exit code; what is not there, or was cut off, is said."""
+    if not answer.rows:
+        whose = "" if wanted.key is ABSENT else f" for the key {wanted.key!r:.100}"
+        click.echo(f"{answer.name} has nothing{whose}", err=True)
+        return NOTHING
+    if wanted.key is ABSENT and answer.has_more:
+        click.echo(f"{answer.name} may have more keys than these {wanted.limit}", err=True)
+    return 0

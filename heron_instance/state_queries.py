@@ -1,0 +1,132 @@
+"""Questions about the instance's state, answered in the main thread between two tuples.
+
+A question about one key takes microseconds. One about many is answered in steps, between which the
+component goes on with its input: it may have a million keys.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Protocol
+
+from heron_core.errors import HeronError
+from heron_core.state.protocol import ABSENT
+from heron_core.state.questions import KeyScan, OtherKind, QueriedEntry, UnknownState, entry_of
+from heron_core.typed_values import value_in
+from heron_core.wire.messages import QueryOutcome, QueryState, StateAnswered
+from heron_instance.control_core import Identity
+from heron_instance.events import Instruction, SendControl
+from heron_instance.input.driver import ComponentDriver
+from heron_instance.runtime.environment import CallSoon
+from heron_instance.runtime.factory import ReadyInstance
+from heron_instance.shared_state import SharedState
+
+STEP_SECS = 0.001
+"""A step of a scan. The component's own work has a linger time (2 ms) between two of them."""
+STEP_KEYS = 200
+"""Keys between two looks at the clock: a fraction of a step, whatever they are."""
+REASON_CHARACTERS_MAX = 500
+
+
+class StateQueriesHost(Protocol):
+    """What is needed of the instance's core; the component changes when it starts again."""
+
+    identity: Identity
+    instance: ReadyInstance
+    driver: ComponentDriver
+    shared: SharedState
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether there is no component yet."""
+
+    def enqueue(self, instruction: Instruction) -> None:
+        """Carry this out before the next step of the main loop."""
+
+
+class TooLarge(HeronError):
+    """The answer is above the limit of whoever asks."""
+
+
+class StateQueries:
+    """The instance's part of live queries; all of it is for the main thread."""
+
+    def __init__(
+        self, host: StateQueriesHost, call_soon: CallSoon, clock: Callable[[], float]
+    ) -> None:
+        self._host = host
+        self._call_soon = call_soon
+        self._clock = clock
+
+    def take(self, query: QueryState) -> None:
+        """Answer a question, now or in steps."""
+        host = self._host
+        if host.is_waiting or host.shared.is_restoring:
+            self._tell(query, QueryOutcome.RESTARTING)
+        elif not host.instance.keeps_state:
+            self._tell(query, QueryOutcome.STATELESS)
+        else:
+            self._guarded(query, self._begin)
+
+    def _guarded(self, query: QueryState, work: Callable[[QueryState], None]) -> None:
+        """What goes wrong is the answer, and never the end of the process."""
+        try:
+            work(query)
+        except UnknownState as error:
+            self._tell(query, QueryOutcome.UNKNOWN, str(error))
+        except OtherKind as error:
+            self._tell(query, QueryOutcome.OTHER_KIND, str(error))
+        except TooLarge as error:
+            self._tell(query, QueryOutcome.TOO_LARGE, str(error))
+        except Exception as error:  # of a backend, or of a key's own __eq__
+            text = " ".join(str(error).split())
+            reason = text if isinstance(error, HeronError) else f"{type(error).__name__}: {text}"
+            self._tell(query, QueryOutcome.FAILED, reason[:REASON_CHARACTERS_MAX])
+
+    def _begin(self, query: QueryState) -> None:
+        reader = self._host.instance.state.reader(query.state)
+        if not query.key:
+            prefix = value_in(query.prefix) if query.prefix else ABSENT
+            scan = KeyScan(reader, query.limit, prefix)
+            self._advance(scan, self._host.instance, query)
+            return
+        key = value_in(query.key)
+        if query.map_key:
+            value = reader.value_of_map(key, value_in(query.map_key))
+        else:
+            value = reader.value(key)
+        self._answer(query, [] if value is ABSENT else [entry_of(key, value)])
+
+    def _advance(self, scan: KeyScan, instance: ReadyInstance, query: QueryState) -> None:
+        """One step of a scan; the next one comes between two other tuples."""
+        if self._host.instance is not instance:  # its backend is closed
+            self._tell(query, QueryOutcome.RESTARTING)
+            return
+        until = self._clock() + STEP_SECS
+        is_done = scan.step(STEP_KEYS)
+        while not is_done and self._clock() < until:
+            is_done = scan.step(STEP_KEYS)
+        if is_done:
+            self._answer(query, list(scan.entries()))
+            return
+        self._host.shared.questions += 1
+        self._call_soon(
+            partial(self._guarded, query, lambda asked: self._advance(scan, instance, asked))
+        )
+
+    def _answer(self, query: QueryState, entries: list[QueriedEntry]) -> None:
+        size = sum(len(entry.text) + len(entry.order) for entry in entries)
+        if size > query.bytes_max:
+            raise TooLarge(f"the answer has {size} bytes, and {query.bytes_max} is the limit")
+        pairs = tuple((entry.order, entry.text) for entry in entries)
+        self._tell(query, QueryOutcome.ANSWERED, entries=pairs)
+
+    def _tell(
+        self,
+        query: QueryState,
+        outcome: QueryOutcome,
+        reason: str = "",
+        entries: tuple[tuple[bytes, str], ...] = (),
+    ) -> None:
+        task = self._host.identity.task
+        answer = StateAnswered(task, query.query, outcome, reason, entries)
+        self._host.enqueue(SendControl(answer))

@@ -1,0 +1,175 @@
+"""Live queries of the state of a running topology: asked of its master, which asks the instances.
+
+A client sends a question and waits for its one reply; what is not there is an answer without
+entries, and what could not be asked is an error that says so.
+"""
+
+import json
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any, Self
+
+from msgspec import Struct
+
+from heron_core.errors import HeronError, UsageError
+from heron_core.exit_codes import ExitCode
+from heron_core.state.protocol import ABSENT
+from heron_core.typed_values import OBJECT, typed_text, untyped
+from heron_io.master_client import MasterClient
+from heron_io.state_store.opening import open_store
+from heron_io.user_home import home_path, store_url_in
+
+SECS = 5.0
+SECS_MAX = 60.0
+LIMIT = 100
+LIMIT_MAX = 10_000
+"""These four as topology_master.queries has them."""
+REPLY_SECS = 1.0
+"""The master answers by the time-out of a question; its reply is on its way for so long at most."""
+
+Ask = Callable[[str, dict[str, Any], float], dict[str, Any]]
+"""Command, arguments and how long to wait -> the master's answer; HeronError if there is none."""
+
+
+class StateUnavailable(HeronError):
+    """The state is there, and could not be asked now."""
+
+    exit_code = ExitCode.UNSTARTED
+
+
+class TooManyQueries(StateUnavailable):
+    """As many queries as there may be are in flight."""
+
+
+class QueryTimedOut(StateUnavailable):
+    """An instance has not answered in time."""
+
+
+class NoSuchState(UsageError):
+    """There is no component or no state of that name, or it cannot be read by key."""
+
+
+class AnswerTooLarge(UsageError):
+    """The answer is above the limit."""
+
+
+_ERRORS: dict[str, type[HeronError]] = {
+    "invalid": UsageError,
+    "refused": NoSuchState,
+    "too_large": AnswerTooLarge,
+    "overloaded": TooManyQueries,
+    "timed_out": QueryTimedOut,
+}
+"""Outcome -> error; what is not listed is StateUnavailable."""
+
+
+class WantedState(Struct, frozen=True, kw_only=True):
+    """A question: about one key, or about the first keys in their order."""
+
+    name: str
+    """COMPONENT.STATE; a component alone means what it keeps by put()."""
+    key: Any = ABSENT
+    map_key: Any = ABSENT
+    prefix: Any = ABSENT
+    limit: int = LIMIT
+    secs: float = SECS
+
+    def arguments(self) -> dict[str, Any]:
+        """As the master takes them; UsageError for a value that only its own class can make."""
+        values = {"key": self.key, "map_key": self.map_key, "prefix": self.prefix}
+        texts = {name: _text(name, each) for name, each in values.items() if each is not ABSENT}
+        return {"name": self.name, "limit": self.limit, "secs": self.secs, **texts}
+
+
+def _text(name: str, value: Any) -> str:
+    text = typed_text(value)
+    if f'"{OBJECT}"' in text:
+        raise UsageError(f"{name} {value!r:.60} cannot be asked for: it has no form as JSON")
+    return text
+
+
+class StateEntry(Struct, frozen=True):
+    """A key, and what an instance has for it."""
+
+    key: Any
+    value: Any
+    """None, numbers, texts, lists, dicts, …; a ShownObject for what only user code can make."""
+    task: int
+    instance: str
+    """component[index]"""
+
+
+class StateAnswer(Struct, frozen=True):
+    """What there is, in the order of the keys."""
+
+    name: str
+    rows: tuple[tuple[int, str, str], ...]
+    """(task, instance, JSON of key and value) of each entry"""
+    has_more: bool = False
+    """Whether the limit may have cut it off."""
+
+    @property
+    def entries(self) -> list[StateEntry]:
+        """They as Python values."""
+        return [_entry(*row) for row in self.rows]
+
+    def lines(self) -> list[str]:
+        """They as JSON, with the task that has each."""
+        return [
+            f'{text[:-1]},"task":{task},"instance":{json.dumps(instance)}}}'
+            for task, instance, text in self.rows
+        ]
+
+
+def _entry(task: int, instance: str, text: str) -> StateEntry:
+    data = json.loads(text)
+    return StateEntry(untyped(data["key"]), untyped(data["value"]), task, instance)
+
+
+def query_state(ask: Ask, wanted: WantedState) -> StateAnswer:
+    """What instances have now; StateUnavailable, NoSuchState or another HeronError if they could
+    not be asked."""
+    reply = ask("query", wanted.arguments(), wanted.secs + REPLY_SECS)
+    outcome, reason = reply.get("outcome"), str(reply.get("reason", ""))
+    if outcome != "answered":
+        raise _ERRORS.get(str(outcome), StateUnavailable)(reason)
+    rows = tuple((int(task), str(name), str(text)) for task, name, text in reply["entries"])
+    return StateAnswer(str(reply["name"]), rows, bool(reply.get("has_more")))
+
+
+class StateClient:
+    """Asks one running topology, over one connection; for one thread at a time.
+
+    with StateClient("wordcount") as states:
+        states.get("count.count", "storm")
+    """
+
+    def __init__(self, topology: str, state_store: str | None = None) -> None:
+        """`state_store`: a URL, as zk://HOST:PORT; None: the files of this user."""
+        self._store = open_store(state_store or store_url_in(home_path()))
+        self._client = MasterClient(self._store, topology)
+
+    def get(self, name: str, key: Any, default: Any = None, **options: Any) -> Any:
+        """What COMPONENT.STATE has for a key, or `default`; options are those of `query`."""
+        entries = self.query(name, key=key, **options).entries
+        return entries[0].value if entries else default
+
+    def query(self, name: str, **question: Any) -> StateAnswer:
+        """The answer to a question: key, map_key, prefix, limit, secs (see WantedState)."""
+        return query_state(self._client.ask, WantedState(name=name, **question))
+
+    def close(self) -> None:
+        """Let the connections go."""
+        self._client.close()
+        self._store.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
