@@ -15,7 +15,7 @@ from heron_core.errors import HeronError, UsageError
 from heron_core.exit_codes import ExitCode
 from heron_core.state.protocol import ABSENT
 from heron_core.typed_values import OBJECT, typed_text, untyped
-from heron_io.master_client import MasterClient
+from heron_io.master_client import MasterClient, NoAnswer
 from heron_io.state_store.opening import open_store
 from heron_io.user_home import home_path, store_url_in
 
@@ -129,7 +129,10 @@ def _entry(task: int, instance: str, text: str) -> StateEntry:
 def query_state(ask: Ask, wanted: WantedState) -> StateAnswer:
     """What instances have now; StateUnavailable, NoSuchState or another HeronError if they could
     not be asked."""
-    reply = ask("query", wanted.arguments(), wanted.secs + REPLY_SECS)
+    try:
+        reply = ask("query", wanted.arguments(), wanted.secs + REPLY_SECS)
+    except NoAnswer as error:
+        raise StateUnavailable(str(error)) from None
     outcome, reason = reply.get("outcome"), str(reply.get("reason", ""))
     if outcome != "answered":
         raise _ERRORS.get(str(outcome), StateUnavailable)(reason)

@@ -15,7 +15,7 @@ from heron_connectors.requests.table import CALL, CallState
 from heron_core.plans import Phase
 from heron_core.transitions import AnyState, Transitions
 from heron_engine.stream_manager import gates, link
-from heron_engine.topology_master import checkpoints, recovery, termination
+from heron_engine.topology_master import checkpoints, queries, recovery, termination
 from heron_engine.topology_master.update import states as update
 from heronpy_compat.trident.execution import coordinator_core
 
@@ -59,6 +59,7 @@ DIAGRAMS: Mapping[str, Callable[[], str]] = {
     "restore": lambda: diagram(recovery.TRANSITIONS, recovery.RestoreState),
     "checkpoint": lambda: diagram(checkpoints.TRANSITIONS, checkpoints.CheckpointState),
     "end": end_diagram,
+    "question": lambda: diagram(queries.QUESTION, queries.QuestionState),
     "call": lambda: diagram(CALL, CallState),
     "batch": lambda: diagram(coordinator_core.TRANSITIONS, coordinator_core.BatchState),
 }
