@@ -14,7 +14,7 @@ from heron_core.typed_values import typed_text
 from heron_core.wire.messages import QueryOutcome, QueryState, StateAnswered
 from heron_engine.topology_master import events
 from heron_engine.topology_master.queries import QUERIES_MAX, Queries
-from tests.unit.topology_master.test_state_queries import COUNT, TOPOLOGY, packing
+from tests.unit.topology_master.test_questions_asked import COUNT, TOPOLOGY, packing
 
 WORDS = ("a", "b", "c", "d", "e", "f", "g")
 SECS = 5.0
