@@ -25,6 +25,10 @@ COMMANDS = {
         "heron_cli.commands.query",
         "Print what a component of a running topology has in its state.",
     ),
+    "state": (
+        "heron_cli.commands.state",
+        "Read the states of a savepoint or a checkpoint as tables, or write a savepoint of tables.",
+    ),
     "dead_letters": (
         "heron_cli.commands.dead_letters",
         "List the tuples that a topology abandoned, or send them again.",

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from heron_core.errors import HeronError, StateStoreError, UsageError
+from heron_core.state.questions import UnknownState
 from heron_core.version import version_of_heronpy
 from heron_io.state_queries import (
     AnswerTooLarge,
@@ -39,6 +40,7 @@ STATUS_OF: tuple[tuple[type[Exception], int], ...] = (
     (QueryTimedOut, 504),
     (StateUnavailable, 503),
     (NoSuchState, 404),
+    (UnknownState, 404),
     (AnswerTooLarge, 413),
     (UsageError, 400),
     (HeronError, 409),

@@ -8,9 +8,11 @@ from typing import Any
 
 from heron_core.operations import OperationKind
 from heron_core.stats import InstanceStats
+from heron_io.saved_states import StateOfCheckpoint, open_saved
 from heron_io.state_queries import StateAnswer, TooManyQueries, WantedState, query_state
 from heron_io.state_store.protocol import StateStore
 from heron_io.stream_sample import WantedSample, sampled
+from heron_io.user_home import home_path
 from heron_tracker import actions
 from heron_tracker.envelope import NotFound, Unavailable
 from heron_tracker.heron_api.metrics import Wanted, rows_of
@@ -191,6 +193,11 @@ class Service:
             return query_state(lambda *question: ask(snapshot.name, *question), wanted)
         finally:
             _free_queries.release()
+
+    def saved_state(self, topology: str, name: str) -> StateOfCheckpoint:
+        """A state as of the last completed checkpoint, whose store this machine has to reach."""
+        snapshot = self.topology(topology)
+        return open_saved(snapshot.name, name, self.store, home_path(), is_folder=False)
 
     def ask(
         self, snapshot: TopologySnapshot, kind: OperationKind, arguments: Mapping[str, Any]

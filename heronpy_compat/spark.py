@@ -1,6 +1,6 @@
 """Topologies in a PySpark program's own session: queries, and streams as DataFrames.
 
-    from heronpy_compat.spark import dataframe_of, delta_table, run, spout_of, start
+    from heronpy_compat.spark import dataframe_of, delta_table, run, spout_of, start, state_frame
 
 docs/SPARK.md shows how (*If you know PySpark*).
 """
@@ -14,8 +14,17 @@ if TYPE_CHECKING:
     from heron_spark.session.dataframes import dataframe_of
     from heron_spark.session.delta_batches import delta_table
     from heron_spark.session.in_session import run, start
+    from heron_spark.session.state_frames import state_frame
 
-__all__ = ["HeronpySource", "dataframe_of", "delta_table", "run", "spout_of", "start"]
+__all__ = [
+    "HeronpySource",
+    "dataframe_of",
+    "delta_table",
+    "run",
+    "spout_of",
+    "start",
+    "state_frame",
+]
 
 _HOME = {
     "HeronpySource": "data_source",
@@ -23,6 +32,7 @@ _HOME = {
     "delta_table": "delta_batches",
     "run": "in_session",
     "start": "in_session",
+    "state_frame": "state_frames",
 }
 
 

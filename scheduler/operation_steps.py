@@ -38,8 +38,8 @@ from heron_core.topology import topology_from_json
 from heron_engine.scheduler.container.engines import Choice
 from heron_engine.scheduler.container_sizes import check_fits
 from heron_engine.scheduler.savepoints import Taking, check_is_free, store_url
-from heron_engine.scheduler.signatures import savepoint_key
 from heron_io.checkpoint_store.opening import open_checkpoint_store
+from heron_io.checkpoint_store.signatures import savepoint_key
 from heron_io.master_client import MasterClient, NoAnswer
 from heron_io.security import Keys
 from heron_io.state_store.protocol import StateStore

@@ -29,9 +29,9 @@ from heron_core.state.parts import Parts, StatePart, encode_parts
 from heron_core.state.restore_plan import RestorePlan, RestoreShare, plan_restore
 from heron_core.topology import TopologySpec
 from heron_core.typed_json import to_json
-from heron_engine.scheduler.signatures import SIGNATURE, Trust, sign
 from heron_io.checkpoint_store.checkpoint_files import CheckpointFiles
 from heron_io.checkpoint_store.opening import is_on_this_machine, open_checkpoint_store
+from heron_io.checkpoint_store.signatures import SIGNATURE, Trust, sign
 from heron_io.checkpoint_store.signer import digest_of_state
 from heron_io.checkpoint_store.state_folder import DESCRIPTION, StateFolder, wrong
 from heron_io.security import Keys

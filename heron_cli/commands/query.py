@@ -8,6 +8,8 @@ from heron_cli.options.find_topology import Target, target_options
 from heron_core.errors import UsageError
 from heron_core.state.protocol import ABSENT
 from heron_core.typed_values import given_value
+from heron_io.saved_queries import query_saved
+from heron_io.saved_states import open_saved
 from heron_io.state_queries import (
     LIMIT,
     LIMIT_MAX,
@@ -17,6 +19,7 @@ from heron_io.state_queries import (
     WantedState,
     query_state,
 )
+from heron_io.user_home import home_path
 
 NOTHING = 1
 """Exit code where there is nothing: as grep has it."""
@@ -29,6 +32,13 @@ NOTHING = 1
 @click.option("--map-key", metavar="KEY", help="With --key: only this entry of a map state.")
 @click.option("--prefix", metavar="PREFIX", help="The keys that begin so; JSON, or else text.")
 @click.option("--scan", is_flag=True, help="All keys, up to the limit.")
+@click.option(
+    "--checkpoint",
+    "--consistent",
+    "is_saved",
+    is_flag=True,
+    help="As of the last completed checkpoint, all keys at the same moment, instead of now.",
+)
 @click.option(
     "-l",
     "--limit",
@@ -55,6 +65,7 @@ def query_command(
     map_key: str | None,
     prefix: str | None,
     scan: bool,
+    is_saved: bool,
     limit: int,
     seconds: float,
 ) -> int:
@@ -69,6 +80,7 @@ def query_command(
     heronpy query wordcount visits.pages --key 7 --map-key /index.html
     heronpy query wordcount count.count --prefix st --limit 10
     heronpy query wordcount count.count --scan
+    heronpy query wordcount count.count --scan --checkpoint
     """
     if (key is not None) + (prefix is not None) + scan != 1:
         raise UsageError("give one of --key KEY, --prefix PREFIX and --scan")
@@ -78,11 +90,23 @@ def query_command(
         name=state, key=_given(key), map_key=_given(map_key), prefix=_given(prefix), limit=limit,
         secs=seconds,
     )  # fmt: skip
-    with target.running(target.name()) as topology:
-        answer = query_state(topology.client.ask, wanted)
+    if is_saved:
+        answer = _saved_answer(target, wanted)
+    else:
+        with target.running(target.name()) as topology:
+            answer = query_state(topology.client.ask, wanted)
     for line in answer.lines():
         click.echo(line)
     return _report(answer, wanted)
+
+
+def _saved_answer(target: Target, wanted: WantedState) -> StateAnswer:
+    """From the checkpoint's files; which one it is, is said."""
+    with target.store_options.store() as store:
+        saved = open_saved(target.name(), wanted.name, store, home_path(), is_folder=False)
+        answer = query_saved(saved, wanted)
+    click.echo(f"as of {saved.origin}", err=True)
+    return answer
 
 
 def _given(text: str | None) -> Any:

@@ -72,7 +72,7 @@ class SavepointOptions:
         if self.fresh:
             raise UsageError("--fresh begins without state, and --from-savepoint with one: choose")
         from heron_engine.scheduler.savepoints import absolute_url, read_savepoint
-        from heron_engine.scheduler.signatures import Trust, key_of
+        from heron_io.checkpoint_store.signatures import Trust, key_of
 
         url = absolute_url(self.from_savepoint)
         own = home.topology(topology.name)
@@ -96,7 +96,7 @@ class SavepointOptions:
         """The submission with the state that it begins with, which is told in a line: a savepoint,
         what a run of its name has left, or none. HeronError if it cannot begin with that."""
         from heron_engine.scheduler.registration import fresh_start, resumed
-        from heron_engine.scheduler.signatures import key_of, states_key
+        from heron_io.checkpoint_store.signatures import key_of, states_key
         from heron_io.security import Keys
 
         name = submission.topology.name

@@ -5,7 +5,7 @@ that has expired; what has expired is not seen. All of it is for the thread that
 """
 
 import heapq
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from msgspec import Struct
@@ -58,9 +58,20 @@ class StateReader:
         self._deadlines = backend.table(deadlines) if deadlines in backend.names() else None
         self._now = now
 
-    def keys(self) -> Iterator[Any]:
+    def all_keys(self) -> Iterator[Any]:
         """All keys, also those of which all has expired."""
         return self._table.all_keys()
+
+    @property
+    def keys_of_groups(self) -> Callable[[Iterable[int]], Iterator[Any]] | None:
+        """The keys of some key groups, where the backend has them in that order."""
+        keys_of: Callable[[Iterable[int]], Iterator[Any]] | None
+        keys_of = getattr(self._table, "keys_of", None)
+        return keys_of
+
+    def stored(self, key: Any) -> list[tuple[Any, Any]]:
+        """(sub, value) of all that a key has, what has expired and is not removed yet included."""
+        return self._table.items(key)
 
     def alive(self, key: Any) -> list[tuple[Any, Any]]:
         """(sub, value) of what a key has and what has not expired."""
@@ -143,7 +154,7 @@ class KeyScan:
                 f"a prefix is a text, or a list of the first fields, not {prefix!r:.60}"
             )
         self._reader = reader
-        self._keys = reader.keys()
+        self._keys = reader.all_keys()
         self._limit = limit
         self._prefix = tuple(prefix) if isinstance(prefix, list) else prefix
         self._largest: list[_Descending] = []

@@ -2,6 +2,7 @@
 process that is asked is killed."""
 
 import json
+import re
 import time
 from contextlib import suppress
 from typing import Any
@@ -69,6 +70,7 @@ def test_a_running_topology_is_asked_for_its_states(place: Place, backend: str) 
         place.heronpy("deactivate", NAME).succeeded()
         running.until(lambda: is_at_rest(states), "each number has come by both ways")
         last = counts(states)
+        as_of_a_checkpoint(place, last)
         place.heronpy("activate", NAME).succeeded()
         running.until(lambda: sum(counts(states).values()) > sum(last.values()), "it counts on")
     (place.path / "enough").touch()
@@ -139,6 +141,20 @@ def by_http(place: Place) -> None:
         assert get(name="count.count", map_key="1").status_code == 400
     service.signal()
     service.wait()
+
+
+def as_of_a_checkpoint(place: Place, last: dict[int, int]) -> None:
+    """At rest the next checkpoint has what the instances have; which one it is, is said."""
+    place.heronpy("checkpoint", NAME).succeeded()
+    found = place.heronpy("query", NAME, "count.count", "--scan", "--limit", 1000, "--checkpoint")
+    rows = [json.loads(line) for line in found.succeeded().out.splitlines()]
+    assert {row["key"]: row["value"] for row in rows} == last
+    assert re.search(r"^as of checkpoint \d+ of 20", found.err, re.MULTILINE)
+    (row,) = place.heronpy("query", NAME, "count.count", "-k", 5, "--consistent").out.splitlines()
+    assert json.loads(row)["value"] == last[5]
+    read = place.heronpy("state", "read", NAME, "count.count", "--key-type", "int64")
+    table = [json.loads(line) for line in read.succeeded().out.splitlines()]
+    assert {row["key"]: row["value"] for row in table} == last
 
 
 def the_process_that_is_asked_dies(running: Running, states: StateClient) -> None:

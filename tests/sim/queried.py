@@ -47,9 +47,9 @@ class QueriedCluster(Cluster):
                 self._replied(asker, reply)
         self._check_late()
         if self.master is not None and self.asking.random() < ASKED_SHARE:
-            self._ask(self.master)
+            self._question(self.master)
 
-    def _ask(self, master: Master) -> None:
+    def _question(self, master: Master) -> None:
         self._asked += 1
         asker, secs = b"asker %d" % self._asked, self.asking.choice(SECS)
         component = self.asking.choice(self.topology.components).name

@@ -1,6 +1,7 @@
 """docs/CLI.md and the code say the same: every command and option, and nothing that is not."""
 
 import re
+from itertools import chain
 from pathlib import Path
 
 import click
@@ -51,10 +52,12 @@ def command(name: str) -> click.Command:
 
 
 def options(name: str) -> set[str]:
-    """Every spelling of every option that --help shows."""
+    """Every spelling of every option that --help shows, those of its own commands included."""
+    whole = command(name)
+    parts = list(whole.commands.values()) if isinstance(whole, click.Group) else []
     return {
         word
-        for each in command(name).params
+        for each in chain.from_iterable(part.params for part in (whole, *parts))
         if isinstance(each, click.Option) and not each.hidden
         for word in (*each.opts, *each.secondary_opts)
     }

@@ -23,8 +23,8 @@ from heron_core.typed_json import to_json
 from heron_engine.scheduler.operation_runner import TopologyKilled
 from heron_engine.scheduler.operation_steps import SILENT_SECS
 from heron_engine.scheduler.operations import HISTORY_MAX, TopologyRequests
-from heron_engine.scheduler.signatures import Trust, states_key
 from heron_io.checkpoint_store.opening import open_checkpoint_store
+from heron_io.checkpoint_store.signatures import Trust, states_key
 from heron_io.security import Keys
 from heron_io.state_store.file_store import FileStore
 from tests.unit.scheduler.operation_support import (

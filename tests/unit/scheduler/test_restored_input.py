@@ -34,9 +34,9 @@ from heron_core.wire.batch import encode_batch
 from heron_engine.scheduler.packing import pack
 from heron_engine.scheduler.previous_runs import previous_run_of
 from heron_engine.scheduler.savepoints import Savepoint, read_savepoint
-from heron_engine.scheduler.signatures import Trust
 from heron_instance.own_states import OwnStates
 from heron_io.checkpoint_store.local_files import LocalFiles
+from heron_io.checkpoint_store.signatures import Trust
 
 WORDS = [f"word {n}" for n in range(40)]
 NUMBER = 8

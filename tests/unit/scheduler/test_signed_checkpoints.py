@@ -15,9 +15,9 @@ from heron_core.wire.messages import RestoreTrouble
 from heron_engine.scheduler.packing import pack
 from heron_engine.scheduler.previous_runs import previous_run_of
 from heron_engine.scheduler.savepoints import read_savepoint
-from heron_engine.scheduler.signatures import Trust, states_key
 from heron_io.checkpoint_store.local_files import LocalFiles
 from heron_io.checkpoint_store.protocol import CheckpointStoreError
+from heron_io.checkpoint_store.signatures import Trust, states_key
 from heron_io.checkpoint_store.signer import SIGNATURE_BYTES
 from heron_io.checkpoint_store.state_file import header_of
 from heron_io.security import Keys

@@ -11,7 +11,7 @@ from heron_core.state.description import opens_pickles
 from heron_core.state.file_snapshot import as_bytes
 from heron_engine.scheduler.packing import pack
 from heron_engine.scheduler.savepoints import Savepoint, Taking, read_savepoint
-from heron_engine.scheduler.signatures import Trust, key_of, savepoint_key, states_key
+from heron_io.checkpoint_store.signatures import Trust, key_of, savepoint_key, states_key
 from tests.unit.scheduler.test_savepoints import BEFORE, World, counts, state
 
 KEY, ANOTHER = b"k" * 32, b"a" * 32
