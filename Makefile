@@ -11,6 +11,7 @@ INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check
 # More of them than cores: half of the time a test waits for processes of its own.
 PYTEST := $(BIN)/python -m pytest --numprocesses 3 --durations 20 --durations-min 8
 CLUSTER_LONG := $(addprefix tests/cluster/,test_kafka_registry.py test_speculation.py test_spark_scheduler.py)
+JVM_TESTS := $(shell command -v javac >/dev/null && echo tests/jvm)
 # A folder that is left out is not searched, though it is named beside the one that it is in.
 ALL_FOLDERS := "norecursedirs=.* __pycache__ extras"
 # Tests stay compiled from one run to the next: to do it again takes each process as long as to import them.
@@ -33,9 +34,10 @@ test-again: $(TESTED) ## The tests that failed last, one after the other
 	$(BIN)/python -m pytest --last-failed --last-failed-no-failures none --override-ini $(ALL_FOLDERS) tests
 
 # A file's tests share their servers: in one process each.
-test-cluster: $(TESTED) ## Against a real YARN, HDFS and Kafka, whose jars Maven brings (mvn)
+test-cluster: $(TESTED) ## Against a real YARN, HDFS and Kafka, whose jars Maven brings (mvn); and test-jvm
 	@$(BIN)/python tests/cluster/jars.py
-	$(PYTEST) --dist loadfile tests/cluster $(CLUSTER_LONG:%=--ignore=%)
+	@$(if $(JVM_TESTS),,echo "without tests/jvm: javac is not installed")
+	$(PYTEST) --dist loadfile tests/cluster $(JVM_TESTS) $(CLUSTER_LONG:%=--ignore=%)
 
 test-cluster-long: $(TESTED) ## The longest of these: a schema registry, speculation, a lost scheduler
 	@$(BIN)/python tests/cluster/jars.py

@@ -17,6 +17,8 @@ HERE = Path(__file__).parent
 CACHE = HERE.parents[1] / ".cluster-jars"
 SERVERS = ("hadoop", "kafka", "registry", "spark_kafka", "storm")
 """Folders here with a pom.xml each: their dependencies differ in versions."""
+STORM_AND_KAFKA_SPOUT = HERE.parent / "jvm" / "pom.xml"
+"""Of tests/jvm, which `make test-cluster` runs as well."""
 RESOLVE_SECS_MAX = 300.0
 """Half a minute where Maven Central answers; a proxy that drops packets must not hold CI up."""
 EXIT_NO_JARS = 69
@@ -107,8 +109,9 @@ def _reason(output: str) -> str:
 def main() -> int:
     """Resolve all; where that cannot be, one line and EXIT_NO_JARS."""
     try:
-        for each in SERVERS:
-            jars_of(each)
+        for server in SERVERS:
+            jars_of(server)
+        resolved(STORM_AND_KAFKA_SPOUT)
     except NoJars as error:
         print(error, file=sys.stderr)
         return EXIT_NO_JARS
