@@ -57,7 +57,10 @@ class JavaPlace(Place):
     def jvm_of(self, running: Running, title: str) -> psutil.Process | None:
         """The JVM of the instance whose process has this title."""
         half = running.process_called(title)
-        jvms = [] if half is None else [child for child in half.children() if _is_jvm(child)]
+        try:
+            jvms = [] if half is None else [child for child in half.children() if _is_jvm(child)]
+        except psutil.Error:  # it has just ended
+            return None
         return jvms[0] if jvms else None
 
 
