@@ -17,8 +17,6 @@ else:
     cython = SimpleNamespace(compiled=False)  # as in hot_path.py
 
 CRC_BYTES = 4
-INT32_BYTES = 4
-INT64_BYTES = 8
 
 if not cython.compiled:
     from array import array
