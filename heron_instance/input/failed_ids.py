@@ -56,6 +56,10 @@ class FailedIds:
         if failures and (replayed := bisect_left(failures, root)):
             self._forget(tup_id, failures, replayed - 1)
 
+    def acked_at_once(self, tup_id: Any) -> None:
+        """A tuple without a root, which was emitted after all failures so far, is acked."""
+        self.acked(tup_id, self._newest + 1)
+
     def abandoned(self, tup_id: Any) -> None:
         """The tuple that failed last under this id is a dead letter now."""
         failures = self._newest_roots.get(tup_id)

@@ -202,6 +202,8 @@ class SpoutDriver(ComponentDriver):
         while done:
             tup_id = done.pop()
             self.metrics.acked += 1
+            if self.failed_ids:
+                self.failed_ids.acked_at_once(tup_id)
             self._settle(ack, tup_id)
             if self.hooks is not None:
                 self.hooks.spout_ack(tup_id, None)

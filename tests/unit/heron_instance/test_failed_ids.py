@@ -41,6 +41,18 @@ def test_two_pending_tuples_of_one_id_that_fail_are_two() -> None:
     assert len(failed) == 0
 
 
+def test_a_replay_without_a_root_is_that_of_the_latest_failure() -> None:
+    failed = FailedIds()
+    failed.add("same", 1, 2)
+    failed.add("same", 2, 9)
+    failed.acked_at_once("another")
+    assert len(failed) == 2
+    failed.acked_at_once("same")
+    assert len(failed) == 1
+    failed.acked("same", 3)
+    assert len(failed) == 0
+
+
 def test_a_tuple_that_became_a_dead_letter_has_not_failed() -> None:
     failed = FailedIds()
     failed.add("a", 1, 1)
