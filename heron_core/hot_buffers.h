@@ -135,7 +135,8 @@ struct contents {
     uint32_t *repeats;  /* positions of tuples that another buffer has as well, and counts */
     Py_ssize_t tuples, pairs, bytes, repeated;
     Py_ssize_t row_room, id_room, start_room, stream_room, repeat_room;
-    PyObject *run; /* the root whose tuples may go on sharing the last edge; NULL for none */
+    uint64_t run; /* the root whose tuples may go on sharing the last edge, */
+    int has_run;  /* if there is one */
     Py_ssize_t targets;
     int is_fanout, is_mixed;
     int has_extras; /* one of its tuples has several roots: no others share edges */
@@ -172,7 +173,7 @@ struct addition {
     Py_ssize_t targets; /* so many edges begin with it; 0 if it shares the last one, or none is kept */
     uint64_t root;
     const uint64_t *edges;
-    PyObject *run;      /* NULL if what follows has edges of its own */
+    int begins_run;     /* what follows of the same root shares its edge */
     int stream;         /* -1 in a buffer that is not mixed */
     int is_repeat;
 };
@@ -195,9 +196,8 @@ static int add_tuple(struct contents *to, const struct addition *tuple) {
             *id++ = tuple->edges[at];
         }
         to->starts[to->pairs++] = (uint32_t)to->tuples;
-        PyObject *before = to->run;
-        to->run = Py_XNewRef(tuple->run);
-        Py_XDECREF(before); /* an int: none of its own code runs */
+        to->run = tuple->root;
+        to->has_run = tuple->begins_run;
     }
     if (tuple->stream >= 0)
         to->streams[to->tuples] = (uint16_t)tuple->stream;
@@ -218,15 +218,8 @@ static int number_of(PyObject *number, uint64_t *value) {
 }
 
 /* Whether a tuple of this root shares the edge of the one before it. */
-static int goes_on(const struct contents *contents, PyObject *root) {
-    if (contents->run == NULL || contents->run == root)
-        return contents->run != NULL;
-    uint64_t before, now;
-    if (number_of(contents->run, &before) < 0 || number_of(root, &now) < 0) {
-        PyErr_Clear();
-        return 0;
-    }
-    return before == now;
+static int goes_on(const struct contents *contents, uint64_t root) {
+    return contents->has_run && contents->run == root;
 }
 
 /* What TupleBuffer is, once the module that has it is loaded. */
@@ -258,8 +251,7 @@ static int draw_edges(PyObject *next_edge, uint64_t *edges, Py_ssize_t number) {
 struct delivery {
     const void *row;
     Py_ssize_t bytes;
-    PyObject *root; /* 0 for none */
-    uint64_t root_number;
+    uint64_t root; /* 0 for none */
     PyObject *next_edge;
     int stream, tracked, shares_edges;
 };
@@ -274,13 +266,13 @@ static int put_with_edges(struct contents *to, const struct delivery *it, struct
         PyErr_NoMemory();
         return -1;
     }
-    if (it->root_number)
+    if (it->root)
         outcome = draw_edges(it->next_edge, edges, to->targets);
     if (outcome == 0) {
         tuple->targets = to->targets;
         tuple->edges = edges;
-        tuple->run = it->shares_edges && to->targets == 1 && !to->is_fanout && !to->is_mixed
-            && !to->has_extras ? it->root : NULL;
+        tuple->begins_run = it->shares_edges && to->targets == 1 && !to->is_fanout && !to->is_mixed
+            && !to->has_extras;
         outcome = add_tuple(to, tuple);
     }
     for (Py_ssize_t at = 0; outcome == 0 && at < to->targets; at++)
@@ -296,7 +288,7 @@ static int put_in(PyObject *buffer, const struct delivery *it, int is_repeat, ui
         return -1;
     }
     struct contents *to = CONTENTS(buffer);
-    struct addition tuple = {.row = it->row, .bytes = it->bytes, .root = it->root_number,
+    struct addition tuple = {.row = it->row, .bytes = it->bytes, .root = it->root,
                              .stream = to->is_mixed ? it->stream : -1, .is_repeat = is_repeat};
     if (it->tracked && !goes_on(to, it->root))
         return put_with_edges(to, it, &tuple, total);
@@ -317,9 +309,9 @@ static int put_in_all(PyObject *buffers, const struct delivery *it, uint64_t *to
 static PyObject *put_packed(PyObject *buffers, PyObject *data, PyObject *root, int stream,
                             int tracked, int shares_edges, PyObject *next_edge) {
     uint64_t total = 0;
-    struct delivery it = {PyBytes_AS_STRING(data), PyBytes_GET_SIZE(data), root, 0, next_edge,
-                          stream, tracked, shares_edges};
-    if (number_of(root, &it.root_number) < 0 || put_in_all(buffers, &it, &total) < 0)
+    struct delivery it = {PyBytes_AS_STRING(data), PyBytes_GET_SIZE(data), 0, next_edge, stream,
+                          tracked, shares_edges};
+    if (number_of(root, &it.root) < 0 || put_in_all(buffers, &it, &total) < 0)
         return NULL;
     return PyLong_FromUnsignedLongLong(total);
 }
@@ -331,7 +323,7 @@ static void begin_packed(struct contents *contents, Py_ssize_t targets) {
 }
 
 static void end_run(struct contents *contents) {
-    Py_CLEAR(contents->run);
+    contents->has_run = 0;
 }
 
 /* Free what it has room for, if that is worth it and it used little of it. */
@@ -363,7 +355,68 @@ static void free_packed(struct contents *contents) {
     PyMem_RawFree(contents->starts);
     PyMem_RawFree(contents->streams);
     PyMem_RawFree(contents->repeats);
-    Py_CLEAR(contents->run);
+}
+
+/* --- roots and values of acks ------------------------------------------------------------------ */
+
+struct numbers {
+    uint64_t *items;
+    Py_ssize_t used, room;
+};
+
+/* Add a root and a value; -1 with MemoryError. */
+static int put_pair(struct numbers *to, uint64_t root, uint64_t value) {
+    if (ROOM_FOR(to, items, room, to->used + 2) < 0)
+        return -1;
+    to->items[to->used++] = root;
+    to->items[to->used++] = value;
+    return 0;
+}
+
+/* Add all numbers of a list, or none of them with an exception. */
+static int put_numbers(struct numbers *to, PyObject *list) {
+    Py_ssize_t number = PyList_GET_SIZE(list);
+    if (ROOM_FOR(to, items, room, to->used + number) < 0)
+        return -1;
+    for (Py_ssize_t at = 0; at < number; at++)
+        if (number_of(PyList_GET_ITEM(list, at), &to->items[to->used + at]) < 0)
+            return -1;
+    to->used += number;
+    return 0;
+}
+
+static PyObject *listed_numbers(const struct numbers *numbers) {
+    PyObject *list = PyList_New(numbers->used);
+    for (Py_ssize_t at = 0; list != NULL && at < numbers->used; at++) {
+        PyObject *number = PyLong_FromUnsignedLongLong(numbers->items[at]);
+        if (number == NULL)
+            Py_CLEAR(list);
+        else
+            PyList_SET_ITEM(list, at, number);
+    }
+    return list;
+}
+
+static PyObject *packed_numbers(const struct numbers *numbers) {
+    Py_ssize_t bytes = numbers->used * (Py_ssize_t)sizeof *numbers->items;
+    return PyBytes_FromStringAndSize((const char *)numbers->items, bytes);
+}
+
+/* What all roots of the pairs have above their lowest bits; 0 if that differs. */
+static uint64_t common_owner(const struct numbers *pairs, int counter_bits) {
+    uint64_t differ = 0;
+    for (Py_ssize_t at = 2; at < pairs->used; at += 2)
+        differ |= pairs->items[at] ^ pairs->items[0];
+    return pairs->used && !(differ >> counter_bits) ? pairs->items[0] >> counter_bits : 0;
+}
+
+static void empty_numbers(struct numbers *numbers) {
+    GIVE_BACK(numbers, items, room, numbers->used);
+    numbers->used = 0;
+}
+
+static void free_numbers(struct numbers *numbers) {
+    PyMem_RawFree(numbers->items);
 }
 
 /* --- and as they are sent: wire/batch.py has the layout --------------------------------------- */

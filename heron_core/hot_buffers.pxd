@@ -10,6 +10,15 @@ cdef extern from "hot_buffers.h":
     object put_packed(
         list buffers, bytes data, object root, int stream, bint tracked, bint shares_edges,
         object next_edge)
+    struct numbers:
+        Py_ssize_t used
+    int put_pair(numbers *to, unsigned long long root, unsigned long long value) except -1
+    int put_numbers(numbers *to, list items) except -1
+    list listed_numbers(numbers *numbers)
+    bytes packed_numbers(numbers *numbers)
+    unsigned long long common_owner(numbers *pairs, int counter_bits)
+    void empty_numbers(numbers *numbers)
+    void free_numbers(numbers *numbers)
     void begin_packed(contents *contents, Py_ssize_t targets)
     void end_run(contents *contents)
     void empty_packed(contents *contents)
@@ -29,11 +38,15 @@ cdef class TupleBuffer:
     cdef public object destination
 
 
+cdef class AckPairs:
+    cdef numbers _numbers  # the first field, as a buffer's
+
+
 cdef class BufferRoom:
     cdef public Py_ssize_t room  # the first field: hot_emit.h
     cdef public bint tracked
     cdef public list acked
-    cdef public list pairs
+    cdef public AckPairs pairs
     cdef public Py_ssize_t acks_counted
     cdef public Py_ssize_t late
     cdef public object foreign

@@ -8,7 +8,7 @@ values; in Python a buffer has lists.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from itertools import chain, islice
 from operator import sub
 from types import SimpleNamespace
@@ -31,16 +31,22 @@ NO_RUN = -1
 if not cython.compiled:
     from heron_core.hot_c import (
         begin_packed,
+        common_owner,
+        empty_numbers,
         empty_packed,
         end_run,
+        free_numbers,
         free_packed,
         is_first,
         know_buffers,
+        listed_numbers,
         packed_body,
         packed_ids,
+        packed_numbers,
         packed_repeats,
         packed_sizes,
         packed_streams,
+        put_numbers,
         put_packed,
     )
 
@@ -207,6 +213,59 @@ class TupleBuffer:
         self.run = NO_RUN
 
 
+class AckPairs:
+    """root, value, … of acks on their way."""
+
+    __slots__ = ("_numbers",)
+
+    def __init__(self) -> None:
+        if not cython.compiled:
+            self._numbers: Any = array("Q")
+
+    def __dealloc__(self) -> None:
+        if cython.compiled:
+            free_numbers(cython.address(self._numbers))
+
+    def __len__(self) -> int:
+        """How many numbers they are."""
+        if cython.compiled:
+            return int(self._numbers.used)
+        return len(self._numbers)
+
+    def extend(self, numbers: Iterable[int]) -> None:
+        """Add some, or none of them if one does not fit."""
+        if cython.compiled:
+            put_numbers(cython.address(self._numbers), list(numbers))
+        else:
+            self._numbers.extend(array("Q", numbers))
+
+    def listed(self) -> list[int]:
+        """Root, value, …"""
+        if cython.compiled:
+            return listed_numbers(cython.address(self._numbers))
+        return self._numbers.tolist()  # type: ignore[no-any-return]
+
+    def frame(self) -> bytes:
+        """As they are sent."""
+        if cython.compiled:
+            return packed_numbers(cython.address(self._numbers))
+        return self._numbers.tobytes()  # type: ignore[no-any-return]
+
+    def owner(self, counter_bits: cython.int) -> int:
+        """What all roots have above their lowest bits; 0 if that differs."""
+        if cython.compiled:
+            return int(common_owner(cython.address(self._numbers), counter_bits))
+        owners = {root >> counter_bits for root in self._numbers[::2]}
+        return owners.pop() if len(owners) == 1 else 0
+
+    def clear(self) -> None:
+        """There is none."""
+        if cython.compiled:
+            empty_numbers(cython.address(self._numbers))
+        else:
+            del self._numbers[:]
+
+
 class BufferRoom:
     """Bytes that may be buffered before all is flushed, below zero when it is time to."""
 
@@ -220,8 +279,8 @@ class BufferRoom:
         """Whether tuples have roots."""
         self.acked: list[Any] = []
         """Tuples that user code has acked and that are not settled."""
-        self.pairs: list[int] = []
-        """root, value, … of those that are, and that were not sent."""
+        self.pairs = AckPairs()
+        """Of those that are, and that were not sent."""
         self.acks_counted = 0
         self.late = 0
         """Second acks or fails of a tuple: the first one counts."""

@@ -4,8 +4,10 @@ them only where it is."""
 from collections.abc import Callable
 from typing import Any, NoReturn
 
+listed_numbers: Callable[[Any], list[int]]
 packed_body: Callable[[Any], bytes]
 packed_ids: Callable[[Any], bytes]
+packed_numbers: Callable[[Any], bytes]
 packed_sizes: Callable[[Any], bytes]
 packed_streams: Callable[[Any], bytes]
 packed_repeats: Callable[[Any], list[int]]

@@ -227,8 +227,8 @@ static PyObject *make_room(struct emit *emit, Py_ssize_t bytes, PyObject *need, 
 
 enum { BOLT_STREAM = 1, ANCHORS = 2 };
 
-/* The anchor state of what is emitted, as a new reference; NULL for none. */
-static enum outcome state_of(struct emit *emit, PyObject *anchors, PyObject **state) {
+/* The anchor state of what is emitted, as a new reference, with its root; NULL and 0 for none. */
+static enum outcome state_of(struct emit *emit, PyObject *anchors, PyObject **state, uint64_t *root) {
     if (anchors == Py_None || !emit->tracked)
         return DONE;
     if (!PyList_CheckExact(anchors) && !PyTuple_CheckExact(anchors))
@@ -236,6 +236,8 @@ static enum outcome state_of(struct emit *emit, PyObject *anchors, PyObject **st
     if (PySequence_Fast_GET_SIZE(anchors) != 1)
         return PySequence_Fast_GET_SIZE(anchors) ? LEFT : DONE;
     PyObject *roots = roots_of(PySequence_Fast_GET_ITEM(anchors, 0));
+    if (roots != NULL && !is_in_numbers(roots))
+        roots = as_list(roots);
     if (roots == NULL)
         return left_by_exception();
     if (roots == Py_None) {
@@ -243,14 +245,26 @@ static enum outcome state_of(struct emit *emit, PyObject *anchors, PyObject **st
         return DONE;
     }
     *state = roots;
-    return PyList_Check(roots) && PyList_GET_SIZE(roots) == 2 ? DONE : LEFT;
+    if (is_in_numbers(roots)) {
+        *root = RUN(roots)->root;
+        return RUN(roots)->settled < RUN(roots)->tuples ? DONE : LEFT;
+    }
+    if (!PyList_Check(roots) || PyList_GET_SIZE(roots) != 2)
+        return LEFT;
+    PyObject *first = PyList_GET_ITEM(roots, 0);
+    if (!PyLong_CheckExact(first))
+        return LEFT;
+    return number_of(first, root) < 0 ? left_by_exception() : DONE;
 }
 
-/* Draw an edge, and work out what the anchor state's value comes to with it. */
+/* Draw an edge, and work out what the value of an anchor state that is a list comes to with it. */
 static enum outcome anchor(struct emit *emit, PyObject *state, uint64_t *edge, PyObject **value) {
+    int was_in_numbers = is_in_numbers(state);
     uint64_t before;
     if (draw_edges(emit->next_edge, edge, 1) < 0)
         return left_by_exception();
+    if (was_in_numbers)
+        return is_in_numbers(state) && RUN(state)->settled < RUN(state)->tuples ? DONE : LEFT;
     if (PyList_GET_SIZE(state) != 2 || number_of(PyList_GET_ITEM(state, 1), &before) < 0)
         return PyErr_Occurred() ? left_by_exception() : LEFT;
     *value = PyLong_FromUnsignedLongLong(before ^ *edge);
@@ -258,22 +272,18 @@ static enum outcome anchor(struct emit *emit, PyObject *state, uint64_t *edge, P
 }
 
 static enum outcome put_anchored(struct emit *emit, const struct row *row, PyObject *state,
-                                 PyObject *root, PyObject *buffer) {
+                                 uint64_t root, PyObject *buffer) {
     struct contents *to = CONTENTS(buffer);
-    struct addition tuple = {.row = row->data, .bytes = row->size, .stream = -1};
+    struct addition tuple = {.row = row->data, .bytes = row->size, .root = root, .stream = -1};
     PyObject *value = NULL;
     uint64_t edge = 0;
     if (emit->tracked && !goes_on(to, root)) {
         enum outcome outcome = state == NULL ? DONE : anchor(emit, state, &edge, &value);
-        if (outcome == DONE && number_of(root, &tuple.root) < 0)
-            outcome = left_by_exception();
-        if (outcome != DONE) {
-            Py_XDECREF(value);
+        if (outcome != DONE)
             return outcome;
-        }
         tuple.targets = 1;
         tuple.edges = &edge;
-        tuple.run = to->has_extras ? NULL : root;
+        tuple.begins_run = !to->has_extras;
     }
     if (add_tuple(to, &tuple) < 0) {
         Py_XDECREF(value);
@@ -281,25 +291,23 @@ static enum outcome put_anchored(struct emit *emit, const struct row *row, PyObj
     }
     if (value != NULL)
         PyList_SetItem(state, 1, value); /* it has two, and takes over the reference */
+    else if (tuple.targets && state != NULL)
+        RUN(state)->value ^= edge;
     return DONE;
 }
 
 static enum outcome put_of_bolt(struct emit *emit, PyObject *tup, PyObject *anchors,
                                 struct row *row, PyObject **buffer) {
-    PyObject *state = NULL, *root = NULL;
+    PyObject *state = NULL;
+    uint64_t root = 0;
     enum outcome outcome = pack_row(emit, tup, row);
     if (outcome == DONE)
-        outcome = state_of(emit, anchors, &state);
-    if (outcome == DONE) {
-        root = state == NULL ? PyLong_FromLong(0) : Py_NewRef(PyList_GET_ITEM(state, 0));
-        outcome = root == NULL ? RAISED : PyLong_CheckExact(root) ? DONE : LEFT;
-    }
+        outcome = state_of(emit, anchors, &state, &root);
     if (outcome == DONE)
         outcome = choose_buffer(emit, tup, buffer);
     if (outcome == DONE)
         outcome = put_anchored(emit, row, state, root, *buffer);
     Py_XDECREF(state);
-    Py_XDECREF(root);
     return outcome;
 }
 

@@ -38,7 +38,8 @@ SHARED: str = "\0"
 
 if not cython.compiled:
     from heron_core.hot_buffers import NO_RUN, BufferRoom, TupleBuffer, are_free, put_tuple
-    from heron_core.hot_c import know_buffers, new_emit
+    from heron_core.hot_c import know_buffers, know_runs, new_emit
+    from heron_core.hot_path import RunState
 
     def plain_slot(key: Any, are_several: bool, slots: int) -> int:
         """heron_core.algorithms.hashing's slot of plain values, in C; -1 for what is not plain."""
@@ -390,3 +391,4 @@ def spout_emit_by_stream(general: Emit, emits: dict[str, Emit], unnamed: str | N
 
 if cython.compiled:
     know_buffers(TupleBuffer)
+    know_runs(RunState)

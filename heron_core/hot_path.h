@@ -4,6 +4,7 @@
 #define HOT_PATH_H
 
 #include <Python.h>
+#include <stdint.h>
 
 /* adapters/tuple_layout.py: key, …, values, created, roots */
 enum { TUPLE_ITEMS = 7, KEY_AT = 0, VALUES_AT = 4, ROOTS_AT = 6 };
@@ -39,6 +40,45 @@ static PyObject *made_tuple(PyObject *kind, PyObject *key, PyObject *component, 
     made = PyObject_CallOneArg(kind, whole);
     Py_DECREF(whole);
     return made;
+}
+
+/* --- the anchor state of a run, in numbers: hot_path.py's RunState has it as its first field --- */
+
+struct run {
+    uint64_t root, value;
+    uint64_t first_key; /* those of the other tuples follow it */
+    Py_ssize_t tuples, settled;
+    int is_whole; /* it has become a list, which counts */
+};
+
+#define RUN(state) ((struct run *)((char *)(state) + sizeof(PyObject)))
+
+/* What RunState is, once the module that has it is loaded. */
+static PyTypeObject *run_type;
+
+static void know_runs(PyObject *type) {
+    run_type = (PyTypeObject *)type;
+}
+
+static int is_in_numbers(PyObject *state) {
+    return Py_TYPE(state) == run_type && !RUN(state)->is_whole;
+}
+
+/* A state that may be one of numbers, as a list; the reference is taken and a new one returned. */
+static PyObject *as_list(PyObject *state) {
+    if (Py_TYPE(state) != run_type)
+        return state;
+    PyObject *list = PyObject_CallMethod(state, "whole", NULL);
+    Py_DECREF(state);
+    return list;
+}
+
+/* What a tuple's class says its roots are, as it is in the tuple; a new reference. */
+static PyObject *item_of_roots(PyObject *tuple) {
+    if (PyTuple_Check(tuple) && PyTuple_GET_SIZE(tuple) == TUPLE_ITEMS)
+        return Py_NewRef(PyTuple_GET_ITEM(tuple, ROOTS_AT));
+    PyErr_SetString(PyExc_TypeError, "roots of what is no tuple of the engine's");
+    return NULL;
 }
 
 /* An item of a tuple, whose class may have it elsewhere; a new reference. */

@@ -28,6 +28,9 @@ else:
     # The module of that name is the compiler's; its import takes 13 ms, if it is there at all.
     cython = SimpleNamespace(compiled=False)
 
+if not cython.compiled:
+    from heron_core.hot_c import is_first, item_of_roots
+
 COMPILED: bool = cython.compiled
 COMPLETE_ALL_NUMBERS_MIN = 50
 """25 pairs: 217 ns a root all at once, 247 one by one; with 10 pairs 326 against 312."""
@@ -83,6 +86,74 @@ class SharedAnchorState(list):  # type: ignore[type-arg]
     def is_untouched(self) -> bool:
         """Whether none of its tuples was acked or failed yet."""
         return self.settled is None and not self.in_order
+
+
+class RunState:
+    """The anchor state of a run of tuples of one root, in numbers: as long as they are acked in
+    turn, and what is emitted for them has one anchor. For all else it becomes a list, and stays."""
+
+    __slots__ = ("_run", "_whole")
+
+    def __init__(self) -> None:
+        if cython.compiled:
+            assert is_first(self, cython.address(self._run))
+        else:
+            self._run: Any = SimpleNamespace()
+        self._whole: Any = None
+
+    def whole(self) -> Any:
+        """It as a list, which counts from now on."""
+        shared: SharedAnchorState
+        if self._whole is None:
+            left = self._run.tuples - self._run.settled
+            pairs = [self._run.root, self._run.value] if left else []
+            if self._run.tuples == 1:
+                self._whole = pairs
+            else:
+                shared = SharedAnchorState(pairs, left, self._run.first_key)
+                shared.in_order = self._run.settled
+                self._whole = shared
+            self._run.is_whole = True
+        return self._whole
+
+    def __reduce__(self) -> Any:
+        return itself, (self.whole(),)
+
+
+def itself(state: Any) -> Any:
+    """What a RunState is elsewhere."""
+    return state
+
+
+def begin_run(
+    state: RunState, root: cython.ulonglong, value: cython.ulonglong, first_key: cython.ulonglong,
+    tuples: cython.Py_ssize_t,
+) -> Any:  # fmt: skip
+    """It is that of so many tuples, whose keys begin with this one."""
+    state._whole = None
+    state._run.root = root
+    state._run.value = value
+    state._run.first_key = first_key
+    state._run.tuples = tuples
+    state._run.settled = 0
+    state._run.is_whole = False
+
+
+class WholeRoots:
+    """The `roots` of a class of tuples: their anchor state as a list."""
+
+    __slots__ = ()
+
+    def __get__(self, tup: Any, kind: Any) -> Any:
+        if tup is None:
+            return self
+        state = item_of_roots(tup)
+        return state.whole() if isinstance(state, RunState) else state
+
+
+def roots_item(plain: Any) -> Any:
+    """What a class of tuples has as `roots`: `plain`, or what makes a list of numbers."""
+    return WholeRoots() if cython.compiled else plain
 
 
 def own_anchors(ids: array[int]) -> list[Any]:

@@ -4,6 +4,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "hot_buffers.h"
 #include "hot_msgpack.h"
 #include "hot_path.h"
 
@@ -213,29 +214,38 @@ static PyObject *take_row(PyObject *body, Py_ssize_t *at, PyObject *unused) {
     return row;
 }
 
-/* The next tuple of a body, as hot_path's made_tuple has it. */
-static PyObject *next_tuple(struct turn *turn, PyObject *kind, PyObject *key, PyObject *component,
-                            PyObject *stream, PyObject *task, PyObject *created, PyObject *roots,
-                            PyObject *body, Py_ssize_t *at) {
+static int is_plain(PyObject *kind) {
+    return PyType_Check(kind) && is_plain_kind((PyTypeObject *)kind);
+}
+
+/* The next tuple of a body, as hot_path's made_tuple has it. One whose class `is_plain` is made of
+   the one before the last. */
+static PyObject *next_tuple(struct turn *turn, int is_plain, PyObject *kind, uint64_t number,
+                            PyObject *component, PyObject *stream, PyObject *task, PyObject *created,
+                            PyObject *roots, PyObject *body, Py_ssize_t *at) {
     PyObject *made = turn->older, *unused = NULL;
-    int is_again = made != NULL && is_nobodys(made) && is_plain_kind(Py_TYPE(made));
+    int is_again = is_plain && made != NULL && is_nobodys(made);
     if (is_again) {
         unused = PyTuple_GET_ITEM(made, VALUES_AT);
         if (!is_nobodys(unused) || !PyList_CheckExact(unused))
             unused = NULL;
     }
-    PyObject *values = take_row(body, at, unused);
-    if (values == NULL)
+    PyObject *key = PyLong_FromUnsignedLongLong(number);
+    PyObject *values = key == NULL ? NULL : take_row(body, at, unused);
+    if (values == NULL) {
+        Py_XDECREF(key);
         return NULL;
+    }
     if (is_again) {
 #if PY_VERSION_HEX >= 0x030E0000
         ((PyTupleObject *)made)->ob_hash = -1;
 #endif
-        put_item(made, KEY_AT, Py_NewRef(key));
+        put_item(made, KEY_AT, key);
         put_item(made, ROOTS_AT, Py_NewRef(roots));
         put_item(made, VALUES_AT, values);
     } else {
         made = made_tuple(kind, key, component, stream, task, values, created, roots);
+        Py_DECREF(key);
         Py_DECREF(values);
         if (made == NULL)
             return NULL;
@@ -291,4 +301,42 @@ static void drop_first(PyObject *list, Py_ssize_t items) {
     PyObject *only = PyList_GET_ITEM(list, 0);
     Py_SET_SIZE(list, 0);
     Py_DECREF(only);
+}
+
+/* --- acks of tuples in their turn --- */
+
+/* Whether nothing but the list has an item. */
+static int is_unused(PyObject *list, Py_ssize_t at) {
+    return is_nobodys(PyList_GET_ITEM(list, at));
+}
+
+/* Whether a tuple of that key is the next one of a run to be settled. */
+static int is_next(const struct run *run, PyObject *key) {
+    return !run->is_whole && run->settled < run->tuples
+        && is_number(key, run->first_key + (uint64_t)run->settled);
+}
+
+/* Settle the next tuple of a run; -1 with MemoryError, and nothing has changed. */
+static int settle_next(struct run *run, struct numbers *pairs) {
+    if (run->settled + 1 == run->tuples && put_pair(pairs, run->root, run->value) < 0)
+        return -1;
+    run->settled++;
+    return 0;
+}
+
+/* Settle the tuple that was made last, which is at `position` of its run, or has no root (None), if
+   its ack is all that there is: 1, or 0 if it is not so, or -1 with MemoryError. */
+static int settle_newest(PyObject *acked, struct turn *turn, PyObject *state, Py_ssize_t position,
+                         struct numbers *pairs) {
+    if (PyList_GET_SIZE(acked) != 1 || PyList_GET_ITEM(acked, 0) != turn->newer)
+        return 0;
+    if (state != Py_None) {
+        struct run *run = RUN(state);
+        if (run->is_whole || run->settled != position)
+            return 0;
+        if (settle_next(run, pairs) < 0)
+            return -1;
+    }
+    drop_first(acked, 1);
+    return 1;
 }

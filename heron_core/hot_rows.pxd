@@ -1,15 +1,22 @@
 # C types of hot_rows.py, for the compiler alone.
 
-from heron_core.hot_buffers_compiled cimport BufferRoom
-from heron_core.hot_path_compiled cimport SharedAnchorState
+from heron_core.hot_buffers_compiled cimport AckPairs, BufferRoom, numbers, put_pair
+from heron_core.hot_path_compiled cimport RunState, SharedAnchorState, begin_run, run
 
 cdef extern from "hot_rows.h":
     Py_ssize_t first_plain_row(bytes body, Py_ssize_t rows)
     struct turn:
         pass
     object next_tuple(
-        turn *last, object kind, object key, object component, object stream, object task,
-        object created, object roots, bytes body, Py_ssize_t *at)
+        turn *last, bint is_plain, object kind, unsigned long long key, object component,
+        object stream, object task, object created, object roots, bytes body, Py_ssize_t *at)
+    bint is_plain_class "is_plain"(object kind)
+    void know_runs(object type)
+    bint is_unused(list items, Py_ssize_t at)
+    bint is_next(run *run, object key)
+    int settle_next(run *run, numbers *pairs) except -1
+    int settle_newest(
+        list acked, turn *turn, object state, Py_ssize_t position, numbers *pairs) except -1
     object newest(turn *last)
     object end_turn(turn *last)
     object roots_of(object tup)
@@ -20,8 +27,20 @@ cdef extern from "hot_rows.h":
     void drop_first(list items, Py_ssize_t number)
 
 
+cdef Py_ssize_t STATES_KEPT
+
+
+cdef class RowKeys:
+    cdef unsigned long long _next
+
+
 cdef class RowCursor:
-    cdef object _kind, _component, _stream, _task, _created, _keys, _clock, _anchor_state, _rows
+    cdef object _kind, _component, _stream, _task, _created, _clock, _rows
+    cdef RowKeys _keys
+    cdef RunState _anchor_state
+    cdef list _states
+    cdef bint _is_plain_class
+    cdef unsigned long long _key
     cdef bytes _body, _ids, _sizes
     cdef BufferRoom _outbox
     cdef Py_ssize_t _at, _run, _left_in_run, _few, _stops_at
@@ -32,9 +51,12 @@ cdef class RowCursor:
     cdef public Py_ssize_t items
     cdef public Py_ssize_t left
     cdef bint _must_stop(self) except -1
-    cdef object _next_key(self)
-    cdef object _begin_run(self)
+    cdef bint _begin_run(self) except -1
+    cdef RunState _spare_state(self)
+    cdef bint _fold(self) except -1
 
 
+cdef unsigned long long take_keys(RowKeys keys, Py_ssize_t number)
 cpdef object fold_done(BufferRoom outbox)
-cdef object add_pair(list pairs, list state)
+cdef object state_to_settle(BufferRoom outbox, object tup)
+cdef object add_pair(AckPairs pairs, list state)

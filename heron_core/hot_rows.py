@@ -13,6 +13,7 @@ tests of either.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import count
 from operator import attrgetter, eq
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -27,10 +28,20 @@ CLOCK_EVERY = 8
 acks and ticks wait for so many of them."""
 SLOW_SECS = 0.001
 """If so few have taken longer, the clock is read for every tuple."""
+STATES_KEPT: int = 4
+"""The last two tuples are kept (hot_rows.h), and a run begins before the older one is made anew."""
 
 if not cython.compiled:
-    from heron_core.hot_buffers import BufferRoom
-    from heron_core.hot_path import SharedAnchorState, made_tuple
+    from heron_core.hot_buffers import AckPairs, BufferRoom
+    from heron_core.hot_c import (
+        is_next,
+        is_plain_class,
+        is_unused,
+        know_runs,
+        settle_newest,
+        settle_next,
+    )
+    from heron_core.hot_path import RunState, SharedAnchorState, begin_run, made_tuple
 
     roots_of, key_of = attrgetter("roots"), attrgetter("tuple_key")
     is_number = eq
@@ -70,8 +81,8 @@ if not cython.compiled:
         del items[:number]
 
     def next_tuple(
-        last: Any, kind: Any, key: Any, component: Any, stream: Any, task: Any, created: Any,
-        roots: Any, body: Any, at: Any,
+        last: Any, is_plain: Any, kind: Any, key: Any, component: Any, stream: Any, task: Any,
+        created: Any, roots: Any, body: Any, at: Any,
     ) -> Any:  # fmt: skip
         """In C alone: the next tuple, made of the one before the last if nothing has that."""
         raise NotImplementedError
@@ -85,6 +96,33 @@ if not cython.compiled:
         raise NotImplementedError
 
 
+class RowKeys:
+    """Numbers for tuples that share their edge with others."""
+
+    __slots__ = ("_next",)
+
+    def __init__(self, first: cython.ulonglong) -> None:
+        self._next = first
+
+    def __iter__(self) -> Any:
+        return self
+
+    def __next__(self) -> Any:
+        return take_keys(self, 1)
+
+
+def take_keys(keys: RowKeys, number: cython.Py_ssize_t) -> cython.ulonglong:
+    """The first of so many numbers that follow each other."""
+    first: cython.ulonglong = keys._next
+    keys._next += number
+    return first
+
+
+def row_keys(first: int) -> Iterator[int]:
+    """Numbers from this one on: Python's own, or those that a cursor takes for a run at once."""
+    return RowKeys(first) if cython.compiled else count(first)
+
+
 class RowCursor:
     """The tuples of a plain batch as an iterator; one after the other, as `made_rows` makes them.
 
@@ -94,8 +132,9 @@ class RowCursor:
 
     __slots__ = (
         "_anchor_state", "_at", "_body", "_clock", "_component", "_created", "_due", "_few", "_ids",
-        "_keys", "_kind", "_left_in_run", "_outbox", "_rows", "_run", "_sizes", "_stops_at",
-        "_stream", "_task", "_turn", "few_began_at", "is_plain", "items", "left",
+        "_is_plain_class", "_key", "_keys", "_kind", "_left_in_run", "_outbox", "_rows", "_run",
+        "_sizes", "_states", "_stops_at", "_stream", "_task", "_turn", "few_began_at", "is_plain",
+        "items", "left",
     )  # fmt: skip
 
     items: int
@@ -105,7 +144,7 @@ class RowCursor:
 
     def __init__(
         self, kind: Any, component: str, stream: str, task: int, created: float, body: bytes,
-        rows: cython.Py_ssize_t, ids: bytes | None, sizes: bytes | None, keys: Iterator[int],
+        rows: cython.Py_ssize_t, ids: bytes | None, sizes: bytes | None, keys: Any,
         outbox: BufferRoom, clock: Callable[[], float],
     ) -> None:  # fmt: skip
         self._kind = kind
@@ -124,6 +163,10 @@ class RowCursor:
         """Whether all values are plain, and none malformed; if not, it cannot be used."""
         self.items = self.left = rows
         self._anchor_state: Any = None
+        self._states: list[RunState] = []
+        """Anchor states of this cursor's runs; one that no tuple has any more is used again."""
+        self._key = 0
+        """Of the tuple that was taken last."""
         self._run = -1
         self._left_in_run = 0
         self._few = 0
@@ -135,6 +178,8 @@ class RowCursor:
         if not cython.compiled:
             self._rows = iter(_unpacked(body) if self.is_plain else ())
             self._turn: Any = None
+        else:
+            self._is_plain_class = is_plain_class(kind)
 
     def __dealloc__(self) -> None:
         if cython.compiled:
@@ -168,7 +213,7 @@ class RowCursor:
 
     def __next__(self) -> Any:
         if self._outbox.acked:
-            fold_done(self._outbox)
+            self._fold()
         if self.left == self._stops_at:
             raise StopIteration
         if not self._few and self._must_stop():
@@ -176,16 +221,23 @@ class RowCursor:
             raise StopIteration
         self._few -= 1
         self.left -= 1
-        key = 0 if self._ids is None else self._next_key()
+        if self._left_in_run:
+            self._left_in_run -= 1
+            self._key += 1
+        elif self._ids is not None:
+            self._begin_run()
+        state: Any = self._anchor_state
         if cython.compiled:
+            if state is not None and not self._is_plain_class:
+                state = self._anchor_state.whole()
             return next_tuple(
-                cython.address(self._turn), self._kind, key, self._component, self._stream,
-                self._task, self._created, self._anchor_state, self._body,
+                cython.address(self._turn), self._is_plain_class, self._kind, self._key,
+                self._component, self._stream, self._task, self._created, state, self._body,
                 cython.address(self._at),
             )  # fmt: skip
         self._turn = made_tuple(
-            self._kind, key, self._component, self._stream, self._task, next(self._rows),
-            self._created, self._anchor_state,
+            self._kind, self._key, self._component, self._stream, self._task, next(self._rows),
+            self._created, None if state is None else state.whole(),
         )  # fmt: skip
         return self._turn
 
@@ -197,26 +249,49 @@ class RowCursor:
         self._few = CLOCK_EVERY
         return False
 
-    def _next_key(self) -> Any:
-        if not self._left_in_run:
-            return self._begin_run()
-        self._left_in_run -= 1
-        return next(self._keys)
-
-    def _begin_run(self) -> Any:
+    def _begin_run(self) -> cython.bint:
         """The anchor state of the tuples that come next, and the key of their first one."""
-        size: cython.Py_ssize_t
+        size: cython.Py_ssize_t = 1
         self._run += 1
-        size = 1 if self._sizes is None else size_at(self._sizes, self._run)
+        root: cython.ulonglong = number_at(self._ids, 2 * self._run)
+        edge: cython.ulonglong = number_at(self._ids, 2 * self._run + 1)
+        self._key = edge
+        if self._sizes is not None:
+            size = size_at(self._sizes, self._run)
+            self._key = take_keys(self._keys, size)
         self._left_in_run = size - 1
-        root = number_at(self._ids, 2 * self._run)
-        edge = number_at(self._ids, 2 * self._run + 1)
-        if size == 1:
-            self._anchor_state = [root, edge] if root else None
-            return edge if self._sizes is None else next(self._keys)
-        key = next(self._keys)
-        self._anchor_state = SharedAnchorState((root, edge), size, key) if root else None
-        return key
+        self._anchor_state = self._spare_state() if root else None
+        if root:
+            begin_run(self._anchor_state, root, edge, self._key, size)
+        return True
+
+    def _spare_state(self) -> Any:
+        """One that no tuple has any more, or a new one."""
+        at: cython.Py_ssize_t = self._run % STATES_KEPT
+        if at < len(self._states):
+            if cython.compiled and is_unused(self._states, at):
+                return self._states[at]
+            self._states[at] = RunState()
+        else:
+            at = len(self._states)
+            self._states.append(RunState())
+        return self._states[at]
+
+    def _fold(self) -> cython.bint:
+        """Work out what was acked: nearly always the tuple that was taken last, alone."""
+        state: Any = self._anchor_state if self._outbox.tracked else None
+        if cython.compiled and self._outbox.foreign is None:
+            position: cython.Py_ssize_t = 0
+            if state is not None:
+                position = self._anchor_state._run.tuples - 1 - self._left_in_run
+            if settle_newest(
+                self._outbox.acked, cython.address(self._turn), state, position,
+                cython.address(self._outbox.pairs._numbers),
+            ):  # fmt: skip
+                self._outbox.acks_counted += 1
+                return True
+        fold_done(self._outbox)
+        return False
 
 
 def fold_done(outbox: BufferRoom) -> None:
@@ -231,7 +306,7 @@ def fold_done(outbox: BufferRoom) -> None:
     while at < number:
         if outbox.tracked:
             tup = acked[at]
-            state = roots_of(tup)
+            state = state_to_settle(outbox, tup)
             if state is None:
                 pass
             elif type(state) is list and len(state) == 2:
@@ -260,9 +335,25 @@ def fold_done(outbox: BufferRoom) -> None:
         outbox.settle()
 
 
-def add_pair(pairs: list[Any], state: list[Any]) -> None:
+def state_to_settle(outbox: BufferRoom, tup: Any) -> Any:
+    """The anchor state of an acked tuple, as a list; None if there is none, or if the tuple is
+    settled here, in its turn."""
+    run: RunState
+    state = roots_of(tup)
+    if cython.compiled and isinstance(state, RunState):
+        run = state
+        if not is_next(cython.address(run._run), key_of(tup)):
+            return run.whole()
+        settle_next(cython.address(run._run), cython.address(outbox.pairs._numbers))
+        return None
+    return state
+
+
+def add_pair(pairs: AckPairs, state: list[Any]) -> None:
     """Add root and value of an anchor state, which is settled by it."""
-    root, value = state
-    pairs.append(root)
-    pairs.append(value)
+    pairs.extend(state)
     state.clear()
+
+
+if cython.compiled:
+    know_runs(RunState)

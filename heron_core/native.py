@@ -59,6 +59,8 @@ __all__ = [
     "plain_keys",
     "plain_packer",
     "put_tuple",
+    "roots_item",
+    "row_keys",
     "run_anchors",
     "split_merged",
     "spout_emit",
@@ -75,7 +77,7 @@ NOT_BUILT = "Python: there is no extension for this Python"
 OF_ANOTHER_VERSION = "Python: the extension is of another version of the sources, build it again"
 NOT_IMPORTED = "Python: the extension cannot be imported: "
 MODULES: tuple[ModuleType, ...] = (
-    hot_buffers, hot_emit, hot_messages, hot_path, hot_rows, hot_tables, hot_state, hot_columns,
+    hot_buffers, hot_path, hot_emit, hot_messages, hot_rows, hot_tables, hot_state, hot_columns,
 )  # fmt: skip
 
 
@@ -118,7 +120,7 @@ def _import_failure(error: Exception) -> str:
     return f"{NOT_IMPORTED}{text or type(error).__name__}"
 
 
-(_buffers, _emit, _messages, _path, _rows, _tables, _state, _columns), HOT_PATH = _chosen()
+(_buffers, _path, _emit, _messages, _rows, _tables, _state, _columns), HOT_PATH = _chosen()
 
 if TYPE_CHECKING:
     from heron_core.hot_buffers import BufferRoom, TupleBuffer, plain_packer, put_tuple
@@ -148,10 +150,11 @@ if TYPE_CHECKING:
         fold_runs,
         made_rows,
         own_anchors,
+        roots_item,
         run_anchors,
         whole_batch,
     )
-    from heron_core.hot_rows import RowCursor
+    from heron_core.hot_rows import RowCursor, row_keys
     from heron_core.hot_state import (
         KeyedState,
         ListOfKey,
@@ -189,9 +192,11 @@ else:
     fold_runs = _path.fold_runs
     made_rows = _path.made_rows
     own_anchors = _path.own_anchors
+    roots_item = _path.roots_item
     run_anchors = _path.run_anchors
     whole_batch = _path.whole_batch
     RowCursor = _rows.RowCursor
+    row_keys = _rows.row_keys
     FlatTable = _tables.FlatTable
     MemoryTable = _tables.MemoryTable
     KeyedState = _state.KeyedState

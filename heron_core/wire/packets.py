@@ -45,6 +45,13 @@ def encode_pairs(
     return [head, array("Q", pairs).tobytes()]
 
 
+def encode_numbers(
+    kind: FrameKind, epoch: int, source: int, destination: int, frame: bytes, item_bytes: int
+) -> Frames:
+    """The same of numbers that are bytes by now, so many for each item."""
+    return [header(kind, epoch, source, destination, len(frame) // item_bytes), frame]
+
+
 def decode_pairs(head: Header, frames: Frames) -> "array[int]":
     """root, value, … of an INIT or ACK message; ProtocolError if it is not whole."""
     return _numbers(head, frames, PAIR_BYTES)

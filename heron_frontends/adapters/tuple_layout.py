@@ -7,6 +7,8 @@ a class that is made from an iterable of these items, in this order. What the en
 
 from typing import Any, NamedTuple
 
+from heron_core.native import roots_item
+
 
 class FromItems(tuple[Any, ...]):
     """First base of a namedtuple that is made from one iterable, as `tuple` is.
@@ -42,3 +44,5 @@ class TupleLayout(FromItems, Items):
     """A tuple with these items, made from an iterable of them."""
 
     __slots__ = ()
+
+    roots = roots_item(vars(Items)["roots"])

@@ -14,14 +14,13 @@ from typing import Any
 from heron_core.native import BufferRoom, TupleBuffer, fold_acks, fold_runs, whole_batch
 from heron_core.wire.batch import STREAM_BYTES, batch_message, packed_rows
 from heron_core.wire.frames import (
-    EVERY_OWNER,
     PAIR_BYTES,
     ROOT_COUNTER_BITS,
     FrameKind,
     Frames,
     root_owner,
 )
-from heron_core.wire.packets import encode_pairs, encode_roots
+from heron_core.wire.packets import encode_numbers, encode_pairs, encode_roots
 from heron_instance.input.anchors import AnchorState, SharedAnchorState, fold_whole_runs
 
 Send = Callable[[list[Frames]], object]
@@ -144,8 +143,6 @@ class Outbox(BufferRoom):
         self.flushed_elsewhere: Callable[[], bool] = bool
         """Whether another thread than the main one flushes: then the main one is to do it."""
         self.acks: dict[int, int] = {}
-        self.whole_batches: list[int] = []
-        """Root, value, … of batches that were acked as a whole."""
         self.fails: list[int] = []
         self.overhead = max(1, size_bytes // tuples)
         """What each tuple counts beside its bytes, so that one number limits bytes and tuples."""
@@ -176,7 +173,6 @@ class Outbox(BufferRoom):
             self.acked
             or self.pairs
             or self.acks
-            or self.whole_batches
             or self.fails
             or self.inits
             or not all(buffer.is_empty for buffer in self.buffers)
@@ -283,7 +279,7 @@ class Outbox(BufferRoom):
         pairs = whole_batch(self.acked, rows, anchor_states, ROOT_COUNTER_BITS)
         if pairs is None:
             return False
-        self.whole_batches += pairs
+        self.pairs.extend(pairs)
         return True
 
     def _settle_with_care(self, tup: Any) -> None:
@@ -331,7 +327,7 @@ class Outbox(BufferRoom):
         """Forget what is buffered: nobody would take it any more."""
         for buffer in self.buffers:
             buffer.clear()
-        for pending in (self.inits, self.acked, self.pairs, self.whole_batches, self.fails):
+        for pending in (self.inits, self.acked, self.pairs, self.fails):
             pending.clear()
         self.acks = {}
         self.room = self.budget
@@ -385,31 +381,20 @@ class Outbox(BufferRoom):
         each owner."""
         if self.acked:
             self.settle()
-        acks, fails = self._take_acks(), self.fails
+        if self.acks:
+            self.pairs.extend(chain.from_iterable(self.acks.items()))
+            self.acks = {}
         epoch, task, messages = self.epoch, self.task, list[Frames]()
-        if acks:
-            messages.append(encode_pairs(FrameKind.ACK, epoch, task, owner_of(acks), acks))
-        if fails:
-            self.fails = []
+        if self.pairs:
+            # The common owner of all roots, or 0, which is EVERY_OWNER.
+            owner, frame = self.pairs.owner(ROOT_COUNTER_BITS), self.pairs.frame()
+            self.pairs.clear()
+            messages.append(encode_numbers(FrameKind.ACK, epoch, task, owner, frame, PAIR_BYTES))
+        if self.fails:
+            fails, self.fails = self.fails, []
             for owner, roots in _fails_by_owner(fails):
                 messages.append(encode_roots(FrameKind.FAIL, epoch, task, owner, roots))
         return messages
-
-    def _take_acks(self) -> list[int]:
-        """Root, value, … of all acks; a root may be there more than once."""
-        acks, self.whole_batches = self.whole_batches, []
-        pairs, self.pairs = self.pairs, []
-        folded, self.acks = self.acks, {}
-        acks += pairs
-        acks.extend(chain.from_iterable(folded.items()))
-        return acks
-
-
-def owner_of(acks: Sequence[int]) -> int:
-    """The spout task of all these roots (root, value, …), or EVERY_OWNER if they have several."""
-    roots = acks[::2]
-    owner = root_owner(min(roots))
-    return owner if owner == root_owner(max(roots)) else EVERY_OWNER
 
 
 def _fails_by_owner(fails: list[int]) -> ItemsView[int, list[int]]:

@@ -2,7 +2,7 @@
 
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from itertools import count, islice
+from itertools import islice
 from typing import Any
 
 from heron_core.algorithms.clock_state import ClockState, clock_state
@@ -12,6 +12,7 @@ from heron_core.dead_letters import REPLAYED
 from heron_core.errors import ProtocolError
 from heron_core.hot_rows import CLOCK_EVERY, SLOW_SECS
 from heron_core.instance_report import InstanceReport
+from heron_core.native import row_keys
 from heron_core.plans import PackingPlan
 from heron_core.state.in_flight_table import Item
 from heron_core.topology import TopologySpec
@@ -82,7 +83,7 @@ class BoltDriver(CursorCalls):
         )
         self._takes_batches = component.takes_batches
         self._values_maker = component.values_maker
-        self._keys = count(collector.next_edge() >> 1)
+        self._keys = row_keys(collector.next_edge() >> 1)
         self._run = self._make_run(hooks)
         """Tuples through user code, taken one by one; raises what that raises."""
         self._end_of_input = EndOfInput(options.tracked or component.acks_later, options, clock)

@@ -4,6 +4,7 @@ from functools import lru_cache, partial
 from typing import Any
 
 from heron_api.tuple import Schema, Tuple
+from heron_core.native import roots_item
 from heron_core.plans import PackingPlan
 from heron_core.topology import SYSTEM_COMPONENT, TICK_STREAM, TopologySpec
 from heron_frontends.adapters.tuple_layout import FromItems, Items, TupleLayout
@@ -18,7 +19,7 @@ class EngineTuple(FromItems, Tuple):
 
     tuple_key = _items["tuple_key"]
     creation_time = _items["creation_time"]
-    roots = _items["roots"]
+    roots = roots_item(_items["roots"])
 
     @property
     def id(self) -> str:

@@ -17,8 +17,8 @@ from typing import Any
 import pytest
 
 from heron_core.native import MODULES, extension
-from heron_core.wire.values import packer
-from heron_frontends.adapters.tuple_layout import TupleLayout
+from heron_core.wire.values import array_of, packer
+from heron_frontends.adapters.tuple_layout import Items, TupleLayout
 from heron_instance.emit.routing import ByPartialKey, KeyedBuffers
 from tests.property.test_plain_messages import ELSEWHERE, FENCE, HERE, SPOUT
 
@@ -103,6 +103,18 @@ class Anchor:
         self.key = key
 
 
+def anchored(module: Any, root: int, value: int) -> Any:
+    """A tuple of a cursor's, whose anchor state is in numbers when it is compiled."""
+    roots = module.roots_item(vars(Items)["roots"])
+    kind = type("Anchored", (TupleLayout,), {"__slots__": (), "roots": roots})
+    cursor = module.RowCursor(
+        kind, "a", "default", 7, 1.5, array_of([b"\x90"]), 1, array("Q", [root, value]).tobytes(),
+        None, module.RowKeys(1), module.BufferRoom(0, True), float,
+    )  # fmt: skip
+    cursor.stretch(1, 0.0, 1.0)
+    return next(cursor)
+
+
 class Careful(TupleLayout):
     """A class of tuples whose making runs Python code."""
 
@@ -138,6 +150,8 @@ class Emitter:
     way: str = KEYED
     """One of WAYS."""
     states: Sequence[Any] = ()
+    are_numbers: bool = False
+    """Whether the anchor states of one root are those of a cursor's tuples."""
     log: list[Any] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -169,12 +183,17 @@ class Emitter:
             self.buffers[1].mix()
         self.emits = [0]
         self.sent: list[int] = []
-        self.anchors = [Anchor(None if each is None else list(each)) for each in self.states]
+        self.anchors = list(map(self._anchor, self.states))
         self.pending: dict[int, Any] = {}
         self.done: list[Any] = []
         self.inits: list[int] = []
         self.pack = module.plain_packer(packer())
         self.shares: list[Callable[[], None]] = []
+
+    def _anchor(self, state: Any) -> Any:
+        if self.are_numbers and state is not None and len(state) == 2:
+            return anchored(self.module, *state)
+        return Anchor(None if state is None else list(state))
 
     def _pick(self) -> tuple[Any, ...]:
         by_key = {key: self.buffers[key % BUFFERS] for key in range(BUFFERS * 2)}
@@ -236,7 +255,7 @@ class Emitter:
             for buffer in self.buffers:
                 buffer.add_roots([1])
 
-    def chosen(self, each: Emitted) -> list[Anchor] | None:
+    def chosen(self, each: Emitted) -> list[Any] | None:
         """The anchors of a call."""
         return None if each.anchors is None else [self.anchors[at] for at in each.anchors]
 

@@ -39,13 +39,13 @@ def test_a_fraction_of_more_than_64_bits_is_looked_up(
 
 
 @pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("tracked", [True, False])
+@pytest.mark.parametrize(("tracked", "are_numbers"), [(True, True), (True, False), (False, False)])
 def test_a_million_emits_leave_nothing_behind(
-    compiled: SimpleNamespace, way: str, tracked: bool
+    compiled: SimpleNamespace, way: str, tracked: bool, are_numbers: bool
 ) -> None:
     """Neither objects nor memory of C: of plain tuples, of packed ones, and of those that are left
     to the general emit."""
-    emitter = Emitter(compiled, tracked, way, [(1, 2), None, (3, 4, 5, 6)])
+    emitter = Emitter(compiled, tracked, way, [(1, 2), None, (3, 4, 5, 6)], are_numbers)
     emitter.outbox.room = 2**62
     emit, buffers = emitter.bolt(), (*emitter.buffers, emitter.fanout)
     tuples: list[Any] = [["a", 1], ("a", 2), [None, 3], [[1.5], 2], ["a" * 50, 1], ["a"], [{1}, 2]]

@@ -117,13 +117,14 @@ def test_a_plain_key_is_not_looked_up(compiled: SimpleNamespace, key: Any) -> No
 
 
 @given(tracked=st.booleans(), way=st.sampled_from(WAYS), three=st.tuples(states, states, states),
-       sequence=calls)  # fmt: skip
+       are_numbers=st.booleans(), sequence=calls)  # fmt: skip
 def test_a_bolt_emits_the_same(
-    compiled: SimpleNamespace, tracked: bool, way: str, three: Any, sequence: list[Emitted]
-) -> None:
+    compiled: SimpleNamespace, tracked: bool, way: str, three: Any, are_numbers: bool,
+    sequence: list[Emitted],
+) -> None:  # fmt: skip
     outcomes = []
     for module in (PYTHON, compiled):
-        emitter = Emitter(module, tracked, way, three)
+        emitter = Emitter(module, tracked, way, three, are_numbers)
         emit, returned = emitter.bolt(), []
         for each in sequence:
             emitter.begin(each)

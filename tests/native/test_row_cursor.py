@@ -1,28 +1,33 @@
 """A cursor makes the tuples that lists hold, and their acks come to the same."""
 
+import gc
+import sys
 from array import array
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from itertools import count
 from types import SimpleNamespace
 from typing import Any
 from unittest.mock import patch
 
 import msgpack
+import psutil
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from heron_core.wire.frames import EVERY_OWNER, header_of, root_owner
 from heron_core.wire.values import array_of
-from heron_frontends.adapters.tuple_layout import TupleLayout
+from heron_frontends.adapters.tuple_layout import Items, TupleLayout
 from heron_instance.emit import output_buffers
 from heron_instance.emit.output_buffers import Outbox
 from heron_instance.input import anchors
 from heron_instance.input.tuples import EngineTuple
-from tests.native.hot_path_support import PYTHON, Careful
+from tests.native.hot_path_support import PYTHON, Careful, anchored
 
 OWNERS = [(task << 44) + number for task in (1, 2) for number in (1, 2)]
 """Roots of two spouts."""
 NEVER = float("inf")
+BLOCKS_MAX, GROWTH_MAX = 100, 4 << 20
+"""Of what the test itself makes, and four bytes for each tuple."""
 
 numbers = st.integers(-(2**63), 2**64 - 1) | st.sampled_from(
     [sign * 2**bits + off for bits in (5, 7, 8, 15, 16, 31, 32, 62) for sign in (-1, 1)
@@ -55,15 +60,19 @@ def outbox_of(module: SimpleNamespace, tracked: bool) -> Any:
     made: Any = type("Room", (module.BufferRoom,), own)
     outbox = made.__new__(made)
     module.BufferRoom.__init__(outbox, 0, tracked)
-    outbox.acks, outbox.whole_batches, outbox.fails = {}, [], []
+    outbox.acks, outbox.fails = {}, []
+    outbox.epoch, outbox.task = 1, 9
     return outbox
 
 
 @contextmanager
 def used_by_the_outbox(module: SimpleNamespace) -> Iterator[None]:
-    """The outbox has the anchor states of this variant, whichever runs here."""
+    """The outbox and the tuples have the anchor states of this variant, whichever runs here."""
     shared = module.SharedAnchorState
+    roots = module.roots_item(vars(Items)["roots"])
     with (
+        patch.object(EngineTuple, "roots", roots),
+        patch.object(TupleLayout, "roots", roots),
         patch.multiple(output_buffers, SharedAnchorState=shared, fold_acks=module.fold_acks),
         patch.multiple(anchors, SharedAnchorState=shared, fold_at_once=module.fold_at_once),
     ):
@@ -86,7 +95,7 @@ def cursor_of(
         sizes = array("I", [run[2] for run in given_runs]).tobytes()
     outbox = outbox or outbox_of(module, given_runs is not None)
     return module.RowCursor(
-        kind, "a", "default", 7, 1.5, body, rows, ids, sizes, count(100), outbox, clock
+        kind, "a", "default", 7, 1.5, body, rows, ids, sizes, module.RowKeys(100), outbox, clock
     )
 
 
@@ -176,12 +185,24 @@ def test_acks_come_to_the_same(
                         outbox.acked.append(seen[other])
             outbox.settle()
         folded: dict[int, int] = dict(outbox.acks)
-        pairs = iter(outbox.pairs)
+        pairs = iter(outbox.pairs.listed())
         for root, value in zip(pairs, pairs, strict=True):
             folded[root] = folded.get(root, 0) ^ value
         values = [None if tup is None else tup.values for tup in seen]
         found.append((folded, outbox.acks_counted, outbox.late, values, outbox.acked))
     assert found[0] == found[1]
+
+
+def test_pairs_leave_as_one_packet(compiled: SimpleNamespace) -> None:
+    """It names their owner, or none if they have several."""
+    for module in (PYTHON, compiled):
+        for roots, owner in ((OWNERS[:2], root_owner(OWNERS[0])), (OWNERS, EVERY_OWNER)):
+            outbox = outbox_of(module, True)
+            outbox.pairs.extend(number for root in roots for number in (root, 5))
+            ((head, frame),) = outbox._ack_messages()
+            assert header_of([head]).destination == owner
+            assert list(array("Q", frame)) == [number for root in roots for number in (root, 5)]
+            assert outbox.pairs.listed() == []
 
 
 def test_a_tuple_that_is_kept_stays_what_it_is(compiled: SimpleNamespace) -> None:
@@ -228,6 +249,46 @@ def test_a_loop_ends_when_something_else_is_due(compiled: SimpleNamespace) -> No
         assert cursor.left == 0
 
 
+def test_roots_travel_as_a_list(compiled: SimpleNamespace) -> None:
+    tup = anchored(compiled, 5, 6)
+    state = tuple.__getitem__(tup, 6)
+    make, arguments = state.__reduce__()
+    assert (type(state), make(*arguments), tup.roots) == (compiled.RunState, [5, 6], [5, 6])
+    assert tup.roots is state.whole()
+
+
+def test_a_million_tuples_leave_nothing_behind(compiled: SimpleNamespace) -> None:
+    """Acked in their turn, late, twice and never; kept or not, with and without a look at roots."""
+    sizes = [1, 2, 3, 5] * 25
+    rows = [["word", at, 1.5, None] for at in range(sum(sizes))]
+    given_runs = [(1 + at % 3, at, size) for at, size in enumerate(sizes)]
+    body, outbox = body_of(rows), outbox_of(compiled, True)
+
+    def messages(number: int) -> None:
+        for _ in range(number):
+            late: list[Any] = []
+            for at, tup in enumerate(
+                taken(cursor_of(compiled, body, len(rows), given_runs, outbox))
+            ):
+                if at % 7 == 3:
+                    late.append(tup)
+                elif at % 11:
+                    outbox.acked.extend([tup] * (1 + (at % 13 == 5)))
+                assert at % 17 or len(tup.roots) in (0, 2)
+            outbox.acked += late
+            outbox.settle()
+            assert outbox._ack_messages()
+
+    with used_by_the_outbox(compiled):
+        messages(200)
+        gc.collect()
+        before = sys.getallocatedblocks(), psutil.Process().memory_info().rss
+        messages(1_000_000 // len(rows))
+        gc.collect()
+        assert sys.getallocatedblocks() - before[0] < BLOCKS_MAX
+        assert psutil.Process().memory_info().rss - before[1] < GROWTH_MAX
+
+
 def test_a_thread_that_emits_leaves_acks_to_the_outbox(compiled: SimpleNamespace) -> None:
     """What it has emitted before an ack has to leave before it."""
     for module in (PYTHON, compiled):
@@ -236,4 +297,4 @@ def test_a_thread_that_emits_leaves_acks_to_the_outbox(compiled: SimpleNamespace
         outbox.foreign = SimpleNamespace(make_now=lambda: False)
         for tup in taken(cursor):
             outbox.acked.append(tup)
-        assert (len(outbox.acked), outbox.pairs) == (2, [])
+        assert (len(outbox.acked), outbox.pairs.listed()) == (2, [])

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from heron_core.native import roots_item
 from heron_core.topology import SYSTEM_COMPONENT, TICK_STREAM
 from heron_frontends.adapters.tuple_layout import FromItems, Items
 from heronpy_compat.pystorm.bolt import values_class
@@ -52,7 +53,7 @@ def tuple_class(plain: Any, live: LiveTuples) -> Any:
 
         tuple_key = _items["tuple_key"]
         creation_time = _items["creation_time"]
-        roots = _items["roots"]
+        roots = roots_item(_items["roots"])
         id = property(live.name)
 
         @property
