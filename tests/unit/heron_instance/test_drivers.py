@@ -10,7 +10,6 @@ from heron_api.task_hook import ITaskHook, SpoutAckInfo, SpoutFailInfo
 from heron_core.algorithms.histogram import bucket_of
 from heron_core.errors import ComponentError, ProtocolError
 from heron_core.hot_rows import CLOCK_EVERY
-from heron_core.topology import StreamSpec
 from heron_core.wire.frames import Flag, FrameKind, header
 from heron_core.wire.values import TUPLE
 from tests.unit.heron_instance.instance_support import (
@@ -416,20 +415,6 @@ def test_of_two_pending_tuples_with_one_id_a_failed_one_counts_until_it_is_repla
     made.core.deliver(told(FrameKind.ACKED, emit(), emit()))
     assert made.core.statistics().failed_for_good == 0
     assert (len(made.component.acked), len(made.component.failed)) == (3, 2)
-
-
-def test_a_replay_that_is_acked_at_once_clears_the_failure() -> None:
-    """It is emitted on a stream that nothing reads."""
-    streams = (StreamSpec("default", ("a", "b")), StreamSpec("side", ("a", "b")))
-    made = make(Source, reads(SHUFFLE), outputs=streams)
-    made.core.set_active(True)
-    (root,) = emits(made, 1)
-    made.core.deliver(told(FrameKind.FAILED, root))
-    assert made.core.statistics().failed_for_good == 1
-    made.component.script = lambda: made.component.emit([0, 0], tup_id=0, stream="side")
-    made.core.turn(made.now + 1)
-    assert made.component.acked[:1] == [0]
-    assert made.core.statistics().failed_for_good == 0
 
 
 def test_unknown_roots_are_not_the_spouts() -> None:

@@ -6,8 +6,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from heron_core.topology import StreamSpec
+from heron_core.wire.frames import FrameKind
+from heron_core.wire.packets import encode_roots
 from heron_instance.input import failed_ids
 from heron_instance.input.failed_ids import FailedIds
+from tests.unit.heron_instance.instance_support import (
+    EPOCH,
+    OTHER,
+    SHUFFLE,
+    SOURCE,
+    Source,
+    make,
+    reads,
+)
 
 
 def test_a_tuple_that_is_replayed_and_acked_has_not_failed_for_good() -> None:
@@ -51,6 +63,21 @@ def test_a_replay_without_a_root_is_that_of_the_latest_failure() -> None:
     assert len(failed) == 1
     failed.acked("same", 3)
     assert len(failed) == 0
+
+
+def test_a_replay_that_is_acked_at_once_clears_the_failure() -> None:
+    """It is emitted on a stream that nothing reads."""
+    streams = (StreamSpec("default", ("a", "b")), StreamSpec("side", ("a", "b")))
+    made = make(Source, reads(SHUFFLE), outputs=streams)
+    made.core.set_active(True)
+    made.component.emit([0, 0], tup_id=0)
+    (root,) = made.core.collector.pending
+    made.core.deliver(encode_roots(FrameKind.FAILED, EPOCH, OTHER, SOURCE, [root]))
+    assert made.core.statistics().failed_for_good == 1
+    made.component.script = lambda: made.component.emit([0, 0], tup_id=0, stream="side")
+    made.core.turn(made.now + 1)
+    assert made.component.acked[:1] == [0]
+    assert made.core.statistics().failed_for_good == 0
 
 
 def test_a_tuple_that_became_a_dead_letter_has_not_failed() -> None:
