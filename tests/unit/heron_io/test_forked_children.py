@@ -19,14 +19,18 @@ def _until_orphaned(lifeline: int) -> int:
 
 
 def test_the_end_of_a_lifeline_is_told_to_its_child_alone() -> None:
-    """Neither those before it nor those behind it hold an end of it."""
+    """Neither those before it nor those behind it hold an end of it. This process has children of
+    other tests as well, so each is waited for by its own number."""
     wanted = [ChildToFork("test", _until_orphaned, killed_with_parent=True)] * 3
-    children = fork_children(wanted)
-    for each in (children[1], children[0], children[2]):
-        assert os.waitpid(-1, os.WNOHANG) == (0, 0), "all that are left live"
-        os.close(each.lifeline)
-        pid, status = os.waitpid(-1, 0)
-        assert (pid, os.waitstatus_to_exitcode(status)) == (each.pid, ORPHANED)
+    first, second, third = fork_children(wanted)
+    left = [second, first, third]
+    while left:
+        ended = left.pop(0)
+        os.close(ended.lifeline)
+        pid, status = os.waitpid(ended.pid, 0)
+        assert (pid, os.waitstatus_to_exitcode(status)) == (ended.pid, ORPHANED)
+        live = [os.waitpid(child.pid, os.WNOHANG) for child in left]
+        assert live == [(0, 0)] * len(left)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="/proc lists what a process has open")
