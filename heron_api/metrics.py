@@ -7,6 +7,10 @@ from typing import Any
 class IMetric:
     """Anything that can be read and started over; register it with the topology context."""
 
+    adds_up = True
+    """Whether whole numbers of successive reads add up to a total (`heronpy stats`, in brackets):
+    True for a count, False for a level, a mean, or a count since the start."""
+
     def get_value_and_reset(self) -> Any:
         """The value since the last call."""
         raise NotImplementedError
@@ -113,6 +117,8 @@ class MeanReducer(IReducer):
 class ReducedMetric(IMetric):
     """Folds what it is updated with by one reducer."""
 
+    adds_up = False
+
     def __init__(self, reducer_cls: Callable[[], IReducer]) -> None:
         self.reducer = reducer_cls()
         self.reducer.init()
@@ -130,6 +136,8 @@ class ReducedMetric(IMetric):
 
 class MultiReducedMetric(IMetric):
     """A ReducedMetric for each key."""
+
+    adds_up = False
 
     def __init__(self, reducer: Callable[[], IReducer]) -> None:
         self.value: dict[Hashable, ReducedMetric] = {}
@@ -153,6 +161,8 @@ class MultiReducedMetric(IMetric):
 class AssignableMetrics(IMetric):
     """Holds the last value it was given, across resets."""
 
+    adds_up = False
+
     def __init__(self, init_val: Any) -> None:
         self.value = init_val
 
@@ -167,6 +177,8 @@ class AssignableMetrics(IMetric):
 
 class MultiAssignableMetrics(IMetric):
     """Holds the last value of each key, across resets."""
+
+    adds_up = False
 
     def __init__(self) -> None:
         self.map: dict[Hashable, AssignableMetrics] = {}

@@ -10,6 +10,8 @@ NAMES_MAX = 1000
 class ReportedMetric:
     """A metric whose newest reported value is shown."""
 
+    adds_up = False
+
     def __init__(self) -> None:
         self.value: Any = None
 

@@ -223,10 +223,14 @@ class UserMetrics:
             if now >= self._next.get(name, 0.0):
                 self._next[name] = now + interval_secs
                 self.values[name] = newest = _read(metric)
-                counted = added(self.totals.get(name), newest)
-                if counted is not None:
-                    self.totals[name] = counted
+                self._add(name, metric, newest)
         return {name: value for name, value in self.values.items() if value != {}}
+
+    def _add(self, name: str, metric: Any, newest: Any) -> None:
+        if getattr(metric, "adds_up", True):
+            total = added(self.totals.get(name), newest)
+            if total is not None:
+                self.totals[name] = total
 
     def tuple_counts(self) -> dict[str, float]:
         """The totals of those that count each tuple once."""

@@ -29,14 +29,17 @@ _FINAL_COMMANDS = ("log", "error", "metrics")
 
 
 class Counts(IMetric):
-    """How often something happened since the start that should not; a metric of the instance."""
+    """How often something happened that should not; a metric of the instance."""
 
     def __init__(self) -> None:
         self.total: Counter[str] = Counter()
+        """Since the start; several threads count in it."""
+        self._read: Mapping[str, int] = {}
 
     def get_value_and_reset(self) -> dict[str, int]:
-        """What -> how often since the start."""
-        return dict(self.total)
+        """What -> how often since the last call."""
+        before, self._read = self._read, dict(self.total)
+        return {what: times - before.get(what, 0) for what, times in self._read.items()}
 
 
 class ShellComponent(BaseComponent):

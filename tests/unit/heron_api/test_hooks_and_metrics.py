@@ -1,5 +1,6 @@
 """Task hooks in their order with their infos, metrics as the instance reads them, serialisers."""
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -9,13 +10,18 @@ from heron_api.bolt.bolt import Bolt
 from heron_api.metrics import (
     AssignableMetrics,
     CountMetric,
+    IReducer,
     MeanReducedMetric,
+    MultiAssignableMetrics,
     MultiCountMetric,
+    ReducedMetric,
 )
 from heron_api.serializer import IHeronSerializer
 from heron_api.spout.spout import Spout
 from heron_api.task_hook import ITaskHook
 from heron_api.topology import TopologyBuilder
+from heron_frontends.adapters.multilang.component import Counts
+from heron_frontends.adapters.reported_metrics import ReportedMetrics
 from heron_instance.runtime.context import UserMetrics
 from tests.unit.local_cluster import LocalCluster, submitted
 
@@ -179,6 +185,41 @@ def test_metrics_are_read_at_their_intervals_and_counted_once() -> None:
     assert metrics.read(101.5) == found
     later = metrics.read(110.0)
     assert later == {"count": 5, "several": {"a": 0, "('b', 1)": 0}, "level": 3, "mean": None}
+
+
+class Largest(IReducer):
+    """The largest number."""
+
+    def init(self) -> None:
+        self.largest = 0
+
+    def reduce(self, value: int) -> None:
+        self.largest = max(self.largest, value)
+
+    def extract(self) -> int:
+        return self.largest
+
+
+def test_totals_are_of_counts_alone() -> None:
+    """A level that is read ten times is not ten times as high."""
+    count, level, levels = CountMetric(), AssignableMetrics(3), MultiAssignableMetrics()
+    levels.update("a", 4)
+    largest, reported, odd = ReducedMetric(Largest), ReportedMetrics(), Counts()
+    registered: dict[str, tuple[Any, float]] = {}
+
+    def register(name: str, metric: Any, _: float = 1.0) -> None:
+        registered[name] = (metric, 1.0)
+
+    for metric in (count, level, levels, largest, odd):
+        register(type(metric).__name__, metric)
+    reported.report(SimpleNamespace(register_metric=register), "reported", 7)
+    metrics = UserMetrics(registered)
+    for now in (1.0, 2.0, 3.0):
+        count.incr(2)
+        largest.update(5)
+        odd.total["deaths"] += 1
+        metrics.read(now)
+    assert metrics.totals == {"CountMetric": 6, "Counts": {"deaths": 3}}
 
 
 def test_a_metric_that_raises_does_not_stop_the_heartbeat() -> None:
