@@ -7,54 +7,21 @@ it does not outlive this process.
 
 import logging
 import os
-import re
 import select
 import signal
 import subprocess
-import threading
 import time
-from collections import deque
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import IO
 
 from heron_core.errors import ComponentError
+from heron_frontends.adapters.child_pipes import OutputLines, PendingInput, exit_text
 from heron_frontends.jvm.frames import Frame, FrameReader
 
 READ_BYTES = 1 << 18
-LINES_KEPT = 20
-"""The last lines of output that an error quotes: a stack trace's end."""
-LINE_BYTES_MAX = 8192
 EXIT_SECS = 3.0
-_LEVEL = re.compile(r"\b(TRACE|DEBUG|INFO|WARN|ERROR|FATAL)\b")
-_LEVELS = {
-    "TRACE": logging.DEBUG, "DEBUG": logging.DEBUG, "INFO": logging.INFO,
-    "WARN": logging.WARNING, "ERROR": logging.ERROR, "FATAL": logging.ERROR,
-}  # fmt: skip
 _AFTERWORDS = ("Error: A fatal exception has occurred", "Error: Could not create the Java")
 """What a JVM says behind the reason for which it does not begin."""
-LEVEL_WITHIN = 80
-"""Characters of a line in which log4j and logback name the level."""
-
-
-class OutputLines(threading.Thread):
-    """Reads what a JVM prints: each line goes to the log, at the level that it names, if any."""
-
-    def __init__(self, stream: IO[bytes], logger: logging.Logger, label: str) -> None:
-        super().__init__(name="java output", daemon=True)
-        self._stream = stream
-        self._logger = logger
-        self._label = label
-        self.kept: deque[str] = deque(maxlen=LINES_KEPT)
-
-    def run(self) -> None:
-        """Read until no process has the other end open."""
-        while line := self._stream.readline(LINE_BYTES_MAX):
-            text = line.decode("utf-8", "replace").rstrip()
-            self.kept.append(text)
-            level = _LEVEL.search(text[:LEVEL_WITHIN])
-            number = _LEVELS[level[1]] if level else logging.INFO
-            self._logger.log(number, "%s: %s", self._label, text)
 
 
 class JavaProcess:
@@ -89,45 +56,34 @@ class JavaProcess:
         os.set_blocking(self._read, False)
         self.pid = self._process.pid
         self._frames = FrameReader()
-        self._left = memoryview(b"")
-        self._parts: list[bytes] = []
+        self._input = PendingInput(self._write)
         self._cause = ""
         stdout = self._process.stdout
         assert stdout is not None, "its stdout is a pipe"
         self._stdout = stdout
-        self._lines = OutputLines(stdout, logger, f"java[{self.pid}]")
+        self._lines = OutputLines(stdout, logger, f"java[{self.pid}]", with_levels=True)
         self._lines.start()
 
     def put(self, data: bytes) -> None:
         """Have `data` written by the next `write`."""
-        self._parts.append(data)
+        self._input.put(data)
 
     def write(self) -> bool:
         """Write as much as the pipe takes without waiting; whether nothing is left."""
-        while self._left or self._parts:
-            if not self._left:
-                self._left = memoryview(b"".join(self._parts))
-                self._parts.clear()
-            try:
-                written = os.write(self._write, self._left)
-            except BlockingIOError:
-                return False
-            except BrokenPipeError:  # it has ended, which its reader sees, too
-                self._left = memoryview(b"")
-                self._parts.clear()
-                return True
-            self._left = self._left[written:]
-        return True
+        try:
+            return self._input.write()
+        except BrokenPipeError:  # it has ended, which its reader sees, too
+            return True
 
     @property
     def unwritten(self) -> bool:
         """Whether `write` has something to do."""
-        return bool(self._left or self._parts)
+        return self._input.is_left
 
     @property
     def write_end(self) -> int:
         """For a poll of whether the pipe takes more."""
-        return self._write
+        return self._input.descriptor
 
     def wait(self, secs: float) -> bool:
         """Wait for something to read; whether there is something, or its end."""
@@ -171,14 +127,5 @@ class JavaProcess:
             self._stdout.close()
         lines = (line for line in reversed(self._lines.kept) if line.strip())
         last = next((line for line in lines if not line.startswith(_AFTERWORDS)), "")
-        how = f"was killed: it {self._cause}" if self._cause else _end_of(code)
+        how = exit_text(code, self._cause)
         return f"{how}: {last}" if last else how
-
-
-def _end_of(code: int) -> str:
-    if code >= 0:
-        return f"exited with status {code}"
-    try:
-        return f"was killed by {signal.Signals(-code).name}"
-    except ValueError:
-        return f"was killed by signal {-code}"

@@ -18,7 +18,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import IO
 
-from heron_frontends.adapters.multilang.output import StderrLines
+from heron_frontends.adapters.child_pipes import OutputLines, PendingInput, exit_text
 from heron_frontends.adapters.multilang.programs import find_program, why_not
 from heron_frontends.adapters.multilang.protocol import Message, MultilangCodec
 from heron_frontends.adapters.multilang.settings import ShellSettings
@@ -95,8 +95,6 @@ class ShellChild:
         command = find_program(settings)
         self.codec = codec
         self.started_at = time.monotonic()
-        self._parts: list[bytes] = []
-        self._left = memoryview(b"")
         self._cause: str | None = None
         self._guard = _Guard(settings.component)
         self.pid_dir = tempfile.mkdtemp(prefix="heron-shell-")
@@ -114,41 +112,32 @@ class ShellChild:
         self._stdin, self._stdout = _open(self._process.stdin), _open(self._process.stdout)
         self.stdin, self.stdout = self._stdin.fileno(), self._stdout.fileno()
         os.set_blocking(self.stdin, False)
+        self._input = PendingInput(self.stdin)
         label = f"{os.path.basename(command[0])}[{self.pid}]"
-        self._stderr = StderrLines(_open(self._process.stderr), logger, label)
+        self._stderr = OutputLines(_open(self._process.stderr), logger, f"{label} stderr")
         self._stderr.start()
         self.label = label
 
     def put(self, data: bytes) -> None:
         """Have `data` written by the next `write`."""
-        self._parts.append(data)
+        self._input.put(data)
 
     def say(self, message: Message | list[int]) -> None:
         """`put` a message."""
-        self._parts.append(self.codec.encode(message))
+        self._input.put(self.codec.encode(message))
 
     def write(self) -> bool:
         """Write as much as the pipe takes without waiting; whether nothing is left."""
-        while self._left or self._parts:
-            if not self._left:
-                self._left = memoryview(b"".join(self._parts))
-                self._parts.clear()
-            try:
-                written = os.write(self.stdin, self._left)
-            except BlockingIOError:
-                return False
-            except OSError:  # it ends, or it must: nothing can reach it any more
-                self.kill("closed its stdin")
-                self._left = memoryview(b"")
-                self._parts.clear()
-                return True
-            self._left = self._left[written:]
-        return True
+        try:
+            return self._input.write()
+        except OSError:  # it ends, or it must: nothing can reach it any more
+            self.kill("closed its stdin")
+            return True
 
     @property
     def unwritten(self) -> bool:
         """Whether `write` has something to do."""
-        return bool(self._left or self._parts)
+        return self._input.is_left
 
     def read(self) -> list[Message] | None:
         """Read what is there, or wait for it; None at the end of its stdout.
@@ -160,7 +149,7 @@ class ShellChild:
 
     @property
     def has_exited(self) -> bool:
-        """Whether it is dead, though somebody else may hold its stdout open."""
+        """Whether it is dead, though another process may hold its stdout open."""
         return self._process.poll() is not None
 
     def kill(self, cause: str) -> None:
@@ -174,7 +163,7 @@ class ShellChild:
         self._stdin.close()
 
     def remove_pid_dir(self) -> None:
-        """The pid file is written, nobody needs it any more."""
+        """Remove the folder of the pid file, which has been read."""
         shutil.rmtree(self.pid_dir, ignore_errors=True)
 
     def reap(self) -> ChildExit:
@@ -195,19 +184,10 @@ class ShellChild:
         if not self._stderr.is_alive():
             _open(self._process.stderr).close()
         self.remove_pid_dir()
-        how = f"was killed: it {self._cause}" if self._cause else _end_of(code)
+        how = exit_text(code, self._cause)
         return ChildExit(self.pid, how, tuple(self._stderr.kept), lived_secs)
 
 
 def _open(stream: IO[bytes] | None) -> IO[bytes]:
     assert stream is not None, "every stream of the child is a pipe"
     return stream
-
-
-def _end_of(code: int) -> str:
-    if code >= 0:
-        return f"exited with status {code}"
-    try:
-        return f"was killed by {signal.Signals(-code).name}"
-    except ValueError:
-        return f"was killed by signal {-code}"

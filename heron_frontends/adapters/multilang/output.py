@@ -1,34 +1,13 @@
-"""What a child writes beside the protocol: lines of stderr, and stray lines of stdout."""
+"""What a child writes to stdout beside the protocol: stray lines."""
 
 import logging
-import threading
 import time
-from collections import Counter, deque
-from typing import IO
+from collections import Counter
 
-LINES_KEPT = 20
-"""The last lines on stderr that the report of an exit quotes: a stack trace's end."""
-LINE_BYTES_MAX = 8192
+from heron_frontends.adapters.child_pipes import LINE_BYTES_MAX
+
 STRAYS_PER_SEC_MAX = 20
 """A child that prints for each tuple would fill the disk with it."""
-
-
-class StderrLines(threading.Thread):
-    """Reads a child's stderr to its end: each line goes to the log, the last ones are kept."""
-
-    def __init__(self, stream: IO[bytes], logger: logging.Logger, label: str) -> None:
-        super().__init__(name="child stderr", daemon=True)
-        self._stream = stream
-        self._logger = logger
-        self._label = label
-        self.kept: deque[str] = deque(maxlen=LINES_KEPT)
-
-    def run(self) -> None:
-        """Read until nobody has the other end open any more."""
-        while line := self._stream.readline(LINE_BYTES_MAX):
-            text = line.decode("utf-8", "replace").rstrip()
-            self.kept.append(text)
-            self._logger.info("%s stderr: %s", self._label, text)
 
 
 class StrayLog:
