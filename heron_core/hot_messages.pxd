@@ -25,6 +25,7 @@ cdef class MessageQueue:
     cdef public set due
     cdef public object name
     cdef public bint is_tagged
+    cdef public bint is_watched
     cdef public Py_ssize_t size
     cdef public Py_ssize_t items
     cdef public Py_ssize_t fresh

@@ -172,6 +172,7 @@ class MessageQueue:
         "due",
         "fresh",
         "is_tagged",
+        "is_watched",
         "items",
         "items_limit",
         "messages",
@@ -192,7 +193,8 @@ class MessageQueue:
         self.bytes_limit = self.items_limit = UNLIMITED
         """From so much on `due` has the name of this queue."""
         self.touched: set[int] | None = None
-        """The names of queues into which something was put."""
+        """The names of queues into which something was put, while they are watched."""
+        self.is_watched = True
         self.due: set[int] | None = None
 
     def __len__(self) -> int:
@@ -271,7 +273,7 @@ def put_into(queue: MessageQueue, destination: Any, frames: list[bytes]) -> Any:
     queue.size += message_bytes(frames)
     queue.items += message_items(frames)
     queue.fresh += 1
-    if queue.touched is not None:
+    if queue.is_watched and queue.touched is not None:
         queue.touched.add(queue.name)
     is_much = queue.size >= queue.bytes_limit or queue.items >= queue.items_limit
     if is_much and queue.due is not None:

@@ -118,6 +118,7 @@ class StreamManager:
                 self._flow.peer_writable(container, out)
             case events.StreamManagerTimer():
                 self._results.rotate()
+                self._flow.sweep_waiting()
                 self._control.timer(out)
                 self._links.probe(out)
             case _:

@@ -68,6 +68,11 @@ class FlowControl:
         queue.processed(messages_processed, busy_secs, now, paused_secs)
         self._state.touched_tasks.add(task)
 
+    def sweep_waiting(self) -> None:
+        """Some time has passed: a queue may have become too long by that alone."""
+        queues = self._state.queues
+        self._state.touched_tasks.update(task for task in queues if queues[task].waiting)
+
     def drop_fenced(self) -> None:
         """The topology is restored from a checkpoint: an instance would ignore what waits for it,
         but would be handed that in many small messages first."""
@@ -83,6 +88,9 @@ class FlowControl:
         while messages := queue.take(self._state.now):
             out.append(events.ToLocal(task, queue.incarnation or 0, merge(messages)))
         queue.set_limits(self._state.pressure_limits, self._state.now)
+        # An instance that works on something is handed more when it reports, or when that is enough
+        # for a message: until then what comes for it is not looked at.
+        queue.waiting.is_watched = queue.is_open
         here = self._state.container
         if self._is_long(queue):
             self._name(here, {task}, out)
@@ -294,6 +302,8 @@ class FlowControl:
                 )
                 assert named or unsent or has_capacity, f"{task} is a cause"
             assert unsent or not queue.is_ready, f"a message for {task} waits for nothing"
+            is_watched = queue.waiting.is_watched
+            assert unsent or is_watched or not queue.is_open, f"{task} would wait for nothing"
         for container, peer in self._state.peers.items():
             unsent = container in self._peers_to_send
             assert unsent or not peer.is_ready, f"{container} waits for nothing"
