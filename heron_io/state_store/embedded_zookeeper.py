@@ -16,7 +16,7 @@ from types import TracebackType
 
 from heron_core.errors import StateStoreError
 from heron_io.java import find_java
-from heron_io.state_store.opening import DEFAULT_ZOOKEEPER_ROOT
+from heron_io.state_store.opening import DEFAULT_ROOT
 
 SERVING_TIMEOUT_SECS = 30.0  # a second on an idle machine; a loaded one took ten
 SERVING_POLL_SECS = 0.02
@@ -95,7 +95,7 @@ class EmbeddedZooKeeper:
     @property
     def url(self) -> str:
         """The URL for `open_store`."""
-        return f"zk://{self.address}{DEFAULT_ZOOKEEPER_ROOT}"
+        return f"zk://{self.address}{DEFAULT_ROOT}"
 
     @property
     def pid(self) -> int | None:

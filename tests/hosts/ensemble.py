@@ -8,7 +8,7 @@ from pathlib import Path
 
 from heron_io.java import find_java
 from heron_io.state_store.embedded_zookeeper import JAVA_OPTIONS, TICK_MS, find_classpath
-from heron_io.state_store.opening import DEFAULT_ZOOKEEPER_ROOT
+from heron_io.state_store.opening import DEFAULT_ROOT
 from tests.hosts.network import Host
 from tests.process.process_support import until
 
@@ -96,7 +96,7 @@ class Ensemble:
     def url(self) -> str:
         """As `open_store` takes it."""
         servers = ",".join(f"{each.host.address}:{PORT}" for each in self.servers)
-        return f"zk://{servers}{DEFAULT_ZOOKEEPER_ROOT}"
+        return f"zk://{servers}{DEFAULT_ROOT}"
 
     def start(self) -> None:
         """Start all, and wait until they serve."""

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from heron_io.state_store.embedded_zookeeper import EmbeddedZooKeeper
+from tests.store.api_stand_in import StandIn
 from tests.store.store_support import Backend
 
 
@@ -32,7 +33,30 @@ def zookeeper_backend(zookeeper: EmbeddedZooKeeper, tmp_path: Path) -> Iterator[
     backend.close()
 
 
-@pytest.fixture(params=["file_backend", "zookeeper_backend"], ids=["file", "zookeeper"])
+@pytest.fixture
+def api_server() -> Iterator[StandIn]:
+    """A stand-in for Kubernetes' API server that the test may stop."""
+    stand_in = StandIn()
+    stand_in.start()
+    yield stand_in
+    stand_in.stop()
+
+
+@pytest.fixture
+def kubernetes_backend(
+    api_server: StandIn, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Backend]:
+    """A namespace that is empty."""
+    monkeypatch.setenv("KUBECONFIG", str(api_server.kubeconfig(tmp_path)))
+    backend = Backend("kubernetes://tests/root")
+    yield backend
+    backend.close()
+
+
+@pytest.fixture(
+    params=["file_backend", "zookeeper_backend", "kubernetes_backend"],
+    ids=["file", "zookeeper", "kubernetes"],
+)
 def backend(request: pytest.FixtureRequest) -> Backend:
     """Each kind of store in turn."""
     chosen: Backend = request.getfixturevalue(request.param)

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from heron_io.state_store.kubernetes import KubernetesStore
 from heron_io.state_store.opening import open_store
 from heron_io.state_store.protocol import StateStore
 from heron_io.state_store.zookeeper import ZooKeeperStore
@@ -39,7 +40,10 @@ class Backend:
 
 
 def open_impatient(url: str) -> StateStore:
-    """As open_store, but a ZooKeeper session ends a second after its owner's death."""
+    """As open_store, but a session ends a second after its owner's death."""
+    if url.startswith("kubernetes://"):
+        namespace, _, root = url.removeprefix("kubernetes://").partition("/")
+        return KubernetesStore(namespace, "/" + root, session_timeout_ms=SESSION_TIMEOUT_MS)
     if not url.startswith("zk://"):
         return open_store(url)
     hosts, _, root = url.removeprefix("zk://").partition("/")

@@ -403,12 +403,13 @@ def test_what_is_not_json_is_refused(backend: Backend, value: Any) -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_both_stores_give_the_same_answers(
-    file_backend: Backend, zookeeper_backend: Backend, seed: int
+def test_all_stores_give_the_same_answers(
+    file_backend: Backend, zookeeper_backend: Backend, kubernetes_backend: Backend, seed: int
 ) -> None:
     # What works on a laptop works on the cluster: 200 random steps of two processes.
     rng = random.Random(seed)
-    pairs = [(file_backend.open(), zookeeper_backend.open()) for _ in range(2)]
+    backends = (file_backend, zookeeper_backend, kubernetes_backend)
+    groups = [[backend.open() for backend in backends] for _ in range(2)]
     paths = ["/a", "/a/b", "/a/b/c", "/a/d", "/e/f"]
     steps: list[Callable[[StateStore, str, int], Any]] = [
         lambda store, path, number: store.get(path),
@@ -420,9 +421,9 @@ def test_both_stores_give_the_same_answers(
     ]
 
     for number in range(200):
-        pair, step, path = rng.choice(pairs), rng.choice(steps), rng.choice(paths)
-        answers = [_outcome(step, store, path, number) for store in pair]
-        assert answers[0] == answers[1], f"step {number} at {path}"
+        stores, step, path = rng.choice(groups), rng.choice(steps), rng.choice(paths)
+        answers = [_outcome(step, store, path, number) for store in stores]
+        assert answers[1:] == answers[:1] * 2, f"step {number} at {path}"
 
 
 def _outcome(step: Callable[..., Any], store: StateStore, path: str, number: int) -> Any:
