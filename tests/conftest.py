@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-from tests import hung
+from tests import hung, where_time_goes
 from tests.by_server import ByServer, rank
 
 # Spark's JVMs start in half the time once one has kept its classes; those of tests keep them here.
@@ -27,8 +27,9 @@ SPARK_SECS = 600
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """A test that hangs fails."""
+    """A test that hangs fails; a long run says where its time went."""
     config.pluginmanager.register(hung)
+    config.pluginmanager.register(where_time_goes)
 
 
 @pytest.hookimpl(trylast=True)
