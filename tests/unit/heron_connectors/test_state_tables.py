@@ -1,6 +1,7 @@
 """States as tables: all entries of savepoints and checkpoints, and savepoints of tables."""
 
 import json
+from collections.abc import Iterator
 from datetime import date, datetime
 from decimal import Decimal
 from functools import partial
@@ -63,16 +64,18 @@ ENTRIES: dict[str, tuple[StateKind, list[NewEntry]]] = {
 }
 
 
-@pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    folder = tmp_path / "home"
-    monkeypatch.setenv("HERONPY_HOME", str(folder))
-    return folder
+@pytest.fixture(scope="module", autouse=True)
+def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    folder = tmp_path_factory.mktemp("home")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HERONPY_HOME", str(folder))
+        yield folder
 
 
-@pytest.fixture(params=BACKENDS)
-def savepoint(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    return written(tmp_path / "savepoint", request.param, 3)
+@pytest.fixture(scope="module", params=BACKENDS)
+def savepoint(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """To be read alone: to write one takes RocksDB a second."""
+    return written(tmp_path_factory.mktemp("saved") / request.param, request.param, 3)
 
 
 def written(folder: Path, backend: str, tasks: int) -> str:
