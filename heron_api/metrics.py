@@ -8,12 +8,17 @@ class IMetric:
     """Anything that can be read and started over; register it with the topology context."""
 
     adds_up = True
-    """Whether whole numbers of successive reads add up to a total (`heronpy stats`, in brackets):
+    """Whether whole numbers of successive reads add up to a total (`heronpy stats -c COMPONENT`):
     True for a count, False for a level, a mean, or a count since the start."""
 
     def get_value_and_reset(self) -> Any:
         """The value since the last call."""
         raise NotImplementedError
+
+    def unread(self) -> Any:
+        """What `get_value_and_reset` would return, without its effect: with it a total is right
+        within a time bucket, too, and at the topology's end. None if the class cannot tell."""
+        return None
 
 
 class CountMetric(IMetric):
@@ -30,6 +35,10 @@ class CountMetric(IMetric):
         """The count, which starts at 0 again."""
         value, self.value = self.value, 0
         return value
+
+    def unread(self) -> float:
+        """The count since the last read."""
+        return self.value
 
 
 class TupleCount(CountMetric):
@@ -51,6 +60,10 @@ class TupleCount(CountMetric):
         total, before = self.total, self._read
         self._read = total
         return total - before
+
+    def unread(self) -> float:
+        """The count since the last read: below 0 if more was taken back."""
+        return self.total - self._read
 
     def go_on(self, before: "TupleCount") -> None:
         """This one takes the place of another one."""
@@ -78,6 +91,10 @@ class MultiCountMetric(IMetric):
         """key -> count; every count starts at 0 again."""
         # A copy of the items, because another thread may add a key meanwhile.
         return {key: metric.get_value_and_reset() for key, metric in list(self.value.items())}
+
+    def unread(self) -> dict[Hashable, float]:
+        """key -> count since the last read."""
+        return {key: metric.unread() for key, metric in list(self.value.items())}
 
 
 class IReducer:

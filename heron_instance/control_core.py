@@ -250,7 +250,7 @@ class ControlCore:
             sent=sent,
             processed=processed,
             user=self._user_metrics.read(now),
-            user_totals=dict(self._user_metrics.totals),
+            user_totals=self._user_metrics.totals(),
             tuple_counts=self._user_metrics.tuple_counts(),
             at=now,
             incarnation=self.identity.incarnation,

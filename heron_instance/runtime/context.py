@@ -6,7 +6,7 @@ from typing import Any
 
 from heron_api import global_metrics
 from heron_api.incarnation import Incarnation
-from heron_api.metrics import TupleCount
+from heron_api.metrics import IMetric, TupleCount
 from heron_api.run_store import RunStore
 from heron_api.topology_context import TopologyContext
 from heron_core import config as keys
@@ -206,11 +206,15 @@ class UserMetrics:
         self._registered = registered
         self._next: dict[str, float] = {}
         self.values: dict[str, Any] = {}
-        self.totals: dict[str, Any] = {}
-        """Of those that count: the sums over all time buckets."""
+        self._ended: dict[str, Any] = {}
+        """Of those that count: the sums over the time buckets that have ended."""
 
     def follow(self, registered: Mapping[str, tuple[Any, float]]) -> None:
-        """The component was recreated, and these are its metrics now."""
+        """The component was recreated, and these are its metrics now. Those that count tuples once
+        have gone on with what the ones before had not told."""
+        for name, (metric, _) in list(self._registered.items()):
+            if not isinstance(metric, TupleCount):
+                self._add(name, metric, _unread(metric))
         self._registered = registered
 
     def read(self, now: float) -> dict[str, Any]:
@@ -228,9 +232,19 @@ class UserMetrics:
 
     def _add(self, name: str, metric: Any, newest: Any) -> None:
         if getattr(metric, "adds_up", True):
-            total = added(self.totals.get(name), newest)
+            total = added(self._ended.get(name), newest)
             if total is not None:
-                self.totals[name] = total
+                self._ended[name] = total
+
+    def totals(self) -> dict[str, Any]:
+        """Of those that count: the sums over all time buckets, of the current one what is told
+        (IMetric.unread)."""
+        totals = dict(self._ended)
+        for name, (metric, _) in list(self._registered.items()):
+            total = added(totals.get(name), _unread(metric))
+            if total is not None:
+                totals[name] = total
+        return totals
 
     def tuple_counts(self) -> dict[str, float]:
         """The totals of those that count each tuple once."""
@@ -243,6 +257,13 @@ def _read(metric: Any) -> Any:
         return _plain(metric.get_value_and_reset())
     except Exception as error:
         return f"get_value_and_reset raised {error!r}"
+
+
+def _unread(metric: Any) -> Any:
+    try:
+        return _plain(metric.unread()) if isinstance(metric, IMetric) else None
+    except Exception:  # its next read says what it raises
+        return None
 
 
 def _plain(value: Any) -> Any:

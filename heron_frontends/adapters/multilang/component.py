@@ -38,8 +38,14 @@ class Counts(IMetric):
 
     def get_value_and_reset(self) -> dict[str, int]:
         """What -> how often since the last call."""
-        before, self._read = self._read, dict(self.total)
-        return {what: times - before.get(what, 0) for what, times in self._read.items()}
+        counted = self.unread()
+        self._read = {what: self._read.get(what, 0) + times for what, times in counted.items()}
+        return counted
+
+    def unread(self) -> dict[str, int]:
+        """What -> how often since the last read."""
+        total = dict(self.total)
+        return {what: times - self._read.get(what, 0) for what, times in total.items()}
 
 
 class ShellComponent(BaseComponent):

@@ -15,6 +15,7 @@ from heron_api.metrics import (
     MultiAssignableMetrics,
     MultiCountMetric,
     ReducedMetric,
+    TupleCount,
 )
 from heron_api.serializer import IHeronSerializer
 from heron_api.spout.spout import Spout
@@ -219,7 +220,26 @@ def test_totals_are_of_counts_alone() -> None:
         largest.update(5)
         odd.total["deaths"] += 1
         metrics.read(now)
-    assert metrics.totals == {"CountMetric": 6, "Counts": {"deaths": 3}}
+    count.incr(1)
+    assert metrics.totals() == {"CountMetric": 7, "Counts": {"deaths": 3}}, "before its bucket ends"
+
+
+def test_totals_have_what_was_counted_before_a_component_was_recreated() -> None:
+    """Its time bucket of a minute had not ended."""
+    calls, tuples = CountMetric(), TupleCount()
+    metrics = UserMetrics({"calls": (calls, 60.0), "tuples": (tuples, 60.0)})
+    metrics.read(1.0)
+    calls.incr(3)
+    tuples.incr(4)
+    assert metrics.totals() == {"calls": 3, "tuples": 4}
+    calls, tuples_again = CountMetric(), TupleCount()
+    tuples_again.go_on(tuples)
+    metrics.follow({"calls": (calls, 60.0), "tuples": (tuples_again, 60.0)})
+    calls.incr()
+    tuples_again.incr()
+    assert metrics.totals() == {"calls": 4, "tuples": 5}
+    metrics.read(61.0)
+    assert metrics.totals() == {"calls": 4, "tuples": 5}
 
 
 def test_a_metric_that_raises_does_not_stop_the_heartbeat() -> None:

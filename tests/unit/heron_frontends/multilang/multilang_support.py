@@ -157,8 +157,8 @@ class Shell:
 
     @property
     def counts(self) -> dict[str, int]:
-        found: dict[str, int] = self.context.metrics["multilang"][0].get_value_and_reset()
-        return found
+        """Since the start."""
+        return dict(self.context.metrics["multilang"][0].total)
 
     @property
     def pid(self) -> int:
