@@ -181,6 +181,8 @@ class BackPressure:
 
     def named_by(self, queue: int) -> Set[int]:
         """The tasks that our queue to a container names, or those of our instances."""
+        if not self._causes:  # as nearly always
+            return NO_TASKS
         return self._causes.get(QueueOrigin(self._container, queue), NO_TASKS)
 
     def own(self) -> set[int]:

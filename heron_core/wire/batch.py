@@ -21,7 +21,8 @@ invalid is refused as a whole, before any part of it has an effect.
 """
 
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -59,6 +60,10 @@ class Batch(NamedTuple):
     extras: "array[int] | None"
     """position, root, … of the further roots of tuples (of runs, for COLUMNS) with several; None
     without any."""
+
+
+_batch: Callable[[Sequence[object]], Batch] = partial(tuple.__new__, Batch)
+"""As frames._header: one for each message."""
 
 
 # --- encode ---------------------------------------------------------------------------------------
@@ -284,7 +289,7 @@ def decode_batch(head: Header, frames: Frames) -> Batch:
         streams.frombytes(frames[_streams_at(head)])
     if ids is not None and flags & _MULTI_ROOT:
         extras = _extras(ids, frames[-1])
-    return Batch(frames[1], ids, run_sizes, streams, extras)
+    return _batch((frames[1], ids, run_sizes, streams, extras))
 
 
 def packed_rows(body: bytes) -> list[bytes]:

@@ -26,7 +26,9 @@ is little endian on every supported machine.
 
 import struct
 from array import array
+from collections.abc import Callable, Iterable
 from enum import IntEnum, IntFlag
+from functools import partial
 from typing import NamedTuple
 
 from heron_core.errors import ProtocolError
@@ -100,6 +102,10 @@ class Header(NamedTuple):
     items: int
 
 
+_header: Callable[[Iterable[int]], Header] = partial(tuple.__new__, Header)
+"""A header of its numbers. NamedTuple's own way is a call of Python, for each message."""
+
+
 def header(
     kind: int,
     epoch: int,
@@ -127,7 +133,7 @@ def parse_header(data: bytes) -> Header:
         if magic != MAGIC:
             raise ProtocolError(f"a frame that starts with {magic:#x} is not of this protocol")
         raise ProtocolError(f"a frame of protocol version {version}, this is version {VERSION}")
-    return Header(*_AFTER_VERSION.unpack(data))
+    return _header(_AFTER_VERSION.unpack(data))
 
 
 def header_of(frames: Frames) -> Header:

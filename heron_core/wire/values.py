@@ -120,9 +120,13 @@ def unpacker(*, pickles: bool) -> Unpack:
     return _UNPACK[pickles][0]
 
 
+_STANDARD = frozenset(id(known[0]) for known in _UNPACK.values())
+"""They live as long as this module. Any callable has an id, and not each is hashable."""
+
+
 def is_standard(unpack_values: Unpack) -> bool:
     """Whether it is one of `unpacker`, and not the topology's own serialiser."""
-    return any(unpack_values is known[0] for known in _UNPACK.values())
+    return id(unpack_values) in _STANDARD
 
 
 def pack_fields(

@@ -17,6 +17,11 @@ from heron_instance.input.failed_calls import FailedCalls
 from heron_instance.input.input_counts import InputCounts
 from heron_instance.input.tuples import EngineTuple
 
+SAMPLED_ROWS_MAX = 64
+"""A message whose keys are sampled has lists of its rows for that. Of a few rows these cost less
+than to do without a cursor, of many more."""
+PROCESS_SAMPLE_SECS = 0.001
+"""Between two messages of the sample of process latencies: of many small ones not each."""
 EVERY_MESSAGE_TIMED = 16
 """One message in 16 has its first tuples timed, for the percentiles."""
 
@@ -26,6 +31,8 @@ class CursorCalls(FailedCalls):
 
     uses_cursors = HOT_PATH == COMPILED
     _messages = 0
+    _process_due = 0.0
+    """When the next message is of the sample of process latencies."""
     _step: int
     _cut: list[EngineTuple] | None = None
     """If tuples are tracked, those that are left of the message that was cut."""
@@ -49,14 +56,20 @@ class CursorCalls(FailedCalls):
             return None
         component, streams = self._source_of(head)
         started = self.clock()
-        if component == REPLAYED or started >= self._key_samples.due:
+        is_sampled = started >= self._key_samples.due
+        if component == REPLAYED or (is_sampled and head.items > SAMPLED_ROWS_MAX):
             return None
         cursor = RowCursor(
             self._tuple, component, streams[head.stream], head.source, started, batch.body,
             head.items, None if batch.ids is None else frames[2],
             None if batch.run_sizes is None else frames[3], self._keys, self.outbox, self.clock,
         )  # fmt: skip
-        return cursor if cursor.is_plain else None
+        if not cursor.is_plain:
+            return None
+        if is_sampled:
+            source, executed = (component, streams[head.stream]), self.metrics.executed
+            self._key_samples.take(source, self.decode(batch.body), executed, started)
+        return cursor
 
     def _run_cursor(
         self, head: Header, batch: Batch, cursor: RowCursor, started: float
@@ -79,7 +92,8 @@ class CursorCalls(FailedCalls):
         now, left = clock(), cursor.left
         if self.outbox.acked:
             self.outbox.settle()
-        if self.outbox.acks_counted != acks_before:
+        if now >= self._process_due and self.outbox.acks_counted != acks_before:
+            self._process_due = now + PROCESS_SAMPLE_SECS
             self.metrics.process.add(now - started)
         is_tracked = bool(batch.ids and batch.ids[0])
         self._count_tuples(head.items - left, is_tracked, started, now)

@@ -22,6 +22,8 @@ class TickSchedule(Struct):
     """The ticks of one bolt; `interval_secs` None: it has none."""
 
     interval_secs: float | None
+    next_at: float = NEVER
+    """When the next tick is to run: read for each message, and so not worked out there."""
     _due: float = NEVER
     _input_until: float = 0.0
     """Until then there are tuples only."""
@@ -32,11 +34,10 @@ class TickSchedule(Struct):
         """The first plan is there: the first tick comes a whole interval later."""
         if self.interval_secs is not None and self._due == NEVER:
             self._due = now + self.interval_secs
+        self._plan()
 
-    @property
-    def next_at(self) -> float:
-        """When the next tick is to run."""
-        return max(self._due, self._input_until)
+    def _plan(self) -> None:
+        self.next_at = max(self._due, self._input_until)
 
     def take(self, now: float) -> bool:
         """Whether a tick is to run, which it is then; the next one is due an interval later, or two
@@ -48,6 +49,7 @@ class TickSchedule(Struct):
         self._due += self.interval_secs
         while self._due <= now:  # where a sum was rounded
             self._due += self.interval_secs
+        self._plan()
         return True
 
     def ran(self, started: float, ended: float) -> bool:
@@ -56,8 +58,10 @@ class TickSchedule(Struct):
         if self.interval_secs is None:
             return False
         self._input_until = ended + min(secs, self.interval_secs)
+        self._plan()
         return secs > self.interval_secs
 
     def stop(self) -> None:
         """No tick comes any more."""
         self.interval_secs, self._due = None, NEVER
+        self._plan()
