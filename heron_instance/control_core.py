@@ -80,7 +80,9 @@ class ControlCore:
         shared: SharedState,
         calls: MainThreadCalls,
         user_metrics: UserMetrics,
+        poll: Callable[[], None] | None = None,
     ) -> None:
+        """`poll`: see InstanceEnvironment."""
         self.identity = identity
         self.watchdog = Watchdog(driver.options.stuck_secs)
         self.pace = ReportPace(
@@ -88,6 +90,7 @@ class ControlCore:
         )
         self._predecessor = identity.predecessor
         self._shared = shared
+        self._poll = poll
         self._driver = self._interrupting(driver)
         self._calls = calls
         self._user_metrics = user_metrics
@@ -106,6 +109,8 @@ class ControlCore:
         """The same, which looks amid a message whether there is something to do first."""
         shared = self._shared
         driver.overtaken, driver.abandoned = lambda: shared.interrupts, shared.abandons
+        if self._poll is not None:
+            driver.poll_by(self._poll)
         return driver
 
     def connected(self) -> Out:

@@ -3,6 +3,11 @@
 It reports numbers and answers the stream manager at once, however long user code takes, so a long
 `process` is "busy" and never "dead". It sends the supervisor its heartbeats, too: if this thread
 stands still nobody can tell the instance anything, and it has to be replaced.
+
+Python lets this thread run at the latest 5 ms after its input has come, if the main thread is in
+user code, and as late again to send an answer. Live queries are not to wait for that: the main
+thread looks for input between two tuples, takes it in this thread's place, and sends its own
+messages itself. Whoever has `_turn` is the control thread as long as it has it.
 """
 
 import logging
@@ -59,6 +64,11 @@ class ControlThread(threading.Thread):
         super().__init__(name="control", daemon=True)
         self._core = core
         self._control = control
+        self._turn = threading.Lock()
+        """Of whoever takes or sends messages: nobody waits for anything else meanwhile."""
+        self._own_input = select.poll()
+        self._polled = -1
+        """What it polls; negative: nothing."""
         self._poller = select.poll()
         self._keeper = ChannelKeeper(data, control, self._poller, wake)
         self._outgoing: deque[messages.FromInstance] = deque()
@@ -85,6 +95,34 @@ class ControlThread(threading.Thread):
         self._outgoing.append(message)
         self._waker.wake()
 
+    def send_now(self, message: messages.FromInstance) -> None:
+        """As `send`, from the main thread, which need not wait for this one to run."""
+        if self._turn.acquire(blocking=False):
+            try:
+                self._send_outgoing()
+                self._send(message)
+            finally:
+                self._turn.release()
+        else:
+            self.send(message)
+
+    def poll(self) -> None:
+        """From the main thread, between two tuples: take what has come, in this thread's place."""
+        if self._has_input() and self._turn.acquire(blocking=False):
+            try:
+                self._take_input()
+            finally:
+                self._turn.release()
+
+    def _has_input(self) -> bool:
+        if (descriptor := self._control.descriptor) != self._polled:
+            if self._polled >= 0:
+                self._own_input.unregister(self._polled)
+            if descriptor >= 0:
+                self._own_input.register(descriptor, select.POLLIN)
+            self._polled = descriptor
+        return descriptor >= 0 and bool(self._own_input.poll(0))
+
     def finish(self, wait_secs: float) -> None:
         """From the main thread, at its end: send the last numbers and what else is to be sent."""
         self._ending = True
@@ -102,23 +140,38 @@ class ControlThread(threading.Thread):
         lifeline = () if self._link is None else (self._link.lifeline,)
         for source in (self._waker.readable, *lifeline):
             self._poller.register(source, select.POLLIN)
-        self._perform(core.handle(Connected(), time.monotonic()))
+        with self._turn:
+            self._perform(core.handle(Connected(), time.monotonic()))
         while not self._ending:
-            now = time.monotonic()
-            self._perform(core.handle(timer, now))
-            self._heartbeat(now)
-            due_secs = min(core.next_heartbeat, self._heartbeat_at, self._keeper.due) - now
-            self._keeper.register()
+            with self._turn:
+                due_secs = self._act_on_timers(timer)
             ready = dict(self._poller.poll(max(1, math.ceil(due_secs * 1000))))
             if not ready.keys().isdisjoint(lifeline):
                 os._exit(ExitCode.ORPHANED)
-            if self._waker.readable in ready:
-                self._waker.clear()
-            if self._input_came:
-                self._input_came = False
-                core.control.pace.wake()
-            self._serve_channels(ready)
-            self._send_outgoing()
+            with self._turn:
+                self._act_on_input(ready)
+        with self._turn:
+            self._tell_last_numbers()
+
+    def _act_on_timers(self, timer: InstanceTimer) -> float:
+        """Do what is due; in how many seconds something is due next."""
+        core, now = self._core, time.monotonic()
+        self._perform(core.handle(timer, now))
+        self._heartbeat(now)
+        self._keeper.register()
+        return min(core.next_heartbeat, self._heartbeat_at, self._keeper.due) - now
+
+    def _act_on_input(self, ready: dict[int, int]) -> None:
+        if self._waker.readable in ready:
+            self._waker.clear()
+        if self._input_came:
+            self._input_came = False
+            self._core.control.pace.wake()
+        self._serve_channels(ready)
+        self._send_outgoing()
+
+    def _tell_last_numbers(self) -> None:
+        core = self._core
         self._perform(core.control.traces())
         report = core.control.report(time.monotonic())
         self.send(messages.InstanceHeartbeat(core.identity.task, to_wire(report)))
@@ -142,11 +195,14 @@ class ControlThread(threading.Thread):
         when it hears of us, which may be in some seconds."""
         if self._control.descriptor in ready:
             self._control.flush()
-            for data in self._control.receive():
-                self._receive(data)
+            self._take_input()
         if self._keeper.serve(ready, time.monotonic()):
             resync = ControlReceived(messages.Resync())
             self._perform(self._core.handle(resync, time.monotonic()))
+
+    def _take_input(self) -> None:
+        for data in self._control.receive():
+            self._receive(data)
 
     def _receive(self, data: bytes) -> None:
         """This thread must not die of a message: nobody would send heartbeats any more."""

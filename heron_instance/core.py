@@ -133,8 +133,8 @@ class InstanceCore:
             lambda wanted: self.instance.samples.begin(wanted),  # noqa: PLW0108 (of then)
             StateQueries(self, environment.call_soon, self._clock).take,
         )
-        user_metrics = UserMetrics(self.instance.context.metrics)
-        self.control = ControlCore(identity, self.driver, shared, calls, user_metrics)
+        metrics, poll = UserMetrics(self.instance.context.metrics), environment.poll
+        self.control = ControlCore(identity, self.driver, shared, calls, metrics, poll)
         self._by_event = self._event_handlers()
 
     def _event_handlers(self) -> dict[type, Callable[[Any, float], Out]]:

@@ -213,6 +213,7 @@ class InstanceServer:
             load_moved=None if self._moved is None else self._moved.load,
             incarnation=self._incarnation,
             run_store=self._records,
+            poll=lambda: self._control_thread.poll(),  # noqa: PLW0108 (of then)
         )
         return InstanceCore(topology, packing, who, environment, self._shared)
 
@@ -267,7 +268,7 @@ class InstanceServer:
             Receive: self._receive,
             Wait: self._wait,
             FinishLoop: lambda each: None,
-            SendControl: lambda each: self._control_thread.send(each.message),
+            SendControl: lambda each: self._control_thread.send_now(each.message),
             SaveState: self._save_state,
             InstanceLog: lambda each: log.warning("%s", each.text),
         }

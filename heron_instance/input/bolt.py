@@ -26,7 +26,7 @@ from heron_instance.input.anchors import AnchorState
 from heron_instance.input.bolt_rows import Decode
 from heron_instance.input.cursor_calls import EVERY_MESSAGE_TIMED, CursorCalls
 from heron_instance.input.dividing import Run
-from heron_instance.input.driver import Clock, ComponentDriver, Report
+from heron_instance.input.driver import POLL_SECS, Clock, ComponentDriver, Report
 from heron_instance.input.input_counts import InputCounts
 from heron_instance.input.key_samples import KeySamples
 from heron_instance.input.tick_schedule import NEVER, TickSchedule
@@ -186,7 +186,7 @@ class BoltDriver(CursorCalls):
         if self._flushes_seen != self.outbox.flushes:  # what this batch emits is the first to wait
             self._flushes_seen = self.outbox.flushes
             self._send_due = started + self.options.linger_secs
-        self.due = min(self._send_due, self._ticks.next_at)
+        self.due = min(self._send_due, self._ticks.next_at, self.poll_at)
         self._messages += 1
         self._busy = True
         self._busy_since = started
@@ -359,12 +359,18 @@ class BoltDriver(CursorCalls):
         self._inputs = before._inputs
 
     def run_due(self, now: float) -> None:
-        """Between two tuples, when `due`: send what lingers, run a tick whose turn it is."""
+        """Between two tuples, when `due`: look for questions, send what lingers, run a tick whose
+        turn it is."""
+        if now >= self.poll_at:
+            self.poll()
+            self.poll_at = now + POLL_SECS
         if now >= self._ticks.next_at:
             self.tick(now)
             now = self.clock()
-        self.outbox.flush()
-        self.due = min(now + self.options.linger_secs, self._ticks.next_at)
+        if now >= self._send_due:
+            self.outbox.flush()
+            self._send_due = now + self.options.linger_secs
+        self.due = min(self._send_due, self._ticks.next_at, self.poll_at)
 
     def tick(self, now: float) -> None:
         """Give the bolt a tick if one is due."""

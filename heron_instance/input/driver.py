@@ -9,6 +9,7 @@ is called when.
 The main thread calls it. The control thread uses `plan_changed`, `counts` and `statistics`.
 """
 
+import math
 import sys
 from collections.abc import Callable
 from typing import Any, NoReturn
@@ -35,8 +36,16 @@ LAST_ERROR_CHARACTERS = 2000
 """Of a traceback, for the master: its end tells most."""
 
 
+POLL_SECS = 0.001
+"""Between two looks for a question, as long as a tuple takes less; a look takes a microsecond."""
+
+
 def _never() -> bool:
     return False
+
+
+def _nothing() -> None:
+    """Nobody is to be looked for."""
 
 
 class ComponentDriver:
@@ -68,6 +77,10 @@ class ComponentDriver:
         self.abandoned: Callable[[], bool] = _never
         """Whether the input that is left counts for nothing: the topology is restored, or this
         process ends. Then a message is cut as well, also between two of its batches."""
+        self.poll: Callable[[], None] = _nothing
+        """Takes the control messages that have come."""
+        self.poll_at = math.inf
+        """When to look next."""
         self._discarded_sent = self._discarded_processed = 0
         """Deliveries of before the topology was restored from a checkpoint: they count for
         nobody."""
@@ -84,6 +97,10 @@ class ComponentDriver:
         self.keys_since = 0
         """Of a bolt that keeps state: batches of plans before this epoch were routed by keys that
         may be another task's now."""
+
+    def poll_by(self, poll: Callable[[], None]) -> None:
+        """Call this between two tuples, every POLL_SECS."""
+        self.poll, self.poll_at = poll, 0.0
 
     def also_idle(self, is_idle: Callable[[], bool]) -> None:
         """The component is idle only if this says so, too; from any thread."""

@@ -165,6 +165,7 @@ class SpoutDriver(ComponentDriver):
         self.outbox.flush()
         self._delivered = self.outbox.deliveries
         self._count(calls, now - started)
+        self.poll()
 
     def _some_calls(self, most: int) -> tuple[int, bool]:
         """Up to `most` calls of next_tuple, ended by one that emits nothing; (calls, emitted)."""

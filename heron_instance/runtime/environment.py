@@ -91,6 +91,10 @@ class InstanceEnvironment(Struct, frozen=True):
     fails_at_once: bool = False
     """Whether a bolt that raises never tries again: a user's test is to see what it raised."""
 
+    poll: Callable[[], None] | None = None
+    """In the main thread, between two tuples: take the control messages that have come. None where
+    they are taken anyway."""
+
     report: Callable[[FromInstance], None] = _reported_to_nobody
     """Sends a control message, in the main thread."""
 

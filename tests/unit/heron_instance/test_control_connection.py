@@ -17,7 +17,7 @@ import pytest
 from heron_core.instance_report import NOTHING_REPORTED
 from heron_core.wire import message_codec
 from heron_core.wire.local_stream import CONTROL, DATA, ConnectionName
-from heron_core.wire.messages import BoltFinished, Resync
+from heron_core.wire.messages import BoltFinished, Resync, SpoutFinished
 from heron_instance.control_thread import ControlThread
 from heron_instance.events import Connected, ControlReceived
 from heron_io.local_channels import ControlChannel, DataChannel
@@ -62,9 +62,11 @@ def data(path: str) -> Iterator[DataChannel]:
     data.close()
 
 
-def thread_of(core: Any, path: str, data: DataChannel) -> ControlThread:
-    """The control thread of an instance with this core."""
-    return ControlThread(core, data, ControlChannel(path, NAME), lambda: None)
+def thread_of(
+    core: Any, path: str, data: DataChannel, control: ControlChannel | None = None
+) -> ControlThread:
+    """The control thread of an instance with this core; it closes `control` when it finishes."""
+    return ControlThread(core, data, control or ControlChannel(path, NAME), lambda: None)
 
 
 def said(listener: LocalListener) -> bytes:
@@ -105,4 +107,62 @@ def test_what_another_thread_says_is_sent_at_once(path: str, data: DataChannel) 
     assert message_codec.decode(said(listener)) == BoltFinished(1)
     thread.finish(DEADLINE_SECS)
     assert not thread.is_alive()
+    listener.close()
+
+
+def ask(listener: LocalListener) -> None:
+    """A control message to the instance, once it is connected."""
+    end = time.monotonic() + DEADLINE_SECS
+    data = [message_codec.encode(Resync())]
+    while not listener.send(NAME, data):
+        assert time.monotonic() < end, "it does not connect"
+        select.select([listener.fileno()], [], [], 0.1)
+        list(listener.received())
+
+
+def test_the_main_thread_takes_what_has_come_and_answers_without_the_other_thread(
+    path: str, data: DataChannel
+) -> None:
+    # Python lets the control thread run 5 ms after its input has come, where user code is busy.
+    core: Any = RestingCore()
+    listener = LocalListener(path)
+    control = ControlChannel(path, NAME)
+    thread = thread_of(core, path, data, control)
+    thread.poll()
+    assert not core.resynced.is_set()
+    ask(listener)
+    thread.poll()
+    assert core.resynced.is_set(), "no other thread has begun"
+    thread.send_now(BoltFinished(1))
+    assert message_codec.decode(said(listener)) == BoltFinished(1)
+    control.close()
+    listener.close()
+
+
+def test_who_finds_the_control_thread_at_work_leaves_it_the_rest(
+    path: str, data: DataChannel
+) -> None:
+    core: Any = RestingCore()
+    listener = LocalListener(path)
+    control = ControlChannel(path, NAME)
+    thread = thread_of(core, path, data, control)
+
+    def meanwhile(event: Any, _: float) -> list[Any]:
+        core.resynced.set()
+        thread.poll()
+        thread.send_now(BoltFinished(1))
+        return []
+
+    core.handle = meanwhile
+    ask(listener)
+    thread.poll()
+    assert core.resynced.is_set()
+    thread.send_now(SpoutFinished(1, True))
+    in_order: list[Any] = []
+    end = time.monotonic() + DEADLINE_SECS
+    while len(in_order) < 2 and time.monotonic() < end:
+        select.select([listener.fileno()], [], [], 0.1)
+        in_order += [message_codec.decode(frames[0]) for _, frames in listener.received()]
+    assert in_order == [BoltFinished(1), SpoutFinished(1, True)]
+    control.close()
     listener.close()

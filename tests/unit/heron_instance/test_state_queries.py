@@ -1,14 +1,17 @@
 """Questions about an instance's state: answered between two tuples, and in steps."""
 
+from itertools import pairwise
 from typing import Any
 
 import pytest
 
+from heron_core.hot_rows import CLOCK_EVERY
 from heron_core.typed_values import typed_text
 from heron_core.wire import messages
 from heron_core.wire.messages import QueryOutcome, QueryState, StateAnswered
 from heron_instance import state_queries
 from heron_instance.events import ControlReceived, InstanceReceived, Receive, SendControl, Turn
+from heron_instance.input.driver import POLL_SECS
 from heronpy_compat import Bolt
 from heronpy_compat.api.state.keyed_state import map_state, value_state
 from tests.unit.heron_instance.checkpointed_support import (
@@ -21,6 +24,7 @@ from tests.unit.heron_instance.instance_support import batch
 
 MANY = 60
 SECS = 0.05
+QUICK_SECS = 0.00001
 AT = 12
 BYTES = 1 << 20
 
@@ -43,6 +47,17 @@ class Asked(Counting):
             heard()
         # The second half of a tuple: no question may come between the two.
         self.totals.for_key("done").put(self.totals.for_key("done").get() + 1)
+
+
+class Quick(Counting):
+    """Counts in less time than lies between two looks."""
+
+    totals = value_state(default=0)
+    process_of: Any = None
+
+    def process(self, tup: Any) -> None:
+        self.totals.for_key("all").put(self.totals.for_key("all").get() + 1)
+        type(self).process_of.now += QUICK_SECS
 
 
 class Stateless(Bolt):
@@ -219,3 +234,23 @@ def test_keys_are_typed() -> None:
     for key, value in (("7", "text"), (7, "number")):
         (text,) = texts(bolt.hear(asked("totals", key=typed_text(key))))
         assert text == f'{{"key":{typed_text(key)},"value":"{value}"}}'
+
+
+def test_fast_tuples_do_not_hide_what_has_come() -> None:
+    """Python lets the control thread run 5 ms later: the main thread looks itself, each ms."""
+    bolt = made(Quick)
+    polled: list[float] = []
+
+    def poll() -> None:
+        polled.append(bolt.now)
+        if len(polled) == 3:
+            bolt.core.handle(ControlReceived(asked("totals", key='"all"')), bolt.now)
+
+    bolt.core.driver.poll_by(poll)
+    (text,) = texts(bolt.receive(batch(*([each] for each in range(1000)), epoch=1)))
+    gaps = [after - before for before, after in pairwise(polled)]
+    assert max(gaps) <= POLL_SECS + CLOCK_EVERY * QUICK_SECS + 1e-9
+    assert min(gaps) >= POLL_SECS, "each costs a call of the kernel"
+    counted = int(text.rpartition(":")[2][:-1])
+    assert counted * QUICK_SECS <= 3 * (POLL_SECS + CLOCK_EVERY * QUICK_SECS)
+    assert bolt.component.totals.for_key("all").get() == 1000, "the rest comes behind it"
