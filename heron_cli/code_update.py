@@ -22,7 +22,7 @@ from heron_engine.scheduler.later_updates import code_wanted
 from heron_engine.scheduler.packaging.relocation import relocated
 from heron_engine.scheduler.packaging.stored_code import StoredCode, packed_code, relocations
 
-FETCHING = frozenset({"aurora", "yarn"})
+FETCHING = frozenset({"aurora", "kubernetes", "yarn"})
 """The back ends whose containers fetch new code into a working folder of their own."""
 
 

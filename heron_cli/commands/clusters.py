@@ -75,8 +75,13 @@ def _store(cluster: "ClusterConfig") -> tuple[bool, str]:
             store.close()
     except HeronError as error:
         return True, f"state {url}: {error}"
-    version = zookeeper_version(url) if url.startswith("zk://") else "files of this machine"
-    return False, f"state {url}: {version}, can be written to"
+    return False, f"state {url}: {_store_version(url)}, can be written to"
+
+
+def _store_version(url: str) -> str:
+    if url.startswith("kubernetes://"):
+        return "ConfigMaps and Leases"
+    return zookeeper_version(url) if url.startswith("zk://") else "files of this machine"
 
 
 def zookeeper_version(url: str) -> str:
@@ -160,9 +165,25 @@ def _aurora(cluster: "ClusterConfig") -> Iterator[tuple[bool, str]]:
     yield False, f"jobs are called {client.job}"
 
 
+def _kubernetes(cluster: "ClusterConfig") -> Iterator[tuple[bool, str]]:
+    from heron_engine.scheduler.backends.kubernetes.backend import KubernetesBackend
+
+    if problem := cluster.store_problem():
+        yield True, problem
+    backend = KubernetesBackend(cluster)
+    try:
+        with backend.objects() as objects:
+            yield False, f"{objects.version()}, namespace {objects.namespace}"
+            objects.listed("Deployment", "any")
+        yield False, f"image {cluster.options['image']}"
+    except HeronError as error:
+        yield True, f"{error}"
+
+
 _CHECKS: Mapping[str, Callable[["ClusterConfig"], Iterator[tuple[bool, str]]]] = {
     "local": _local,
     "spark": _spark,
     "yarn": _yarn,
     "aurora": _aurora,
+    "kubernetes": _kubernetes,
 }

@@ -19,7 +19,7 @@ from heron_engine.scheduler.user_folder import Home
 
 POLL_SECS = 0.2
 """Between two looks for new lines with -f."""
-YARN = "yarn"
+YARN, KUBERNETES = "yarn", "kubernetes"
 
 
 class ShownLog(Protocol):
@@ -127,6 +127,11 @@ def logs_folder(target: Target, name: str) -> str:
     with target.store_options.store() as store:
         known = store.get(execution_path(name)) or {}
         scheduler = store.get(scheduler_path(name)) or {"pid": None}
+    if scheduler.get("kind") == KUBERNETES:
+        raise HeronError(
+            f"the logs of {name} are those of its pods: `kubectl logs -n {scheduler['namespace']} "
+            f"-l heronpy.io/topology --prefix -f`"
+        )
     if "pid" not in scheduler:
         raise HeronError(
             f"the logs of {name} are in the sandboxes of its containers on the cluster "

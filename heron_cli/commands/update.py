@@ -243,7 +243,7 @@ def _ask_later(
     """Leave a request that waits; HeronError where nobody of ours would carry it out."""
     if not has_scheduler:
         raise UsageError(
-            f"{topology.name} runs on YARN or Aurora, which does not support --at: "
+            f"{topology.name} is run by its cluster alone, which does not support --at: "
             "schedule this command with cron or at"
         )
     ask_to_wait(topology, kind, {**arguments, AT: time})

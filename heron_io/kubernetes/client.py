@@ -101,14 +101,6 @@ class ApiClient:
             except (OSError, http.client.HTTPException) as error:
                 raise self._unanswered(error) from error
 
-    def text(self, path: str, **parameters: str) -> str:
-        """An answer that is not JSON, such as a pod's log."""
-        with self._answer("GET", _target(path, parameters), None, JSON_TYPE, "*/*") as response:
-            try:
-                return response.read().decode(errors="replace")
-            except (OSError, http.client.HTTPException) as error:
-                raise self._unanswered(error) from error
-
     def watch(self, path: str, **parameters: str) -> Iterator[dict[str, Any]]:
         """The events after a resourceVersion, until the server ends the watch. ApiError with code
         410 if that version is too old; ApiUnanswered if the connection breaks."""

@@ -44,9 +44,16 @@ def _aurora(cluster: ClusterConfig) -> Backend:
     return AuroraBackend(cluster)
 
 
+def _kubernetes(cluster: ClusterConfig) -> Backend:
+    from heron_engine.scheduler.backends.kubernetes.backend import KubernetesBackend
+
+    return KubernetesBackend(cluster)
+
+
 _BACKENDS: Mapping[str, Callable[[ClusterConfig], Backend]] = {
     "local": _local,
     "spark": _spark,
     "yarn": _yarn,
     "aurora": _aurora,
+    "kubernetes": _kubernetes,
 }

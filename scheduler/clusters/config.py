@@ -75,7 +75,8 @@ class ClusterConfig(Struct, frozen=True):
 
     def store_problem(self) -> str | None:
         """Why the hosts of the cluster do not see the state, in one line."""
-        if self.store_url.startswith("zk://") or self.options.get("one_machine", False):
+        is_shared = self.store_url.startswith(("zk://", "kubernetes://"))
+        if is_shared or self.options.get("one_machine", False):
             return None
         return (
             f"the state in {self.store_url} is visible only on this machine: use state: "
@@ -149,6 +150,10 @@ def parse(text: str, name: str, path: str) -> ClusterConfig:
 
 def _store_url(found: Mapping[str, Any], scheduler: str, path: str) -> str:
     given = found.get("state")
+    if given is None and scheduler == "kubernetes":
+        raise UsageError(
+            f"{path}: scheduler kubernetes needs state: kubernetes://NAMESPACE: add it"
+        )
     if given is None and scheduler in ("aurora", "yarn"):
         raise UsageError(f"{path}: scheduler {scheduler} needs state: zk://HOST:PORT/ROOT: add it")
     return given or Home.of_user().store_url
@@ -172,7 +177,9 @@ def _archives(found: Mapping[str, Any] | None) -> Archives | None:
 
 
 def _check_required(cluster: ClusterConfig) -> None:
-    """Aurora's section has keys without a default."""
+    """Some sections have keys without a default."""
+    if cluster.scheduler == "kubernetes" and "image" not in cluster.options:
+        raise cluster.lacks("kubernetes: image")
     if cluster.scheduler != "aurora":
         return
     for key in ("cluster", "role"):

@@ -14,8 +14,10 @@ if TYPE_CHECKING:
 
     Reader = Callable[[Located], Any]
 
-SCHEDULERS = ("local", "spark", "aurora", "yarn")
-_STATE = re.compile(r"zk://[^\s/]+:\d+(,[^\s/]+:\d+)*(/\S*)?|file:///\S.*")
+SCHEDULERS = ("local", "spark", "aurora", "yarn", "kubernetes")
+_STATE = re.compile(
+    r"zk://[^\s/]+:\d+(,[^\s/]+:\d+)*(/\S*)?|file:///\S.*|kubernetes://[a-z0-9-]+(/\S*)?"
+)
 _IDENTIFIER = re.compile(r"[\w.-]+", re.ASCII)
 
 
@@ -97,7 +99,8 @@ def state(located: "Located") -> str:
     """The URL of a state store."""
     if not _STATE.fullmatch(text(located)):
         raise located.position.wrong(
-            f"{located.value!r} is not a state store: zk://HOST:PORT/ROOT or file:///folder"
+            f"{located.value!r} is not a state store: zk://HOST:PORT/ROOT, "
+            "kubernetes://NAMESPACE or file:///folder"
         )
     return text(located)
 
@@ -177,6 +180,13 @@ SECTIONS: Mapping[str, Any] = {
         "queue": text, "conf_dir": text, "staging": text, "python": text,
         "master": {"cpu": count, "ram": size}, "attempts": count, "archive_limit": size,
         "environment": words, "ready_secs": count, "one_machine": flag,
+    },
+    "kubernetes": {
+        "image": text, "namespace": text, "python": text, "service_account": text,
+        "pod_template": text, "node_selector": words, "priority_class": text,
+        "pull_policy": choice("Always", "IfNotPresent", "Never"), "environment": words,
+        "environment_secret": text, "cpu_limits": flag, "master": {"cpu": cores, "ram": size},
+        "ready_secs": count, "one_machine": flag,
     },
     "aurora": {
         "cluster": identifier, "role": identifier, "env": identifier, "tier": identifier,

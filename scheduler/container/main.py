@@ -118,6 +118,9 @@ def _parser() -> argparse.ArgumentParser:
         "waits for a state store that is away",
     )
     parser.add_argument(
+        "--waits", action="store_true", help="it waits for a state store that is away"
+    )
+    parser.add_argument(
         "--on-trial", action="store_true", help="it does not end the topology if it cannot run"
     )
     parser.add_argument(
@@ -137,7 +140,7 @@ def _read(given: argparse.Namespace, link: SupervisorLink) -> StoredTopology:
         try:
             return read(given.store, given.topology, given.container)
         except StateStoreError:
-            if not given.local:
+            if not (given.local or given.waits):
                 raise
         link.heartbeat()
         if select.select([link.lifeline], [], [], STORE_RETRY_SECS)[0]:
@@ -202,9 +205,9 @@ def on_this_machine(given: argparse.Namespace, topology: TopologySpec) -> Topolo
     """The topology with its paths as they are on this machine; HeronError if new code of its cannot
     be had."""
     found = relocated(topology, given.relocated)
-    if given.container == MASTER_CONTAINER or not has_stored_code(topology):
+    if given.container == MASTER_CONTAINER or not has_stored_code(found):
         return found
     from heron_engine.scheduler.packaging.stored_code import fetched
 
-    paths = topology.search_paths
+    paths = found.search_paths
     return relocated(found, fetched(given.store, given.topology, paths, os.getcwd()))

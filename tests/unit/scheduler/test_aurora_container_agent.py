@@ -11,7 +11,8 @@ import pytest
 
 from heron_engine.scheduler.addresses import own_address
 from heron_engine.scheduler.backends.aurora import container_agent
-from heron_engine.scheduler.backends.aurora.container_agent import AuroraInstance, health_server
+from heron_engine.scheduler.backends.aurora.container_agent import LOOPBACK, STOP_PATHS
+from heron_engine.scheduler.container.service_instance import ServiceInstance, health_server
 from heron_engine.scheduler.packaging.archive import this_python
 from heron_engine.scheduler.socket_folders import sockets_in
 
@@ -19,15 +20,15 @@ SILENT_SECS = 10.0
 
 
 @pytest.fixture
-def instance() -> AuroraInstance:
+def instance() -> ServiceInstance:
     """One whose container was heard of just now."""
-    return AuroraInstance([], SILENT_SECS)
+    return ServiceInstance([], SILENT_SECS)
 
 
 @pytest.fixture
-def address(instance: AuroraInstance) -> Iterator[str]:
+def address(instance: ServiceInstance) -> Iterator[str]:
     """Where it answers."""
-    with health_server(instance, 0) as server:
+    with health_server(instance, LOOPBACK, 0, STOP_PATHS) as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
         yield f"http://127.0.0.1:{server.server_address[1]}"
@@ -50,22 +51,22 @@ def test_a_container_that_beats_is_healthy(address: str) -> None:
     assert answer(f"{address}/health") == (200, "ok")
 
 
-def test_a_silent_container_is_not(address: str, instance: AuroraInstance) -> None:
+def test_a_silent_container_is_not(address: str, instance: ServiceInstance) -> None:
     """Aurora then starts the instance again."""
     instance.silent_secs = 0.0
     assert answer(f"{address}/health") == (503, "the container is silent")
 
 
 @pytest.mark.parametrize("path", ["/quitquitquit", "/abortabortabort"])
-def test_aurora_asks_for_an_end(address: str, path: str, instance: AuroraInstance) -> None:
+def test_aurora_asks_for_an_end(address: str, path: str, instance: ServiceInstance) -> None:
     """HttpLifecycleConfig; the loop wakes up at once."""
     assert answer(f"{address}{path}", b"") == (200, "ending")
     assert instance.stopping
 
 
-def test_another_machine_cannot_end_a_container(instance: AuroraInstance) -> None:
+def test_another_machine_cannot_end_a_container(instance: ServiceInstance) -> None:
     """Whoever reaches the machine could, as nothing asks for a secret."""
-    with health_server(instance, 0) as server:
+    with health_server(instance, LOOPBACK, 0, STOP_PATHS) as server:
         assert server.server_address[0] == "127.0.0.1"
 
 

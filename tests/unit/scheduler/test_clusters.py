@@ -7,6 +7,7 @@ import pytest
 
 from heron_core.errors import UsageError
 from heron_core.plans import GIB, ContainerPlan, PackingPlan, Resource
+from heron_engine.scheduler.backends.kubernetes.backend import KubernetesBackend
 from heron_engine.scheduler.clusters.backends import backend_of
 from heron_engine.scheduler.clusters.config import Archives, check_fits, cluster_of, parse
 
@@ -120,12 +121,49 @@ def test_what_is_wrong_is_named_with_its_line(old: str, new: str, line: str) -> 
     [
         ("  role: www\n", "scheduler aurora needs aurora: role: add it"),
         ("state: zk://zk1:2181,zk2:2181/heron\n", "scheduler aurora needs state: zk://HOST:PORT"),
-        ("scheduler: aurora\n", "there is no key 'scheduler' (local or spark or aurora or yarn)"),
+        (
+            "scheduler: aurora\n",
+            "there is no key 'scheduler' (local or spark or aurora or yarn or kubernetes)",
+        ),
     ],
 )
 def test_what_is_missing_is_named(gone: str, line: str) -> None:
     """A file that is too short says what to add."""
     assert line in wrong(AURORA.replace(gone, ""))
+
+
+KUBERNETES = """\
+scheduler: kubernetes
+state: kubernetes://streams
+kubernetes:
+  image: registry.example.com/heronpy:0.1.0
+"""
+
+
+def test_a_file_for_kubernetes() -> None:
+    """The pods are in the namespace of the state, which their service account reaches."""
+    found = parse(KUBERNETES, "k8s", "k8s.yaml")
+    backend = backend_of(found)
+    assert isinstance(backend, KubernetesBackend)
+    assert (backend.kind, backend.namespace) == ("kubernetes", "streams")
+    assert found.store_problem() is None
+    other = KubernetesBackend(parse(f"{KUBERNETES}  namespace: other\n", "k8s", "k8s.yaml"))
+    with pytest.raises(UsageError, match="other is not that of the state, streams"):
+        _ = other.namespace
+    zookeeper = KUBERNETES.replace("kubernetes://streams", "zk://zk1:2181")
+    apart = parse(f"{zookeeper}  namespace: other\n", "k8s", "k8s.yaml")
+    assert KubernetesBackend(apart).namespace == "other"
+
+
+@pytest.mark.parametrize(
+    ("gone", "line"),
+    [
+        ("image: registry.example.com/heronpy:0.1.0", "kubernetes needs kubernetes: image"),
+        ("state: kubernetes://streams\n", "needs state: kubernetes://NAMESPACE"),
+    ],
+)
+def test_what_a_file_for_kubernetes_lacks_is_named(gone: str, line: str) -> None:
+    assert line in wrong(KUBERNETES.replace(gone, "python: python3" if "image" in gone else ""))
 
 
 def test_an_empty_file() -> None:

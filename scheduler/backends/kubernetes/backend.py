@@ -1,0 +1,330 @@
+"""The back end of a cluster with `scheduler: kubernetes`."""
+
+import os
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from heron_core import config as keys
+from heron_core.errors import HeronError, UsageError
+from heron_core.plans import MASTER_CONTAINER, PackingPlan, Resource
+from heron_core.state_tree import master_path, topology_path
+from heron_core.typed_json import to_json
+from heron_core.version import PROTOCOL, VERSION, engine_text
+from heron_engine.scheduler.backends.kubernetes import render
+from heron_engine.scheduler.backends.kubernetes.objects import ClusterObjects
+from heron_engine.scheduler.backends.protocol import describe_containers
+from heron_engine.scheduler.clusters.config import ClusterConfig
+from heron_engine.scheduler.container_sizes import CONTAINER_SIZE
+from heron_engine.scheduler.packaging.bundle import topmost
+from heron_engine.scheduler.packaging.relocation import FOLDER
+from heron_engine.scheduler.packaging.stored_code import packed_code, put_code
+from heron_io.kubernetes.access import access_of, namespace_of
+from heron_io.kubernetes.client import ApiClient
+from heron_io.polling import wait_until
+from heron_io.state_store.opening import open_store
+from heron_io.state_store.protocol import StateStore
+
+if TYPE_CHECKING:
+    from heron_engine.scheduler.submission import Submission
+
+READY_SECS = 180.0
+"""Pods that have to be found room for, an image that has to be pulled, a start on each."""
+REPORT_SECS = 10.0
+"""`submit` says what it waits for."""
+REFUSED_SECS = 5.0
+"""A quota that refuses pods may be that of those that are ending."""
+END_SECS = 60.0
+RESTART_SECS = 120.0
+POLL_SECS = 0.3
+SENT_VARIABLES = ("HERONPY_STREAMPARSE",)
+STORE_SCHEME = "kubernetes://"
+
+
+class KubernetesBackend:
+    """Every container is a Deployment of one pod."""
+
+    kind = "kubernetes"
+
+    def __init__(self, cluster: ClusterConfig) -> None:
+        self._cluster = cluster
+        options = cluster.options
+        self.ready_secs: float = options.get("ready_secs", READY_SECS)
+        self._size: dict[str, float] = {}
+
+    def _options(self) -> render.KubernetesOptions:
+        options = self._cluster.options
+        master = options.get("master", {})
+        sent = [(name, os.environ[name]) for name in SENT_VARIABLES if name in os.environ]
+        return render.KubernetesOptions(
+            self.namespace,
+            options["image"],
+            options.get("python", render.PYTHON),
+            options.get("service_account"),
+            tuple(options.get("node_selector", {}).items()),
+            options.get("priority_class"),
+            options.get("pull_policy"),
+            (*sent, *options.get("environment", {}).items()),
+            options.get("environment_secret"),
+            options.get("cpu_limits", True),
+            Resource(
+                float(master.get("cpu", render.MASTER_CPU)),
+                master.get("ram", render.MASTER_RAM_BYTES),
+                0,
+            ),
+            self._template(),
+        )
+
+    def _template(self) -> Mapping[str, Any]:
+        given = self._cluster.options.get("pod_template")
+        if given is None:
+            return {}
+        folder = os.path.dirname(self._cluster.file)
+        path = os.path.join(folder, os.path.expanduser(given))
+        try:
+            with open(path, encoding="utf-8") as file:
+                return render.check_template(yaml.safe_load(file), path)
+        except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+            reason = str(error).partition("\n")[0]
+            raise UsageError(f"kubernetes: pod_template: {path}: {reason}") from None
+
+    @property
+    def namespace(self) -> str:
+        """Where the pods are: that of the state, if it is in Kubernetes."""
+        url, named = self._cluster.store_url, self._cluster.options.get("namespace")
+        if url.startswith(STORE_SCHEME):
+            of_state = url.removeprefix(STORE_SCHEME).partition("/")[0]
+            if named not in (None, of_state):
+                raise UsageError(
+                    f"{self._cluster.file}: namespace {named} is not that of the state, "
+                    f"{of_state}: the service account of its pods reaches one alone"
+                )
+            return of_state
+        return str(named or namespace_of(os.environ))
+
+    @contextmanager
+    def objects(self) -> Iterator[ClusterObjects]:
+        """The objects of the cluster that kubectl would ask; UsageError if there is none."""
+        objects = ClusterObjects(ApiClient(access_of(os.environ)), self.namespace)
+        try:
+            yield objects
+        finally:
+            objects.close()
+
+    def check(self, submission: "Submission") -> None:
+        """HeronError in one line if there is no API server, if objects of this name are there, or
+        if the pods could not see the state."""
+        problem = self._cluster.store_problem()
+        if problem is not None:
+            raise HeronError(problem)
+        self._options()
+        self._size = to_json(render.largest(submission.packing))
+        if known := self.known(submission.topology.name):
+            with open_store(submission.store_url) as store:
+                if store.get(topology_path(submission.topology.name)) is None:
+                    raise HeronError(
+                        f"{known} are there, and the state store does not know them: choose "
+                        "another name with -N, or end them by `heronpy kill "
+                        f"{submission.topology.name} --cluster {self._cluster.name}`"
+                    )
+
+    def node_fields(self) -> dict[str, Any]:
+        """The cluster's name, by which its file is found again, and how large all containers are:
+        added ones are made like those that are there."""
+        return {
+            "cluster": self._cluster.name,
+            "namespace": self.namespace,
+            CONTAINER_SIZE: self._size,
+        }
+
+    def describe(self, submission: "Submission") -> str:
+        """Containers."""
+        return describe_containers(submission)
+
+    def logs(self, submission: "Submission") -> str:
+        """Kubernetes has them."""
+        wanted = f"{render.TOPOLOGY_LABEL}={render.base_name(submission.topology.name)}"
+        return f"`kubectl logs -n {self.namespace} -l {wanted} --prefix`"
+
+    def preview(self, submission: "Submission") -> str:
+        """The manifests, without the digests of code that is not packed yet."""
+        roots = topmost(submission.topology.search_paths)
+        code = tuple((root, f"{FOLDER}/DIGEST-{at}") for at, root in enumerate(roots))
+        return render_yaml(self._manifests(submission, code))
+
+    def deploy(self, submission: "Submission") -> None:
+        """Write the code into the state store, create the objects, and wait until the pods run;
+        HeronError with Kubernetes' reason, and nothing left there, if they do not."""
+        name = submission.topology.name
+        archives = packed_code(submission.topology.search_paths)
+        with open_store(submission.store_url) as store:
+            put_code(store, name, archives)
+        code = tuple((archive.root, archive.path) for archive in archives)
+        with self.objects() as objects:
+            try:
+                for manifest in self._manifests(submission, code):
+                    objects.create(manifest)
+                self._wait(objects, submission)
+            except BaseException:
+                self._end(objects, name)
+                raise
+
+    def _manifests(
+        self, submission: "Submission", code: tuple[tuple[str, str], ...]
+    ) -> list[dict[str, Any]]:
+        config = keys.with_defaults(submission.topology.config)
+        spec = render.PodSpec(
+            submission.topology.name,
+            submission.store_url,
+            keys.seconds(config, keys.LIVENESS_TIMEOUT_SECS),
+            engine_text(VERSION, PROTOCOL),
+            code,
+        )
+        return render.manifests(self._options(), spec, submission.packing)
+
+    def _wait(self, objects: ClusterObjects, submission: "Submission") -> None:
+        """Until every container runs; HeronError if the cluster refuses pods, or gives no room for
+        them in time."""
+        name, expected = submission.topology.name, 1 + len(submission.packing.containers)
+        began = reported_at = time.monotonic()
+        while True:
+            waited_secs = time.monotonic() - began
+            running = [pod for pod in objects.listed("Pod", name) if render.is_running(pod)]
+            if len(render.numbers_of(running)) >= expected:
+                return
+            refused = next(
+                filter(None, map(render.refusal, objects.listed("Deployment", name))), ""
+            )
+            if refused and waited_secs > REFUSED_SECS and not submission.waits_for_capacity:
+                raise HeronError(f"Kubernetes gives {name} no pods: {refused}")
+            missing = f"{len(running)} of {expected} pods run after {waited_secs:.0f} s"
+            if waited_secs > submission.ready_secs(self.ready_secs):
+                raise HeronError(f"{name}: {missing}{_because(self._problems(objects, name))}")
+            if time.monotonic() - reported_at > REPORT_SECS:
+                reported_at = time.monotonic()
+                reason = refused or self._problems(objects, name)
+                print(f"{name}: {missing}{_because(reason)}", file=sys.stderr)
+            time.sleep(POLL_SECS)
+
+    @staticmethod
+    def _problems(objects: ClusterObjects, name: str) -> str:
+        return render.problems(objects.listed("Pod", name))
+
+    def known(self, name: str) -> str:
+        """The Deployments."""
+        with self.objects() as objects:
+            deployments = objects.listed("Deployment", name)
+        names = ", ".join(sorted(each["metadata"]["name"] for each in deployments))
+        return f"Kubernetes' deployments {names} in {self.namespace}" if names else ""
+
+    def end(self, name: str) -> None:
+        """Remove all objects, and wait until the pods are gone."""
+        with self.objects() as objects:
+            self._end(objects, name)
+
+    def _end(self, objects: ClusterObjects, name: str) -> None:
+        objects.remove_containers(name)
+        self._wait_until_gone(objects, name, None)
+        objects.remove_account(name)
+
+    def _wait_until_gone(
+        self, objects: ClusterObjects, name: str, containers: Sequence[int] | None
+    ) -> None:
+        def left() -> list[str]:
+            return [
+                pod["metadata"]["name"]
+                for pod in objects.listed("Pod", name)
+                if containers is None or render.numbers_of([pod]) & set(containers)
+            ]
+
+        if not wait_until(lambda: not left(), END_SECS, POLL_SECS):
+            raise HeronError(
+                f"pods of {name} do not end within {END_SECS:g} s ({', '.join(left())}): a node "
+                "may be lost; `kubectl delete pod --force` says that they are gone"
+            )
+
+    def restart(self, name: str, container: int | None) -> None:
+        """Remove pods, and wait for their successors. The master's node goes first, so that the
+        next master need not wait for the session of the old one to end."""
+        if container in (None, MASTER_CONTAINER):
+            with open_store(self._cluster.store_url) as store:
+                store.delete(master_path(name))
+        with self.objects() as objects:
+            old = {pod["metadata"]["uid"]: pod for pod in objects.listed("Pod", name, container)}
+            wanted = render.numbers_of(objects.listed("Deployment", name, container))
+            if not wanted:
+                raise HeronError(f"Kubernetes runs no container {container} of {name}")
+            for pod in old.values():
+                objects.remove("Pod", pod["metadata"]["name"])
+
+            def is_back() -> bool:
+                pods = objects.listed("Pod", name, container)
+                running = [
+                    pod
+                    for pod in pods
+                    if render.is_running(pod) and pod["metadata"]["uid"] not in old
+                ]
+                return render.numbers_of(running) >= wanted
+
+            if not wait_until(is_back, RESTART_SECS, POLL_SECS):
+                raise HeronError(
+                    f"{name}: not all containers are back after {RESTART_SECS:g} s"
+                    f"{_because(self._problems(objects, name))}"
+                )
+
+    def reserve_capacity(self, store: StateStore, name: str, plan: PackingPlan | None) -> None:
+        """Containers keep their size; that the plan's fit was checked."""
+
+    def too_small(self, store: StateStore, name: str, plan: PackingPlan) -> str:
+        """Nothing."""
+        return ""
+
+    def waiting(self, store: StateStore, name: str) -> str:
+        """Pods that do not run, with Kubernetes' reasons."""
+        with self.objects() as objects:
+            return self._problems(objects, name)
+
+    def scale(self, name: str, added: Sequence[int], removed: Sequence[int]) -> None:
+        """Create Deployments like those that run, or remove some."""
+        with self.objects() as objects:
+            if added:
+                self._add(objects, name, added)
+            if removed:
+                objects.remove_containers(name, removed)
+                self._wait_until_gone(objects, name, removed)
+
+    def _add(self, objects: ClusterObjects, name: str, added: Sequence[int]) -> None:
+        numbered = {
+            min(render.numbers_of([deployment])): deployment
+            for deployment in objects.listed("Deployment", name)
+        }
+        workers = sorted(numbered.keys() - {MASTER_CONTAINER} - set(added))
+        if not workers:
+            raise HeronError(f"Kubernetes runs no container of {name} that others could be like")
+        try:
+            for number in added:
+                objects.create(render.renumbered(numbered[workers[0]], number))
+        except HeronError:
+            objects.remove_containers(name, added)
+            raise
+
+
+def render_yaml(manifests: Sequence[Mapping[str, Any]]) -> str:
+    """Manifests as kubectl takes them."""
+    texts = [yaml.dump(dict(each), Dumper=_PlainDumper, sort_keys=False) for each in manifests]
+    return "---\n" + "---\n".join(texts).rstrip()
+
+
+class _PlainDumper(yaml.SafeDumper):
+    """Without anchors: people edit manifests."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+
+def _because(reason: str) -> str:
+    return f" ({reason})" if reason else ""

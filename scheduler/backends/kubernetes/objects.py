@@ -1,0 +1,115 @@
+"""The objects of topologies in one namespace: created, listed and removed."""
+
+import http
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
+
+from heron_core.errors import HeronError
+from heron_engine.scheduler.backends.kubernetes.render import selector
+from heron_io.kubernetes.client import ApiClient, ApiError, ApiUnanswered
+from heron_io.polling import wait_until
+
+COLLECTIONS = {
+    "Deployment": "/apis/apps/v1/namespaces/{}/deployments",
+    "ReplicaSet": "/apis/apps/v1/namespaces/{}/replicasets",
+    "Pod": "/api/v1/namespaces/{}/pods",
+    "RoleBinding": "/apis/rbac.authorization.k8s.io/v1/namespaces/{}/rolebindings",
+    "Role": "/apis/rbac.authorization.k8s.io/v1/namespaces/{}/roles",
+    "ServiceAccount": "/api/v1/namespaces/{}/serviceaccounts",
+}
+WORKLOADS = ("Deployment", "ReplicaSet", "Pod")
+"""In the order in which they are removed. Kubernetes' controllers remove the latter two as well, as
+soon as they have noticed."""
+ACCOUNTS = ("RoleBinding", "Role", "ServiceAccount")
+ANSWER_SECS = 10.0
+"""For an API server that is replaced, or that asks to try later."""
+
+Result = TypeVar("Result")
+
+
+class ClusterObjects:
+    """What is done to objects; HeronError in one line if it cannot be done."""
+
+    def __init__(self, client: ApiClient, namespace: str) -> None:
+        self._client = client
+        self.namespace = namespace
+
+    def version(self) -> str:
+        """The API server's."""
+        answer = self._asked("/version", lambda: self._client.get("/version"))
+        return f"Kubernetes {answer.get('gitVersion', '')} at {self._client.address}"
+
+    def listed(
+        self, kind: str, topology: str, container: int | None = None
+    ) -> list[dict[str, Any]]:
+        """A topology's objects of a kind, those of one container or of all."""
+        path, wanted = self._collection(kind), selector(topology, container)
+        answer = self._asked(kind, lambda: self._client.get(path, labelSelector=wanted))
+        return list(answer.get("items") or ())
+
+    def create(self, manifest: dict[str, Any]) -> None:
+        """One that is there already stays as it is."""
+        kind, name = manifest["kind"], manifest["metadata"]["name"]
+        path = self._collection(kind)
+
+        def create() -> None:
+            try:
+                self._client.request("POST", path, manifest)
+            except ApiError as error:
+                if error.code != http.HTTPStatus.CONFLICT:
+                    raise
+
+        self._asked(f"{kind} {name}", create)
+
+    def remove(self, kind: str, name: str) -> None:
+        """One that is gone is removed."""
+        options = {"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Background"}
+        path = f"{self._collection(kind)}/{name}"
+
+        def remove() -> None:
+            try:
+                self._client.request("DELETE", path, options)
+            except ApiError as error:
+                if error.code != http.HTTPStatus.NOT_FOUND:
+                    raise
+
+        self._asked(f"{kind} {name}", remove)
+
+    def remove_containers(self, topology: str, containers: Iterable[int] | None = None) -> None:
+        """Some containers, or all; the pods are ending then."""
+        for number in [None] if containers is None else containers:
+            for kind in WORKLOADS:
+                for each in self.listed(kind, topology, number):
+                    self.remove(kind, each["metadata"]["name"])
+
+    def remove_account(self, topology: str) -> None:
+        """What its pods may do, which they need until they have ended."""
+        for kind in ACCOUNTS:
+            for each in self.listed(kind, topology):
+                self.remove(kind, each["metadata"]["name"])
+
+    def close(self) -> None:
+        """Break the connections."""
+        self._client.close()
+
+    def _collection(self, kind: str) -> str:
+        return COLLECTIONS[kind].format(self.namespace)
+
+    def _asked(self, what: str, ask: Callable[[], Result]) -> Result:
+        """The answer, asked for again while there is none."""
+        answers: list[Result] = []
+        failures: list[ApiUnanswered] = []
+
+        def has_answer() -> bool:
+            try:
+                answers.append(ask())
+            except ApiUnanswered as error:
+                failures.append(error)
+            return bool(answers)
+
+        try:
+            if wait_until(has_answer, ANSWER_SECS):
+                return answers[0]
+        except ApiError as error:
+            raise HeronError(f"Kubernetes refuses {what} in {self.namespace}: {error}") from None
+        raise HeronError(f"{failures[-1]} after {ANSWER_SECS:g} s")

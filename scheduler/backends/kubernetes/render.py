@@ -1,0 +1,398 @@
+"""A packing plan as manifests of Kubernetes. Pure.
+
+Each container of the plan is a Deployment of one replica, container 0 the topology master's. Why
+not one StatefulSet: it removes its highest ordinals alone, an update removes any container; and
+where a node is lost it waits until somebody says that the pod is gone, while a Deployment has
+another one at once. Two pods of one container at the same time are what the engine's incarnations
+are for. Recreate: in order, the old one ends before the new one starts.
+
+All containers have the size of the largest, as on Aurora: an added one is made like the others.
+"""
+
+import copy
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from msgspec import Struct
+
+from heron_core.errors import UsageError
+from heron_core.plans import MASTER_CONTAINER, MIB, PackingPlan, Resource
+from heron_engine.scheduler.container.shutdown_timeouts import CONTAINER_SHUTDOWN_SECS
+
+NAME_LABEL, TOPOLOGY_LABEL, CONTAINER_LABEL = (
+    "app.kubernetes.io/name",
+    "heronpy.io/topology",
+    "heronpy.io/container",
+)
+TOPOLOGY_ANNOTATION = "heronpy.io/topology"
+APPLICATION = "heronpy-topology"
+CONTAINER_NAME = "heron"
+"""Of our container in a pod, also in the pod's template of a user."""
+MODULE = "heron_engine.scheduler.backends.kubernetes.container_agent"
+PYTHON = "python3"
+WORK_FOLDER = "/heron"
+"""An emptyDir: logs, sockets and unpacked code, which survive a container of the pod."""
+WORK_VOLUME = "heron-work"
+HEALTH_PORT, HEALTH_PATH = 8086, "/health"
+PROBE = {"httpGet": {"path": HEALTH_PATH, "port": HEALTH_PORT}, "timeoutSeconds": 5}
+PROBE_PERIOD_SECS, PROBE_FAILURES_MAX = 10, 3
+STARTUP_FAILURES_MAX = 30
+"""Five minutes for a state store that is away and for code that is fetched."""
+TERMINATION_SECS = int(CONTAINER_SHUTDOWN_SECS) + 22
+NODE_LOST_SECS = 10
+"""A node that does not answer loses its pods after this; Kubernetes' default is five minutes."""
+MASTER_RAM_BYTES = 512 * MIB
+MASTER_CPU = 0.5
+NAME_CHARACTERS_MAX = 40
+DIGEST_CHARACTERS = 6
+ROLE_RULES = (
+    {
+        "apiGroups": [""],
+        "resources": ["configmaps", "secrets"],
+        "verbs": ["get", "list", "watch", "create", "update", "patch", "delete"],
+    },
+    {
+        "apiGroups": ["coordination.k8s.io"],
+        "resources": ["leases"],
+        "verbs": ["get", "list", "create", "patch", "delete"],
+    },
+)
+"""What the state store does, and nothing else: pods start no pods."""
+RBAC = "rbac.authorization.k8s.io"
+_NOT_IN_NAMES = re.compile(r"[^a-z0-9]+")
+
+
+class KubernetesOptions(Struct, frozen=True):
+    """What the cluster's file says."""
+
+    namespace: str
+    image: str
+    python: str = PYTHON
+    service_account: str | None = None
+    """None: one of the topology's own, with the Role that it needs."""
+    node_selector: tuple[tuple[str, str], ...] = ()
+    priority_class: str | None = None
+    pull_policy: str | None = None
+    environment: tuple[tuple[str, str], ...] = ()
+    environment_secret: str | None = None
+    """A Secret whose keys are variables of each container: credentials of stores and brokers."""
+    has_cpu_limits: bool = True
+    master: Resource = Resource(MASTER_CPU, MASTER_RAM_BYTES, 0)
+    template: Mapping[str, Any] = {}
+    """A pod's template: what stands in it and not here stays."""
+
+
+class PodSpec(Struct, frozen=True):
+    """What every container of a topology is started with."""
+
+    topology: str
+    store_url: str
+    silent_secs: float
+    engine: str
+    """Which one the image has to have."""
+    code: tuple[tuple[str, str], ...] = ()
+    """(folder where the topology was submitted, what its archive is called in plans)"""
+
+
+def base_name(topology: str) -> str:
+    """Of the topology's objects: readable, and another one for each topology."""
+    words = _NOT_IN_NAMES.sub("-", topology.lower()).strip("-")
+    if words == topology and len(words) <= NAME_CHARACTERS_MAX:
+        return f"heron-{words}"
+    digest = hashlib.sha256(topology.encode()).hexdigest()[:DIGEST_CHARACTERS]
+    readable = words[:NAME_CHARACTERS_MAX].strip("-")
+    return "-".join(part for part in ("heron", readable, digest) if part)
+
+
+def labels(topology: str) -> dict[str, str]:
+    """Of all objects of a topology."""
+    return {NAME_LABEL: APPLICATION, TOPOLOGY_LABEL: base_name(topology)}
+
+
+def selector(topology: str, container: int | None = None) -> str:
+    """What a list selects by."""
+    wanted = labels(topology)
+    if container is not None:
+        wanted[CONTAINER_LABEL] = str(container)
+    return ",".join(f"{key}={value}" for key, value in wanted.items())
+
+
+def largest(packing: PackingPlan) -> Resource:
+    """What the largest containers need, each resource by itself."""
+    sizes = [container.resource for container in packing.containers]
+    return Resource(
+        max(size.cpu for size in sizes),
+        max(size.ram_bytes for size in sizes),
+        max(size.disk_bytes for size in sizes),
+    )
+
+
+def manifests(
+    options: KubernetesOptions, spec: PodSpec, packing: PackingPlan
+) -> list[dict[str, Any]]:
+    """All objects of a topology, in the order in which they are created."""
+    numbers = (MASTER_CONTAINER, *(container.id for container in packing.containers))
+    size = largest(packing)
+    return [
+        *([] if options.service_account else _account(options, spec.topology)),
+        *(
+            deployment(options, spec, number, size if number else options.master)
+            for number in numbers
+        ),
+    ]
+
+
+def deployment(
+    options: KubernetesOptions, spec: PodSpec, number: int, size: Resource
+) -> dict[str, Any]:
+    """The Deployment of one container."""
+    own_labels = {**labels(spec.topology), CONTAINER_LABEL: str(number)}
+    template = _template(options, spec, number, size)
+    metadata = template.setdefault("metadata", {})
+    metadata["labels"] = {**(metadata.get("labels") or {}), **own_labels}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {
+            **_metadata(options, f"{base_name(spec.topology)}-{number}", spec.topology),
+            "labels": own_labels,
+        },
+        "spec": {
+            "replicas": 1,
+            "strategy": {"type": "Recreate"},
+            "revisionHistoryLimit": 1,
+            "selector": {"matchLabels": own_labels},
+            "template": template,
+        },
+    }
+
+
+def renumbered(running: Mapping[str, Any], number: int) -> dict[str, Any]:
+    """A Deployment like one that runs, for another container: its image and its settings are those
+    with which the topology was submitted."""
+    metadata, spec = running["metadata"], copy.deepcopy(running["spec"])
+    old = metadata["labels"][CONTAINER_LABEL]
+    own_labels = {**metadata["labels"], CONTAINER_LABEL: str(number)}
+    spec["selector"]["matchLabels"][CONTAINER_LABEL] = str(number)
+    spec["template"]["metadata"]["labels"][CONTAINER_LABEL] = str(number)
+    own = next(
+        described
+        for described in spec["template"]["spec"]["containers"]
+        if described["name"] == CONTAINER_NAME
+    )
+    at = own["args"].index("--container")
+    own["args"][at + 1] = str(number)
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {
+            "name": f"{metadata['name'].removesuffix(f'-{old}')}-{number}",
+            "namespace": metadata["namespace"],
+            "labels": own_labels,
+            "annotations": {TOPOLOGY_ANNOTATION: metadata["annotations"][TOPOLOGY_ANNOTATION]},
+        },
+        "spec": spec,
+    }
+
+
+def check_template(template: object, file: str) -> Mapping[str, Any]:
+    """The pod's template of a user; UsageError if it is none."""
+    if not isinstance(template, dict) or not isinstance(template.get("spec", {}), dict):
+        raise UsageError(f"{file} is no pod's template: it needs a mapping with metadata and spec")
+    unknown = template.keys() - {"apiVersion", "kind", "metadata", "spec", "template"}
+    if unknown:
+        raise UsageError(f"{file}: a pod's template has no {min(unknown)!r}")
+    inner = template.get("template", template)
+    return {key: inner[key] for key in ("metadata", "spec") if key in inner}
+
+
+def _template(
+    options: KubernetesOptions, spec: PodSpec, number: int, size: Resource
+) -> dict[str, Any]:
+    template: dict[str, Any] = copy.deepcopy(dict(options.template))
+    pod = template.setdefault("spec", {})
+    pod.setdefault("terminationGracePeriodSeconds", TERMINATION_SECS)
+    pod.setdefault("enableServiceLinks", False)
+    pod.setdefault(
+        "securityContext", {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}}
+    )
+    pod["serviceAccountName"] = options.service_account or base_name(spec.topology)
+    if options.node_selector:
+        pod["nodeSelector"] = {**(pod.get("nodeSelector") or {}), **dict(options.node_selector)}
+    if options.priority_class:
+        pod["priorityClassName"] = options.priority_class
+    pod["tolerations"] = [*(pod.get("tolerations") or ()), *_node_lost()]
+    pod["volumes"] = [*(pod.get("volumes") or ()), {"name": WORK_VOLUME, "emptyDir": {}}]
+    containers = pod.setdefault("containers", [])
+    own = next((each for each in containers if each.get("name") == CONTAINER_NAME), None)
+    if own is None:
+        own = {"name": CONTAINER_NAME}
+        containers.insert(0, own)
+    _complete(own, options, spec, number, size)
+    return template
+
+
+def _complete(
+    own: dict[str, Any], options: KubernetesOptions, spec: PodSpec, number: int, size: Resource
+) -> None:
+    """Our container, of which a template may have said something."""
+    own.setdefault("image", options.image)
+    if options.pull_policy:
+        own["imagePullPolicy"] = options.pull_policy
+    own["command"] = [options.python, "-m", MODULE]
+    own["args"] = _arguments(spec, number)
+    own["workingDir"] = WORK_FOLDER
+    own["env"] = [*(own.get("env") or ()), *_variables(options)]
+    if options.environment_secret:
+        secret = {"secretRef": {"name": options.environment_secret}}
+        own["envFrom"] = [*(own.get("envFrom") or ()), secret]
+    mount = {"name": WORK_VOLUME, "mountPath": WORK_FOLDER}
+    own["volumeMounts"] = [*(own.get("volumeMounts") or ()), mount]
+    own.setdefault("resources", _resources(size, options.has_cpu_limits))
+    own.setdefault(
+        "securityContext",
+        {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}},
+    )
+    period = {"periodSeconds": PROBE_PERIOD_SECS}
+    own["startupProbe"] = {**PROBE, "periodSeconds": 10, "failureThreshold": STARTUP_FAILURES_MAX}
+    own["livenessProbe"] = {**PROBE, **period, "failureThreshold": PROBE_FAILURES_MAX}
+    own["readinessProbe"] = {**PROBE, **period}
+
+
+def _arguments(spec: PodSpec, number: int) -> list[str]:
+    words = [
+        "--engine", spec.engine,
+        "--silent-secs", f"{spec.silent_secs:g}",
+        "--health-port", str(HEALTH_PORT),
+        "--pod-ip", "$(POD_IP)",
+        "--",
+        "--store", _plain(spec.store_url),
+        "--topology", _plain(spec.topology),
+        "--container", str(number),
+        "--logs", f"{WORK_FOLDER}/logs",
+    ]  # fmt: skip
+    for root, stored in spec.code:
+        words += ["--relocated", _plain(root), stored]
+    return words
+
+
+def _plain(word: str) -> str:
+    """Kubernetes replaces $(NAME) in arguments."""
+    return word.replace("$(", "$$(")
+
+
+def _variables(options: KubernetesOptions) -> list[dict[str, Any]]:
+    address = {"name": "POD_IP", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}}
+    home = {"name": "HOME", "value": WORK_FOLDER}
+    return [address, home, *({"name": key, "value": text} for key, text in options.environment)]
+
+
+def _resources(size: Resource, has_cpu_limits: bool) -> dict[str, Any]:
+    memory, cpu = str(size.ram_bytes), f"{round(size.cpu * 1000)}m"
+    limits = {"memory": memory, "cpu": cpu} if has_cpu_limits else {"memory": memory}
+    return {"requests": {"memory": memory, "cpu": cpu}, "limits": limits}
+
+
+def _node_lost() -> list[dict[str, Any]]:
+    return [
+        {
+            "key": f"node.kubernetes.io/{problem}",
+            "operator": "Exists",
+            "effect": "NoExecute",
+            "tolerationSeconds": NODE_LOST_SECS,
+        }
+        for problem in ("not-ready", "unreachable")
+    ]
+
+
+def _account(options: KubernetesOptions, topology: str) -> list[dict[str, Any]]:
+    """A service account that may do what the state store does."""
+    name = base_name(topology)
+    metadata = _metadata(options, name, topology)
+    subject = {"kind": "ServiceAccount", "name": name, "namespace": options.namespace}
+    return [
+        {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata},
+        {
+            "apiVersion": f"{RBAC}/v1",
+            "kind": "Role",
+            "metadata": metadata,
+            "rules": copy.deepcopy(list(ROLE_RULES)),
+        },
+        {
+            "apiVersion": f"{RBAC}/v1",
+            "kind": "RoleBinding",
+            "metadata": metadata,
+            "roleRef": {"apiGroup": RBAC, "kind": "Role", "name": name},
+            "subjects": [subject],
+        },
+    ]
+
+
+def _metadata(options: KubernetesOptions, name: str, topology: str) -> dict[str, Any]:
+    return {
+        "name": name,
+        "namespace": options.namespace,
+        "labels": labels(topology),
+        "annotations": {TOPOLOGY_ANNOTATION: topology},
+    }
+
+
+# --- What runs -----------------------------------------------------------------------------------
+
+
+def is_running(pod: Mapping[str, Any]) -> bool:
+    """Whether our container runs, and is not about to end."""
+    if pod["metadata"].get("deletionTimestamp"):
+        return False
+    return any("running" in (each.get("state") or {}) for each in _statuses(pod))
+
+
+def pod_problem(pod: Mapping[str, Any]) -> str:
+    """Why a pod does not run, in Kubernetes' words; empty if it does, or if nothing is said."""
+    for status in _statuses(pod):
+        waiting = (status.get("state") or {}).get("waiting") or {}
+        if waiting.get("reason") not in (None, "ContainerCreating", "PodInitializing"):
+            return _words(waiting.get("reason"), waiting.get("message"))
+    for condition in (pod.get("status") or {}).get("conditions") or ():
+        if condition.get("type") == "PodScheduled" and condition.get("status") == "False":
+            return _words(condition.get("reason"), condition.get("message"))
+    return ""
+
+
+def problems(pods: Sequence[Mapping[str, Any]]) -> str:
+    """Why pods do not run, with their containers; empty if nothing is said."""
+    numbers: dict[str, set[int]] = {}
+    for pod in pods:
+        if reason := pod_problem(pod):
+            numbers.setdefault(reason, set()).update(numbers_of([pod]))
+    return "; ".join(
+        f"container{'s' * (len(of) > 1)} {', '.join(map(str, sorted(of)))}: {reason}"
+        for reason, of in numbers.items()
+    )
+
+
+def refusal(found: Mapping[str, Any]) -> str:
+    """Why a Deployment gets no pod, such as a quota; empty if none is said."""
+    for condition in (found.get("status") or {}).get("conditions") or ():
+        if condition.get("type") == "ReplicaFailure" and condition.get("status") == "True":
+            return str(condition.get("message") or condition.get("reason"))
+    return ""
+
+
+def numbers_of(objects: Sequence[Mapping[str, Any]]) -> set[int]:
+    """The containers that objects are of."""
+    return {int(each["metadata"]["labels"][CONTAINER_LABEL]) for each in objects}
+
+
+def _statuses(pod: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    return [
+        each
+        for each in (pod.get("status") or {}).get("containerStatuses") or ()
+        if each.get("name") == CONTAINER_NAME
+    ]
+
+
+def _words(reason: object, message: object) -> str:
+    return f"{reason}: {message}" if message else str(reason)

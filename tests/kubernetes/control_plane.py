@@ -1,0 +1,184 @@
+"""A real control plane: etcd, kube-apiserver, kube-controller-manager, kube-scheduler."""
+
+import base64
+import json
+import os
+import socket
+import subprocess
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from heron_core.errors import HeronError
+from heron_io.kubernetes.access import access_of
+from heron_io.kubernetes.client import ApiClient, ApiError
+from tests.kubernetes.needs import FOLDER
+from tests.leftovers import leftovers
+from tests.process.process_support import until
+
+TOKEN = "admin-of-the-tests"
+START_SECS = 120.0
+"""An API server takes three seconds on an idle machine."""
+STOP_SECS = 20.0
+CONTROLLERS = (
+    "deployment-controller", "replicaset-controller", "garbage-collector-controller",
+    "serviceaccount-controller", "namespace-controller", "resourcequota-controller",
+    "node-lifecycle-controller", "taint-eviction-controller", "pod-garbage-collector-controller",
+)  # fmt: skip
+
+
+def free_port() -> int:
+    """A port that nobody has now."""
+    with closing(socket.socket()) as sock:
+        sock.bind(("127.0.0.1", 0))
+        return int(sock.getsockname()[1])
+
+
+class ControlPlane:
+    """The servers, below a folder of their own, and clients of them."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.port, self._etcd_port, self._peer_port = free_port(), free_port(), free_port()
+        self._processes: dict[str, subprocess.Popen[bytes]] = {}
+        leftovers().add(word=str(folder))
+
+    @property
+    def kubeconfig(self) -> str:
+        """A file with the administrator's token."""
+        return str(self.folder / "kubeconfig.json")
+
+    @property
+    def authority(self) -> Path:
+        """The certificate of the API server, which has signed itself."""
+        return self.folder / "certificates" / "apiserver.crt"
+
+    def start(self) -> None:
+        """Data and API server; returns when that is ready."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        key = self.folder / "account.key"
+        subprocess.run(["openssl", "genrsa", "-out", key, "2048"], check=True, capture_output=True)
+        (self.folder / "tokens.csv").write_text(f'{TOKEN},admin,admin,"system:masters"\n')
+        self.start_etcd()
+        self.start_api_server()
+
+    def start_controllers(self) -> None:
+        """What makes pods of Deployments, and finds nodes for them."""
+        key = self.folder / "account.key"
+        for name, words in (
+            ("kube-controller-manager", self._controller_words(key)),
+            ("kube-scheduler", []),
+        ):
+            common = [f"--kubeconfig={self.kubeconfig}", "--leader-elect=false", "--secure-port=0"]
+            self._spawn(name, str(FOLDER / name), *common, *words)
+        client = self.client()
+        path = "/api/v1/namespaces/default/serviceaccounts/default"
+        until(lambda: answers(client, path), "the controllers work", START_SECS)
+
+    def restart_controllers(self) -> None:
+        """As they do themselves where several of them elect a leader: who has not reached the API
+        server for a while ends."""
+        for name in ("kube-controller-manager", "kube-scheduler"):
+            self.stop(name)
+        self.start_controllers()
+
+    def start_etcd(self) -> None:
+        """The data."""
+        peer = f"http://127.0.0.1:{self._peer_port}"
+        url = f"http://127.0.0.1:{self._etcd_port}"
+        self._spawn(
+            "etcd", "etcd", f"--data-dir={self.folder / 'etcd'}", f"--listen-client-urls={url}",
+            f"--advertise-client-urls={url}", f"--listen-peer-urls={peer}",
+            f"--initial-advertise-peer-urls={peer}", f"--initial-cluster=default={peer}",
+        )  # fmt: skip
+
+    def start_api_server(self) -> None:
+        """At the same address each time; returns when it is ready."""
+        key = self.folder / "account.key"
+        self._spawn(
+            "kube-apiserver", str(FOLDER / "kube-apiserver"),
+            f"--etcd-servers=http://127.0.0.1:{self._etcd_port}",
+            "--bind-address=127.0.0.1", f"--secure-port={self.port}",
+            "--advertise-address=127.0.0.1", f"--cert-dir={self.folder / 'certificates'}",
+            f"--token-auth-file={self.folder / 'tokens.csv'}", "--authorization-mode=RBAC",
+            "--service-account-issuer=https://kubernetes.default.svc",
+            f"--service-account-key-file={key}", f"--service-account-signing-key-file={key}",
+            "--service-cluster-ip-range=10.0.0.0/24", "--endpoint-reconciler-type=none",
+        )  # fmt: skip
+        until(self.authority.exists, "it has a certificate", START_SECS)
+        self._write_kubeconfig()
+        client = self.client()
+        until(lambda: answers(client, "/readyz/ping"), "the API server is ready", START_SECS)
+        until(lambda: answers(client, "/api/v1/namespaces/kube-system"), "it has data", START_SECS)
+
+    def stop(self, name: str) -> None:
+        """End one server."""
+        process = self._processes.pop(name)
+        process.terminate()
+        try:
+            process.wait(STOP_SECS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+    def close(self) -> None:
+        """End all, the data last."""
+        for name in reversed(list(self._processes)):
+            self._processes[name].kill()
+            self._processes[name].wait()
+        self._processes.clear()
+        leftovers().discard(word=str(self.folder))
+
+    def client(self) -> ApiClient:
+        """The administrator's."""
+        return ApiClient(access_of({"KUBECONFIG": self.kubeconfig}))
+
+    def log(self, name: str) -> str:
+        """What a server has said."""
+        return (self.folder / f"{name}.log").read_text("utf-8", "replace")
+
+    @staticmethod
+    def _controller_words(key: Path) -> list[str]:
+        return [
+            f"--controllers={','.join(CONTROLLERS)}",
+            f"--service-account-private-key-file={key}",
+            "--node-monitor-period=1s",
+            "--node-monitor-grace-period=10s",
+            "--concurrent-gc-syncs=2",
+        ]
+
+    def _spawn(self, name: str, *words: str) -> None:
+        with open(self.folder / f"{name}.log", "ab") as log:
+            self._processes[name] = subprocess.Popen(
+                words,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+                env={**os.environ, "GOMEMLIMIT": "600MiB"},
+            )
+
+    def _write_kubeconfig(self) -> None:
+        authority = base64.b64encode(self.authority.read_bytes()).decode()
+        cluster = {
+            "server": f"https://127.0.0.1:{self.port}",
+            "certificate-authority-data": authority,
+        }
+        document: dict[str, Any] = {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "current-context": "tests",
+            "contexts": [{"name": "tests", "context": {"cluster": "tests", "user": "admin"}}],
+            "clusters": [{"name": "tests", "cluster": cluster}],
+            "users": [{"name": "admin", "user": {"token": TOKEN}}],
+        }
+        Path(self.kubeconfig).write_text(json.dumps(document))
+
+
+def answers(client: ApiClient, path: str) -> bool:
+    """Whether the API server has this."""
+    try:
+        client.get(path)
+    except (ApiError, HeronError):
+        return False
+    return True

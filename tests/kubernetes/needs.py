@@ -1,0 +1,76 @@
+"""What the tests with Kubernetes need: its servers, compiled once, and Debian's etcd.
+
+`python -m tests.kubernetes.needs` says in one line what is missing, and ends with EXIT_NOT_HERE
+then; with `--build` it compiles the servers first (half an hour on two cores, once), into a folder
+outside of the repository.
+"""
+
+import os
+import pwd
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+EXIT_NOT_HERE = 69
+"""EX_UNAVAILABLE of sysexits.h: .ci/run goes on without these tests."""
+VERSION = "v1.36.3"
+SERVERS = ("kube-apiserver", "kube-controller-manager", "kube-scheduler")
+TOOLS = Path(__file__).parent / "tools"
+"""A module of Go that names the version of Kubernetes, and of each of its own modules."""
+CACHE = Path(pwd.getpwuid(os.getuid()).pw_dir) / ".cache" / "heronpy-tests"
+FOLDER = CACHE / f"kubernetes-{VERSION}"
+PROGRAMS = {"etcd": "etcd-server", "unshare": "util-linux", "openssl": "openssl"}
+"""Program -> its package in Debian."""
+GO_FOLDER = "/usr/local/go/bin"
+
+
+def missing() -> str | None:
+    """What is missing, in one line; None if all is there."""
+    if os.geteuid() != 0:
+        return "pods are namespaces, which only root makes"
+    for program, package in PROGRAMS.items():
+        if shutil.which(program) is None:
+            return f"{program} is not here (apt-get install {package})"
+    absent = [name for name in SERVERS if not (FOLDER / name).exists()]
+    if absent:
+        return f"{FOLDER} has no {absent[0]} (python -m tests.kubernetes.needs --build)"
+    return None
+
+
+def build() -> None:
+    """Compile the servers; nothing of one that could not be compiled is left."""
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    path = os.pathsep.join([GO_FOLDER, os.environ["PATH"]])
+    package = "k8s.io/component-base/version"
+    major, minor, _ = VERSION.removeprefix("v").split(".")
+    numbers = {"gitVersion": VERSION, "gitMajor": major, "gitMinor": minor}
+    flags = " ".join(["-s -w", *(f"-X {package}.{key}={word}" for key, word in numbers.items())])
+    for name in SERVERS:
+        partial = FOLDER / f"{name}.part"
+        subprocess.run(
+            [
+                "nice",
+                "-n",
+                "15",
+                "go",
+                "build",
+                "-ldflags",
+                flags,
+                "-o",
+                partial,
+                f"k8s.io/kubernetes/cmd/{name}",
+            ],
+            cwd=TOOLS,
+            env={**os.environ, "PATH": path, "CGO_ENABLED": "0"},
+            check=True,
+        )
+        partial.rename(FOLDER / name)
+
+
+if __name__ == "__main__":
+    if "--build" in sys.argv[1:]:
+        build()
+    if (why := missing()) is not None:
+        print(why)
+        sys.exit(EXIT_NOT_HERE)

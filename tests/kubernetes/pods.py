@@ -1,0 +1,147 @@
+"""A pod of the suite's kubelet: its container is a process in namespaces of its own.
+
+Its root is the machine's, with a layer of its own over it (overlay), so that it sees this Python
+and writes nothing of the machine; volumes are mounted into it. Pods have addresses of 127.0.0.0/8,
+which are all this machine's.
+"""
+
+import base64
+import os
+import re
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+_REFERENCE = re.compile(r"\$(\$\([A-Za-z_]\w*\)|\(([A-Za-z_]\w*)\))")
+_ROOT = """\
+set -e
+mkdir -p {fs}
+mount -t tmpfs none {fs}
+mkdir {fs}/upper {fs}/work {fs}/root
+mount -t overlay overlay -o lowerdir=/,upperdir={fs}/upper,workdir={fs}/work {fs}/root
+mount -t proc proc {fs}/root/proc
+mount --rbind /dev {fs}/root/dev
+hostname {name}
+{mounts}
+exec chroot {fs}/root sh -c 'cd "$0" && exec "$@"' {folder} {command}
+"""
+
+
+class PodProcess:
+    """The container of one pod, started again when it ends."""
+
+    def __init__(self, pod: Mapping[str, Any], folder: Path, address: str) -> None:
+        self.name: str = pod["metadata"]["name"]
+        self.uid: str = pod["metadata"]["uid"]
+        self.address = address
+        self.folder = folder
+        self.restarts = 0
+        self.last_code: int | None = None
+        self._spec = pod["spec"]["containers"][0]
+        self._volumes = {each["name"]: each for each in pod["spec"].get("volumes") or ()}
+        self._process: subprocess.Popen[bytes] | None = None
+        self._kill_at = float("inf")
+        self.started_at = 0.0
+
+    @property
+    def is_running(self) -> bool:
+        """Whether its process runs."""
+        return self._process is not None and self._process.poll() is None
+
+    @property
+    def log(self) -> str:
+        """What it has printed."""
+        path = self.folder / "log"
+        return path.read_text("utf-8", "replace") if path.exists() else ""
+
+    def start(self, variables: Mapping[str, str], sources: Mapping[str, Path]) -> None:
+        """`sources`: the folders of its volumes."""
+        environment = {**variables, **self._variables()}
+        words = [
+            _expanded(word, environment)
+            for word in (*(self._spec.get("command") or ()), *(self._spec.get("args") or ()))
+        ]
+        root = self.folder / "fs"
+        mounts = "\n".join(
+            f"mkdir -p {root}/root{path}; mount --bind {sources[each['name']]} {root}/root{path}"
+            for each in self._spec.get("volumeMounts") or ()
+            for path in [each["mountPath"].replace("/var/run", "/run")]
+        )
+        script = _ROOT.format(
+            fs=root, name=self.name, mounts=mounts, folder=self._spec.get("workingDir", "/"),
+            command=shlex.join(words),
+        )  # fmt: skip
+        with open(self.folder / "log", "ab") as log:
+            self._process = subprocess.Popen(
+                ["unshare", "--mount", "--pid", "--uts", "--fork", "--kill-child",
+                 "sh", "-c", script],
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment,
+                start_new_session=True,
+            )  # fmt: skip
+        self.started_at = time.time()
+
+    def reap(self) -> bool:
+        """Whether the process has ended since it was started."""
+        if self._process is None or self._process.poll() is None:
+            return False
+        self.last_code = self._process.returncode
+        self._process = None
+        return True
+
+    def terminate(self, shutdown_secs: float) -> None:
+        """SIGTERM to its first process, SIGKILL later; a second call changes nothing."""
+        if self._process is None or self._kill_at < float("inf"):
+            return
+        self._kill_at = time.monotonic() + shutdown_secs
+        with suppress(psutil.Error):
+            for child in psutil.Process(self._process.pid).children():
+                child.send_signal(signal.SIGTERM)
+
+    def poll(self) -> None:
+        """Kill what did not end in time."""
+        if time.monotonic() > self._kill_at:
+            self.kill()
+
+    def kill(self) -> None:
+        """kill -9 of all of it."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+
+    def _variables(self) -> dict[str, str]:
+        found = {
+            "POD_IP": self.address,
+            "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+            "LANG": "C.UTF-8",
+        }
+        for each in self._spec.get("env") or ():
+            if "value" in each:
+                found[each["name"]] = each["value"]
+        return found
+
+
+def written_files(folder: Path, data: Mapping[str, str], is_secret: bool) -> Path:
+    """A volume with the keys of a ConfigMap or a Secret."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for key, text in data.items():
+        (folder / key).write_bytes(base64.b64decode(text) if is_secret else text.encode())
+    return folder
+
+
+def _expanded(word: str, variables: Mapping[str, str]) -> str:
+    """$(NAME) is a variable's value, $$(NAME) is $(NAME)."""
+
+    def value(matched: re.Match[str]) -> str:
+        if matched[2] is None:
+            return matched[1]
+        return variables.get(matched[2], matched[0])
+
+    return _REFERENCE.sub(value, word)

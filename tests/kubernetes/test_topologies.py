@@ -1,0 +1,184 @@
+"""Topologies on Kubernetes, as a user runs them: real API server, controllers and scheduler.
+
+The nodes are the suite's (kubelet.py): a pod's container is a process in namespaces of its own.
+"""
+
+import json
+import threading
+import time
+from collections import Counter
+from contextlib import suppress
+
+from heron_core.state_tree import execution_path, master_path, topology_path
+from tests.kubernetes.kubernetes_support import CLUSTER, PODS_SECS, KubernetesPlace
+from tests.process.process_support import EXAMPLES, until
+from tests.process.survival import TOPOLOGY, acked, gaps, settings, survey
+
+LINES, RATE = 6000, 40.0
+"""More than the spouts emit at their pace until a test lets them hurry."""
+MANY_LINES = 100_000
+AWAY_SECS = 60.0
+FLOWING_LINES = 40
+SUBMIT_SECS = 120.0
+
+
+def submit_surviving(place: KubernetesPlace, lines: int, rate: float, *words: object) -> None:
+    """Start the topology whose lines are acked whatever dies."""
+    options, _ = settings(place.path, lines, rate)
+    place.heronpy(
+        "submit", TOPOLOGY, "-N", place.name, "--cluster", CLUSTER, "-w", 2, *words, *options,
+        secs=SUBMIT_SECS,
+    ).succeeded()  # fmt: skip
+    until(lambda: acked(place.path) > FLOWING_LINES, "lines are acked", PODS_SECS)
+
+
+def all_arrive(place: KubernetesPlace) -> None:
+    """The rest, at full speed."""
+    assert acked(place.path) < LINES, "it was disturbed in the middle"
+    (place.path / "hurry").touch()
+    until(lambda: acked(place.path) == LINES, "all lines are acked", PODS_SECS)
+
+
+def test_word_count_and_its_whole_life(place: KubernetesPlace) -> None:
+    """Submit, look, restart a container, kill; then nothing is left in the namespace."""
+    name = place.name
+    words = ("submit", EXAMPLES / "word_count.py", "-N", name, "--cluster", CLUSTER, "-w", "2",
+             "-o", "word_count.lines.max=2000")  # fmt: skip
+    submitted = place.heronpy(*words, secs=SUBMIT_SECS).succeeded()
+    assert submitted.out.startswith(
+        f"{name} runs: 6 instances, 2 containers, logs in `kubectl logs"
+    )
+    (listed,) = json.loads(place.heronpy("list", "--cluster", CLUSTER, "--json").succeeded().out)
+    assert (listed["name"], listed["containers"], listed["instances"]) == (name, 2, 6)
+    until(
+        lambda: place.value(execution_path(name))["state"] == "ENDED", "its work is done", PODS_SECS
+    )
+    logs = place.pod_logs()
+    assert "word                      count" in logs, "what a component prints is in a pod's log"
+    again = place.heronpy(*words, secs=SUBMIT_SECS)
+    assert again.code == 1
+    assert f"{name!r} is running already (on cluster {CLUSTER}" in again.errors[0]
+    place.heronpy("kill", name, "--cluster", CLUSTER, secs=PODS_SECS).succeeded()
+    assert place.value(topology_path(name)) is None
+    assert place.pods() == []
+    until(lambda: not place.left(), "nothing is left in the namespace")
+    until(lambda: place.objects("/api/v1/secrets") == [], "no key is left")
+
+
+def test_pods_that_are_killed_come_back_and_lose_nothing(place: KubernetesPlace) -> None:
+    """kill -9 of all that a pod has: a container's, then the topology master's."""
+    submit_surviving(place, LINES, RATE)
+    place.pod(2).kill()
+    place.pod(2)
+    before = place.value(master_path(place.name))
+    place.pod(0).kill()
+    until(
+        lambda: place.value(master_path(place.name)) not in (None, before),
+        "there is another master",
+        PODS_SECS,
+    )
+    all_arrive(place)
+    assert survey(place.path, LINES).complete
+    place.heronpy("kill", place.name, "--cluster", CLUSTER, secs=PODS_SECS).succeeded()
+
+
+def test_a_lost_node_is_replaced_by_another(place: KubernetesPlace) -> None:
+    """Its kubelet says nothing more and its processes are gone; Kubernetes notices by itself."""
+    submit_surviving(place, LINES, RATE)
+    victim = place.pod(1)
+    place.node_of(victim).lose()
+    replaced = place.pod(1, other_than=victim.uid)
+    assert place.node_of(replaced) is not place.node_of(victim)
+    all_arrive(place)
+    assert survey(place.path, LINES).complete
+
+
+def test_an_api_server_that_is_away_for_a_minute_stops_no_data(place: KubernetesPlace) -> None:
+    """Every process goes on, a container's that dies meanwhile as well; commands say what is
+    missing, and work afterwards."""
+    submit_surviving(place, MANY_LINES, RATE)
+    restarts = {number: place.pod(number).restarts for number in (0, 1, 2)}
+    place.plane.stop("kube-apiserver")
+    try:
+        pauses = longest_pause(place, AWAY_SECS)
+        refused = place.heronpy("list", "--cluster", CLUSTER)
+    finally:
+        place.plane.start_api_server()
+        place.plane.restart_controllers()
+    assert pauses < AWAY_SECS / 10
+    assert refused.code == 1
+    assert "no API server of Kubernetes answers" in refused.errors[0]
+    assert {number: place.pod(number).restarts for number in restarts} == restarts
+    (place.path / "enough").touch()
+    until(lambda: survey_of_begun(place), "all that was begun is complete", PODS_SECS)
+    until(
+        lambda: place.heronpy("kill", place.name, "--cluster", CLUSTER, secs=PODS_SECS).code == 0,
+        "it is killed",
+        PODS_SECS,
+    )
+
+
+def longest_pause(place: KubernetesPlace, secs: float) -> float:
+    """For how long no line was acked, at most, within so many seconds."""
+    end, longest = time.monotonic() + secs, 0.0
+    count, since = acked(place.path), time.monotonic()
+    while time.monotonic() < end:
+        threading.Event().wait(0.5)
+        now = acked(place.path)
+        longest = max(longest, time.monotonic() - since)
+        if now > count:
+            count, since = now, time.monotonic()
+    return longest
+
+
+def survey_of_begun(place: KubernetesPlace) -> bool:
+    """Whether every line that was emitted is acked, and each of its words seen."""
+    return not gaps(place.path, 2, MANY_LINES)
+
+
+def test_a_rescale_carries_the_state_along(place: KubernetesPlace) -> None:
+    """One more container and one more instance with keyed state, exactly once."""
+    state = {"SURVIVING_STATE": "1"}
+    place.environment.update(state)
+    place.cluster(environment={**state, "TEST_RESULTS": str(place.results_folder)})
+    mode = ("-o", "topology.reliability.mode=EFFECTIVELY_ONCE",
+            "-o", f"topology.checkpoint.store=file://{place.path}/checkpoints",
+            "-o", "topology.stateful.checkpoint.interval.seconds=1")  # fmt: skip
+    submit_surviving(place, LINES, RATE, *mode)
+    place.heronpy(
+        "update", place.name, "--component-parallelism", "count:3", "--container-number", 3,
+        "--cluster", CLUSTER, secs=PODS_SECS,
+    ).succeeded()  # fmt: skip
+    place.pod(3)
+    all_arrive(place)
+    until(lambda: place.value(execution_path(place.name))["state"] == "ENDED", "it ends", PODS_SECS)
+    words = (f"word{(line * 31 + at * 7) % 997}" for line in range(LINES) for at in range(5))
+    wanted = Counter(words)
+    until(lambda: counted(place).total() >= wanted.total(), "the tasks have written it", PODS_SECS)
+    assert counted(place) == wanted
+
+
+def counted(place: KubernetesPlace) -> Counter[str]:
+    """What all tasks have in their state at their end."""
+    found = Counter[str]()
+    for path in place.path.glob("counted-*"):
+        with suppress(ValueError):  # it is being written
+            found.update(json.loads(path.read_text()))
+    return found
+
+
+def test_a_quota_that_refuses_pods_is_told_in_one_line(place: KubernetesPlace) -> None:
+    """Nothing is left of what was submitted."""
+    path = f"/api/v1/namespaces/{place.namespace}/resourcequotas"
+    quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "small"},
+             "spec": {"hard": {"limits.memory": "300Mi"}}}  # fmt: skip
+    place.client.request("POST", path, quota)
+    until(lambda: "used" in place.client.get(f"{path}/small").get("status", {}), "the quota counts")
+    refused = place.heronpy(
+        "submit", EXAMPLES / "word_count.py", "-N", place.name, "--cluster", CLUSTER,
+        secs=SUBMIT_SECS,
+    )  # fmt: skip
+    assert refused.code == 1
+    assert "exceeded quota: small" in refused.errors[-1]
+    assert place.value(topology_path(place.name)) is None
+    until(lambda: not place.left(), "nothing is left in the namespace")

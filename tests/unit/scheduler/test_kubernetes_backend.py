@@ -1,0 +1,208 @@
+"""What the back end does to the objects of a cluster, with a stand-in for the API server.
+
+tests/kubernetes does the same with a real one, its controllers and pods that run.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from heron_core.errors import HeronError
+from heron_core.plans import MIB, ContainerPlan, PackingPlan, Resource
+from heron_core.state_tree import code_path, master_path, topology_path
+from heron_core.topology import TopologySpec
+from heron_engine.scheduler.backends.kubernetes import backend as module
+from heron_engine.scheduler.backends.kubernetes.backend import KubernetesBackend
+from heron_engine.scheduler.backends.kubernetes.render import CONTAINER_LABEL
+from heron_engine.scheduler.clusters.config import ClusterConfig
+from heron_engine.scheduler.submission import Submission
+from heron_engine.scheduler.user_folder import Home
+from heron_io.state_store.opening import open_store
+from tests.store.api_stand_in import StandIn
+
+URL = "kubernetes://streams"
+DEPLOYMENTS = "/apis/apps/v1/namespaces/streams/deployments"
+PODS = "/api/v1/namespaces/streams/pods"
+RUNNING = {"containerStatuses": [{"name": "heron", "state": {"running": {}}}]}
+
+
+class Cluster(StandIn):
+    """A stand-in whose Deployments have a pod that runs, unless the quota refuses it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.refusal = ""
+        self._pods = 0
+
+    def _create(self, collection: str, new: dict[str, Any]) -> dict[str, Any]:
+        if collection == DEPLOYMENTS and self.refusal:
+            condition = {"type": "ReplicaFailure", "status": "True", "message": self.refusal}
+            new["status"] = {"conditions": [condition]}
+        created = super()._create(collection, new)
+        if collection == DEPLOYMENTS and not self.refusal:
+            self._start(created)
+        return created
+
+    def _delete(self, path: str, options: dict[str, Any]) -> dict[str, Any]:
+        labels = self.objects[path]["object"]["metadata"].get("labels") or {}
+        answer = super()._delete(path, options)
+        collection = path.rpartition("/")[0]
+        if collection == DEPLOYMENTS:
+            for pod in [each for each in self.objects if self._is_of(each, labels)]:
+                super()._delete(pod, {})
+        if collection == PODS:
+            of = [each for each in self.objects if each.startswith(DEPLOYMENTS)]
+            for each in of:
+                deployment = self.objects[each]["object"]
+                if deployment["metadata"]["labels"] == labels:
+                    self._start(deployment)
+        return answer
+
+    def _is_of(self, path: str, labels: dict[str, str]) -> bool:
+        metadata = self.objects[path]["object"]["metadata"]
+        return path.startswith(PODS) and metadata["labels"] == labels
+
+    def _start(self, deployment: dict[str, Any]) -> None:
+        self._pods += 1
+        labels = deployment["metadata"]["labels"]
+        pod = {"metadata": {"name": f"pod-{self._pods}", "labels": labels}, "status": RUNNING}
+        super()._create(PODS, pod)
+
+    def numbers(self, collection: str) -> list[int]:
+        """The containers that have an object in a collection."""
+        paths = [each for each in self.objects if each.startswith(f"{collection}/")]
+        found = [self.objects[each]["object"]["metadata"]["labels"] for each in paths]
+        return sorted(int(labels[CONTAINER_LABEL]) for labels in found)
+
+
+@pytest.fixture
+def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Cluster]:
+    """An API server that kubectl would ask."""
+    cluster = Cluster()
+    cluster.start()
+    monkeypatch.setenv("KUBECONFIG", str(cluster.kubeconfig(tmp_path)))
+    monkeypatch.setattr(module, "REFUSED_SECS", 0.0)
+    yield cluster
+    cluster.stop()
+
+
+@pytest.fixture
+def backend() -> KubernetesBackend:
+    """What a cluster's file describes."""
+    options = {"image": "heronpy:0.1.0"}
+    return KubernetesBackend(ClusterConfig("k8s", "k8s.yaml", "kubernetes", URL, options=options))
+
+
+@pytest.fixture
+def submission(tmp_path: Path) -> Submission:
+    """A topology of two containers, with code."""
+    (tmp_path / "code").mkdir()
+    (tmp_path / "code" / "words.py").write_text("# words\n")
+    spec = TopologySpec("words", (), {}, search_paths=(str(tmp_path / "code"),))
+    size = Resource(1.0, 512 * MIB, 0)
+    packing = PackingPlan("words", (ContainerPlan(1, (), size), ContainerPlan(2, (), size)))
+    return Submission(spec, packing, URL, Home(str(tmp_path)), foreground=False)
+
+
+def test_a_topology_is_deployed_and_ended(
+    cluster: Cluster, backend: KubernetesBackend, submission: Submission
+) -> None:
+    """Its code is in the state store before a pod could ask for it; at the end nothing is left."""
+    backend.check(submission)
+    backend.deploy(submission)
+    assert cluster.numbers(DEPLOYMENTS) == cluster.numbers(PODS) == [0, 1, 2]
+    with open_store(URL) as store:
+        assert len(store.children(code_path("words"))) == 1
+        assert backend.waiting(store, "words") == ""
+    assert "heron-words-0" in backend.known("words")
+    backend.end("words")
+    assert backend.known("words") == ""
+    assert [each for each in cluster.objects if "configmaps" not in each] == []
+    backend.end("words")  # what is gone is no error
+
+
+def test_pods_that_are_refused_leave_nothing(
+    cluster: Cluster, backend: KubernetesBackend, submission: Submission
+) -> None:
+    """A quota: the controller says so, in the Deployment's status."""
+    cluster.refusal = "exceeded quota: small"
+    with pytest.raises(HeronError, match="gives words no pods: exceeded quota: small"):
+        backend.deploy(submission)
+    assert cluster.numbers(DEPLOYMENTS) == []
+
+
+def test_an_api_server_that_refuses_an_object_is_told_in_one_line(
+    cluster: Cluster, backend: KubernetesBackend, submission: Submission
+) -> None:
+    """Who submits may not create Deployments."""
+
+    def fault(method: str, path: str) -> tuple[int, str] | None:
+        return (403, "no rights") if (method, path) == ("POST", DEPLOYMENTS) else None
+
+    cluster.fault = fault
+    with pytest.raises(HeronError, match="refuses Deployment heron-words-0 in streams: no rights"):
+        backend.deploy(submission)
+    assert [each for each in cluster.objects if "configmaps" not in each] == []
+
+
+def test_containers_are_restarted(
+    cluster: Cluster, backend: KubernetesBackend, submission: Submission
+) -> None:
+    """The topology master's node goes, so that the next one need not wait for a session."""
+    backend.deploy(submission)
+    before = [each for each in cluster.objects if each.startswith(PODS)]
+    with open_store(URL) as store:
+        store.put(master_path("words"), 1)
+        backend.restart("words", 2)
+        assert store.get(master_path("words")) == 1
+        assert len([each for each in before if each in cluster.objects]) == 2
+        backend.restart("words", None)
+        assert store.get(master_path("words")) is None
+    assert [each for each in before if each in cluster.objects] == []
+    assert cluster.numbers(PODS) == [0, 1, 2]
+    with pytest.raises(HeronError, match="no container 7"):
+        backend.restart("words", 7)
+
+
+def test_containers_are_added_and_removed(
+    cluster: Cluster, backend: KubernetesBackend, submission: Submission
+) -> None:
+    """Any of them, not only the last one."""
+    backend.deploy(submission)
+    backend.scale("words", [3, 4], [])
+    backend.scale("words", [], [1, 3])
+    assert cluster.numbers(DEPLOYMENTS) == cluster.numbers(PODS) == [0, 2, 4]
+
+    def fault(method: str, path: str) -> tuple[int, str] | None:
+        is_late = method == "POST" and 5 in cluster.numbers(DEPLOYMENTS)
+        return (403, "no more") if is_late else None
+
+    cluster.fault = fault
+    with pytest.raises(HeronError, match="no more"):
+        backend.scale("words", [5, 6], [])
+    assert cluster.numbers(DEPLOYMENTS) == [0, 2, 4]
+
+
+def test_objects_that_the_state_does_not_know_are_named(
+    cluster: Cluster, backend: KubernetesBackend, submission: Submission
+) -> None:
+    """A topology of this name, of another root of the state or of one that was emptied."""
+    backend.deploy(submission)
+    with pytest.raises(HeronError, match=r"the state store does not know them.*heronpy kill words"):
+        backend.check(submission)
+    with open_store(URL) as store:
+        store.put(topology_path("words"), {})
+    backend.check(submission)
+
+
+def test_the_nodes_of_a_submission_are_found_again(
+    cluster: Cluster, backend: KubernetesBackend, submission: Submission
+) -> None:
+    backend.check(submission)
+    fields = backend.node_fields()
+    assert (fields["cluster"], fields["namespace"]) == ("k8s", "streams")
+    assert fields["container_size"]["ram_bytes"] == 512 * MIB
+    assert "kubectl logs -n streams -l heronpy.io/topology=heron-words" in backend.logs(submission)
+    assert "name: heron-words-2" in backend.preview(submission)
