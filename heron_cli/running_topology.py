@@ -1,6 +1,6 @@
 """Finds a running topology by its name, for the commands that address one."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -9,6 +9,7 @@ from heron_cli.stored_nodes import node
 from heron_core.errors import HeronError
 from heron_core.state_tree import execution_path, scheduler_path, topology_path
 from heron_engine.scheduler.outcomes import outcome_of
+from heron_engine.scheduler.stored_outcomes import ended_text, stored_outcomes
 from heron_engine.scheduler.user_folder import Home
 from heron_io.master_client import MasterClient
 from heron_io.state_store.opening import open_store
@@ -35,20 +36,15 @@ def running_names(store: StateStore) -> list[str]:
 
 def not_running(store: StateStore, name: str) -> HeronError:
     """The error of a name that no running topology has; one of that name may have ended."""
-    ended = outcome_of(Home.of_user(), name)
-    if ended:
+    if ended := outcome_of(Home.of_user(), name):
         return HeronError(
             f"{name} has ended ({ended_text(ended)}): `heronpy stats {name}` shows its last numbers"
         )
+    if ended := stored_outcomes(store).get(name, {}):
+        host = ended.get("host", "?")
+        return HeronError(f"{name} has ended ({ended_text(ended)}): its logs are on {host}")
     known = ", ".join(running_names(store)) or "none"
     return HeronError(f"no topology called {name!r} is running (running: {known})")
-
-
-def ended_text(outcome: Mapping[str, Any]) -> str:
-    """How and when a topology ended, and why."""
-    when = f" at {outcome['ended_at']}" if outcome.get("ended_at") else ""
-    why = f": {outcome['reason']}" if outcome.get("reason") else ""
-    return f"{outcome.get('state', '?')}{when}{why}"
 
 
 @contextmanager

@@ -106,6 +106,15 @@ def code_part_path(name: str, digest: str, number: int) -> str:
     return check_path(f"{code_archive_path(name, digest)}/{number}")
 
 
+OUTCOMES_PATH = "/outcomes"
+"""Above how topologies have ended."""
+
+
+def outcome_path(name: str) -> str:
+    """Where it stands how the last run of a topology ended; it outlives the topology's nodes."""
+    return _named(OUTCOMES_PATH[1:], name)
+
+
 def lock_path(name: str) -> str:
     """Where a lock stands; Heron names it TOPOLOGY__LOCK."""
     return _named("locks", name)

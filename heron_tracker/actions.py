@@ -27,6 +27,8 @@ def ask(
     store: StateStore, snapshot: TopologySnapshot, kind: OperationKind, arguments: Mapping[str, Any]
 ) -> int:
     """Leave a request; returns its number. Unavailable where nobody of ours would carry it out."""
+    if snapshot.has_ended:
+        raise Unavailable(f"{snapshot.name} {snapshot.trouble.removeprefix('it ')}")
     if "pid" not in snapshot.scheduler:
         raise Unavailable(
             f"{snapshot.name} is run by the cluster {snapshot.cluster} itself: use `heronpy "

@@ -43,6 +43,7 @@ from heron_engine.scheduler.previous_runs import (
 )
 from heron_engine.scheduler.savepoints import begin_run, run_of, store_url
 from heron_engine.scheduler.socket_folders import remove_sockets
+from heron_engine.scheduler.stored_outcomes import end_of, record_end
 from heron_engine.scheduler.submission import Submission
 from heron_engine.scheduler.user_folder import Home
 from heron_io.checkpoint_store.checkpoint_files import CheckpointFiles
@@ -275,21 +276,31 @@ def forget_submission(
     is_ours: Callable[[Any], bool] = lambda node: True,
     *,
     is_over: bool = False,
+    ended: Mapping[str, Any] | None = None,
 ) -> None:
     """Remove the topology's nodes, if the state store can be reached, unless its scheduler's node
-    is another one's. `is_over`: as `forget` has it."""
+    is another one's. `is_over`, `ended`: as `forget` has it; without `ended` it never began."""
     name = submission.topology.name
     try:
         with open_store(submission.store_url) as store:
             node = store.get(scheduler_path(name))
             if node is None or is_ours(node):
-                forget(store, name, is_over=is_over)
+                forget(store, name, is_over=is_over, ended=ended or {})
     except HeronError as error:
         log.warning("the topology's state could not be removed: %s", error)
 
 
-def forget(store: StateStore, name: str, *, is_over: bool = False) -> None:
+def forget(
+    store: StateStore,
+    name: str,
+    *,
+    is_over: bool = False,
+    ended: Mapping[str, Any] | None = None,
+) -> None:
     """Remove all nodes of a topology; its existence ends last.
+
+    How it has `ended` stays: state, reason, `ended_at`; None for what its nodes say, empty for one
+    that never began.
 
     What its next run resumes from stays, unless it `is_over`: a person has killed it; one that has
     ended by itself is over as well. The sockets of a scheduler that was killed here go, nobody else
@@ -297,6 +308,10 @@ def forget(store: StateStore, name: str, *, is_over: bool = False) -> None:
     """
     node = store.get(scheduler_path(name))
     state = store.get(execution_path(name)) or {}
+    if ended is None:
+        ended = end_of(state, is_alive(node), f"killed by {user_name()} on {socket.gethostname()}")
+    if ended:
+        record_end(store, name, ended)
     if isinstance(node, dict) and node.get("host") == socket.gethostname():
         if not is_alive(node):
             write_lost_outcome(Home.of_user(), name, state, store.get(packing_path(name)))

@@ -15,12 +15,11 @@ from heron_cli.terminal import stdout_width
 from heron_core.state_tree import execution_path, scheduler_path
 from heron_engine.scheduler.outcomes import ended_names, outcome_of
 from heron_engine.scheduler.registration import is_alive
+from heron_engine.scheduler.stored_outcomes import LOST, TROUBLES, stored_outcomes
 from heron_engine.scheduler.user_folder import Home
 from heron_io.state_store.protocol import StateStore
 
 NOTHING_RUNS = "No topologies found."
-LOST = "LOST"
-"""State of a topology whose scheduler was killed together with everything: only nodes are left."""
 FIRST_COLUMNS = ("name", "state", "ended", "reason", "instances", "containers", "submitted")
 """Those that a narrow terminal shows sooner than the others."""
 REASON_CHARS_MIN = 16
@@ -32,13 +31,20 @@ UNREADABLE = "UNREADABLE"
 
 @click.command("list")
 @click.option(
-    "--all", "every", is_flag=True, help=("Include topologies that have ended on this machine.")
+    "--all",
+    "every",
+    is_flag=True,
+    help="Include those that have ended, on this machine or less than a day ago.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON for another program.")
 @with_store_options
 @ignored("--timeout", metavar="MS")
 def list_command(every: bool, as_json: bool, store_options: StoreOptions) -> None:
-    """List the running topologies.
+    """List the running topologies, and those that failed or were lost.
+
+    How a topology ended is known for a day (topology.ended.visible.hours) to each machine with its
+    state store, and to the machine of its submission until `heronpy remove_logs`, which makes both
+    forget it.
 
     \b
     heronpy list
@@ -47,13 +53,14 @@ def list_command(every: bool, as_json: bool, store_options: StoreOptions) -> Non
     """
     with store_options.store() as store:
         topologies = summaries(store)
+        ended = stored_outcomes(store)
     if every:
-        running = {topology["name"] for topology in topologies}
-        topologies += [
-            ended_summary
-            for ended_summary in ended_summaries(Home.of_user())
-            if ended_summary["name"] not in running
-        ]
+        home = Home.of_user()
+        ended = {name: outcome_of(home, name) for name in ended_names(home)} | ended
+    else:
+        ended = {name: end for name, end in ended.items() if end.get("state") in TROUBLES}
+    names = sorted(ended.keys() - {topology["name"] for topology in topologies})
+    topologies += [_ended_summary(name, ended[name]) for name in names]
     if as_json:
         click.echo(json.dumps(topologies, indent=1))
     else:
@@ -64,11 +71,6 @@ def summaries(store: StateStore) -> list[dict[str, Any]]:
     """One dict for each running topology: name, state, containers, instances, submitted, …"""
     names = running_names(store)
     return list(of_each(names, lambda name: _summary(store, name), _unreadable))
-
-
-def ended_summaries(home: Home) -> list[dict[str, Any]]:
-    """One dict for each topology that has ended, with the same keys."""
-    return [_ended_summary(name, outcome_of(home, name)) for name in ended_names(home)]
 
 
 def _ended_summary(name: str, outcome: Mapping[str, Any]) -> dict[str, Any]:

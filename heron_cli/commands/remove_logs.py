@@ -10,7 +10,7 @@ from heron_cli.environment import LOG_KEYS
 from heron_cli.options.common import ignored
 from heron_cli.options.find_topology import Target, target_options
 from heron_core.errors import HeronError
-from heron_core.state_tree import scheduler_path
+from heron_core.state_tree import outcome_path, scheduler_path
 from heron_engine.scheduler.registration import is_alive
 from heron_engine.scheduler.user_folder import Home, is_logs_folder
 
@@ -62,6 +62,9 @@ def remove_logs_command(target: Target, pattern: str | None, everything: bool, f
     for file in removed:
         os.truncate(file, 0) if runs else os.remove(file)
         click.echo(file)
+    if outcome in removed or (not runs and pattern is None):
+        with target.store_options.store() as store:
+            store.delete(outcome_path(name))
     click.echo(f"{len(removed)} files {'emptied' if runs else 'removed'}")
 
 

@@ -13,7 +13,7 @@ from heron_cli.component_table import component_table, instance_table, plain_tab
 from heron_cli.operations import gone
 from heron_cli.options.find_topology import Target, target_options
 from heron_cli.run_result import shortfall_line
-from heron_cli.running_topology import RunningTopology, ended_text
+from heron_cli.running_topology import RunningTopology
 from heron_cli.stats_text import (
     checkpoint_line,
     clock_lines,
@@ -36,6 +36,7 @@ from heron_engine.scheduler.carriers import carrier_of
 from heron_engine.scheduler.operations import TopologyRequests
 from heron_engine.scheduler.outcomes import last_numbers_of, outcome_of
 from heron_engine.scheduler.registration import is_alive
+from heron_engine.scheduler.stored_outcomes import ended_text
 from heron_engine.scheduler.user_folder import Home
 from heron_io.master_client import NoAnswer
 from heron_tracker.model.problems import summary

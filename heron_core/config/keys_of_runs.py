@@ -205,6 +205,12 @@ METRICS_HOST = OBSERVATION.add(Key(
     "the address of that port", on_spark=False, see="UI.md#openmetrics",
     why="a reader of the port sees all numbers, so that other hosts reach it only if asked",
 ))
+ENDED_VISIBLE_HOURS = OBSERVATION.add(Key(
+    "topology.ended.visible.hours", r.whole(0), 24,
+    "so long after its end `heronpy list --all`, the pages, both REST interfaces and the metrics"
+    " tell how the topology has ended, on each machine that has its state store; 0: not at all",
+    why="what failed in the night is seen in the morning",
+))
 TRACE_SAMPLE = OBSERVATION.add(Key(
     "topology.trace.sample", r.whole(0), 0,
     "one in so many tuples of a spout is traced, to OpenTelemetry",

@@ -8,7 +8,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from heron_core.records import replace
-from heron_tracker.model.problems import TrackerProblem, problems
+from heron_engine.scheduler.stored_outcomes import TROUBLES
+from heron_tracker.model.problems import TrackerProblem, over, problems
 from heron_tracker.model.snapshot import TopologySnapshot
 from heron_tracker.options import TrackerOptions
 
@@ -97,14 +98,21 @@ class Tracker:
         is."""
         if snapshot.stats is not None or previous is None or previous.stats is None:
             return snapshot
+        if snapshot.has_ended:
+            return snapshot
         is_fresh = at - previous.stats_at <= self._options.stale_secs
         if not is_fresh or snapshot.id != previous.id:
             return snapshot
         return replace(snapshot, stats=previous.stats, stats_at=previous.stats_at)
 
     def _take_problems(self, tracked: Tracked, at: float) -> None:
-        stats = tracked.snapshot.stats if tracked.snapshot is not None else None
-        current = problems(stats, at) if stats is not None else ()
+        snapshot = tracked.snapshot
+        current: tuple[TrackerProblem, ...] = ()
+        if snapshot is not None and snapshot.state in TROUBLES:
+            at = float(snapshot.execution.get("at", at))
+            current = (over(snapshot.state, str(snapshot.execution.get("reason", ""))),)
+        elif snapshot is not None and snapshot.stats is not None:
+            current = problems(snapshot.stats, at)
         tracked.since = {each.key: tracked.since.get(each.key, at) for each in current}
         tracked.problems = current
 

@@ -48,6 +48,7 @@ OUT_OF_MEMORY = "it was restarted; if it was not killed on purpose, its machine 
 class ProblemKind(StrEnum):
     """What may be wrong; the worst first."""
 
+    OVER = "over"
     CANNOT_START = "cannot start"
     DOWN = "down"
     STUCK = "stuck"
@@ -104,6 +105,17 @@ def problems(stats: TopologyStats, at: float | None = None) -> tuple[TrackerProb
         return (RANKS[problem.kind], shares.get(problem.component, 0.0) - problem.weight)
 
     return tuple(sorted(unsorted, key=order))
+
+
+def over(state: str, reason: str) -> TrackerProblem:
+    """The topology is not there any more, which was not asked for."""
+    how = "has failed" if state == TopologyState.FAILED else "was lost"
+    return TrackerProblem(
+        kind=ProblemKind.OVER,
+        component="",
+        what=f"the topology {how}: {reason}" if reason else f"the topology {how}",
+        remedy="its logs say why; `heronpy submit` starts it again",
+    )
 
 
 def summary(stats: TopologyStats, at: float | None = None) -> str:

@@ -23,7 +23,8 @@ from heron_core.stats import EVERY_COMPONENT
 from heron_engine.scheduler.registration import is_alive
 from heron_io.master_client import MasterClient
 from heron_io.state_store.protocol import StateStore
-from heron_tracker.model.snapshot import Nodes, TopologySnapshot, snapshot_of
+from heron_tracker.model.ended import EndedTopologies
+from heron_tracker.model.snapshot import Nodes, TopologySnapshot, ended_snapshot, snapshot_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,14 +50,18 @@ class TrackerReader:
         self._calendar = calendar
         self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
         self._connections: dict[str, Connection] = {}
+        self._ended = EndedTopologies(store, calendar)
         self._lock = threading.Lock()
 
     def find(self) -> list[str]:
-        """The topologies that there are."""
-        return self._store.children("/topologies")
+        """The topologies that there are, and those that have failed or were lost lately."""
+        names = self._store.children("/topologies")
+        return [*names, *self._ended.find(names)]
 
     def read(self, name: str) -> TopologySnapshot:
         """What is known of one; without stats, and with the reason, if its master does not say."""
+        if (outcome := self._ended.outcome(name)) is not None:
+            return ended_snapshot(name, outcome)
         nodes = Nodes(
             topology=self._get(topology_path(name)),
             packing=self._get(packing_path(name)),

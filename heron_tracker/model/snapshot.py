@@ -15,12 +15,11 @@ from heron_core.plans import (
 )
 from heron_core.stats import ComponentStats, InstanceStats, RegisteredStats, TopologyStats
 from heron_core.topology import TopologySpec, topology_from_json
+from heron_engine.scheduler.stored_outcomes import LOST, ended_text
 
 LOCAL_CLUSTER = "local"
 DEFAULT_ENVIRONMENT = "default"
 UNKNOWN = "unknown"
-LOST = "LOST"
-"""State of a topology whose scheduler was killed together with everything: only nodes are left."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +58,8 @@ class TopologySnapshot:
     """When they came, in seconds since 1970."""
     trouble: str = ""
     """Why something of it is not known, in one line."""
+    has_ended: bool = False
+    """It is not there any more: `execution` is the record of its end."""
 
     @property
     def cluster(self) -> str:
@@ -73,7 +74,8 @@ class TopologySnapshot:
     @property
     def environ(self) -> str:
         """Heron's environment of a topology."""
-        found = self.spec.config.get(ENVIRONMENT) if self.spec is not None else None
+        known = self.execution if self.spec is None else self.spec.config
+        found = known.get(ENVIRONMENT)
         return found if isinstance(found, str) and found else DEFAULT_ENVIRONMENT
 
     @property
@@ -86,7 +88,7 @@ class TopologySnapshot:
         """RUNNING, PAUSED, …; LOST if only nodes are left of it."""
         if not self.alive:
             return LOST
-        if self.stats is not None:
+        if self.stats is not None and not self.has_ended:
             return self.stats.state
         return str(self.execution.get("state") or UNKNOWN.upper())
 
@@ -122,6 +124,18 @@ class TopologySnapshot:
         """The machine of a container."""
         found = self.registered.get(container)
         return found.host if found is not None else self.host
+
+
+def ended_snapshot(name: str, outcome: Mapping[str, Any]) -> TopologySnapshot:
+    """What is known of a topology that has ended: the record of its end."""
+    return TopologySnapshot(
+        name=name,
+        packing=PackingPlan(name, ()),
+        execution=outcome,
+        scheduler={"cluster": outcome.get("cluster")},
+        trouble=f"it has ended: {ended_text(outcome)}",
+        has_ended=True,
+    )
 
 
 def snapshot_of(name: str, nodes: Nodes, alive: bool) -> TopologySnapshot:

@@ -9,6 +9,7 @@ from heron_tracker.model.problems import ProblemKind
 GOOD, BAD, WARNING, QUIET = "good", "bad", "warning", "quiet"
 """Tones of a cell; the style sheet has a colour for each, light and dark."""
 TONES: Mapping[ProblemKind, str] = {
+    ProblemKind.OVER: BAD,
     ProblemKind.CANNOT_START: BAD,
     ProblemKind.DOWN: BAD,
     ProblemKind.STUCK: BAD,

@@ -2,7 +2,8 @@
 
 from heron_core.records import replace
 from heron_tracker.model.core import Tracker
-from heron_tracker.model.snapshot import TopologySnapshot
+from heron_tracker.model.problems import ProblemKind
+from heron_tracker.model.snapshot import TopologySnapshot, ended_snapshot
 from heron_tracker.options import TrackerOptions
 from tests.unit.heron_tracker.tracker_support import SUBMITTED_SECS, snapshot, stats
 
@@ -126,3 +127,17 @@ def test_a_problem_has_the_time_when_it_was_seen_first() -> None:
     tracker.answered(snapshot(stats(), AT + 30.0), 30.0, AT + 30.0)
     assert tracker.problems("words") == []
     assert tracker.problems("no such") == []
+
+
+def test_one_that_has_failed_is_a_problem_since_its_end() -> None:
+    tracker = Tracker(OPTIONS)
+    tracker.found(["a"], 0.0)
+    tracker.answered(named("a"), 0.0, AT)
+    record = {"state": "FAILED", "reason": "no source", "at": AT + 1.0, "user": "ada"}
+    tracker.answered(ended_snapshot("a", record), 1.0, AT + 5.0)
+    snapshot = tracker.snapshot("a")
+    assert snapshot is not None
+    assert (snapshot.state, snapshot.stats, snapshot.role) == ("FAILED", None, "ada")
+    ((problem, since),) = tracker.problems("a")
+    assert (problem.kind, since) == (ProblemKind.OVER, AT + 1.0)
+    assert problem.what == "the topology has failed: no source"
