@@ -294,9 +294,10 @@ class Place:
         # os.walk takes it that folders vanish meanwhile.
         for folder, folders, files in os.walk(state):
             for each in (Path(folder, name) for name in (*folders, *files)):
-                # What the next run of the same name resumes from stays on purpose.
+                # What the next run of the same name resumes from stays on purpose, and how this one
+                # has ended.
                 is_ours = each not in (state / ".lock", state / "identity.json")
-                if is_ours and "statefulcheckpoints" not in each.parts:
+                if is_ours and not {"statefulcheckpoints", "outcomes"} & set(each.parts):
                     yield f"in the state store: {each.relative_to(state)}"
         for each in (self.home / "topologies").glob("*/*"):
             if each.name not in ("logs", "outcome.json", "query.json", "checkpoints"):

@@ -64,10 +64,11 @@ def check_tree(client: KazooClient, root: str) -> None:
 
 
 def nodes_below(client: KazooClient, root: str) -> list[str]:
-    """Every node that is left of a run."""
+    """Every node that is left of a run but how it has ended."""
     return [
         f"{each}/{name}"
         for each in children(client, root)
+        if each != "outcomes"
         for name in children(client, f"{root}/{each}")
     ]
 
