@@ -152,8 +152,13 @@ def ended_names(home: Home) -> list[str]:
 
 def last_numbers_of(home: Home, name: str) -> LastNumbers | None:
     """The last numbers of a topology's last run; None if its master did not end in order."""
+    return last_numbers_in(home.logs(name))
+
+
+def last_numbers_in(logs: str) -> LastNumbers | None:
+    """The same of the run with this folder of log files."""
     try:
-        with open(os.path.join(home.logs(name), LAST_NUMBERS_FILE), encoding="utf-8") as file:
+        with open(os.path.join(logs, LAST_NUMBERS_FILE), encoding="utf-8") as file:
             numbers = json.load(file)
         stats = TopologyStats.from_json(numbers["stats"])
         instances = {

@@ -34,6 +34,13 @@ class Home:
         """The folder of a topology's log files."""
         return os.path.join(self.topology(name), "logs")
 
+    def previous_logs(self, name: str) -> str:
+        """The folder of the log files of the run before."""
+        return os.path.join(self._previous(name), "logs")
+
+    def _previous(self, name: str) -> str:
+        return os.path.join(self.topology(name), "previous")
+
     def outcome_file(self, name: str) -> str:
         """How the topology's last run ended, as JSON: state, reason."""
         return os.path.join(self.topology(name), "outcome.json")
@@ -66,17 +73,29 @@ class Home:
         return os.path.join(self.path, "zookeepers")
 
     def clean_logs(self, name: str) -> None:
-        """A new run begins with empty logs; states are another matter (scheduler.previous_runs)."""
-        shutil.rmtree(self.logs(name), ignore_errors=True)
+        """A new run begins with empty logs, and those of the run before stay as `previous_logs`;
+        states are another matter (scheduler.previous_runs)."""
+        previous = self._previous(name)
+        if has_files(self.logs(name)):
+            shutil.rmtree(previous, ignore_errors=True)
+            make_private_folders(previous)
+            os.rename(self.logs(name), self.previous_logs(name))
         with suppress(FileNotFoundError):
             for entry in os.scandir(self.topology(name)):
-                if entry.path == self.states(name):
+                if entry.path in (self.states(name), previous):
                     continue
                 if entry.is_dir(follow_symlinks=False):
                     shutil.rmtree(entry.path, ignore_errors=True)
                 else:
                     os.unlink(entry.path)
         make_private_folders(self.logs(name))
+
+
+def has_files(folder: str) -> bool:
+    """Whether there is a folder of this name, and something in it."""
+    with suppress(FileNotFoundError, NotADirectoryError):
+        return bool(os.listdir(folder))
+    return False
 
 
 def is_logs_folder(path: str, name: str) -> bool:

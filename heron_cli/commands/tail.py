@@ -14,7 +14,12 @@ from heron_cli.options.find_topology import Target, target_options
 from heron_core.errors import HeronError, UsageError
 from heron_core.plans import instance_name, packing_from_json
 from heron_core.state_tree import execution_path, packing_path, scheduler_path
-from heron_engine.scheduler.outcomes import ENDED_STATES, last_numbers_of
+from heron_engine.scheduler.outcomes import (
+    ENDED_STATES,
+    LastNumbers,
+    last_numbers_in,
+    last_numbers_of,
+)
 from heron_engine.scheduler.user_folder import Home
 
 POLL_SECS = 0.2
@@ -58,23 +63,33 @@ pattern_option = click.option(
 )
 @click.option("-c", "--component", metavar="COMPONENT", help="Only this component's instances.")
 @pattern_option
+@click.option("-p", "--previous", is_flag=True, help="The logs of the run before, on this machine.")
 @ignored("--pool-size", metavar="N")
 def tail_command(
-    target: Target, follow: bool, lines: int, component: str | None, pattern: str | None
+    target: Target,
+    follow: bool,
+    lines: int,
+    component: str | None,
+    pattern: str | None,
+    previous: bool,
 ) -> None:
     """Show the logs of the topology NAME: one log for each process, each line with its log's name.
 
-    The logs stay after a topology has ended, until one of the same name starts or until
-    `heronpy remove_logs`. Without NAME, those of the only topology that runs.
+    The logs stay after a topology has ended, until `heronpy remove_logs`. When a topology of the
+    same name starts, they are those of --previous, until the start after that. Without NAME, those
+    of the only topology that runs.
 
     \b
     heronpy tail wordcount -f
     heronpy tail wordcount -c count_bolt -l 100
+    heronpy tail wordcount --previous
     heronpy tail -n wordcount --pattern 'stream-manager|container'
     """
     name = target.name_or_only()
     wanted = compiled(pattern)
-    find = logs_of(target, name)
+    if previous and follow:
+        raise UsageError("the run before has ended: leave out --follow")
+    find = previous_logs_of(name) if previous else logs_of(target, name)
 
     def chosen() -> list[ShownLog]:
         return [log for log in _of_component(find(), name, component) if wanted(log.file)]
@@ -98,6 +113,15 @@ def tail_command(
         for line in [line for log in logs for line in log.fresh()]:
             click.echo(line)
         logs += [log for log in chosen() if log not in logs]
+
+
+def previous_logs_of(name: str) -> Callable[[], Sequence[ShownLog]]:
+    """The same for the run before; HeronError if there was none on this machine."""
+    folder = Home.of_user().previous_logs(name)
+    if not os.path.isdir(folder):
+        raise HeronError(f"there are no logs of a run of {name} before the last one: no {folder}")
+    names = _names_in(last_numbers_in(folder))
+    return lambda: _in_folder(folder, names)
 
 
 def logs_of(target: Target, name: str) -> Callable[[], Sequence[ShownLog]]:
@@ -201,19 +225,20 @@ def _instance_names(target: Target, name: str) -> dict[str, str]:
     """An instance's log, component-task -> its name everywhere else, with its task beside it."""
     with target.store_options.store() as store:
         stored = store.get(packing_path(name))
-    if stored is not None:
-        packing = packing_from_json(stored)
-        instances = {task: (x.component, instance_name(packing, task))
-                 for task, x in packing.instances.items()}  # fmt: skip
-    else:
-        last = last_numbers_of(Home.of_user(), name)
-        rows = last.instances.items() if last is not None else ()
-        instances = {
-            instance.task: (component, instance.instance) for component, x in rows for instance in x
-        }
+    if stored is None:
+        return _names_in(last_numbers_of(Home.of_user(), name))
+    packing = packing_from_json(stored)
     return {
-        f"{component}-{task}": f"{instance} task {task}"
-        for task, (component, instance) in instances.items()
+        f"{x.component}-{task}": f"{instance_name(packing, task)} task {task}"
+        for task, x in packing.instances.items()
+    }
+
+
+def _names_in(last: LastNumbers | None) -> dict[str, str]:
+    return {
+        f"{component}-{x.task}": f"{x.instance} task {x.task}"
+        for component, instances in (last.instances.items() if last is not None else ())
+        for x in instances
     }
 
 

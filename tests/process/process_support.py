@@ -300,7 +300,7 @@ class Place:
                 if is_ours and not {"statefulcheckpoints", "outcomes"} & set(each.parts):
                     yield f"in the state store: {each.relative_to(state)}"
         for each in (self.home / "topologies").glob("*/*"):
-            if each.name not in ("logs", "outcome.json", "query.json", "checkpoints"):
+            if each.name not in ("logs", "previous", "outcome.json", "query.json", "checkpoints"):
                 yield f"beside the logs: {each.name}"
 
     def nothing_is_left(self, secs: float = 0.0) -> None:

@@ -22,6 +22,21 @@ from heron_core.state_tree import (
 from heron_io.state_store.embedded_zookeeper import EmbeddedZooKeeper
 from tests.process.process_support import EXAMPLES, GONE_SECS, TOPOLOGIES, Master, Place, until
 
+FAILING = """
+from heronpy_compat import Spout, Topology
+
+class Source(Spout):
+    outputs = ["n"]
+
+    def initialize(self, config, context):
+        raise RuntimeError("there is no source")
+
+    def next_tuple(self):
+        pass
+
+class Failing(Topology):
+    source = Source.spec()
+"""
 FOREVER = (TOPOLOGIES / "forever.py", "-n", "Forever", "--containers", 2)
 
 
@@ -245,3 +260,24 @@ def test_commands_find_a_topology_through_zookeeper(
     place.heronpy("kill", place.name).succeeded()
     assert place.heronpy("list").succeeded().out == "No topologies found.\n"
     place.nothing_is_left()
+
+
+def test_what_failed_is_listed_and_its_logs_survive_the_next_run(place: Place) -> None:
+    """It is submitted again before a person has looked why it failed."""
+    file = place.path / "failing.py"
+    file.write_text(FAILING, "utf-8")
+    words = (file, "-N", place.name, "-o", "topology.restart.limit=0")
+    place.heronpy("submit", *words)
+    place.nothing_is_left(GONE_SECS)
+    (listed,) = json.loads(place.heronpy("list", "--json").succeeded().out)
+    assert (listed["name"], listed["state"], listed["instances"]) == (place.name, "FAILED", 1)
+    assert "there is no source" in listed["reason"]
+    place.heronpy("submit", *words)
+    place.nothing_is_left(GONE_SECS)
+    before = place.heronpy("tail", place.name, "--previous", "--pattern", "source").succeeded().out
+    now = place.heronpy("tail", place.name, "--pattern", "source").succeeded().out
+    assert "there is no source" in before
+    assert before != now
+    place.heronpy("remove-logs", place.name).succeeded()
+    assert place.heronpy("list", "--all").succeeded().out == "No topologies found.\n"
+    assert "before the last one" in place.heronpy("tail", place.name, "--previous").errors[0]

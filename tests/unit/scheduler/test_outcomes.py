@@ -1,5 +1,6 @@
 """How a topology ended, as `list --all` finds it on the machine where it was submitted."""
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -40,3 +41,16 @@ def test_one_that_had_ended_by_itself_was_not_killed(home: Home) -> None:
 
 def test_another_machine_than_the_one_of_the_submission_keeps_nothing(tmp_path: Path) -> None:
     assert killed(Home(str(tmp_path))) == {}
+
+
+def test_the_logs_of_a_run_survive_the_next_one(home: Home) -> None:
+    assert not os.path.exists(home.previous_logs("words")), "nothing was written yet"
+    for run in ("first", "second"):
+        Path(home.logs("words"), "events.log").write_text(run, "utf-8")
+        Path(home.outcome_file("words")).write_text("{}", "utf-8")
+        home.clean_logs("words")
+        assert os.listdir(home.logs("words")) == []
+        assert outcome_of(home, "words") == {}
+        assert Path(home.previous_logs("words"), "events.log").read_text("utf-8") == run
+    home.clean_logs("words")
+    assert Path(home.previous_logs("words"), "events.log").exists(), "a run without logs is none"
