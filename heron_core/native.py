@@ -13,6 +13,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from heron_core import (
+    hot_batches,
     hot_buffers,
     hot_columns,
     hot_emit,
@@ -56,6 +57,7 @@ __all__ = [
     "made_rows",
     "merged_data",
     "own_anchors",
+    "plain_batch",
     "plain_keys",
     "plain_packer",
     "put_tuple",
@@ -77,7 +79,8 @@ NOT_BUILT = "Python: there is no extension for this Python"
 OF_ANOTHER_VERSION = "Python: the extension is of another version of the sources, build it again"
 NOT_IMPORTED = "Python: the extension cannot be imported: "
 MODULES: tuple[ModuleType, ...] = (
-    hot_buffers, hot_path, hot_emit, hot_messages, hot_rows, hot_tables, hot_state, hot_columns,
+    hot_buffers, hot_path, hot_emit, hot_messages, hot_batches, hot_rows, hot_tables, hot_state,
+    hot_columns,
 )  # fmt: skip
 
 
@@ -120,9 +123,12 @@ def _import_failure(error: Exception) -> str:
     return f"{NOT_IMPORTED}{text or type(error).__name__}"
 
 
-(_buffers, _path, _emit, _messages, _rows, _tables, _state, _columns), HOT_PATH = _chosen()
+(_buffers, _path, _emit, _messages, _batches, _rows, _tables, _state, _columns), HOT_PATH = (
+    _chosen()
+)
 
 if TYPE_CHECKING:
+    from heron_core.hot_batches import plain_batch
     from heron_core.hot_buffers import BufferRoom, TupleBuffer, plain_packer, put_tuple
     from heron_core.hot_columns import ColumnKeys
     from heron_core.hot_emit import (
@@ -167,6 +173,7 @@ if TYPE_CHECKING:
     )
     from heron_core.hot_tables import FlatTable, MemoryTable, NestedTable, TimedTable
 else:
+    plain_batch = _batches.plain_batch
     ColumnKeys = _columns.ColumnKeys
     BufferRoom = _buffers.BufferRoom
     TupleBuffer = _buffers.TupleBuffer

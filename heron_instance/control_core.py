@@ -111,6 +111,7 @@ class ControlCore:
         driver.overtaken, driver.abandoned = lambda: shared.interrupts, shared.abandons
         if self._poll is not None:
             driver.poll_by(self._poll)
+        driver.preceded = lambda: shared.comes_first
         return driver
 
     def connected(self) -> Out:

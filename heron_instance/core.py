@@ -267,10 +267,11 @@ class InstanceCore:
         return self._next()
 
     def _process(self) -> None:
-        frames, first, is_handed = self._input.take()
-        if self.retrying is not None and self.retrying.takes(frames, first, is_handed):
-            return
-        self._deliver(frames, first, is_handed)
+        if self.retrying is not None or not self.driver.run_together(self._input, self._consumed):
+            frames, first, is_handed = self._input.take()
+            if self.retrying is not None and self.retrying.takes(frames, first, is_handed):
+                return
+            self._deliver(frames, first, is_handed)
         if self._consumed.is_due(self._clock()):
             self.report_consumed()
 

@@ -85,6 +85,11 @@ class SharedState:
         return self.is_overtaken or self.is_called or is_asked
 
     @property
+    def comes_first(self) -> bool:
+        """Whether something comes before the next message, or back-pressure holds that."""
+        return bool(self.pending_calls) or not self.may_send or self.stopping or self.is_overtaken
+
+    @property
     def _is_restoring(self) -> bool:
         return self.takes_checkpoints and self.reset_epoch < self.epoch
 

@@ -24,10 +24,11 @@ from heron_instance.emit.output_buffers import Outbox
 from heron_instance.emit.watermarks import EndOfInput
 from heron_instance.input.anchors import AnchorState
 from heron_instance.input.bolt_rows import Decode
-from heron_instance.input.cursor_calls import EVERY_MESSAGE_TIMED, CursorCalls
+from heron_instance.input.cursor_calls import EVERY_MESSAGE_TIMED
 from heron_instance.input.dividing import Run
 from heron_instance.input.driver import POLL_SECS, Clock, ComponentDriver, Report
 from heron_instance.input.input_counts import InputCounts
+from heron_instance.input.joined_calls import JoinedCalls
 from heron_instance.input.key_samples import KeySamples
 from heron_instance.input.tick_schedule import NEVER, TickSchedule
 from heron_instance.input.tuples import EngineTuple, schema_of, tick_tuple, tuple_class
@@ -37,7 +38,7 @@ from heron_instance.runtime.metrics import Metrics
 Process = Callable[[EngineTuple], None]
 
 
-class BoltDriver(CursorCalls):
+class BoltDriver(JoinedCalls):
     """Feeds a bolt with the tuples of each batch, and with ticks between them."""
 
     def __init__(
@@ -183,16 +184,19 @@ class BoltDriver(CursorCalls):
             self._fail_all_of(head, frames, first)
             return None
         started = self.clock()
-        if self._flushes_seen != self.outbox.flushes:  # what this batch emits is the first to wait
-            self._flushes_seen = self.outbox.flushes
-            self._send_due = started + self.options.linger_secs
-        self.due = min(self._send_due, self._ticks.next_at, self.poll_at)
+        self._begin_calls(started)
         self._messages += 1
-        self._busy = True
-        self._busy_since = started
         if cursor is not None:
             return self._run_cursor(head, batch, cursor, started)
         return self._run_batch(head, batch, values, started, first)
+
+    def _begin_calls(self, started: float) -> None:
+        """Tuples are run from now on: what they emit is the first to wait."""
+        if self._flushes_seen != self.outbox.flushes:
+            self._flushes_seen = self.outbox.flushes
+            self._send_due = started + self.options.linger_secs
+        self.due = min(self._send_due, self._ticks.next_at, self.poll_at)
+        self._busy, self._busy_since = True, started
 
     def _take_other(self, head: Header, frames: Frames) -> None:
         if head.kind != FrameKind.WATERMARK:

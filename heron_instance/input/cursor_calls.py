@@ -8,7 +8,7 @@ than lists. What it calls is the same, in the same order, as of other messages.
 from collections.abc import Iterable
 
 from heron_core.dead_letters import REPLAYED
-from heron_core.hot_rows import CLOCK_EVERY
+from heron_core.hot_rows import CLOCK_EVERY, SLOW_SECS
 from heron_core.native import COMPILED, HOT_PATH, RowCursor
 from heron_core.wire.batch import COLUMNS, Batch
 from heron_core.wire.frames import Frames, Header
@@ -76,8 +76,20 @@ class CursorCalls(FailedCalls):
     ) -> int | None:
         """Run the bolt on each tuple; see `deliver` for what it returns."""
         acks_before = self.outbox.acks_counted
+        self._run_through(cursor, started)
+        left = cursor.left
+        is_tracked = bool(batch.ids and batch.ids[0])
+        self._settle_calls(head.items - left, is_tracked, started, acks_before)
+        if left:
+            self._cut = cursor.rest() if self.options.tracked else None
+            return head.items - left
+        self._inputs.count(*self._sources[head.source], head, batch)
+        return None
+
+    def _run_through(self, cursor: RowCursor, now: float) -> float:
+        """Run the bolt on each tuple of a message, or until that is cut; returns the time."""
         is_timed = self._messages % EVERY_MESSAGE_TIMED == 1
-        run, now, clock = self._run_timed if is_timed else self._run, started, self.clock
+        run, clock = self._run_timed if is_timed else self._run, self.clock
         few = CLOCK_EVERY if is_timed else cursor.left
         while cursor.left:
             left: int = cursor.left
@@ -85,23 +97,27 @@ class CursorCalls(FailedCalls):
             self._run_some(run, cursor, cursor, cursor)  # type: ignore[arg-type]
             self.metrics.executed += left - cursor.left
             run, few, now = self._run, cursor.left, clock()
+            if now < self.due and now - cursor.few_began_at <= SLOW_SECS:
+                self._step = CLOCK_EVERY
+                continue
             self._step = self._between(cursor.few_began_at, now)
+            now = clock()
             if not self._step:
                 self._step = 1
                 break
-        now, left = clock(), cursor.left
+        return now
+
+    def _settle_calls(
+        self, number: int, is_tracked: bool, started: float, acks_before: int
+    ) -> None:
+        """Calls are over: so many tuples, since then; `acks_before`: were counted then."""
+        now = self.clock()
         if self.outbox.acked:
             self.outbox.settle()
         if now >= self._process_due and self.outbox.acks_counted != acks_before:
             self._process_due = now + PROCESS_SAMPLE_SECS
             self.metrics.process.add(now - started)
-        is_tracked = bool(batch.ids and batch.ids[0])
-        self._count_tuples(head.items - left, is_tracked, started, now)
-        if left:
-            self._cut = cursor.rest() if self.options.tracked else None
-            return head.items - left
-        self._inputs.count(*self._sources[head.source], head, batch)
-        return None
+        self._count_tuples(number, is_tracked, started, now)
 
     def _row_of(self, rows: RowCursor | list[EngineTuple], source: Iterable[EngineTuple]) -> int:
         if isinstance(rows, RowCursor):

@@ -21,8 +21,10 @@ from heron_core.plans import PackingPlan
 from heron_core.traces import Execution
 from heron_core.wire.frames import FrameKind, Frames, Header
 from heron_core.wire.packets import check_barrier
+from heron_instance.consumed import Consumed
 from heron_instance.emit.output_buffers import Outbox
 from heron_instance.emit.watermarks import WatermarkOutput
+from heron_instance.input.waiting_input import WaitingInput
 from heron_instance.options import InstanceOptions
 from heron_instance.runtime.metrics import Metrics
 
@@ -81,6 +83,8 @@ class ComponentDriver:
         """Takes the control messages that have come."""
         self.poll_at = math.inf
         """When to look next."""
+        self.preceded: Callable[[], bool] = _never
+        """Whether something comes before the next message."""
         self._discarded_sent = self._discarded_processed = 0
         """Deliveries of before the topology was restored from a checkpoint: they count for
         nobody."""
@@ -215,6 +219,11 @@ class ComponentDriver:
         """Take one message, of a batch the tuples from `first` on; ProtocolError if it is
         malformed. Returns the first tuple that is left if it was cut, or None."""
         raise NotImplementedError
+
+    def run_together(self, waiting: WaitingInput, consumed: Consumed) -> bool:
+        """Take the messages in front that are small and plain, at least two, as `deliver` does one
+        after the other; False if they are not."""
+        return False
 
     @property
     def component_is_idle(self) -> bool:

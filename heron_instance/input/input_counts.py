@@ -17,12 +17,13 @@ class InputCounts:
         """A batch of `component`, whose streams are `streams`, was executed; of one with several
         streams each tuple says its own."""
         if batch.streams is None:
-            self._add(component, streams[head.stream], head.items)
+            self.add(component, streams[head.stream], head.items)
             return
         for stream, number in Counter(batch.streams).items():
-            self._add(component, streams[stream], number)
+            self.add(component, streams[stream], number)
 
-    def _add(self, component: str, stream: str, number: int) -> None:
+    def add(self, component: str, stream: str, number: int) -> None:
+        """So many tuples of a stream were executed."""
         key = (component, stream)
         self._counts[key] = self._counts.get(key, 0) + number
 

@@ -164,6 +164,8 @@ class TracedBatch:
 class TracedBoltDriver(BoltDriver):
     """A bolt's driver that notes what was executed of traced trees."""
 
+    joins = False
+
     def __init__(self, tracer: Tracer, *arguments: Any) -> None:
         super().__init__(*arguments)
         self._tracer = tracer

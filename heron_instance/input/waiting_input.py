@@ -38,6 +38,10 @@ class WaitingInput:
         self._restored -= 1
         return self.messages.popleft(), row, False
 
+    def several(self, most: int) -> list[Frames]:
+        """The first ones, if all of them have come from the stream manager and none is begun."""
+        return [] if self.row or self._restored else list(islice(self.messages, most))
+
     def put_back(self, frames: Frames, row: int, is_handed: bool) -> None:
         """Of the one that was taken last the tuples from `row` on are left."""
         self.messages.appendleft(frames)

@@ -1,0 +1,118 @@
+"""Many small plain messages through a bolt: what each of them needs is done once for all of them.
+
+With many instances a message has few tuples, since each task sends to each one of the next
+component, and most of what it costs does not depend on how many. The messages in front of the input
+are taken together if they are as cursor_calls has them. Between two of them the clock is read, and
+what is due is done, as between two tuples; they end where something comes before the next message.
+A bolt that is slow takes them one by one.
+"""
+
+from heron_core.algorithms.source_watermarks import SourceWatermarks
+from heron_core.dead_letters import REPLAYED
+from heron_core.hot_rows import CLOCK_EVERY
+from heron_core.native import RowCursor, plain_batch
+from heron_core.wire.frames import NUMBER_BYTES, Frames
+from heron_core.wire.values import is_standard
+from heron_instance.consumed import Consumed
+from heron_instance.input.cursor_calls import CursorCalls
+from heron_instance.input.waiting_input import WaitingInput
+
+JOINED_MESSAGES_MAX = 64
+"""So many are looked at together: what they share is a small part of each then."""
+JOINED_TUPLES_MAX = 64
+"""A message with more is run alone: it shares what it needs among its own tuples."""
+NO_ROOT = bytes(NUMBER_BYTES)
+
+Joined = tuple[RowCursor, str, str]
+"""What makes the tuples of a message, its source component and stream."""
+
+
+class JoinedCalls(CursorCalls):
+    """Runs the small messages in front one behind the other."""
+
+    joins = True
+    """Whether it is all the same to it if a message comes alone."""
+    source_watermarks: SourceWatermarks
+
+    def _begin_calls(self, started: float) -> None:
+        """See BoltDriver."""
+        raise NotImplementedError
+
+    def run_together(self, waiting: WaitingInput, consumed: Consumed) -> bool:
+        """See ComponentDriver."""
+        if not self._may_join():
+            return False
+        several, started = waiting.several(JOINED_MESSAGES_MAX), self.clock()
+        joined = [] if len(several) < 2 else self._plain(several, started)
+        if len(joined) < 2:
+            return False
+        self._takes = True
+        try:
+            self._run_joined(joined, waiting, consumed, started)
+        finally:
+            self._takes = self._busy = False
+        return True
+
+    def _may_join(self) -> bool:
+        is_usual = self.joins and self.uses_cursors and not (self.undoes or self._takes_batches)
+        has_rows = self._values_maker is None and is_standard(self.decode)
+        return is_usual and has_rows and self._step >= CLOCK_EVERY
+
+    def _plain(self, several: list[Frames], now: float) -> list[Joined]:
+        """Those in front that are small and plain; none if it is time for a sample of keys."""
+        joined: list[Joined] = []
+        if now >= self._key_samples.due:
+            return joined
+        epoch = max(self.fence, self.keys_since)
+        for frames in several:
+            plain = plain_batch(frames, epoch)
+            one = None if plain is None else self._joined(frames, *plain, now)
+            if one is None:
+                break
+            joined.append(one)
+        return joined
+
+    def _joined(
+        self, frames: Frames, source: int, stream: int, items: int, now: float
+    ) -> Joined | None:
+        known = self._sources.get(source)
+        if known is None or items > JOINED_TUPLES_MAX or source in self.source_watermarks.ended:
+            return None
+        component, streams = known
+        if component == REPLAYED or stream >= len(streams):
+            return None
+        parts = len(frames)
+        cursor = RowCursor(
+            self._tuple, component, streams[stream], source, now, frames[1], items,
+            frames[2] if parts > 2 else None, frames[3] if parts > 3 else None,
+            self._keys, self.outbox, self.clock,
+        )  # fmt: skip
+        return (cursor, component, streams[stream]) if cursor.is_plain else None
+
+    def _run_joined(
+        self, joined: list[Joined], waiting: WaitingInput, consumed: Consumed, started: float
+    ) -> None:
+        executed, acks_before = self.metrics.executed, self.outbox.acks_counted
+        is_tracked, now = _begins_tracked(waiting.messages[0]), started
+        self._begin_calls(started)
+        for cursor, component, stream in joined:
+            frames, _, _ = waiting.take()
+            self._messages += 1
+            before, now = now, self._run_through(cursor, now)
+            if cursor.left:
+                waiting.put_back(frames, cursor.items - cursor.left, is_handed=True)
+                consumed.worked(now - before)
+                break
+            consumed.add(frames, before, now)
+            self._inputs.add(component, stream, cursor.items)
+            if self._step < CLOCK_EVERY or self.preceded() or consumed.is_due(now):
+                break
+        number = self.metrics.executed - executed
+        self._settle_calls(number, is_tracked, started, acks_before)
+        if cursor.left:
+            self._cut = cursor.rest() if self.options.tracked else None
+
+
+def _begins_tracked(frames: Frames) -> bool:
+    """Whether the first tuple of a plain message has a root."""
+    return len(frames) > 2 and not frames[2].startswith(NO_ROOT)

@@ -1,0 +1,148 @@
+"""Small messages that come together are run together, to the same as one after the other."""
+
+from typing import Any
+
+import msgpack
+from hypothesis import given
+from hypothesis import strategies as st
+
+from heron_core.hot_rows import CLOCK_EVERY
+from heron_core.wire.frames import FrameKind, Frames, u64_array
+from heron_core.wire.values import array_of
+from heron_instance.consumed import Consumed
+from heron_instance.input.joined_calls import JOINED_MESSAGES_MAX, JOINED_TUPLES_MAX
+from heron_instance.input.waiting_input import WaitingInput
+from tests.unit.heron_instance.instance_support import EPOCH, Made, batch
+from tests.unit.heron_instance.test_cursor_calls import ACK, ACTIONS, RAISE, ROOTS, acting, runs
+from tests.unit.heron_instance.test_runs import RUNS, run_batch
+
+UNREPORTED = 1 << 30
+
+
+def ready(actions: list[int] | None = None) -> Made:
+    """A bolt that has shown that it is quick."""
+    made = acting(True)
+    made.component.actions = [ACK] * CLOCK_EVERY
+    assert made.core.deliver(message(CLOCK_EVERY)) is None
+    made.component.received.clear()
+    made.component.actions = actions or [ACK] * (JOINED_TUPLES_MAX + 1)
+    return made
+
+
+def message(tuples: int) -> Frames:
+    """A plain one with a root."""
+    return run_batch((ROOTS[1], 5, tuples), flags=RUNS)
+
+
+def waiting_of(*messages: Frames) -> WaitingInput:
+    """An instance was handed these."""
+    waiting = WaitingInput()
+    waiting.extend(messages)
+    return waiting
+
+
+def together(made: Made, *messages: Frames, bytes_max: int = UNREPORTED) -> tuple[bool, int, int]:
+    """Whether some were run together, how many are left, and how many count as processed."""
+    waiting, consumed = waiting_of(*messages), Consumed(bytes_max)
+    is_run = made.core.run_together(waiting, consumed)
+    made.core.validate()
+    waiting.validate()
+    return is_run, len(waiting.messages), consumed.messages
+
+
+def outcome(made: Made) -> Any:
+    """What the bolt was given, what has left it, and what is counted."""
+    emitted = [values for _, values in made.emitted()]
+    acks = [number for frames in made.sent if frames[0][2] == FrameKind.ACK
+            for number in u64_array(frames[1])[::2]]  # fmt: skip
+    core, outbox = made.core, made.core.outbox
+    metrics, by_input = core.metrics, core.statistics().executed_by_input
+    numbers = (metrics.executed, outbox.acks_counted, core.collector.failed, outbox.late,
+               metrics.errors, metrics.execute.number, by_input)  # fmt: skip
+    fails = sorted(made.words_of(FrameKind.FAIL))
+    return made.component.received, emitted, sorted(set(acks)), fails, numbers
+
+
+@given(
+    several=st.lists(runs, min_size=2, max_size=5),
+    actions=st.lists(st.sampled_from(ACTIONS), min_size=16, max_size=16),
+)
+def test_it_comes_to_the_same(several: Any, actions: list[int]) -> None:
+    messages = [run_batch(*each, flags=RUNS) for each in several]
+    alone, joined = ready(actions), ready(actions)
+    for each in messages:
+        assert alone.core.deliver(each) is None
+    assert together(joined, *messages) == (True, 0, len(messages))
+    assert outcome(alone) == outcome(joined)
+
+
+def test_what_is_not_plain_or_not_small_comes_alone() -> None:
+    malformed = [message(2)[0], b"", *message(2)[2:]]
+    nested = batch([0], [1], body=array_of([msgpack.packb([[0]]), msgpack.packb([1])]))
+    older = batch([0], epoch=EPOCH - 1)
+    stranger = batch([0], source=99)
+    for other in (malformed, nested, older, stranger, message(JOINED_TUPLES_MAX + 1)):
+        made = ready()
+        made.core.fence = EPOCH
+        assert together(made, message(2), message(3), other, message(4)) == (True, 2, 2)
+        assert together(made, message(2), other) == (False, 2, 0)
+        assert together(made, other, message(2)) == (False, 2, 0)
+        assert len(made.component.received) == 5
+
+
+def test_not_more_are_looked_at_than_share_what_they_need() -> None:
+    many = [message(1)] * (JOINED_MESSAGES_MAX + 3)
+    assert together(ready(), *many) == (True, 3, JOINED_MESSAGES_MAX)
+
+
+def test_another_call_comes_between_two_messages() -> None:
+    made = ready()
+    made.core.preceded = lambda: True
+    assert together(made, message(2), message(2), message(2)) == (True, 2, 1)
+
+
+def test_what_is_processed_is_reported_when_it_amounts_to_much() -> None:
+    assert together(ready(), *[message(2)] * 4, bytes_max=1) == (True, 3, 1)
+
+
+def test_a_bolt_that_turns_slow_takes_them_one_by_one() -> None:
+    made = ready()
+    made.look_secs = 1.0
+    assert together(made, message(2), message(2), message(2)) == (True, 2, 1)
+    assert together(made, message(2), message(2)) == (False, 2, 0)
+
+
+def test_one_that_is_cut_goes_on_where_it_was_cut() -> None:
+    made = ready()
+    made.core.overtaken = lambda: True
+    sizes, consumed = (3, CLOCK_EVERY + 4), Consumed(UNREPORTED)
+    waiting = waiting_of(*map(message, sizes))
+    made.look_secs = 0.0009  # the third look is when it has lingered
+    assert made.core.run_together(waiting, consumed)
+    made.look_secs, made.core.overtaken = 0.0, bool
+    assert (len(waiting.messages), consumed.messages) == (1, 1)
+    frames, first, is_handed = waiting.take()
+    assert (first, is_handed) == (CLOCK_EVERY, True)
+    assert made.core.deliver(frames, first) is None
+    made.core.flush()
+    assert [values[3] for values in made.component.received] == [
+        [at] for size in sizes for at in range(size)
+    ]
+    assert made.words_of(FrameKind.ACK)[::2] == [ROOTS[1]] * 3  # each message once
+
+
+def test_what_raises_fails_alone() -> None:
+    made = ready([ACK, RAISE, ACK])
+    assert together(made, message(3), message(3)) == (True, 0, 2)
+    assert (made.core.metrics.errors, len(made.component.received)) == (2, 6)
+
+
+def test_a_message_that_is_begun_or_restored_is_not_joined() -> None:
+    waiting = waiting_of(message(2), message(2))
+    frames, _, _ = waiting.take()
+    waiting.put_back(frames, 1, is_handed=True)
+    assert waiting.several(5) == []
+    waiting.take()
+    assert len(waiting.several(5)) == 1
+    waiting.put_back(frames, 0, is_handed=False)
+    assert waiting.several(5) == []
