@@ -27,7 +27,8 @@ from tests.native.hot_path_support import (
     run_compiled,
     run_python,
 )
-from tests.property.test_plain_messages import HERE, MESSAGES
+from tests.property.test_plain_batches import WITH_RUNS
+from tests.property.test_plain_messages import FENCE, HERE, MESSAGES
 
 CALLS_MAX = 8
 
@@ -247,6 +248,13 @@ def test_messages_are_merged_and_split_in_the_same_way(
         for number in (0, len(messages), len(messages) + 1):
             parts = PYTHON.split_merged(each, number)
             assert compiled.split_merged(each, number) == parts
+
+
+@given(message=MESSAGES | WITH_RUNS, epoch=st.integers(FENCE - 1, FENCE + 1))
+def test_the_same_messages_are_plain_batches(
+    compiled: SimpleNamespace, message: list[bytes], epoch: int
+) -> None:
+    assert compiled.plain_batch(message, epoch) == PYTHON.plain_batch(message, epoch)
 
 
 @given(messages=st.lists(MESSAGES, max_size=6), taken=st.integers(0, 7),
