@@ -20,7 +20,7 @@ from heron_engine.scheduler.outcomes import (
     last_numbers_in,
     last_numbers_of,
 )
-from heron_engine.scheduler.user_folder import Home
+from heron_engine.scheduler.user_folder import Home, has_files
 
 POLL_SECS = 0.2
 """Between two looks for new lines with -f."""
@@ -118,8 +118,8 @@ def tail_command(
 def previous_logs_of(name: str) -> Callable[[], Sequence[ShownLog]]:
     """The same for the run before; HeronError if there was none on this machine."""
     folder = Home.of_user().previous_logs(name)
-    if not os.path.isdir(folder):
-        raise HeronError(f"there are no logs of a run of {name} before the last one: no {folder}")
+    if not has_files(folder):
+        raise HeronError(f"there are no logs of a run of {name} before the last one in {folder}")
     names = _names_in(last_numbers_in(folder))
     return lambda: _in_folder(folder, names)
 
