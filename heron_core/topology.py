@@ -140,6 +140,11 @@ class ComponentSpec(Struct, frozen=True):
         """What it is and its name, for a line that people read."""
         return f"{SPOUT if self.is_spout else BOLT} {self.name!r}"
 
+    @property
+    def is_divided_by_key(self) -> bool:
+        """Whether each key is at the task to which fields grouping sends it."""
+        return {each.grouping.kind for each in self.inputs} == {GroupingKind.FIELDS}
+
     def overruled(self, above: Config) -> "ComponentSpec":
         """The same component, of whose config what `above` says in the same or in other words is
         as it says there."""

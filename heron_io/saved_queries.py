@@ -1,6 +1,6 @@
 """Queries of state as of a completed checkpoint: a live query's questions, asked of its files."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from heron_core.state.key_values import key_of
@@ -16,7 +16,7 @@ def query_saved(saved: StateOfCheckpoint, wanted: WantedState) -> StateAnswer:
     """What the state had; NoSuchState's kin for a name that is not there."""
     entries: list[tuple[QueriedEntry, int]] = []
     is_known = False
-    for reader, task in saved.readers_of(saved.tasks):
+    for reader, task in saved.readers_of(_tasks_asked(saved, wanted)):
         is_known = True
         entries += [(entry, task) for entry in _entries(reader, wanted)]
     if not is_known:
@@ -27,6 +27,13 @@ def query_saved(saved: StateOfCheckpoint, wanted: WantedState) -> StateAnswer:
         for entry, task in entries[: wanted.limit]
     )
     return StateAnswer(saved.name, rows, len(entries) >= wanted.limit)
+
+
+def _tasks_asked(saved: StateOfCheckpoint, wanted: WantedState) -> Sequence[int]:
+    """Of a key its owner alone, where the topology says who that is: no other state is read."""
+    if wanted.key is ABSENT:
+        return saved.tasks
+    return saved.tasks_of(_meant(wanted.key, is_put=False))
 
 
 def _entries(reader: StateReader, wanted: WantedState) -> Iterator[QueriedEntry]:

@@ -19,14 +19,14 @@ from heron_core.errors import UsageError
 from heron_core.naming import first_of
 from heron_core.state.codec import StateCodec
 from heron_core.state.description import Description, contents_of, description_from_json
-from heron_core.state.keys import KEY_GROUPS, groups_of, key_group, owners_of_group
+from heron_core.state.keys import KEY_GROUPS, groups_of, key_group, owner, owners_of_group
 from heron_core.state.memory import MEMORY, MemoryBackend
 from heron_core.state.parts import decode_parts, gather
 from heron_core.state.protocol import StateBackend, StateKind
 from heron_core.state.questions import PUT, StateReader, UnknownState, reader_of
 from heron_core.state.saved_input import decode_input
 from heron_core.state_tree import checkpoints_path, execution_path, topology_path
-from heron_core.topology import topology_from_json
+from heron_core.topology import TopologySpec, topology_from_json
 from heron_core.wire.standard_pickles import unpack_standard
 from heron_io.checkpoint_store.opening import open_checkpoint_store
 from heron_io.checkpoint_store.state_folder import StateFolder
@@ -65,6 +65,9 @@ class StateOfCheckpoint(Struct, frozen=True):
     description: Description
     component: str
     state: str
+    is_divided_by_key: bool = False
+    """Whether each key is at the task to which fields grouping sends it, as its topology says;
+    False if that is not known."""
 
     @property
     def name(self) -> str:
@@ -81,6 +84,12 @@ class StateOfCheckpoint(Struct, frozen=True):
     def tasks(self) -> Sequence[int]:
         """Those of the component, when it was saved."""
         return self.description.components[self.component].tasks
+
+    def tasks_of(self, meant: Sequence[Any]) -> Sequence[int]:
+        """Those that may have one of these keys."""
+        if not self.is_divided_by_key or self.state == PUT:
+            return self.tasks
+        return sorted({self.tasks[owner(key, len(self.tasks))] for key in meant})
 
     def kind(self) -> StateKind:
         """UnknownState if no task has it."""
@@ -245,10 +254,13 @@ def open_saved(
     """COMPONENT.STATE of a savepoint's folder (or a checkpoint's, or its URL), or of the newest
     completed checkpoint of the topology called so; `is_folder`: which of the two is meant, None: by
     what is there. `home`: the user's folder. UsageError with what there is."""
-    found = _is_folder(where) if is_folder is None else is_folder
-    folder, description = _opened(where) if found else _newest(where, store, home)
+    in_folder = _is_folder(where) if is_folder is None else is_folder
+    spec = None if in_folder else _submitted(where, store)
+    folder, description = _opened(where) if in_folder else _newest(where, spec, store, home)
     component, state = _named(description, folder.path, name)
-    return StateOfCheckpoint(folder, description, component, state)
+    known = None if spec is None else spec.by_name.get(component)
+    is_divided = known is not None and known.is_divided_by_key
+    return StateOfCheckpoint(folder, description, component, state, is_divided)
 
 
 def _is_folder(where: str) -> bool:
@@ -262,9 +274,16 @@ def _opened(url: str) -> tuple[StateFolder, Description]:
     return (folder if description.is_savepoint else files.as_checkpoint()), description
 
 
-def _newest(topology: str, store: StateStore | None, home: str) -> tuple[StateFolder, Description]:
+def _submitted(topology: str, store: StateStore | None) -> TopologySpec | None:
+    data = None if store is None else store.get(topology_path(topology))
+    return None if data is None else topology_from_json(data)
+
+
+def _newest(
+    topology: str, spec: TopologySpec | None, store: StateStore | None, home: str
+) -> tuple[StateFolder, Description]:
     """Of the checkpoints of a topology, running or not."""
-    url, completed = _location(topology, store, home)
+    url, completed = _location(topology, spec, store, home)
     files = open_checkpoint_store(url)
     for number in completed or list(reversed(files.numbers(topology))):
         folder = files.checkpoint(topology, number)
@@ -277,13 +296,13 @@ def _newest(topology: str, store: StateStore | None, home: str) -> tuple[StateFo
     )
 
 
-def _location(topology: str, store: StateStore | None, home: str) -> tuple[str, list[int]]:
+def _location(
+    topology: str, spec: TopologySpec | None, store: StateStore | None, home: str
+) -> tuple[str, list[int]]:
     """(URL of its checkpoints, the numbers of those that are complete, the newest first)"""
     beside = os.path.join(home, "topologies", topology, "checkpoints")
-    data = None if store is None else store.get(topology_path(topology))
-    if store is None or data is None:
+    if store is None or spec is None:
         return beside, []
-    spec = topology_from_json(data)
     logs = (store.get(execution_path(topology)) or {}).get("logs")
     if logs:
         beside = os.path.join(os.path.dirname(os.path.abspath(logs)), "checkpoints")

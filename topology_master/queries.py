@@ -18,7 +18,7 @@ from heron_core.plans import PackingPlan, instance_name
 from heron_core.state.current_key import CurrentKey
 from heron_core.state.keys import owner
 from heron_core.state.questions import PUT, UnknownState
-from heron_core.topology import ComponentSpec, GroupingKind, TopologySpec
+from heron_core.topology import ComponentSpec, TopologySpec
 from heron_core.transitions import MachineState, Transitions
 from heron_core.typed_values import typed_text, value_in
 from heron_core.validation import choices
@@ -270,7 +270,7 @@ class _Asked:
         if given := _text(arguments, "key"):
             key = _key_given(component, state, _opened("key", given))
             self.key = typed_text(key)
-            self._owned_by = (key,) if _is_routed(component) and state != PUT else None
+            self._owned_by = (key,) if component.is_divided_by_key and state != PUT else None
         elif self.map_key:
             raise HeronError("a map key needs the key whose map it is of")
         if self.key and self.prefix:
@@ -292,12 +292,6 @@ def _named(topology: TopologySpec, name: str) -> tuple[ComponentSpec, str]:
         raise UnknownState(f"{topology.name} has no component of {name!r:.200}; {known}")
     component = max(components, key=lambda each: len(each.name))
     return component, name[len(component.name) + 1 :] or PUT
-
-
-def _is_routed(component: ComponentSpec) -> bool:
-    """Whether each key is at the task to which fields grouping sends it."""
-    kinds = {each.grouping.kind for each in component.inputs}
-    return kinds == {GroupingKind.FIELDS}
 
 
 def _key_given(component: ComponentSpec, state: str, given: Any) -> Any:

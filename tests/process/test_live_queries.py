@@ -10,7 +10,9 @@ from typing import Any
 import httpx
 import pytest
 
+from heron_io.saved_states import open_saved
 from heron_io.state_queries import NoSuchState, StateClient, StateUnavailable
+from heron_io.state_store.opening import open_store
 from heron_io.user_home import store_url_in
 from tests.process.process_support import TOPOLOGIES, Place, Running
 from tests.process.test_recovery import processes, title_of
@@ -146,6 +148,7 @@ def by_http(place: Place) -> None:
 def as_of_a_checkpoint(place: Place, last: dict[int, int]) -> None:
     """At rest the next checkpoint has what the instances have; which one it is, is said."""
     place.heronpy("checkpoint", NAME).succeeded()
+    the_owner_alone_is_read(place)
     found = place.heronpy("query", NAME, "count.count", "--scan", "--limit", 1000, "--checkpoint")
     rows = [json.loads(line) for line in found.succeeded().out.splitlines()]
     assert {row["key"]: row["value"] for row in rows} == last
@@ -155,6 +158,14 @@ def as_of_a_checkpoint(place: Place, last: dict[int, int]) -> None:
     read = place.heronpy("state", "read", NAME, "count.count", "--key-type", "int64")
     table = [json.loads(line) for line in read.succeeded().out.splitlines()]
     assert {row["key"]: row["value"] for row in table} == last
+
+
+def the_owner_alone_is_read(place: Place) -> None:
+    """The topology is known, and its counts are divided by key."""
+    with open_store(store_url_in(str(place.home))) as store:
+        saved = open_saved(NAME, "count.count", store, str(place.home), is_folder=False)
+    assert len(saved.tasks) == 2
+    assert len(saved.tasks_of([5])) == 1
 
 
 def the_process_that_is_asked_dies(running: Running, states: StateClient) -> None:
