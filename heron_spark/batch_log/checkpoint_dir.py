@@ -4,6 +4,7 @@
     name                     tells it from all other checkpoints, also of this path, for sinks
     query/                   Spark's own checkpoint: which batches were begun, which are done
     tasks/TASK/BATCH         what one task did in one batch, written once and never changed
+    records/                 what components keep by themselves while a batch runs (RunStore)
     ending                   the batch in which bolts finish, once spouts are finished
     tables/NAME, tables.json frames that are no streams, as they were; which tables there are
     runs/RUN.json            what the hosts of a run have to know; its removal ends them
@@ -32,6 +33,9 @@ from typing import Any
 from heron_core.errors import HeronError, UsageError
 from heron_core.topology import TopologySpec
 from heron_io.atomic_files import remove, replace_whole, sync_folder, write_synced
+from heron_io.checkpoint_store.opening import open_checkpoint_store
+from heron_io.checkpoint_store.run_marker import RunMarker
+from heron_io.checkpoint_store.run_store import StoredRunRecords
 from heron_spark.batch_log.blocks import Block
 
 VERSION = 1
@@ -128,6 +132,12 @@ class CheckpointDir:
         if not os.path.exists(path):
             write_once(path, [secrets.token_hex(NAME_BYTES).encode()])
         return Path(path).read_text("ascii")
+
+    def records(self, topology: str) -> StoredRunRecords:
+        """Records that survive the processes of a batch, and are there when it is repeated."""
+        path, run = os.path.join(self.path, "records"), self.name()
+        marker = RunMarker(topology, run, is_folder=False)  # Spark has its own checks of the folder
+        return StoredRunRecords(lambda: open_checkpoint_store(path), topology, run, marker)
 
     @property
     def _topology_file(self) -> str:

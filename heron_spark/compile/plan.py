@@ -21,6 +21,7 @@ from heron_core.plans import ContainerPlan, InstancePlan, PackingPlan, Resource
 from heron_core.records import replace
 from heron_core.topology import ComponentSpec, TopologySpec
 from heron_spark.compile.encodings import other_encoding
+from heron_spark.compile.trident import of_micro_batches, trident_problems
 
 SHELL_CLASSES = (
     "heron_frontends.adapters.multilang.ShellBolt",
@@ -30,10 +31,6 @@ NOTHING = Resource(0.0, 0, 0)
 NO_LINGER_MS = 24 * 3600 * 1000
 """A batch is the unit here: frames leave when they are full or when the batch ends."""
 OVERRULED = (keys.RELIABILITY_MODE, keys.STORM_ACKERS, keys.LINGER_MS)
-
-
-TRIDENT = "heronpy_compat.trident."
-"""How the classes of Trident's components begin."""
 
 
 @dataclass(frozen=True)
@@ -102,11 +99,7 @@ def problems(topology: TopologySpec) -> list[str]:
             f"{keys.STATE_BACKEND} is {topology.config[keys.STATE_BACKEND]}: on Spark states are "
             "kept in memory; leave it out, or run it with --engine native"
         )
-    if any(component.class_path.startswith(TRIDENT) for component in topology.components):
-        complaints.append(
-            f"{topology.name} is a Trident topology, whose batches are committed by acks: a query"
-            " of Spark has batches of its own; run it with --engine native"
-        )
+    complaints += trident_problems(topology)
     circle = a_cycle(topology.feeders)
     if circle:
         complaints.append(
@@ -149,7 +142,10 @@ def _untracked(topology: TopologySpec) -> TopologySpec:
         keys.LINGER_MS: NO_LINGER_MS,
     }
     components = tuple(
-        replace(component, config={**_without(component.config, OVERRULED), **_fed(component)})
+        replace(
+            of_micro_batches(component),
+            config={**_without(component.config, OVERRULED), **_fed(component)},
+        )
         for component in topology.components
     )
     return replace(topology, config=config, defaults={}, components=components)

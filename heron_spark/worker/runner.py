@@ -13,6 +13,7 @@ from random import Random
 from typing import Any
 
 from heron_api.incarnation import Incarnation
+from heron_api.run_store import RunStore
 from heron_api.state.component_state import ComponentState
 from heron_api.user_errors import format_error
 from heron_core.errors import ComponentError
@@ -69,7 +70,9 @@ class TaskRunner:
         partition_of: dict[int, LevelPartition],
         printed: Printed,
         incarnation: Incarnation = NOT_REPEATED,
+        records: RunStore | None = None,
     ) -> None:
+        """`records`: where components keep what has to outlive their process at once."""
         instance_plan = plan.packing.instances[task]
         self.task = task
         self.component = instance_plan.component
@@ -77,6 +80,7 @@ class TaskRunner:
         self.batch = NEVER_RAN
         """The newest batch that this copy of the component has done."""
         self._incarnation = incarnation
+        self._records = records
         self._printed = printed
         self._lines = printed.lines = PrintedLines()
         self._log = logging.getLogger(self.label)
@@ -112,6 +116,7 @@ class TaskRunner:
             self._callbacks.later,
             self._construct,
             incarnation=self._incarnation,
+            run_store=self._records,
         )
         identity = Identity(self.task, incarnation_number(), os.getpid())
         return InstanceCore(plan.topology, plan.packing, identity, environment, SharedState())
@@ -263,6 +268,11 @@ class TaskRunner:
     def finished(self) -> bool:
         """Whether it is a spout that has no more to emit."""
         return isinstance(self.driver, SpoutDriver) and self.driver.finished
+
+    @property
+    def has_whole_batch(self) -> bool:
+        """Whether it is a spout that says so: it emits no more in this batch."""
+        return bool(getattr(self._instance.adapter.users_object, "has_whole_batch", False))
 
     def turn(self, secs: float) -> bool:
         """Let a spout emit for so long, or by one call for 0; whether it did."""

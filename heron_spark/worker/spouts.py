@@ -45,7 +45,7 @@ def drive(
 
 
 def _may_emit(runner: TaskRunner, quota: int) -> bool:
-    return not runner.finished and runner.made < quota
+    return not (runner.finished or runner.has_whole_batch) and runner.made < quota
 
 
 def _turn_secs(runner: TaskRunner, quota: int) -> float:

@@ -64,6 +64,7 @@ class TaskHost:
         self._slots = job.slots
         self._printed = printed
         self._incarnation = Incarnation(folder.name(), repeats_batches=True)
+        self._records = folder.records(plan.topology.name)
         self._partition_of = plan.partition_of(job.slots)
         self._live: dict[int, TaskRunner] = {}
         self._controller = RateController(job.max_batch // len(plan.spout_tasks), job.batch_secs)
@@ -191,7 +192,12 @@ class TaskHost:
             if runner is not None:
                 runner.close()
             runner = TaskRunner(
-                self._plan, task, self._partition_of, self._printed, self._incarnation
+                self._plan,
+                task,
+                self._partition_of,
+                self._printed,
+                self._incarnation,
+                self._records,
             )
             if before >= 0:
                 runner.restore(before, self._folder.state(task, before))

@@ -18,6 +18,7 @@ from heronpy_compat.trident.execution.coordinator import (
     CoordinatorPlan,
     MasterBatchCoordinator,
 )
+from heronpy_compat.trident.execution.micro_batches import NOT_ON_SPARK
 from heronpy_compat.trident.execution.operator_bolt import OperatorBolt, OperatorPlan
 from heronpy_compat.trident.execution.processors import (
     GroupedReducer,
@@ -39,7 +40,7 @@ from heronpy_compat.trident.requests import (
     RequestSpout,
     ReturnResultsReducer,
 )
-from heronpy_compat.trident.spouts import TridentSpout
+from heronpy_compat.trident.spouts import ICommitterTridentSpout, TridentSpout
 from heronpy_compat.trident.state.interfaces import StateFactory
 from heronpy_compat.trident.stream import GroupedStream, Stream, TridentState
 from heronpy_compat.trident.tuples import FieldNames, FieldSelection, Names, names_of
@@ -354,9 +355,18 @@ class _Assembly:
             bolt,
             component.parallelism,
             inputs,
-            config={PLAN: packed_plan(plan)},
+            config={PLAN: packed_plan(plan), **_refusal(component.spout)},
             optional_outputs=streams_of(component),
         )
+
+
+def _refusal(node: SpoutNode | None) -> dict[str, str]:
+    """Why a spout cannot run where nothing is acked."""
+    if node is not None and isinstance(node.spout, RequestSpout):
+        return {NOT_ON_SPARK: "takes requests (new_drpc_stream), each of which is a batch"}
+    if node is not None and isinstance(node.spout, ICommitterTridentSpout):
+        return {NOT_ON_SPARK: "is an ICommitterTridentSpout, which has to commit what it emitted"}
+    return {}
 
 
 def coordinator_name(group: str) -> str:

@@ -61,7 +61,7 @@ class MessageId:
         return self.stream == COMMITS
 
 
-class _SpoutPart:
+class SpoutPart:
     """The coordinator of one spout, and the metadata of its batches."""
 
     def __init__(self, name: str, spout: Any, conf: dict[str, Any], context: Any) -> None:
@@ -130,7 +130,7 @@ class MasterBatchCoordinator(Spout):
         self.core = CoordinatorCore(progress, plan.batches_max, plan.commits)
         self._save(progress)
         self._lives.remove_below(self._life)
-        self._parts = [_SpoutPart(name, spout, config, context) for name, spout in plan.spouts]
+        self._parts = [SpoutPart(name, spout, config, context) for name, spout in plan.spouts]
 
     def next_tuple(self) -> None:
         """Begin the next batch if its time has come."""

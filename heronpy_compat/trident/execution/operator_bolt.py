@@ -31,7 +31,7 @@ class OperatorPlan:
         self.batches_max = batches_max
 
 
-class _TasksThatReport:
+class TasksThatReport:
     """The senders of a batch group, by the tasks that there are now."""
 
     def __init__(self, plan: ComponentPlan, group: str, late: frozenset[str], context: Any) -> None:
@@ -57,6 +57,8 @@ class OperatorBolt(Bolt):
 
     outputs = []
     auto_fail = True
+    failed_by: Exception | None = None
+    """What has failed the batch of the newest message."""
 
     def initialize(self, config: dict[str, Any], context: Any) -> None:
         """Set the operations up."""
@@ -76,12 +78,7 @@ class OperatorBolt(Bolt):
         self._output = RowOutput(self, component, self._context)
         self._anchor: Any = None
         self._trackers = {
-            group: BatchTracker(
-                _TasksThatReport(component, group, plan.late[group], self._context),
-                group in component.committing,
-                plan.batches_max[group],
-            )
-            for group in component.groups
+            group: self._tracker(component, group, plan) for group in component.groups
         }
         self._streams = {(stream.source, stream.name): stream for stream in component.inputs}
         self._reports = {
@@ -91,6 +88,10 @@ class OperatorBolt(Bolt):
         partitions = self._tasks()
         self._set_up_processors(partitions)
         self._partitions = partitions
+
+    def _tracker(self, component: ComponentPlan, group: str, plan: OperatorPlan) -> BatchTracker:
+        senders = TasksThatReport(component, group, plan.late[group], self._context)
+        return BatchTracker(senders, group in component.committing, plan.batches_max[group])
 
     def _set_up_processors(self, partitions: int) -> None:
         nodes, links, context = self._plan.nodes, self._plan.links(), self._context
@@ -165,7 +166,7 @@ class OperatorBolt(Bolt):
 
     def _advance(self, tracker: BatchTracker, group: str, batch: TrackedBatch, tup: Any) -> bool:
         """Take a message in; False if its batch fails by it."""
-        self._anchor = tup
+        self._anchor, self.failed_by = tup, None
         try:
             arrival = self._taken(tracker, group, batch, tup)
             if arrival is BatchArrival.COMPLETE:
@@ -177,7 +178,7 @@ class OperatorBolt(Bolt):
         except FailedException as error:
             level = "error" if isinstance(error, ReportedFailedException) else "warn"
             self.log(f"{batch.attempt} fails: {error}", level)
-            arrival = BatchArrival.FAIL
+            arrival, self.failed_by = BatchArrival.FAIL, error
         except Exception:
             self._discard(batch)
             raise

@@ -8,7 +8,6 @@ import pytest
 from heron_connectors.spark import frames
 from heron_core import config as keys
 from heron_core.errors import TopologyError
-from heron_core.records import replace
 from heron_core.topology import (
     ComponentSpec,
     GroupingKind,
@@ -118,14 +117,6 @@ def test_a_diamond_is_no_cycle() -> None:
         component("c", "a", "b"),
     )
     assert problems(spec) == []
-
-
-def test_a_topology_of_trident_is_refused() -> None:
-    name = "heronpy_compat.trident.execution.coordinator.MasterBatchCoordinator"
-    words = replace(component("words"), class_path=name)
-    (problem,) = problems(topology(words))
-    assert "is a Trident topology" in problem
-    assert problem.endswith("run it with --engine native")
 
 
 def test_programs_of_other_languages_are_refused() -> None:

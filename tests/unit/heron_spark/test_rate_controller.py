@@ -55,6 +55,12 @@ class Spout:
     most: int = 1 << 30
     made: int = 0
     turns: list[float] = field(default_factory=list)
+    whole_at: int = 1 << 30
+    """It says at so many that a batch has no more."""
+
+    @property
+    def has_whole_batch(self) -> bool:
+        return self.made >= self.whole_at
 
     @property
     def finished(self) -> bool:
@@ -122,3 +128,11 @@ def test_a_spout_that_trickles_is_cut_off() -> None:
     spout = Spout(1)
     _, took = driven(spout, quota=100_000, busy_secs=0.5)
     assert 0.5 <= took < 0.51
+
+
+def test_a_spout_whose_batch_is_whole_is_waited_for_no_more() -> None:
+    """A coordinator of Trident begins one batch, and would be asked in vain for 0.3 s."""
+    whole = Spout(1, whole_at=1)
+    _, secs = driven(whole)
+    assert whole.made == 1
+    assert secs < PATIENCE_SECS
