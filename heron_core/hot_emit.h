@@ -32,11 +32,20 @@ struct emit {
     PyObject *next_root, *pending, *done_at_once, *inits; /* of a spout */
     PyObject *positions;    /* of the fields of a key */
     Py_ssize_t width, most, overhead;
+    unsigned long ident;    /* of the main thread, where `thread` is threading.get_ident */
+    int asks_python;        /* whether `thread` is something else */
     int packs_plain;        /* whether `pack` is msgpack's, and not the topology's own serialiser */
     int tracked, is_spout, is_shared;
 };
 
 static PyObject *parameters[2][PARAMETERS]; /* a bolt's and a spout's, interned */
+static PyObject *auto_anchor_name, *current_tuples_name; /* what is read of a pystorm bolt, too */
+
+static int know_names(void) {
+    auto_anchor_name = PyUnicode_InternFromString("auto_anchor");
+    current_tuples_name = PyUnicode_InternFromString("_current_tups");
+    return auto_anchor_name == NULL || current_tuples_name == NULL ? -1 : 0;
+}
 
 static int know_parameters(void) {
     static const char *const names[2][PARAMETERS] = {
@@ -311,19 +320,27 @@ static enum outcome put_of_bolt(struct emit *emit, PyObject *tup, PyObject *anch
     return outcome;
 }
 
-/* The anchors that pystorm's bolt has where none are named, as a new reference. */
-static enum outcome users_anchors(struct emit *emit, PyObject **anchors) {
+/* Whether this is the thread that the emit was made in; -1 with an exception. */
+static int is_in_main_thread(struct emit *emit) {
+    if (!emit->asks_python)
+        return PyThread_get_thread_ident() == emit->ident;
     PyObject *thread = PyObject_CallNoArgs(emit->thread);
     int is_main = thread == NULL ? -1 : PyObject_RichCompareBool(thread, emit->main_thread, Py_EQ);
     Py_XDECREF(thread);
+    return is_main;
+}
+
+/* The anchors that pystorm's bolt has where none are named, as a new reference. */
+static enum outcome users_anchors(struct emit *emit, PyObject **anchors) {
+    int is_main = is_in_main_thread(emit);
     if (is_main <= 0)
         return is_main < 0 ? RAISED : LEFT;
-    PyObject *wanted = PyObject_GetAttrString(emit->user, "auto_anchor");
+    PyObject *wanted = PyObject_GetAttr(emit->user, auto_anchor_name);
     int is_wanted = wanted == NULL ? -1 : PyObject_IsTrue(wanted);
     Py_XDECREF(wanted);
     if (is_wanted < 0)
         return RAISED;
-    *anchors = is_wanted ? PyObject_GetAttrString(emit->user, "_current_tups") : Py_NewRef(Py_None);
+    *anchors = is_wanted ? PyObject_GetAttr(emit->user, current_tuples_name) : Py_NewRef(Py_None);
     return *anchors == NULL ? RAISED : DONE;
 }
 
@@ -405,9 +422,7 @@ static enum outcome is_for_main_thread(struct emit *emit, PyObject *need) {
     int is_needed = PyObject_IsTrue(need);
     if (is_needed)
         return is_needed < 0 ? RAISED : LEFT;
-    PyObject *thread = PyObject_CallNoArgs(emit->thread);
-    int is_main = thread == NULL ? -1 : PyObject_RichCompareBool(thread, emit->main_thread, Py_EQ);
-    Py_XDECREF(thread);
+    int is_main = is_in_main_thread(emit);
     return is_main < 0 ? RAISED : is_main ? DONE : LEFT;
 }
 
@@ -489,9 +504,9 @@ static PyTypeObject emit_type = {
 
 /* An emit of these objects, which are in the order of OWNED; None where there is none. */
 static PyObject *new_emit(PyObject *objects, Py_ssize_t width, Py_ssize_t most, Py_ssize_t overhead,
-                          int tracked, int is_spout, int packs_plain) {
+                          int tracked, int is_spout, int packs_plain, int asks_python) {
     if (!(emit_type.tp_flags & Py_TPFLAGS_READY)
-        && (know_parameters() < 0 || PyType_Ready(&emit_type) < 0))
+        && (know_parameters() < 0 || know_names() < 0 || PyType_Ready(&emit_type) < 0))
         return NULL;
     struct emit *emit = (struct emit *)PyType_GenericAlloc(&emit_type, 0);
     if (emit == NULL)
@@ -505,6 +520,8 @@ static PyObject *new_emit(PyObject *objects, Py_ssize_t width, Py_ssize_t most, 
     emit->tracked = tracked;
     emit->is_spout = is_spout;
     emit->packs_plain = packs_plain;
+    emit->asks_python = asks_python;
+    emit->ident = PyThread_get_thread_ident();
     emit->call = is_spout ? spout_emit_call : bolt_emit_call;
     return (PyObject *)emit;
 }

@@ -9,7 +9,7 @@ cdef extern from "hot_emit.h":
     Py_ssize_t plain_slot(object key, bint are_several, Py_ssize_t slots)
     object new_emit(
         tuple objects, Py_ssize_t width, Py_ssize_t most, Py_ssize_t overhead, bint tracked,
-        bint is_spout, bint packs_plain)
+        bint is_spout, bint packs_plain, bint asks_python)
 
 
 cdef class PlainKeys:

@@ -6,6 +6,7 @@ one consumer is a type of hot_emit.h; in Python it is a closure.
 
 from __future__ import annotations
 
+from _thread import get_ident
 from collections.abc import Callable, Iterator
 from operator import itemgetter
 from types import SimpleNamespace
@@ -104,7 +105,8 @@ def _in_c(
     found_by = (keyed, buffers, sent, turns)
     objects = (*given, *found_by, user, thread, main_thread, *of_spout, positions)
     is_spout, packs_plain = of_spout[0] is not None, hasattr(given[2], PACKS_PLAIN)
-    emit = new_emit(objects, width, most, overhead, tracked, is_spout, packs_plain)
+    asks_python = thread is not get_ident
+    emit = new_emit(objects, width, most, overhead, tracked, is_spout, packs_plain, asks_python)
     shares.append(emit.share)
     return emit  # type: ignore[no-any-return]
 

@@ -11,7 +11,7 @@ enum { TUPLE_ITEMS = 7, KEY_AT = 0, VALUES_AT = 4, ROOTS_AT = 6 };
 
 /* Whether instances of a class are Python's tuples of the items that it is made from. */
 static int is_plain_kind(PyTypeObject *type) {
-    return PyType_IsSubtype(type, &PyTuple_Type) && type->tp_new == PyTuple_Type.tp_new
+    return PyType_HasFeature(type, Py_TPFLAGS_TUPLE_SUBCLASS) && type->tp_new == PyTuple_Type.tp_new
         && type->tp_init == PyTuple_Type.tp_init
         && Py_TYPE((PyObject *)type)->tp_call == PyType_Type.tp_call;
 }

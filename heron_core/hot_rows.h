@@ -193,45 +193,57 @@ static void put_item(PyObject *tuple, int at, PyObject *item) {
     Py_XDECREF(before);
 }
 
-/* The row at `*at` of a body that `first_plain_row` has checked, as a list; `*at` is behind it.
-   `unused` is a list that may be filled again, or NULL. */
-static PyObject *take_row(PyObject *body, Py_ssize_t *at, PyObject *unused) {
+static int is_plain(PyObject *kind) {
+    return PyType_Check(kind) && is_plain_kind((PyTypeObject *)kind);
+}
+
+/* A row of no values yet: of a class that `is_plain`, or a list for None. */
+static PyObject *new_row(PyObject *kind, Py_ssize_t values) {
+    if (kind == Py_None)
+        return PyList_New(values);
+    PyTypeObject *type = (PyTypeObject *)kind;
+    return type == &PyTuple_Type ? PyTuple_New(values) : type->tp_alloc(type, values);
+}
+
+/* Whether a row may be filled again, as a new one of that kind and of so many values. */
+static int is_as_new(PyObject *row, PyObject *kind, Py_ssize_t values) {
+    PyObject *type = kind == Py_None ? (PyObject *)&PyList_Type : kind;
+    return is_nobodys(row) && (PyObject *)Py_TYPE(row) == type && Py_SIZE(row) == values;
+}
+
+/* The row at `*at` of a body that `first_plain_row` has checked; `*at` is behind it. `before` is the
+   row of the tuple that is made anew, or NULL. */
+static PyObject *take_row(PyObject *body, Py_ssize_t *at, PyObject *before, PyObject *kind) {
     const unsigned char *begin = (const unsigned char *)PyBytes_AS_STRING(body), *from = begin + *at;
     Py_ssize_t values = *from++ & ~ROW_HEAD_MASK;
-    int is_again = unused != NULL && PyList_GET_SIZE(unused) == values;
-    PyObject *row = is_again ? Py_NewRef(unused) : PyList_New(values);
+    int is_again = before != NULL && is_as_new(before, kind, values);
+    PyObject *row = is_again ? Py_NewRef(before) : new_row(kind, values);
     for (Py_ssize_t position = 0; row != NULL && position < values; position++) {
-        PyObject *value = read_value(&from), *before;
+        PyObject *value = read_value(&from), **item = PySequence_Fast_ITEMS(row) + position;
         if (value == NULL) {
             Py_CLEAR(row);
             break;
         }
-        before = is_again ? PyList_GET_ITEM(row, position) : NULL;
-        PyList_SET_ITEM(row, position, value);
-        Py_XDECREF(before);
+        Py_XSETREF(*item, value);
     }
+#if PY_VERSION_HEX >= 0x030E0000
+    if (is_again && row != NULL && kind != Py_None)
+        ((PyTupleObject *)row)->ob_hash = -1;
+#endif
     *at = from - begin;
     return row;
-}
-
-static int is_plain(PyObject *kind) {
-    return PyType_Check(kind) && is_plain_kind((PyTypeObject *)kind);
 }
 
 /* The next tuple of a body, as hot_path's made_tuple has it. One whose class `is_plain` is made of
    the one before the last. */
 static PyObject *next_tuple(struct turn *turn, int is_plain, PyObject *kind, uint64_t number,
                             PyObject *component, PyObject *stream, PyObject *task, PyObject *created,
-                            PyObject *roots, PyObject *body, Py_ssize_t *at) {
-    PyObject *made = turn->older, *unused = NULL;
+                            PyObject *roots, PyObject *body, Py_ssize_t *at, PyObject *values_kind) {
+    PyObject *made = turn->older;
     int is_again = is_plain && made != NULL && is_nobodys(made);
-    if (is_again) {
-        unused = PyTuple_GET_ITEM(made, VALUES_AT);
-        if (!is_nobodys(unused) || !PyList_CheckExact(unused))
-            unused = NULL;
-    }
+    PyObject *before = is_again ? PyTuple_GET_ITEM(made, VALUES_AT) : NULL;
     PyObject *key = PyLong_FromUnsignedLongLong(number);
-    PyObject *values = key == NULL ? NULL : take_row(body, at, unused);
+    PyObject *values = key == NULL ? NULL : take_row(body, at, before, values_kind);
     if (values == NULL) {
         Py_XDECREF(key);
         return NULL;
@@ -301,6 +313,50 @@ static void drop_first(PyObject *list, Py_ssize_t items) {
     PyObject *only = PyList_GET_ITEM(list, 0);
     Py_SET_SIZE(list, 0);
     Py_DECREF(only);
+}
+
+/* --- the current tuple of a user's object --- */
+
+/* The list of one tuple that a pystorm bolt has as `_current_tups`. */
+struct current {
+    PyObject *list;
+};
+
+static PyObject *current_name; /* interned */
+
+/* Whether that list is still in its place, and nothing else has it, so that it may have another. */
+static int is_free(const struct current *current, PyObject *user) {
+#ifdef Py_GIL_DISABLED
+    return 0;
+#else
+    if (current->list == NULL || Py_REFCNT(current->list) != 2 || PyList_GET_SIZE(current->list) != 1)
+        return 0;
+    PyObject *found = PyObject_GetAttr(user, current_name);
+    if (found == NULL)
+        PyErr_Clear(); /* it was deleted, and is set again */
+    int is_there = found == current->list;
+    Py_XDECREF(found);
+    return is_there && Py_REFCNT(current->list) == 2 && PyList_GET_SIZE(current->list) == 1;
+#endif
+}
+
+/* The user's current tuples are this one alone; -1 with an exception. */
+static int make_current(struct current *current, PyObject *user, PyObject *tuple) {
+    if (current_name == NULL
+        && (current_name = PyUnicode_InternFromString("_current_tups")) == NULL)
+        return -1;
+    if (is_free(current, user))
+        return PyList_SetItem(current->list, 0, Py_NewRef(tuple));
+    PyObject *list = PyList_New(1);
+    if (list == NULL)
+        return -1;
+    PyList_SET_ITEM(list, 0, Py_NewRef(tuple));
+    Py_XSETREF(current->list, list);
+    return PyObject_SetAttr(user, current_name, list);
+}
+
+static void end_current(struct current *current) {
+    Py_CLEAR(current->list);
 }
 
 /* --- acks of tuples in their turn --- */

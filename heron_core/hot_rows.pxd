@@ -9,10 +9,15 @@ cdef extern from "hot_rows.h":
         pass
     object next_tuple(
         turn *last, bint is_plain, object kind, unsigned long long key, object component,
-        object stream, object task, object created, object roots, bytes body, Py_ssize_t *at)
+        object stream, object task, object created, object roots, bytes body, Py_ssize_t *at,
+        object values_kind)
     bint is_plain_class "is_plain"(object kind)
     void know_runs(object type)
     bint is_unused(list items, Py_ssize_t at)
+    struct current:
+        pass
+    int make_current(current *current, object user, object tup) except -1
+    void end_current(current *current)
     bint is_next(run *run, object key)
     int settle_next(run *run, numbers *pairs) except -1
     int settle_newest(
@@ -35,7 +40,7 @@ cdef class RowKeys:
 
 
 cdef class RowCursor:
-    cdef object _kind, _component, _stream, _task, _created, _clock, _rows
+    cdef object _kind, _values_kind, _component, _stream, _task, _created, _clock, _rows
     cdef RowKeys _keys
     cdef RunState _anchor_state
     cdef list _states
@@ -54,6 +59,13 @@ cdef class RowCursor:
     cdef bint _begin_run(self) except -1
     cdef RunState _spare_state(self)
     cdef bint _fold(self) except -1
+
+
+cdef class CurrentTuples:
+    cdef object _source, _user, _ack, _forget, _tuple
+    cdef dict _named
+    cdef current _current
+    cdef bint _settle(self) except -1
 
 
 cdef unsigned long long take_keys(RowKeys keys, Py_ssize_t number)

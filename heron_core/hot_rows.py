@@ -12,7 +12,7 @@ tests of either.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import count
 from operator import attrgetter, eq
 from types import SimpleNamespace
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 else:
     cython = SimpleNamespace(compiled=False)  # as in hot_path.py
 
+Settle = Callable[[Any], None]
 CLOCK_EVERY = 8
 """Tuples between two readings of the clock while they are fast. If they turn slow all of a sudden,
 acks and ticks wait for so many of them."""
@@ -34,10 +35,11 @@ STATES_KEPT: int = 4
 if not cython.compiled:
     from heron_core.hot_buffers import AckPairs, BufferRoom
     from heron_core.hot_c import (
+        end_current,
         is_next,
-        is_plain_class,
         is_unused,
         know_runs,
+        make_current,
         settle_newest,
         settle_next,
     )
@@ -68,6 +70,13 @@ if not cython.compiled:
             return False
         return not any(isinstance(value, list | dict) for value in row)
 
+    def is_plain_class(kind: Any) -> bool:
+        """Whether instances of a class are Python's tuples of the items that it is made from."""
+        is_made_by_python = isinstance(kind, type) and type(kind).__call__ is type.__call__
+        if not is_made_by_python or not issubclass(kind, tuple):
+            return False
+        return kind.__new__ is tuple.__new__ and kind.__init__ is object.__init__
+
     def number_at(numbers: Any, index: int) -> int:
         """One of a list of 64-bit numbers."""
         return int.from_bytes(numbers[8 * index : 8 * index + 8], "little")
@@ -82,7 +91,7 @@ if not cython.compiled:
 
     def next_tuple(
         last: Any, is_plain: Any, kind: Any, key: Any, component: Any, stream: Any, task: Any,
-        created: Any, roots: Any, body: Any, at: Any,
+        created: Any, roots: Any, body: Any, at: Any, values_kind: Any,
     ) -> Any:  # fmt: skip
         """In C alone: the next tuple, made of the one before the last if nothing has that."""
         raise NotImplementedError
@@ -126,15 +135,16 @@ def row_keys(first: int) -> Iterator[int]:
 class RowCursor:
     """The tuples of a plain batch as an iterator; one after the other, as `made_rows` makes them.
 
-    `body`, `ids` and `sizes` are the frames of a checked message (wire/batch.py). It stops for what
-    is due besides, where `stretch` says so, and goes on from there.
+    `body`, `ids` and `sizes` are the frames of a checked message (wire/batch.py). Values are lists,
+    or of a class that is made of a row as `tuple` is. It stops for what is due besides, where
+    `stretch` says so, and goes on from there.
     """
 
     __slots__ = (
         "_anchor_state", "_at", "_body", "_clock", "_component", "_created", "_due", "_few", "_ids",
         "_is_plain_class", "_key", "_keys", "_kind", "_left_in_run", "_outbox", "_rows", "_run",
-        "_sizes", "_states", "_stops_at", "_stream", "_task", "_turn", "few_began_at", "is_plain",
-        "items", "left",
+        "_sizes", "_states", "_stops_at", "_stream", "_task", "_turn", "_values_kind",
+        "few_began_at", "is_plain", "items", "left",
     )  # fmt: skip
 
     items: int
@@ -145,9 +155,10 @@ class RowCursor:
     def __init__(
         self, kind: Any, component: str, stream: str, task: int, created: float, body: bytes,
         rows: cython.Py_ssize_t, ids: bytes | None, sizes: bytes | None, keys: Any,
-        outbox: BufferRoom, clock: Callable[[], float],
+        outbox: BufferRoom, clock: Callable[[], float], values_kind: Any = None,
     ) -> None:  # fmt: skip
         self._kind = kind
+        self._values_kind = values_kind
         self._component = component
         self._stream = stream
         self._task = task
@@ -159,7 +170,8 @@ class RowCursor:
         self._outbox = outbox
         self._clock = clock
         self._at = first_plain_row(body, rows)
-        self.is_plain = self._at >= 0
+        has_rows: cython.bint = values_kind is None or is_plain_class(values_kind)
+        self.is_plain = has_rows and self._at >= 0
         """Whether all values are plain, and none malformed; if not, it cannot be used."""
         self.items = self.left = rows
         self._anchor_state: Any = None
@@ -233,10 +245,12 @@ class RowCursor:
             return next_tuple(
                 cython.address(self._turn), self._is_plain_class, self._kind, self._key,
                 self._component, self._stream, self._task, self._created, state, self._body,
-                cython.address(self._at),
+                cython.address(self._at), self._values_kind,
             )  # fmt: skip
+        row = next(self._rows)
         self._turn = made_tuple(
-            self._kind, self._key, self._component, self._stream, self._task, next(self._rows),
+            self._kind, self._key, self._component, self._stream, self._task,
+            row if self._values_kind is None else self._values_kind(row),
             self._created, None if state is None else state.whole(),
         )  # fmt: skip
         return self._turn
@@ -292,6 +306,59 @@ class RowCursor:
                 return True
         fold_done(self._outbox)
         return False
+
+
+class CurrentTuples:
+    """Tuples in turn, as a bolt of pystorm's runs them: each is alone in the user's `_current_tups`
+    until the next is asked for, and is acked then if the user's `auto_ack` says so. One that is
+    raised for stays there: the next one is asked for of another iterator."""
+
+    __slots__ = ("_ack", "_current", "_forget", "_named", "_source", "_tuple", "_user")
+
+    def __init__(
+        self, source: Iterable[Any], user: Any, ack: Settle | None, named: dict[str, Any],
+        forget: Settle,
+    ) -> None:  # fmt: skip
+        self._source = iter(source)
+        self._user = user
+        self._ack = ack
+        """None where acks are for later, whatever `auto_ack` says."""
+        self._named = named
+        """Tuples whose ids user code has seen, which are forgotten when they are acked."""
+        self._forget = forget
+        self._tuple: Any = None
+        """What is being processed."""
+        if not cython.compiled:
+            self._current: Any = None
+
+    def __dealloc__(self) -> None:
+        if cython.compiled:
+            end_current(cython.address(self._current))
+
+    def __iter__(self) -> Any:
+        return self
+
+    def __next__(self) -> Any:
+        if self._tuple is not None:
+            self._settle()
+        tup = next(self._source, None)
+        if tup is None:
+            self._user._current_tups = []
+            raise StopIteration
+        self._tuple = tup
+        if cython.compiled:
+            make_current(cython.address(self._current), self._user, tup)
+        else:
+            self._user._current_tups = [tup]
+        return tup
+
+    def _settle(self) -> cython.bint:
+        tup, self._tuple = self._tuple, None
+        if self._ack is not None and self._user.auto_ack:
+            if self._named:
+                self._forget(tup)
+            self._ack(tup)
+        return True
 
 
 def fold_done(outbox: BufferRoom) -> None:

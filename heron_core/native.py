@@ -28,6 +28,7 @@ __all__ = [
     "HOT_PATH",
     "BufferRoom",
     "ColumnKeys",
+    "CurrentTuples",
     "FlatTable",
     "Forwarder",
     "KeyedState",
@@ -160,7 +161,7 @@ if TYPE_CHECKING:
         run_anchors,
         whole_batch,
     )
-    from heron_core.hot_rows import RowCursor, row_keys
+    from heron_core.hot_rows import CurrentTuples, RowCursor, row_keys
     from heron_core.hot_state import (
         KeyedState,
         ListOfKey,
@@ -202,6 +203,7 @@ else:
     roots_item = _path.roots_item
     run_anchors = _path.run_anchors
     whole_batch = _path.whole_batch
+    CurrentTuples = _rows.CurrentTuples
     RowCursor = _rows.RowCursor
     row_keys = _rows.row_keys
     FlatTable = _tables.FlatTable

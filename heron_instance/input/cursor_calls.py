@@ -48,9 +48,7 @@ class CursorCalls(FailedCalls):
 
     def _cursor(self, head: Header, batch: Batch, frames: Frames) -> RowCursor | None:
         """What makes the tuples of a message; None where it takes the lists of other messages."""
-        if not self.uses_cursors or self._takes_batches or self._values_maker is not None:
-            return None
-        if not is_standard(self.decode):
+        if not self.uses_cursors or self._takes_batches or not is_standard(self.decode):
             return None
         if batch.streams is not None or batch.extras is not None or head.flags & COLUMNS:
             return None
@@ -59,10 +57,12 @@ class CursorCalls(FailedCalls):
         is_sampled = started >= self._key_samples.due
         if component == REPLAYED or (is_sampled and head.items > SAMPLED_ROWS_MAX):
             return None
+        stream, maker = streams[head.stream], self._values_maker
         cursor = RowCursor(
-            self._tuple, component, streams[head.stream], head.source, started, batch.body,
-            head.items, None if batch.ids is None else frames[2],
+            self._tuple, component, stream, head.source, started, batch.body, head.items,
+            None if batch.ids is None else frames[2],
             None if batch.run_sizes is None else frames[3], self._keys, self.outbox, self.clock,
+            None if maker is None else maker(component, stream),
         )  # fmt: skip
         if not cursor.is_plain:
             return None

@@ -228,23 +228,23 @@ class Emitter:
         self.log.append(("general", str(list(values) if type(values) is tuple else values), second))
         return "general"
 
-    def bolt(self) -> Callable[..., Any]:
-        """A bolt's emit."""
+    def bolt(self, user: Any = None, thread: Callable[[], int] = int) -> Callable[..., Any]:
+        """A bolt's emit; of pystorm's, whose object is `user`."""
         several = self.way == SEVERAL
         make = self.module.bolt_emit_to_several if several else self.module.bolt_emit
         emit: Callable[..., Any] = make(
             self.outbox, self._general, self.pack, count(1000).__next__, self._pick(), WIDTH,
-            MOST_BYTES, OVERHEAD, self.tracked, "default", None, int, self.shares,
+            MOST_BYTES, OVERHEAD, self.tracked, "default", user, thread, self.shares,
         )  # fmt: skip
         return emit
 
-    def spout(self, has_inits: bool) -> Callable[..., Any]:
-        """A spout's emit."""
+    def spout(self, has_inits: bool, thread: Callable[[], int] | None = None) -> Callable[..., Any]:
+        """A spout's emit; with a `thread` that of pystorm's."""
         several = self.way == SEVERAL
         make = self.module.spout_emit_to_several if several else self.module.spout_emit
         emit: Callable[..., Any] = make(
             self.outbox, self._general, self.pack, count(1000).__next__, count(5).__next__,
-            self._pick(), WIDTH, MOST_BYTES, OVERHEAD, self.tracked, "default", None,
+            self._pick(), WIDTH, MOST_BYTES, OVERHEAD, self.tracked, "default", thread,
             self.pending, self.done, self.inits if has_inits or several else None, self.shares,
         )  # fmt: skip
         return emit

@@ -1,15 +1,22 @@
-"""Emits in C: the slots of plain keys, and what a million of them leave behind."""
+"""Emits in C: the slots of plain keys, pystorm's emits, and what a million leave behind."""
 
 import gc
 import sys
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from itertools import product
+from threading import get_ident
 from types import SimpleNamespace
 from typing import Any
 
 import psutil
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from heron_core.algorithms.hashing import slot, stable_hash
-from tests.native.hot_path_support import WAYS, Emitted, Emitter
+from tests.native.hot_path_support import PYTHON, WAYS, Emitted, Emitter
+from tests.native.test_hot_path import CALLS_MAX, calls, states
 
 EMITS, ROUNDS = 1_000_000, 10
 GROWTH_MAX = 4 << 20
@@ -36,6 +43,41 @@ def test_a_fraction_of_more_than_64_bits_is_looked_up(
     compiled: SimpleNamespace, key: float
 ) -> None:
     assert compiled.PlainKeys({key: "looked up"}, [1, 2], False)[key] == "looked up"
+
+
+@given(tracked=st.booleans(), way=st.sampled_from(WAYS), three=st.tuples(states, states, states),
+       are_numbers=st.booleans(), autos=st.lists(st.booleans(), min_size=CALLS_MAX + 1),
+       sequence=calls)  # fmt: skip
+def test_a_bolt_of_pystorm_emits_the_same(
+    compiled: SimpleNamespace, tracked: bool, way: str, three: Any, are_numbers: bool,
+    autos: list[bool], sequence: list[Emitted],
+) -> None:  # fmt: skip
+    """What it emits without anchors is anchored to its current tuples, as long as it wants that."""
+    outcomes = []
+    for module in (PYTHON, compiled):
+        emitter = Emitter(module, tracked, way, three, are_numbers)
+        user = SimpleNamespace()
+        emit, returned = emitter.bolt(user, get_ident), []
+        for each, auto, names in zip(sequence, autos, autos[1:], strict=False):
+            emitter.begin(each)
+            user.auto_anchor, user._current_tups = auto, emitter.chosen(each) or []
+            named = user._current_tups if names else None
+            returned.append(emit(each.values, anchors=named, direct_task=each.direct_task))
+        outcomes.append((returned, emitter.outcome()))
+    assert outcomes[0] == outcomes[1]
+
+
+def test_emits_of_other_threads_are_left_to_the_general_one(compiled: SimpleNamespace) -> None:
+    """Whatever tells the threads apart."""
+    idents: list[Callable[[], int]] = [get_ident, lambda: get_ident() + 1]
+    user = SimpleNamespace(auto_anchor=True, _current_tups=[])
+    for module, ident in product((PYTHON, compiled), idents):
+        emitter = Emitter(module)
+        bolt, spout = emitter.bolt(user, ident), emitter.spout(False, ident)
+        with ThreadPoolExecutor(1) as elsewhere:
+            for emit in (bolt, spout):
+                assert emit(["a", 1]) is None
+                assert elsewhere.submit(emit, ["a", 1]).result() == "general"
 
 
 @pytest.mark.parametrize("way", WAYS)

@@ -3,6 +3,7 @@
 import gc
 import sys
 from array import array
+from collections import namedtuple
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import SimpleNamespace
@@ -11,12 +12,13 @@ from unittest.mock import patch
 
 import msgpack
 import psutil
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from heron_core.wire.frames import EVERY_OWNER, header_of, root_owner
 from heron_core.wire.values import array_of
-from heron_frontends.adapters.tuple_layout import Items, TupleLayout
+from heron_frontends.adapters.tuple_layout import FromItems, Items, TupleLayout
 from heron_instance.emit import output_buffers
 from heron_instance.emit.output_buffers import Outbox
 from heron_instance.input import anchors
@@ -29,6 +31,15 @@ NEVER = float("inf")
 BLOCKS_MAX, GROWTH_MAX = 100, 4 << 20
 """Of what the test itself makes, and four bytes for each tuple."""
 
+
+class Values(FromItems, namedtuple("Values", "first second")):
+    """As pystorm's values of a stream."""
+
+    __slots__ = ()
+
+
+KINDS: tuple[Any, ...] = (None, tuple, Values)
+values_kinds = st.sampled_from(KINDS)
 numbers = st.integers(-(2**63), 2**64 - 1) | st.sampled_from(
     [sign * 2**bits + off for bits in (5, 7, 8, 15, 16, 31, 32, 62) for sign in (-1, 1)
      for off in (-1, 0, 1)]
@@ -87,6 +98,7 @@ def cursor_of(
     outbox: Any = None,
     kind: Any = EngineTuple,
     clock: Callable[[], float] = float,
+    values_kind: Any = None,
 ) -> Any:
     """Of runs of (root, edge, size); None: of tuples that are not tracked."""
     ids = sizes = None
@@ -95,8 +107,9 @@ def cursor_of(
         sizes = array("I", [run[2] for run in given_runs]).tobytes()
     outbox = outbox or outbox_of(module, given_runs is not None)
     return module.RowCursor(
-        kind, "a", "default", 7, 1.5, body, rows, ids, sizes, module.RowKeys(100), outbox, clock
-    )
+        kind, "a", "default", 7, 1.5, body, rows, ids, sizes, module.RowKeys(100), outbox, clock,
+        values_kind,
+    )  # fmt: skip
 
 
 def taken(cursor: Any, number: int | None = None) -> Iterator[Any]:
@@ -104,15 +117,33 @@ def taken(cursor: Any, number: int | None = None) -> Iterator[Any]:
     return iter(cursor)
 
 
-@given(rows=plain_rows)
-def test_tuples_are_those_of_the_list(compiled: SimpleNamespace, rows: list[Any]) -> None:
-    """Values keep their types and signs, in C as well as by msgpack."""
-    wanted = [EngineTuple((0, "a", "default", 7, row, 1.5, None)) for row in rows]
+def items_of(tup: Any) -> list[Any]:
+    """What a tuple is made of, its values as their class and a list."""
+    *head, values, created, roots = tuple.__iter__(tup)
+    return [*head, (type(values), list(values)), created, roots]
+
+
+@given(rows=plain_rows, values_kind=values_kinds)
+def test_tuples_are_those_of_the_list(
+    compiled: SimpleNamespace, rows: list[Any], values_kind: Any
+) -> None:
+    """Values keep their types and signs, in C as well as by msgpack; rows are of the class that is
+    asked for, whose fields need not be as many."""
+    kind = values_kind or list
+    wanted = [[0, "a", "default", 7, (kind, row), 1.5, None] for row in rows]
     for module in (PYTHON, compiled):
-        cursor = cursor_of(module, body_of(rows), len(rows))
+        cursor = cursor_of(module, body_of(rows), len(rows), values_kind=values_kind)
         assert cursor.is_plain
-        assert repr(list(taken(cursor))) == repr(wanted)
+        assert repr(list(map(items_of, taken(cursor)))) == repr(wanted)
         assert cursor.left == 0
+
+
+def test_values_of_a_class_that_runs_python_are_left_to_the_list(
+    compiled: SimpleNamespace,
+) -> None:
+    for kind in (namedtuple("Called", "a"), Careful, list, list[int], tuple[int], (1).__add__):
+        for module in (PYTHON, compiled):
+            assert not cursor_of(module, body_of([[1]]), 1, values_kind=kind).is_plain
 
 
 @given(rows=plain_rows, other=others, at=st.integers(0, 8))
@@ -205,14 +236,19 @@ def test_pairs_leave_as_one_packet(compiled: SimpleNamespace) -> None:
             assert outbox.pairs.listed() == []
 
 
-def test_a_tuple_that_is_kept_stays_what_it_is(compiled: SimpleNamespace) -> None:
-    """One that nothing has is made anew, its list of values as well."""
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_tuple_that_is_kept_stays_what_it_is(compiled: SimpleNamespace, kind: Any) -> None:
+    """One that nothing has is made anew, its values as well."""
     rows = [[at, f"value {at}"] for at in range(1_000)]
+    wanted = list(map(kind or list, rows))
     for module in (PYTHON, compiled):
-        kept = list(taken(cursor_of(module, body_of(rows), len(rows))))
-        assert [tup.values for tup in kept] == rows
-        lists = [tup.values for tup in taken(cursor_of(module, body_of(rows), len(rows)))]
-        assert lists == rows
+        kept = list(taken(cursor_of(module, body_of(rows), len(rows), values_kind=kind)))
+        assert [tup.values for tup in kept] == wanted
+        values = [
+            tup.values for tup in taken(cursor_of(module, body_of(rows), 1_000, values_kind=kind))
+        ]
+        assert values == wanted
+        assert len(set(map(id, values))) == len(rows)
     assert len(addresses(cursor_of(compiled, body_of(rows), len(rows)))) <= 3
     assert len(addresses(cursor_of(PYTHON, body_of(rows), len(rows)))) > len(rows) / 2
 
@@ -257,7 +293,8 @@ def test_roots_travel_as_a_list(compiled: SimpleNamespace) -> None:
     assert tup.roots is state.whole()
 
 
-def test_a_million_tuples_leave_nothing_behind(compiled: SimpleNamespace) -> None:
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_million_tuples_leave_nothing_behind(compiled: SimpleNamespace, kind: Any) -> None:
     """Acked in their turn, late, twice and never; kept or not, with and without a look at roots."""
     sizes = [1, 2, 3, 5] * 25
     rows = [["word", at, 1.5, None] for at in range(sum(sizes))]
@@ -268,7 +305,7 @@ def test_a_million_tuples_leave_nothing_behind(compiled: SimpleNamespace) -> Non
         for _ in range(number):
             late: list[Any] = []
             for at, tup in enumerate(
-                taken(cursor_of(compiled, body, len(rows), given_runs, outbox))
+                taken(cursor_of(compiled, body, 275, given_runs, outbox, values_kind=kind))
             ):
                 if at % 7 == 3:
                     late.append(tup)
@@ -287,6 +324,81 @@ def test_a_million_tuples_leave_nothing_behind(compiled: SimpleNamespace) -> Non
         gc.collect()
         assert sys.getallocatedblocks() - before[0] < BLOCKS_MAX
         assert psutil.Process().memory_info().rss - before[1] < GROWTH_MAX
+
+
+KEEP, REPLACE, DELETE, ADD, SWITCH, SEE, RAISE, NOTHING = ACTIONS = range(8)
+"""What user code does with its current tuples, with `auto_ack`, or with a tuple's id."""
+
+
+def act(user: SimpleNamespace, kept: list[Any], action: int) -> None:
+    """Do one of them, but for SEE."""
+    if action == KEEP:
+        kept.append(user._current_tups)
+    elif action == REPLACE:
+        kept.append(user._current_tups)
+        user._current_tups = [0]
+    elif action == DELETE:
+        del user._current_tups
+    elif action == ADD:
+        user._current_tups.append(0)
+    elif action == SWITCH:
+        user.auto_ack = not user.auto_ack
+    elif action == RAISE:
+        raise ValueError
+
+
+def turns_of(module: SimpleNamespace, actions: list[int], acks: bool) -> Any:
+    """What happens to a user's object whose `process` does these, one for each tuple."""
+    user, named = SimpleNamespace(auto_ack=True, _current_tups=[]), dict[int, Any]()
+    kept: list[Any] = []
+    log: list[Any] = []
+    source = iter(range(1, len(actions) + 1))
+
+    def forget(tup: int) -> None:
+        log.append(("forgotten", named.pop(tup, None)))
+
+    ack = (lambda tup: log.append(("ack", tup))) if acks else None
+    is_over = False
+    while not is_over:
+        try:
+            for tup in module.CurrentTuples(source, user, ack, named, forget):
+                log.append(("current", list(user._current_tups)))
+                if actions[tup - 1] == SEE:
+                    named[tup] = tup
+                act(user, kept, actions[tup - 1])
+            is_over = True
+        except ValueError:
+            log.append(("raised", user._current_tups))
+    return log, kept, named, user
+
+
+@given(actions=st.lists(st.sampled_from(ACTIONS), max_size=20), acks=st.booleans())
+def test_current_tuples_are_the_same(
+    compiled: SimpleNamespace, actions: list[int], acks: bool
+) -> None:
+    """A list that user code has kept stays what it is."""
+    assert turns_of(PYTHON, actions, acks) == turns_of(compiled, actions, acks)
+
+
+def test_turns_leave_nothing_behind(compiled: SimpleNamespace) -> None:
+    actions = [*ACTIONS, *[NOTHING] * 100]
+    turns_of(compiled, actions, True)
+    gc.collect()
+    before = sys.getallocatedblocks()
+    for _ in range(1_000):
+        turns_of(compiled, actions, True)
+    gc.collect()
+    assert sys.getallocatedblocks() - before < BLOCKS_MAX
+
+
+def test_what_an_ack_raises_belongs_to_its_tuple(compiled: SimpleNamespace) -> None:
+    for module in (PYTHON, compiled):
+        user, source = SimpleNamespace(auto_ack=True, _current_tups=[]), iter([1, 2])
+        turns = module.CurrentTuples(source, user, {}.__getitem__, {}, None)
+        assert next(turns) == 1
+        with pytest.raises(KeyError):
+            next(turns)
+        assert (user._current_tups, list(source)) == ([1], [2])
 
 
 def test_a_thread_that_emits_leaves_acks_to_the_outbox(compiled: SimpleNamespace) -> None:

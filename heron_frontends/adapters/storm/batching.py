@@ -37,6 +37,8 @@ class StormBatchingBolt(StormBolt):
         """BatchingBolt._run without its reading: acks come with the batch."""
         user = self.users_object
         process = self.keyed_process()
+        if self.takes_turns:
+            return self.turns(process, acks=False)
 
         def run(some: Iterable[Any]) -> None:
             for tup in some:

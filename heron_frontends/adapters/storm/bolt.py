@@ -7,6 +7,7 @@ from typing import Any
 from heron_api.state.binding import keyed
 from heron_core import config as keys
 from heron_core.component import BoltBindings, BoltDefaults, EmitOf, EngineBolt, TupleLoop
+from heron_core.native import COMPILED, HOT_PATH, CurrentTuples
 from heron_core.topology import DEFAULT_STREAM, ComponentSpec
 from heron_frontends.adapters.awaiting import ShapedBolt, run_returned
 from heron_frontends.adapters.storm.component import StormComponent, stream_name
@@ -33,6 +34,8 @@ class StormBolt(ShapedBolt, StormComponent, BoltDefaults):
 
     bindings: BoltBindings
     exits_by_default = True
+    takes_turns = HOT_PATH == COMPILED
+    """Whether its loop over tuples is compiled."""
     returns_task_ids = True
     """Whether emit returns them where they are asked for; a BatchingBolt's never does."""
 
@@ -163,6 +166,8 @@ class StormBolt(ShapedBolt, StormComponent, BoltDefaults):
         user, live, bindings = self.users_object, self.live, self.bindings
         process, named = self.keyed_process(), live.by_id
         own_ack, refuse = self._has_own_ack, self.refuse_returned
+        if self.takes_turns and not own_ack:
+            return self.turns(process, acks=True)
 
         def run(some: Iterable[Any]) -> None:
             ack = bindings.ack
@@ -178,6 +183,19 @@ class StormBolt(ShapedBolt, StormComponent, BoltDefaults):
                             live.forget(tup)
                         ack(tup)
             user._current_tups = []
+
+        return run
+
+    def turns(self, process: Callable[[Any], Any], acks: bool) -> TupleLoop:
+        """The same where what is around `process` is compiled: only the call is Python's."""
+        user, live, bindings = self.users_object, self.live, self.bindings
+        named, forget, refuse = live.by_id, live.forget, self.refuse_returned
+
+        def run(some: Iterable[Any]) -> None:
+            ack = bindings.ack if acks else None
+            for tup in CurrentTuples(some, user, ack, named, forget):
+                if (value := process(tup)) is not None:
+                    refuse(value)
 
         return run
 
