@@ -116,6 +116,7 @@ class ChainedAggregator(Aggregator):
         """See Operation."""
         for link in self._links:
             link.aggregator.prepare(conf, context)
+        self._steps = [(each.aggregator.aggregate, each.selection.tuple_of) for each in self._links]
 
     def cleanup(self) -> None:
         """See Operation."""
@@ -134,9 +135,9 @@ class ChainedAggregator(Aggregator):
     def aggregate(self, value: Any, tup: TridentTuple, collector: TridentCollector) -> Any:
         """See Aggregator."""
         values, captures = value
-        for at, link in enumerate(self._links):
-            selected = link.selection.tuple_of(tup.values)
-            result = link.aggregator.aggregate(values[at], selected, captures[at])
+        row = tup.values
+        for at, (aggregate, selected) in enumerate(self._steps):
+            result = aggregate(values[at], selected(row), captures[at])
             if result is not None:
                 values[at] = result
 
@@ -179,12 +180,13 @@ class GroupedAggregator(Wrapped):
     def aggregate(self, value: Any, tup: TridentTuple, collector: TridentCollector) -> Any:
         """See Aggregator."""
         batch_id, groups = value
-        group = tuple(self._group.row_of(tup.values))
-        if group not in groups:
+        row = tup.values
+        group = self._group.key_of(row)
+        state = groups.get(group)
+        if state is None:
             own = GroupCollector(collector, group)
-            groups[group] = [self.inner.init(batch_id, own), own]
-        state = groups[group]
-        result = self.inner.aggregate(state[0], self._wanted.tuple_of(tup.values), state[1])
+            state = groups[group] = [self.inner.init(batch_id, own), own]
+        result = self.inner.aggregate(state[0], self._wanted.tuple_of(row), state[1])
         if result is not None:
             state[0] = result
 

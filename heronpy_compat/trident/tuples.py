@@ -1,6 +1,7 @@
 """The tuple that Trident's operations get, and how fields are selected."""
 
 from collections.abc import Iterable, Sequence
+from operator import itemgetter
 from typing import Any, overload
 
 from heronpy_compat.trident.errors import TridentError
@@ -105,13 +106,28 @@ class FieldSelection:
                     f"{where}: there is no field {name!r}; the stream has {list(stream)}"
                 )
         self.names = wanted
-        self._at = [stream.index(name) for name in wanted]
+        at = [stream.index(name) for name in wanted]
+        self._only = at[0] if len(at) == 1 else None
+        """Of a selection of one field: where that is. A row costs half as much then."""
+        self._pick = itemgetter(*at) if len(at) > 1 else None
         self._is_all = wanted == stream
 
     def tuple_of(self, row: Sequence[Any]) -> TridentTuple:
         """The selected values as an operation gets them."""
-        return TridentTuple(self.names, row if self._is_all else [row[at] for at in self._at])
+        if self._is_all:
+            return TridentTuple(self.names, row)
+        if self._only is not None:
+            return TridentTuple(self.names, [row[self._only]])
+        return TridentTuple(self.names, self.row_of(row))
 
     def row_of(self, row: Sequence[Any]) -> Row:
         """The selected values as a row of another stream."""
-        return [row[at] for at in self._at]
+        if self._only is not None:
+            return [row[self._only]]
+        return list(self._pick(row)) if self._pick is not None else []
+
+    def key_of(self, row: Sequence[Any]) -> tuple[Any, ...]:
+        """The selected values as a key of a dict."""
+        if self._only is not None:
+            return (row[self._only],)
+        return self._pick(row) if self._pick is not None else ()

@@ -1,7 +1,6 @@
 """The bolt that runs the operations between two repartitionings, batch by batch."""
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 from heron_api.bolt.bolt import Bolt
@@ -123,13 +122,15 @@ class OperatorBolt(Bolt):
         self, receivers: tuple[Receiver, ...], streams: list[DataStream]
     ) -> Callable[[TrackedBatch, Row], None]:
         following = [
-            partial(_execute, self._processors[receiver.number], receiver.parent)
-            for receiver in receivers
+            (self._processors[receiver.number].execute, receiver.parent) for receiver in receivers
         ]
+        if len(following) == 1 and not streams:  # as most are
+            ((execute_only, parent_only),) = following
+            return lambda batch, row: execute_only(batch, row, parent_only)
 
         def take(batch: TrackedBatch, row: Row) -> None:
-            for execute in following:
-                execute(batch, row)
+            for execute, parent in following:
+                execute(batch, row, parent)
             if streams:
                 self._output.put(streams, batch, row, self._anchor)
 
@@ -232,7 +233,3 @@ class OperatorBolt(Bolt):
         """The operations' last calls."""
         for processor in getattr(self, "_processors", {}).values():
             processor.cleanup()
-
-
-def _execute(processor: BatchProcessor, parent: int, batch: TrackedBatch, row: Row) -> None:
-    processor.execute(batch, row, parent)
