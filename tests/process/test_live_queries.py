@@ -179,3 +179,25 @@ def the_process_that_is_asked_dies(running: Running, states: StateClient) -> Non
         assert all(secs < SECS + SLACK_SECS for _, secs in results), results
         running.until(lambda key=keys[0]: asked(states, key)[0], "it answers again")  # type: ignore[misc]
     running.until(lambda: len(counts(states)) == KEYS, "all keys are there again")
+
+
+def test_a_bolt_of_pystorm_is_asked_for_its_states(place: Place) -> None:
+    """Those that its class declares, and what it keeps by put()."""
+    running = place.start("run", TOPOLOGIES / "storm_state.py")
+    running.until((place.home / "state").exists, "it is registered")
+    with StateClient("storm_state", store_url_in(str(place.home))) as states:
+
+        def counted() -> dict[str, int]:
+            with suppress(StateUnavailable, NoSuchState):
+                return {each.key: each.value for each in states.query("count.count").entries}
+            return {}
+
+        running.until(lambda: counted() == {"a": 4, "b": 4, "c": 4}, "all words are counted")
+        assert states.get("count.lengths", "b") == {1: "b"}
+        assert states.get("count.lengths", "b", map_key=1) == "b"
+        kept = states.query("count.put", key="newest").entries
+        assert sum(each.value for each in kept) == 12
+        with pytest.raises(NoSuchState, match="count, lengths"):
+            states.get("count.cuont", "a")
+    (place.results_folder / "enough").touch()
+    running.wait().succeeded()
