@@ -40,6 +40,8 @@ SESSION_TIMEOUT_MS = 6_000
 CONNECT_TIMEOUT_MS = 5_000
 OPERATION_TIMEOUT_MS = 10_000
 RETRY_SECS = 0.1
+# A topology polls half a dozen folders; all topologies of a cluster share one API server.
+POLL_SECS = 5.0
 # Each conflict means that another process has written; so many in a row mean that the node is
 # overloaded.
 CONFLICTS_MAX = 50
@@ -58,6 +60,9 @@ class KubernetesStore:
     StateStoreError if no API server answers within `connect_timeout_ms`, or if it refuses us.
     """
 
+    poll_secs = POLL_SECS
+    """See NodeRegistry."""
+
     def __init__(
         self,
         namespace: str,
@@ -75,7 +80,7 @@ class KubernetesStore:
         leases = Leases(self._client, namespace, session_timeout_ms / 1000)
         self._nodes = KubernetesNodes(self._client, namespace, root, leases)
         probed = f"/api/v1/namespaces/{namespace}/configmaps"
-        self._keeper = SessionKeeper(self._client, leases, probed)
+        self._keeper = SessionKeeper(self._client, leases)
         self._watches = NodeWatches(self._client, self._nodes, self._decode)
         self._is_polling = False
         self._own_paths: set[str] = set()
@@ -165,6 +170,8 @@ class KubernetesStore:
             raise name_in_use(node.path, self._decode(stored))
         if ephemeral:
             self._check_leaf(node.path)
+            if not self._keeper.session:
+                self._nodes.sweep_seals()
             session, uid = self._keeper.begun()
             node = NewNode(node.path, node.data, node.write, session, uid)
         self._write_new(stored, node)

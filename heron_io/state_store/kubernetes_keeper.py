@@ -14,17 +14,18 @@ from heron_io.kubernetes.client import ApiClient
 from heron_io.state_store.kubernetes_session import RENEWALS, Leases
 from heron_io.state_store.protocol import CONNECTED, LOST, SUSPENDED, SessionListener
 
+PROBED = "/version"
+"""Asked for where nothing is to be renewed: it costs no look into the data."""
+
 _log = logging.getLogger(__name__)
 
 
 class SessionKeeper:
     """The session of one store."""
 
-    def __init__(self, client: ApiClient, leases: Leases, probed: str) -> None:
-        """`probed`: a path that is asked for where nothing is to be renewed."""
+    def __init__(self, client: ApiClient, leases: Leases) -> None:
         self._client = client
         self._leases = leases
-        self._probed = probed
         self._closed = threading.Event()
         self._mutex = threading.Lock()
         self._listeners: list[SessionListener] = []
@@ -89,7 +90,8 @@ class SessionKeeper:
     def _renew(self) -> None:
         session = self.session
         if not session:
-            self._client.get(self._probed, limit="1")
+            if self._listeners:
+                self._client.get(PROBED)
         elif not self._leases.renew(session):
             self._session = None
             self._enter(LOST)

@@ -71,6 +71,10 @@ class KubernetesNodes:
                 self._sweep(seal)
         return self._living([node for node in stored if node.is_node])
 
+    def sweep_seals(self) -> None:
+        """Remove the old ones of all folders."""
+        self.below("/")
+
     def create(self, node: NewNode) -> None:
         """ChangedMeanwhile if there is an object."""
         try:

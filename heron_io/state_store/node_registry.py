@@ -10,7 +10,7 @@ from heron_io.state_store.protocol import StateStore
 
 POLL_SECS = 0.5
 """Between two looks: what is gone is back in about a second, and a ZooKeeper of hundreds of
-topologies does not feel it."""
+topologies does not feel it. A store for which that is too often says so itself, by `poll_secs`."""
 
 
 class NodeRegistry:
@@ -24,6 +24,7 @@ class NodeRegistry:
         self._store = store
         self._values: dict[str, Any] = {}
         self._missed: frozenset[str] = frozenset()
+        self._poll_secs: float = getattr(store, "poll_secs", POLL_SECS)
         self._poll_at = float("-inf")
 
     def keep(self, path: str, value: Any) -> None:
@@ -38,7 +39,7 @@ class NodeRegistry:
         """Whether it is time for a look; then the next one is a while later."""
         if now < self._poll_at:
             return False
-        self._poll_at = now + POLL_SECS
+        self._poll_at = now + self._poll_secs
         return True
 
     def missing(self) -> list[str]:

@@ -184,7 +184,7 @@ class Kubelet:
             )
             if probe is None or not process.is_running:
                 continue
-            if _answers(process.address, probe["httpGet"]):
+            if _answers(process.address, probe):
                 self._failures.pop(uid, None)
                 continue
             self._failures[uid] = self._failures.get(uid, 0) + 1
@@ -237,9 +237,13 @@ def _path(pod: Mapping[str, Any]) -> str:
 
 
 def _answers(address: str, probe: Mapping[str, Any]) -> bool:
-    connection = http.client.HTTPConnection(address, probe["port"], timeout=1.0)
+    wanted = probe.get("httpGet") or probe["tcpSocket"]
+    connection = http.client.HTTPConnection(address, wanted["port"], timeout=1.0)
     try:
-        connection.request("GET", probe["path"])
+        if "tcpSocket" in probe:
+            connection.connect()
+            return True
+        connection.request("GET", wanted["path"])
         return connection.getresponse().status < http.HTTPStatus.BAD_REQUEST
     except (OSError, http.client.HTTPException):
         return False

@@ -4,6 +4,7 @@ The nodes are the suite's (kubelet.py): a pod's container is a process in namesp
 """
 
 import json
+import subprocess
 import threading
 import time
 from collections import Counter
@@ -93,6 +94,36 @@ def test_a_lost_node_is_replaced_by_another(place: KubernetesPlace) -> None:
     assert survey(place.path, LINES).complete
 
 
+def test_a_drained_node_s_pods_go_to_others(place: KubernetesPlace) -> None:
+    """`kubectl drain`, as before an upgrade of a node: its pods are evicted, and end in order."""
+    submit_surviving(place, LINES, RATE)
+    node = place.node_of(place.pod(1))
+    moved = {number: pod.uid for number in (0, 1, 2) if (pod := node.pod_of(number)) is not None}
+    subprocess.run(
+        ["kubectl", f"--kubeconfig={place.plane.kubeconfig}", "drain", node.name, "--force",
+         "--delete-emptydir-data", "--ignore-daemonsets", f"--timeout={PODS_SECS:g}s"],
+        check=True, capture_output=True,
+    )  # fmt: skip
+    for number, uid in moved.items():
+        assert place.node_of(place.pod(number, other_than=uid)) is not node
+    all_arrive(place)
+    assert survey(place.path, LINES).complete
+
+
+def test_a_savepoint_carries_the_state_to_the_next_submit(place: KubernetesPlace) -> None:
+    """As for another engine in the image: kill with a savepoint, submit from it."""
+    mode = with_state(place)
+    submit_surviving(place, LINES, RATE, *mode)
+    savepoint = place.path / "savepoint"
+    place.heronpy(
+        "kill", place.name, "--savepoint", savepoint, "--cluster", CLUSTER, secs=PODS_SECS
+    ).succeeded()
+    until(lambda: not place.left(), "its pods are gone")
+    submit_surviving(place, LINES, RATE, *mode, "--from-savepoint", savepoint)
+    all_arrive(place)
+    has_counted_exactly(place)
+
+
 def test_an_api_server_that_is_away_for_a_minute_stops_no_data(place: KubernetesPlace) -> None:
     """Every process goes on, a container's that dies meanwhile as well; commands say what is
     missing, and work afterwards."""
@@ -138,20 +169,28 @@ def survey_of_begun(place: KubernetesPlace) -> bool:
 
 def test_a_rescale_carries_the_state_along(place: KubernetesPlace) -> None:
     """One more container and one more instance with keyed state, exactly once."""
-    state = {"SURVIVING_STATE": "1"}
-    place.environment.update(state)
-    place.cluster(environment={**state, "TEST_RESULTS": str(place.results_folder)})
-    mode = ("-o", "topology.reliability.mode=EFFECTIVELY_ONCE",
-            "-o", f"topology.checkpoint.store=file://{place.path}/checkpoints",
-            "-o", "topology.stateful.checkpoint.interval.seconds=1")  # fmt: skip
-    submit_surviving(place, LINES, RATE, *mode)
+    submit_surviving(place, LINES, RATE, *with_state(place))
     place.heronpy(
         "update", place.name, "--component-parallelism", "count:3", "--container-number", 3,
         "--cluster", CLUSTER, secs=PODS_SECS,
     ).succeeded()  # fmt: skip
     place.pod(3)
     all_arrive(place)
-    until(lambda: place.value(execution_path(place.name))["state"] == "ENDED", "it ends", PODS_SECS)
+    has_counted_exactly(place)
+
+
+def with_state(place: KubernetesPlace) -> tuple[str, ...]:
+    """The options of a run that counts in keyed state, exactly once."""
+    state = {"SURVIVING_STATE": "1"}
+    place.environment.update(state)
+    place.cluster(environment={**state, "TEST_RESULTS": str(place.results_folder)})
+    return ("-o", "topology.reliability.mode=EFFECTIVELY_ONCE",
+            "-o", f"topology.checkpoint.store=file://{place.path}/checkpoints",
+            "-o", "topology.stateful.checkpoint.interval.seconds=1")  # fmt: skip
+
+
+def has_counted_exactly(place: KubernetesPlace) -> None:
+    """Once the topology has ended by itself, its tasks write down what they have counted."""
     words = (f"word{(line * 31 + at * 7) % 997}" for line in range(LINES) for at in range(5))
     wanted = Counter(words)
     until(lambda: counted(place).total() >= wanted.total(), "the tasks have written it", PODS_SECS)

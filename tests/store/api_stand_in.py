@@ -87,6 +87,8 @@ class StandIn:
     ) -> dict[str, Any]:
         """One request that is no watch."""
         with self.changed:
+            if path == "/version":
+                return {"gitVersion": "stand-in"}
             if method == "POST":
                 return self._create(path, body or {})
             if path in self.objects:

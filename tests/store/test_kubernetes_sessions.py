@@ -201,8 +201,9 @@ def test_old_seals_are_removed(
     assert store.children("/pplans") == []
     assert seal in api_server.objects
     monkeypatch.setattr("heron_io.state_store.kubernetes_nodes.SEAL_SECS", -2.0)
-    assert store.children("/pplans") == []
+    store.create("/tmasters/w", 1, ephemeral=True)
     assert seal not in api_server.objects
+    assert store.children("/pplans") == []
 
 
 REFUSALS = [

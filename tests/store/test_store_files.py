@@ -179,7 +179,9 @@ def test_files_need_no_zookeeper_client() -> None:
 )
 def test_a_bad_url_is_one_line_with_the_choices(url: str) -> None:
     # A typing mistake on the command line.
-    with pytest.raises(UsageError, match=r"^state store URL .* use file:///.* or zk://") as caught:
+    with pytest.raises(
+        UsageError, match=r"^state store URL .* use file:///.*, zk://.* or kubernetes://"
+    ) as caught:
         open_store(url)
     assert repr(url) in str(caught.value)
 

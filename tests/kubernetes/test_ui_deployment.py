@@ -1,0 +1,71 @@
+"""`heronpy ui` as a Deployment, by the manifest of examples/kubernetes."""
+
+import json
+import ssl
+import subprocess
+import urllib.request
+from typing import Any
+
+from heron_core.errors import HeronError
+from tests.kubernetes.kubernetes_support import CLUSTER, PODS_SECS, KubernetesPlace
+from tests.process.process_support import EXAMPLES, until
+
+MANIFEST = EXAMPLES / "kubernetes" / "ui.yaml"
+TOKEN = "operators-of-the-tests"
+PORT = 8889
+
+
+def kubectl(place: KubernetesPlace, *words: object) -> str:
+    """What it prints; AssertionError with what it complains of."""
+    command = ["kubectl", f"--kubeconfig={place.plane.kubeconfig}", "-n", place.namespace]
+    done = subprocess.run([*command, *map(str, words)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def address(place: KubernetesPlace) -> str | None:
+    """Of the service's pod, once it runs."""
+    for pod in place.pods():
+        if pod["metadata"]["labels"].get("app") == "heronpy-ui":
+            return str(pod["status"].get("podIP") or "") or None
+    return None
+
+
+def answer(place: KubernetesPlace, path: str) -> Any:
+    """What the service says; None while it does not answer."""
+    context = ssl.create_default_context(cafile=str(place.path / "ui.crt"))
+    context.check_hostname = False
+    request = urllib.request.Request(
+        f"https://{address(place)}:{PORT}{path}", headers={"Authorization": f"Bearer {TOKEN}"}
+    )
+    try:
+        with urllib.request.urlopen(request, timeout=5.0, context=context) as response:
+            return json.load(response)
+    except (OSError, HeronError):
+        return None
+
+
+def test_the_service_is_a_deployment(place: KubernetesPlace) -> None:
+    """It shows a topology of its namespace, and takes no request without its token."""
+    certificate, key = place.path / "ui.crt", place.path / "ui.key"
+    subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=heronpy-ui",
+         "-days", "2", "-keyout", key, "-out", certificate],
+        check=True, capture_output=True,
+    )  # fmt: skip
+    kubectl(place, "create", "secret", "tls", "heronpy-ui-tls", f"--cert={certificate}",
+            f"--key={key}")  # fmt: skip
+    kubectl(
+        place, "create", "secret", "generic", "heronpy-ui-token", f"--from-literal=token={TOKEN}"
+    )
+    manifest = place.path / "ui.yaml"
+    state = f"kubernetes://{place.namespace}"
+    manifest.write_text(MANIFEST.read_text("utf-8").replace("kubernetes://streams", state))
+    kubectl(place, "apply", "-f", manifest)
+    place.heronpy(
+        "submit", EXAMPLES / "endless_words.py", "-N", place.name, "--cluster", CLUSTER, "-w", 1,
+        secs=120.0,
+    ).succeeded()  # fmt: skip
+    until(lambda: address(place), "its pod runs", PODS_SECS)
+    until(lambda: place.name in json.dumps(answer(place, "/topologies")), "it shows it", PODS_SECS)
+    place.heronpy("kill", place.name, "--cluster", CLUSTER, secs=PODS_SECS).succeeded()
