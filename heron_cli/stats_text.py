@@ -97,6 +97,14 @@ def hot_key_lines(stats: TopologyStats) -> list[str]:
     ]
 
 
+def query_lines(stats: TopologyStats) -> list[str]:
+    """What has become of live queries, if there were any."""
+    counts = dict(stats.live_queries)
+    asked = counts.pop("asked", 0)
+    ends = "".join(f", {number:,} {name.replace('_', ' ')}" for name, number in counts.items())
+    return [f"live queries: {asked:,}{ends}"] if asked or counts else []
+
+
 def dropped_lines(stats: TopologyStats) -> list[str]:
     """What found a queue full in mode drop."""
     dropped = sum(manager.dropped for manager in stats.stream_managers.values())

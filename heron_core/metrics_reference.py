@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from heron_core.instance_report import DISTRIBUTIONS, TOTALS, Measure, MeasureKind, measures_of
 from heron_core.instance_series import latency_series
+from heron_core.query_counts import MEANINGS
 from heron_core.stats import ComponentStats, InstanceStats
 
 _HEAD = """# Numbers
@@ -46,12 +47,22 @@ Those of a component join its instances', ended processes included: `latency` in
 |---|---|---|
 """
 
+_QUERIES = """
+[Live queries](QUERIES.md#live-queries) are counted by the topology master since it began: a line of
+`heronpy stats`, `live_queries` in JSON, where 0 is left out, and, but for `asked`,
+`heron_topology_live_queries_total` with the label `outcome` in OpenMetrics.
+
+| outcome | |
+|---|---|
+"""
+
 
 def markdown() -> str:
     """The page."""
     rows = [_row(*each) for each in measures_of(InstanceStats).items()]
     durations = [_duration(*each) for each in DISTRIBUTIONS.items()]
-    return f"{_HEAD}{_table(rows)}{_TAIL}{_table(durations)}"
+    queries = [(f"`live_queries.{name}`", what) for name, what in MEANINGS.items()]
+    return f"{_HEAD}{_table(rows)}{_TAIL}{_table(durations)}{_QUERIES}{_table(queries)}"
 
 
 def _table(rows: Iterable[Iterable[str]]) -> str:

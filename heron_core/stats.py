@@ -378,6 +378,9 @@ class TopologyStats(Struct, frozen=True, kw_only=True):
     """Of the engine that the topology master runs."""
     master: Mapping[str, int]
     """The master's counters: malformed messages, refused connections, connections that ended."""
+    live_queries: Mapping[str, int] = field(default_factory=dict)
+    """What has become of them since the topology master began (query_counts.py); empty: there were
+    none."""
     errors: Mapping[int, str]
     """By task id: why it could not start."""
     sizing: SizingLimits = SizingLimits()

@@ -76,6 +76,7 @@ def topology_families(topologies: Topologies, native: bool) -> Iterator[Metric]:
         native,
     )
     yield from _checkpoints(topologies)
+    yield _live_queries(topologies)
     yield from _network(topologies)
     if sum(len(topology.instances) for topology in topologies) <= INSTANCES_MAX:
         yield from _instances(topologies)
@@ -197,6 +198,20 @@ def _checkpoints(topologies: Topologies) -> Iterator[Metric]:
                 if value is not None:
                     family.add_metric((topology.name,), value)
     yield from (age, size, failed)
+
+
+def _live_queries(topologies: Topologies) -> Metric:
+    family = CounterMetricFamily(
+        f"{PREFIX}topology_live_queries",
+        "Live queries of state by what has become of them, since the topology master began.",
+        labels=("topology", "outcome"),
+    )
+    for topology in topologies:
+        counts = topology.stats.live_queries if topology.stats is not None else {}
+        for outcome, number in counts.items():
+            if outcome != "asked":
+                family.add_metric((topology.name, outcome), number)
+    return family
 
 
 def _network(topologies: Topologies) -> Iterator[Metric]:

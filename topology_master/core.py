@@ -18,6 +18,7 @@ from heron_core.plans import (
     Restore,
     UpdateStage,
 )
+from heron_core.records import replace
 from heron_core.stats import TopologyStats
 from heron_core.topology import TopologySpec
 from heron_core.topology_events import EventKind
@@ -150,7 +151,8 @@ class TopologyMaster:
 
     def stats(self, component: str | None, now: float) -> TopologyStats:
         """All numbers; those of one component's instances too if it is given."""
-        return topology_stats(self._life, self.counters, self.options, component, now)
+        found = topology_stats(self._life, self.counters, self.options, component, now)
+        return replace(found, live_queries=self._queries.counts.by_name())
 
     def handle(self, event: events.Event, now: float) -> Out:
         """What to do about `event`; `now` in seconds of any monotonic clock."""

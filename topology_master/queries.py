@@ -15,6 +15,7 @@ from msgspec import Struct, field
 
 from heron_core.errors import HeronError, ProtocolError, StateError
 from heron_core.plans import PackingPlan, instance_name
+from heron_core.query_counts import QueryCounts
 from heron_core.state.current_key import CurrentKey
 from heron_core.state.keys import owner
 from heron_core.state.questions import PUT, UnknownState
@@ -80,24 +81,6 @@ _ENDS: Mapping[QueryOutcome, QuestionState] = {
     QueryOutcome.TOO_LARGE: QuestionState.TOO_LARGE,
     QueryOutcome.FAILED: QuestionState.FAILED,
 }
-
-
-class QueryCounts(Struct):
-    """Since this master has begun."""
-
-    asked: int = 0
-    """Taken; each of them ends as one of the next seven, or has not ended."""
-    answered: int = 0
-    refused: int = 0
-    restarting: int = 0
-    too_large: int = 0
-    failed: int = 0
-    moved: int = 0
-    timed_out: int = 0
-    overloaded: int = 0
-    """Not taken: QUERIES_MAX were in flight."""
-    late: int = 0
-    """Answers to questions that had ended."""
 
 
 class _Question(Struct):

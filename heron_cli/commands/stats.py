@@ -22,6 +22,7 @@ from heron_cli.stats_text import (
     event_lines,
     hot_key_lines,
     pause_lines,
+    query_lines,
     start_error_lines,
     stuck_lines,
 )
@@ -218,7 +219,7 @@ def _print(numbers: TopologyNumbers, outcome: Mapping[str, Any], name: str) -> N
     ends = () if numbers.summary in end_lines(stats) else end_lines(stats)
     lines = (
         *ends, *stuck_lines(stats), *start_error_lines(stats), *error_lines(stats),
-        *pause_lines(stats), *dropped_lines(stats), *hot_key_lines(stats),
+        *pause_lines(stats), *dropped_lines(stats), *hot_key_lines(stats), *query_lines(stats),
         *event_lines(stats.events, EVENTS_SHOWN),
     )  # fmt: skip
     for line in lines:

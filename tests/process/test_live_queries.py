@@ -66,6 +66,8 @@ def test_a_running_topology_is_asked_for_its_states(place: Place, backend: str) 
         running.until(lambda: len(counts(states)) == KEYS, "all keys are counted")
         by_the_command(place)
         by_http(place)
+        shown = place.heronpy("stats", NAME).succeeded().out
+        assert re.search(r"live queries: \d[\d,]*, \d[\d,]* answered", shown), shown
         before = counts(states)
         running.until(lambda: counts(states).get(3, 0) > before[3], "it counts on")
         the_process_that_is_asked_dies(running, states)

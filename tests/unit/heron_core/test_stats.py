@@ -122,7 +122,8 @@ JSON: dict[str, Any] = {
         "task_bytes_in": {}, "task_bytes_out": {}, "peer_bytes_in": {}, "peer_bytes_out": {},
         "dropped": 2, "forwarded": 5,
     }},
-    "version": "0.1.0", "master": {"malformed": 0}, "errors": {4: "no module"},
+    "version": "0.1.0", "master": {"malformed": 0}, "live_queries": {},
+    "errors": {4: "no module"},
     "sizing": {"target_utilization": 0.75, "instances_max": {}},
     "instances": [
         {

@@ -1,0 +1,36 @@
+"""What has become of live queries: counted by a topology master since it began."""
+
+from msgspec import Struct, structs
+
+MEANINGS = {
+    "asked": "Queries taken; each ends as one of the next seven, or is under way",
+    "answered": "Answered by all instances that were asked",
+    "refused": "Of a state that is not there, or cannot be asked so",
+    "restarting": "An instance had no state at the time: it was starting, or being restored",
+    "too_large": "The answer was above the limit",
+    "failed": "An instance could not read its state",
+    "moved": "The component was scaled meanwhile",
+    "timed_out": "An instance had not answered in time",
+    "overloaded": "Not taken, because 64 were in flight",
+    "late": "Answers of instances to queries that had ended",
+}
+"""Name -> what is counted."""
+
+
+class QueryCounts(Struct):
+    """See MEANINGS."""
+
+    asked: int = 0
+    answered: int = 0
+    refused: int = 0
+    restarting: int = 0
+    too_large: int = 0
+    failed: int = 0
+    moved: int = 0
+    timed_out: int = 0
+    overloaded: int = 0
+    late: int = 0
+
+    def by_name(self) -> dict[str, int]:
+        """Those that are not 0."""
+        return {name: number for name, number in structs.asdict(self).items() if number}
