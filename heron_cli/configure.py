@@ -135,13 +135,18 @@ def refuse_autoscaling(topology: TopologySpec, where: str) -> None:
         )
 
 
-def note_standby_containers(topology: TopologySpec, kind: str) -> None:
-    """Say so if containers are to wait where none can; TopologyError if their number is none."""
-    if keys.value_of(keys.with_defaults(topology.config), keys.STANDBY_CONTAINERS):
-        click.echo(
-            f"{keys.STANDBY_CONTAINERS} has no effect with the scheduler {kind}, only with yarn",
-            err=True,
-        )
+SCHEDULERS_OF_KEYS = {keys.STANDBY_CONTAINERS: "yarn", keys.NODE_LABELS: "kubernetes"}
+"""Key of a topology's config -> the only scheduler that does what it says."""
+
+
+def note_other_schedulers(topology: TopologySpec, kind: str) -> None:
+    """Say which keys this kind of scheduler does not know; TopologyError if one's value is none."""
+    config = keys.with_defaults(topology.config)
+    for key, scheduler in SCHEDULERS_OF_KEYS.items():
+        if scheduler != kind and keys.value_of(config, key):
+            click.echo(
+                f"{key} has no effect with the scheduler {kind}, only with {scheduler}", err=True
+            )
 
 
 def packing_plan(topology: TopologySpec) -> PackingPlan:

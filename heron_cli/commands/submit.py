@@ -10,7 +10,7 @@ import click
 from heron_cli.configure import (
     config_layer,
     configured,
-    note_standby_containers,
+    note_other_schedulers,
     reconfigured,
     refuse_autoscaling,
 )
@@ -180,8 +180,7 @@ class SubmitTarget:
             refuse_autoscaling(spec, f"on a cluster that runs by itself ({backend.kind})")
         if self.spark.compiles:
             refuse_autoscaling(spec, "in a query of Spark")
-        if backend.kind != "yarn":
-            note_standby_containers(spec, backend.kind)
+        note_other_schedulers(spec, backend.kind)
         return Submission(spec, packing, url, Home.of_user(), foreground=False), backend
 
 

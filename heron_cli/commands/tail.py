@@ -152,9 +152,11 @@ def logs_folder(target: Target, name: str) -> str:
         known = store.get(execution_path(name)) or {}
         scheduler = store.get(scheduler_path(name)) or {"pid": None}
     if scheduler.get("kind") == KUBERNETES:
+        from heron_engine.scheduler.backends.kubernetes.render import base_name
+
         raise HeronError(
             f"the logs of {name} are those of its pods: `kubectl logs -n {scheduler['namespace']} "
-            f"-l heronpy.io/topology --prefix -f`"
+            f"-l heronpy.io/topology={base_name(name)} --prefix -f`"
         )
     if "pid" not in scheduler:
         raise HeronError(

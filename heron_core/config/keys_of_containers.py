@@ -149,6 +149,11 @@ CONTAINER_MAX_INSTANCES = CONTAINERS.add(Key(
     "instances of a container at most, with `first_fit_decreasing`",
     on_spark=False, fallback=10, why="Heron's",
 ))
+NODE_LABELS = CONTAINERS.add(Key(
+    "topology.node.labels", r.variables, None,
+    "labels of the nodes that its containers run on, `{LABEL: value}`, on Kubernetes",
+    on_spark=False, see="KUBERNETES.md#what-runs-there",
+))
 STMGR_RAM = CONTAINERS.add(Key(
     "topology.stmgr.ram", r.size(0), None, "Heron's: memory of the stream manager", on_spark=False,
     without="1 GB, Heron's",

@@ -12,6 +12,7 @@ import yaml
 from heron_core import config as keys
 from heron_core.errors import HeronError, UsageError
 from heron_core.plans import MASTER_CONTAINER, PackingPlan, Resource
+from heron_core.records import replace
 from heron_core.state_tree import master_path, topology_path
 from heron_core.typed_json import to_json
 from heron_core.version import PROTOCOL, VERSION, engine_text
@@ -184,7 +185,11 @@ class KubernetesBackend:
             engine_text(VERSION, PROTOCOL),
             code,
         )
-        return render.manifests(self._options(), spec, submission.packing)
+        options = self._options()
+        labels = keys.value_of(config, keys.NODE_LABELS) or {}
+        selector = {**dict(options.node_selector), **labels}
+        options = replace(options, node_selector=tuple(selector.items()))
+        return render.manifests(options, spec, submission.packing)
 
     def _wait(self, objects: ClusterObjects, submission: "Submission") -> None:
         """Until every container runs; HeronError if the cluster refuses pods, or gives no room for

@@ -27,7 +27,7 @@ from heron_engine.scheduler.packaging.archive import this_python
 from heron_engine.scheduler.socket_folders import sockets_in
 
 MODULE = "heron_engine.scheduler.backends.kubernetes.container_agent"
-NODES_SECS, OTHERS_NODES_SECS = 1.0, 10.0
+NODES_SECS, OTHERS_NODES_SECS = 5.0, 30.0
 """Between two polls of the topology's nodes: of the pod with the topology master, and of all
 others; each poll is some requests to the API server."""
 

@@ -8,9 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
+from heron_core import config as keys
 from heron_core.errors import HeronError
 from heron_core.plans import MIB, ContainerPlan, PackingPlan, Resource
+from heron_core.records import replace
 from heron_core.state_tree import code_path, master_path, topology_path
 from heron_core.topology import TopologySpec
 from heron_engine.scheduler.backends.kubernetes import backend as module
@@ -91,7 +94,7 @@ def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Cluster
 @pytest.fixture
 def backend() -> KubernetesBackend:
     """What a cluster's file describes."""
-    options = {"image": "heronpy:0.1.0"}
+    options = {"image": "heronpy:0.1.0", "node_selector": {"place": "west", "disk": "any"}}
     return KubernetesBackend(ClusterConfig("k8s", "k8s.yaml", "kubernetes", URL, options=options))
 
 
@@ -195,6 +198,19 @@ def test_objects_that_the_state_does_not_know_are_named(
     with open_store(URL) as store:
         store.put(topology_path("words"), {})
     backend.check(submission)
+
+
+def test_a_topology_s_labels_of_nodes_decide(
+    cluster: Cluster, backend: KubernetesBackend, submission: Submission
+) -> None:
+    """Over those of the cluster's file."""
+    labels = {keys.NODE_LABELS: {"disk": "ssd", "zone": 1}}
+    shown = backend.preview(
+        replace(submission, topology=replace(submission.topology, config=labels))
+    )
+    deployment = list(yaml.safe_load_all(shown))[-1]
+    selector = deployment["spec"]["template"]["spec"]["nodeSelector"]
+    assert selector == {"place": "west", "disk": "ssd", "zone": "1"}
 
 
 def test_the_nodes_of_a_submission_are_found_again(
