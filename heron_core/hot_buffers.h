@@ -295,25 +295,26 @@ static int put_in(PyObject *buffer, const struct delivery *it, int is_repeat, ui
     return add_tuple(to, &tuple);
 }
 
-static int put_in_all(PyObject *buffers, const struct delivery *it, uint64_t *total) {
+static int put_in_all(PyObject *const *buffers, Py_ssize_t number, const struct delivery *it,
+                      uint64_t *total) {
     int outcome = 0;
-    for (Py_ssize_t at = 0; outcome == 0 && at < PyList_GET_SIZE(buffers); at++) {
-        PyObject *buffer = Py_NewRef(PyList_GET_ITEM(buffers, at));
-        outcome = put_in(buffer, it, at > 0, total);
-        Py_DECREF(buffer);
-    }
+    for (Py_ssize_t at = 0; outcome == 0 && at < number; at++)
+        outcome = put_in(buffers[at], it, at > 0, total);
     return outcome;
 }
 
 /* hot_buffers.put_tuple. */
-static PyObject *put_packed(PyObject *buffers, PyObject *data, PyObject *root, int stream,
+static PyObject *put_packed(PyObject *list, PyObject *data, PyObject *root, int stream,
                             int tracked, int shares_edges, PyObject *next_edge) {
     uint64_t total = 0;
     struct delivery it = {PyBytes_AS_STRING(data), PyBytes_GET_SIZE(data), 0, next_edge, stream,
                           tracked, shares_edges};
-    if (number_of(root, &it.root) < 0 || put_in_all(buffers, &it, &total) < 0)
+    PyObject *buffers = number_of(root, &it.root) < 0 ? NULL : PyList_AsTuple(list);
+    if (buffers == NULL)
         return NULL;
-    return PyLong_FromUnsignedLongLong(total);
+    int outcome = put_in_all(PySequence_Fast_ITEMS(buffers), PyTuple_GET_SIZE(buffers), &it, &total);
+    Py_DECREF(buffers);
+    return outcome < 0 ? NULL : PyLong_FromUnsignedLongLong(total);
 }
 
 /* Begin to be the buffer of so many targets: 0 if it is no fan-out. */

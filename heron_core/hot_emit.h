@@ -24,19 +24,31 @@ struct emit {
     vectorcallfunc call;
     PyObject *outbox, *general, *pack, *next_edge;
     PyObject *unnamed;      /* what its stream is called where it is not named */
-    PyObject *keyed;        /* what has the buffer of a key, or None */
-    PyObject *buffers;      /* where plain keys are hashed: a buffer for each slot, or None */
-    PyObject *sent;         /* of a partial key grouping: how many tuples went to each slot, or None */
-    PyObject *turns;        /* or an iterator over buffers */
+    PyObject *picks;        /* what chooses the buffers of a tuple, for each consumer */
     PyObject *user, *thread, *main_thread;
     PyObject *next_root, *pending, *done_at_once, *inits; /* of a spout */
-    PyObject *positions;    /* of the fields of a key */
+    PyObject *emits;        /* of a stream with several buffers: a list of how often it was called */
+    PyObject *direct;       /* and what has the buffer of a task that is named; None if one is refused */
+    PyObject *by_stream;    /* or the emits of other streams by their names: it has none of its own */
     Py_ssize_t width, most, overhead;
     unsigned long ident;    /* of the main thread, where `thread` is threading.get_ident */
     int asks_python;        /* whether `thread` is something else */
     int packs_plain;        /* whether `pack` is msgpack's, and not the topology's own serialiser */
-    int tracked, is_spout, is_shared;
+    int stream, has_several, wants_direct, tracked, is_spout, is_shared;
 };
+
+/* Of a pick, which is a tuple. */
+enum {
+    POSITIONS, /* of the fields of a key */
+    KEYED,     /* what has the buffer of a key, or None */
+    BUFFERS,   /* where plain keys are hashed: a buffer for each slot, or None */
+    SENT,      /* of a partial key grouping: how many tuples went to each slot, or None */
+    TURNS,     /* or an iterator over buffers, or None */
+    ALL,       /* or a list of all buffers that a tuple has, or None */
+    CHOOSE,    /* of several: what chooses the buffers of any tuple; None if there is but one pick */
+};
+
+#define ITEM(pick, at) PyTuple_GET_ITEM(pick, at)
 
 static PyObject *parameters[2][PARAMETERS]; /* a bolt's and a spout's, interned */
 static PyObject *auto_anchor_name, *current_tuples_name; /* what is read of a pystorm bolt, too */
@@ -134,8 +146,8 @@ static enum outcome pack_row(struct emit *emit, PyObject *tup, struct row *row) 
 }
 
 /* A field of the key, borrowed. */
-static PyObject *field_of(struct emit *emit, PyObject *tup, Py_ssize_t at) {
-    Py_ssize_t position = PyLong_AsSsize_t(PyTuple_GET_ITEM(emit->positions, at));
+static PyObject *field_of(PyObject *pick, PyObject *tup, Py_ssize_t at) {
+    Py_ssize_t position = PyLong_AsSsize_t(PyTuple_GET_ITEM(ITEM(pick, POSITIONS), at));
     if (position >= PySequence_Fast_GET_SIZE(tup)) {
         PyErr_SetString(PyExc_IndexError, "a tuple that became shorter while it was emitted");
         return NULL;
@@ -144,13 +156,13 @@ static PyObject *field_of(struct emit *emit, PyObject *tup, Py_ssize_t at) {
 }
 
 /* The key of a tuple: a value, or a tuple of several. */
-static PyObject *whole_key(struct emit *emit, PyObject *tup) {
-    Py_ssize_t fields = PyTuple_GET_SIZE(emit->positions);
+static PyObject *whole_key(PyObject *pick, PyObject *tup) {
+    Py_ssize_t fields = PyTuple_GET_SIZE(ITEM(pick, POSITIONS));
     if (fields == 1)
-        return Py_XNewRef(field_of(emit, tup, 0));
+        return Py_XNewRef(field_of(pick, tup, 0));
     PyObject *key = PyTuple_New(fields);
     for (Py_ssize_t at = 0; key != NULL && at < fields; at++) {
-        PyObject *value = field_of(emit, tup, at);
+        PyObject *value = field_of(pick, tup, at);
         if (value == NULL)
             Py_CLEAR(key);
         else
@@ -175,46 +187,142 @@ static Py_ssize_t less_used(PyObject *sent, PyObject *const *values, Py_ssize_t 
 }
 
 /* The buffer of a plain key, borrowed; NULL for other keys, or with an exception. */
-static PyObject *buffer_of_plain_key(struct emit *emit, PyObject *tup) {
-    Py_ssize_t fields = PyTuple_GET_SIZE(emit->positions);
-    if (emit->buffers == Py_None)
+static PyObject *buffer_of_plain_key(PyObject *pick, PyObject *tup) {
+    Py_ssize_t fields = PyTuple_GET_SIZE(ITEM(pick, POSITIONS));
+    PyObject *buffers = ITEM(pick, BUFFERS), *sent = ITEM(pick, SENT);
+    if (buffers == Py_None)
         return NULL;
     PyObject *values[fields];
     for (Py_ssize_t at = 0; at < fields; at++)
-        if ((values[at] = field_of(emit, tup, at)) == NULL)
+        if ((values[at] = field_of(pick, tup, at)) == NULL)
             return NULL;
-    Py_ssize_t slots = PyList_GET_SIZE(emit->buffers), slot = slot_of_values(values, fields, slots);
-    if (slot >= 0 && emit->sent != Py_None)
-        slot = less_used(emit->sent, values, fields, slot, slots);
-    return slot >= 0 && slot < slots ? PyList_GET_ITEM(emit->buffers, slot) : NULL;
+    Py_ssize_t slots = PyList_GET_SIZE(buffers), slot = slot_of_values(values, fields, slots);
+    if (slot >= 0 && sent != Py_None)
+        slot = less_used(sent, values, fields, slot, slots);
+    return slot >= 0 && slot < slots ? PyList_GET_ITEM(buffers, slot) : NULL;
 }
 
 /* The buffer of a key; a new reference, or NULL with an exception. */
-static PyObject *buffer_of_key(struct emit *emit, PyObject *tup) {
-    PyObject *buffer = buffer_of_plain_key(emit, tup);
+static PyObject *buffer_of_key(PyObject *pick, PyObject *tup) {
+    PyObject *buffer = buffer_of_plain_key(pick, tup);
     if (buffer != NULL || PyErr_Occurred())
         return Py_XNewRef(buffer);
-    PyObject *key = whole_key(emit, tup);
+    PyObject *key = whole_key(pick, tup);
     if (key == NULL)
         return NULL;
-    buffer = PyObject_GetItem(emit->keyed, key);
+    buffer = PyObject_GetItem(ITEM(pick, KEYED), key);
     Py_DECREF(key);
     return buffer;
 }
 
-/* The buffer of a tuple, as a new reference. It is taken last: a tuple that is left to `general` does
-   not skip one. */
-static enum outcome choose_buffer(struct emit *emit, PyObject *tup, PyObject **buffer) {
-    *buffer = emit->keyed == Py_None ? PyIter_Next(emit->turns) : buffer_of_key(emit, tup);
-    if (*buffer == NULL)
+/* The buffers of a tuple, as new references. */
+struct chosen {
+    PyObject **items;
+    Py_ssize_t used, room;
+    PyObject *few[FEW_TARGETS];
+};
+
+static void begin_chosen(struct chosen *chosen) {
+    chosen->items = chosen->few;
+    chosen->used = 0;
+    chosen->room = FEW_TARGETS;
+}
+
+static void end_chosen(struct chosen *chosen) {
+    while (chosen->used > 0)
+        Py_DECREF(chosen->items[--chosen->used]);
+    if (chosen->items != chosen->few)
+        PyMem_RawFree(chosen->items);
+}
+
+/* Twice the room; -1 with MemoryError. */
+static int grow_chosen(struct chosen *chosen) {
+    PyObject **items = PyMem_RawMalloc(2 * (size_t)chosen->room * sizeof *items);
+    if (items == NULL) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    memcpy(items, chosen->items, (size_t)chosen->used * sizeof *items);
+    if (chosen->items != chosen->few)
+        PyMem_RawFree(chosen->items);
+    chosen->items = items;
+    chosen->room *= 2;
+    return 0;
+}
+
+/* Add a buffer, whose reference is taken; NULL stands for an exception. */
+static inline enum outcome add_buffer(struct chosen *chosen, PyObject *buffer) {
+    if (buffer == NULL)
         return PyErr_Occurred() ? left_by_exception() : LEFT;
-    return is_buffer(*buffer) ? DONE : LEFT;
+    if (chosen->used == chosen->room && grow_chosen(chosen) < 0) {
+        Py_DECREF(buffer);
+        return RAISED;
+    }
+    chosen->items[chosen->used++] = buffer;
+    return is_buffer(buffer) ? DONE : LEFT;
+}
+
+static enum outcome add_buffers(struct chosen *chosen, PyObject *buffers) {
+    enum outcome outcome = DONE;
+    for (Py_ssize_t at = 0; outcome == DONE && at < PySequence_Fast_GET_SIZE(buffers); at++)
+        outcome = add_buffer(chosen, Py_NewRef(PySequence_Fast_GET_ITEM(buffers, at)));
+    return outcome;
+}
+
+/* What a grouping in Python chooses. */
+static enum outcome add_by_grouping(struct chosen *chosen, PyObject *choose, PyObject *tup) {
+    PyObject *values = PyList_CheckExact(tup) ? Py_NewRef(tup) : PySequence_List(tup);
+    PyObject *found = values == NULL ? NULL : PyObject_CallOneArg(choose, values);
+    PyObject *buffers = found == NULL ? NULL : PySequence_Fast(found, "no buffers");
+    enum outcome outcome = buffers == NULL ? left_by_exception() : add_buffers(chosen, buffers);
+    Py_XDECREF(buffers);
+    Py_XDECREF(found);
+    Py_XDECREF(values);
+    return outcome;
+}
+
+/* One of several picks; in Python where C does not know the buffer. */
+static enum outcome add_picked(struct chosen *chosen, PyObject *pick, PyObject *tup) {
+    if (ITEM(pick, ALL) != Py_None)
+        return add_buffers(chosen, ITEM(pick, ALL));
+    if (ITEM(pick, TURNS) != Py_None)
+        return add_buffer(chosen, PyIter_Next(ITEM(pick, TURNS)));
+    PyObject *buffer = buffer_of_plain_key(pick, tup);
+    if (buffer != NULL || PyErr_Occurred())
+        return add_buffer(chosen, Py_XNewRef(buffer));
+    return add_by_grouping(chosen, ITEM(pick, CHOOSE), tup);
+}
+
+/* Those of a tuple that may have several. */
+static enum outcome choose_several(struct emit *emit, PyObject *tup, PyObject *task,
+                                   struct chosen *chosen) {
+    PyObject *named = NULL;
+    if (task != Py_None && (named = PyObject_GetItem(emit->direct, task)) == NULL)
+        return left_by_exception();
+    enum outcome outcome = DONE;
+    for (Py_ssize_t at = 0; outcome == DONE && at < PyTuple_GET_SIZE(emit->picks); at++)
+        outcome = add_picked(chosen, PyTuple_GET_ITEM(emit->picks, at), tup);
+    if (named != NULL && outcome == DONE)
+        return add_buffer(chosen, named);
+    Py_XDECREF(named);
+    return outcome;
+}
+
+/* The buffers of a tuple. They are taken last: a tuple that is left to `general` does not skip one. */
+static inline enum outcome choose_buffers(struct emit *emit, PyObject *const *given,
+                                          struct chosen *chosen) {
+    if (emit->has_several)
+        return choose_several(emit, given[TUP], given[DIRECT_TASK], chosen);
+    PyObject *pick = PyTuple_GET_ITEM(emit->picks, 0);
+    return add_buffer(chosen, ITEM(pick, KEYED) == Py_None ? PyIter_Next(ITEM(pick, TURNS))
+                                                           : buffer_of_key(pick, given[TUP]));
 }
 
 /* The room of an outbox is its first field, which `is_first` holds. */
-static PyObject *make_room(struct emit *emit, Py_ssize_t bytes, PyObject *need, PyObject *buffer) {
+static PyObject *make_room(struct emit *emit, Py_ssize_t bytes, PyObject *need,
+                           const struct chosen *chosen) {
     Py_ssize_t *room = (Py_ssize_t *)((char *)emit->outbox + sizeof(PyObject));
-    if ((*room -= bytes + emit->overhead) < 0) {
+    if ((*room -= (bytes + emit->overhead) * chosen->used) < 0) {
         PyObject *flushed = PyObject_CallMethod(emit->outbox, "flush", NULL);
         if (flushed == NULL)
             return NULL;
@@ -223,7 +331,10 @@ static PyObject *make_room(struct emit *emit, Py_ssize_t bytes, PyObject *need, 
     int is_needed = PyObject_IsTrue(need);
     if (is_needed <= 0)
         return is_needed < 0 ? NULL : Py_NewRef(Py_None);
-    PyObject *task = PyObject_GetAttrString(buffer, "destination");
+    static PyObject *name;
+    if (name == NULL && (name = PyUnicode_InternFromString("destination")) == NULL)
+        return NULL;
+    PyObject *task = PyObject_GetAttr(chosen->items[0], name);
     PyObject *tasks = task == NULL ? NULL : PyList_New(1);
     if (tasks == NULL)
         Py_XDECREF(task);
@@ -232,9 +343,62 @@ static PyObject *make_room(struct emit *emit, Py_ssize_t bytes, PyObject *need, 
     return tasks;
 }
 
+/* --- several buffers --- */
+
+/* Whether one of the buffers has others that conflict with it; -1 with an exception. */
+static int has_conflicts(const struct chosen *chosen) {
+    static PyObject *name;
+    if (name == NULL && (name = PyUnicode_InternFromString("conflicting")) == NULL)
+        return -1;
+    Py_ssize_t others = 0;
+    for (Py_ssize_t at = 0; others == 0 && at < chosen->used; at++) {
+        PyObject *conflicting = PyObject_GetAttr(chosen->items[at], name);
+        if (conflicting == NULL)
+            return -1;
+        others = PyObject_Size(conflicting);
+        Py_DECREF(conflicting);
+    }
+    return others < 0 ? -1 : others > 0;
+}
+
+/* Send what has to leave before the buffers take a tuple; -1 with an exception. */
+static int make_way(struct emit *emit, const struct chosen *chosen) {
+    int conflict = has_conflicts(chosen);
+    if (conflict <= 0)
+        return conflict;
+    PyObject *buffers = PyList_New(chosen->used);
+    if (buffers == NULL)
+        return -1;
+    for (Py_ssize_t at = 0; at < chosen->used; at++)
+        PyList_SET_ITEM(buffers, at, Py_NewRef(chosen->items[at]));
+    PyObject *left = PyObject_CallMethod(emit->outbox, "make_way", "OO", buffers, Py_False);
+    Py_DECREF(buffers);
+    Py_XDECREF(left);
+    return left == NULL ? -1 : 0;
+}
+
+/* Put a tuple into its buffers, and count it; `*total` is the xor of its edges. */
+static enum outcome put_in_several(struct emit *emit, const struct row *row, uint64_t root,
+                                   const struct chosen *chosen, uint64_t *total) {
+    struct delivery it = {row->data, row->size, root, emit->next_edge, emit->stream, emit->tracked,
+                          !emit->is_spout};
+    if (put_in_all(chosen->items, chosen->used, &it, total) < 0)
+        return RAISED;
+    Py_ssize_t before = PyLong_AsSsize_t(PyList_GET_ITEM(emit->emits, 0));
+    PyObject *now = PyLong_FromSsize_t(before + 1);
+    return now == NULL || PyList_SetItem(emit->emits, 0, now) < 0 ? RAISED : DONE;
+}
+
 /* --- a bolt's --- */
 
 enum { BOLT_STREAM = 1, ANCHORS = 2 };
+
+/* Whether a state has one root, which is not settled. */
+static int is_open(PyObject *state) {
+    if (is_in_numbers(state))
+        return RUN(state)->settled < RUN(state)->tuples;
+    return PyList_Check(state) && PyList_GET_SIZE(state) == 2;
+}
 
 /* The anchor state of what is emitted, as a new reference, with its root; NULL and 0 for none. */
 static enum outcome state_of(struct emit *emit, PyObject *anchors, PyObject **state, uint64_t *root) {
@@ -254,12 +418,12 @@ static enum outcome state_of(struct emit *emit, PyObject *anchors, PyObject **st
         return DONE;
     }
     *state = roots;
+    if (!is_open(roots))
+        return LEFT;
     if (is_in_numbers(roots)) {
         *root = RUN(roots)->root;
-        return RUN(roots)->settled < RUN(roots)->tuples ? DONE : LEFT;
+        return DONE;
     }
-    if (!PyList_Check(roots) || PyList_GET_SIZE(roots) != 2)
-        return LEFT;
     PyObject *first = PyList_GET_ITEM(roots, 0);
     if (!PyLong_CheckExact(first))
         return LEFT;
@@ -273,8 +437,8 @@ static enum outcome anchor(struct emit *emit, PyObject *state, uint64_t *edge, P
     if (draw_edges(emit->next_edge, edge, 1) < 0)
         return left_by_exception();
     if (was_in_numbers)
-        return is_in_numbers(state) && RUN(state)->settled < RUN(state)->tuples ? DONE : LEFT;
-    if (PyList_GET_SIZE(state) != 2 || number_of(PyList_GET_ITEM(state, 1), &before) < 0)
+        return is_in_numbers(state) && is_open(state) ? DONE : LEFT;
+    if (!is_open(state) || number_of(PyList_GET_ITEM(state, 1), &before) < 0)
         return PyErr_Occurred() ? left_by_exception() : LEFT;
     *value = PyLong_FromUnsignedLongLong(before ^ *edge);
     return *value == NULL ? RAISED : DONE;
@@ -305,17 +469,43 @@ static enum outcome put_anchored(struct emit *emit, const struct row *row, PyObj
     return DONE;
 }
 
-static enum outcome put_of_bolt(struct emit *emit, PyObject *tup, PyObject *anchors,
-                                struct row *row, PyObject **buffer) {
+/* As bolt_emit_to_several: the ack of what it is anchored to may be among what leaves before. */
+static enum outcome put_anchored_in_several(struct emit *emit, const struct row *row,
+                                            PyObject **state, uint64_t root,
+                                            const struct chosen *chosen) {
+    uint64_t before = 0, total = 0;
+    if (make_way(emit, chosen) < 0)
+        return RAISED;
+    if (*state != NULL && !is_in_numbers(*state) && (*state = as_list(*state)) == NULL)
+        return RAISED;
+    if (*state != NULL && !is_open(*state))
+        Py_CLEAR(*state);
+    enum outcome outcome = put_in_several(emit, row, *state == NULL ? 0 : root, chosen, &total);
+    if (outcome != DONE || *state == NULL)
+        return outcome;
+    if (is_in_numbers(*state)) {
+        RUN(*state)->value ^= total;
+        return DONE;
+    }
+    if ((*state = as_list(*state)) == NULL || !is_open(*state)
+        || number_of(PyList_GET_ITEM(*state, 1), &before) < 0)
+        return PyErr_Occurred() ? RAISED : DONE;
+    PyObject *value = PyLong_FromUnsignedLongLong(before ^ total);
+    return value == NULL || PyList_SetItem(*state, 1, value) < 0 ? RAISED : DONE;
+}
+
+static enum outcome put_of_bolt(struct emit *emit, PyObject *const *given, struct row *row,
+                                struct chosen *chosen) {
     PyObject *state = NULL;
     uint64_t root = 0;
-    enum outcome outcome = pack_row(emit, tup, row);
+    enum outcome outcome = pack_row(emit, given[TUP], row);
     if (outcome == DONE)
-        outcome = state_of(emit, anchors, &state, &root);
+        outcome = state_of(emit, given[ANCHORS], &state, &root);
     if (outcome == DONE)
-        outcome = choose_buffer(emit, tup, buffer);
+        outcome = choose_buffers(emit, given, chosen);
     if (outcome == DONE)
-        outcome = put_anchored(emit, row, state, root, *buffer);
+        outcome = emit->has_several ? put_anchored_in_several(emit, row, &state, root, chosen)
+                                    : put_anchored(emit, row, state, root, chosen->items[0]);
     Py_XDECREF(state);
     return outcome;
 }
@@ -344,120 +534,161 @@ static enum outcome users_anchors(struct emit *emit, PyObject **anchors) {
     return *anchors == NULL ? RAISED : DONE;
 }
 
-static PyObject *bolt_emit_call(PyObject *self, PyObject *const *arguments, size_t flags,
-                                PyObject *names) {
-    struct emit *emit = (struct emit *)self;
-    PyObject *given[PARAMETERS] = {NULL, emit->unnamed, Py_None, Py_None, Py_False};
-    if (!take_arguments(emit, arguments, PyVectorcall_NARGS(flags), names, given))
-        return PyObject_Vectorcall(emit->general, arguments, flags, names);
-    if (emit->is_shared || given[BOLT_STREAM] != emit->unnamed || given[DIRECT_TASK] != Py_None)
-        return left_to_general(emit, given);
-    PyObject *anchors = NULL, *buffer = NULL, *result = NULL;
-    enum outcome outcome = DONE;
-    if (emit->user != Py_None) {
-        int is_needed = PyObject_IsTrue(given[NEED_TASK_IDS]);
-        outcome = is_needed < 0 ? RAISED : is_needed || given[ANCHORS] != Py_None ? LEFT
-                : users_anchors(emit, &anchors);
-        if (anchors != NULL)
-            given[ANCHORS] = anchors;
-    }
-    struct row row;
-    row.bytes = NULL;
-    if (outcome == DONE)
-        outcome = put_of_bolt(emit, given[TUP], given[ANCHORS], &row, &buffer);
-    if (outcome == DONE)
-        result = make_room(emit, row.size, given[NEED_TASK_IDS], buffer);
-    else if (outcome == LEFT)
-        result = left_to_general(emit, given);
-    Py_XDECREF(row.bytes);
-    Py_XDECREF(buffer);
-    Py_XDECREF(anchors);
-    return result;
-}
-
 /* --- a spout's --- */
 
 enum { TUP_ID = 1, SPOUT_STREAM = 2 };
+
+/* Remember a tree's tuple id, and its beginning where that is to be told. */
+static enum outcome note_tree(struct emit *emit, PyObject *root, uint64_t edges, PyObject *tup_id) {
+    if (emit->inits != Py_None) {
+        PyObject *total = PyLong_FromUnsignedLongLong(edges);
+        int is_told = total != NULL && PyList_Append(emit->inits, root) == 0
+            && PyList_Append(emit->inits, total) == 0;
+        Py_XDECREF(total);
+        if (!is_told)
+            return RAISED;
+    }
+    return PyObject_SetItem(emit->pending, root, tup_id) < 0 ? RAISED : DONE;
+}
 
 /* Begin the tree of a tuple that goes into a buffer. */
 static enum outcome begin_tree(struct emit *emit, PyObject *tup_id, struct contents *to,
                                struct addition *tuple) {
     uint64_t number;
-    PyObject *edge = NULL, *root = PyObject_CallNoArgs(emit->next_root);
-    if (root != NULL)
-        edge = PyObject_CallNoArgs(emit->next_edge);
-    int is_done = edge != NULL && number_of(root, &tuple->root) == 0 && number_of(edge, &number) == 0;
-    if (is_done) {
-        tuple->edges = &number;
-        is_done = add_tuple(to, tuple) == 0;
-    }
-    if (is_done && emit->inits != Py_None)
-        is_done = PyList_Append(emit->inits, root) == 0 && PyList_Append(emit->inits, edge) == 0;
-    if (is_done)
-        is_done = PyObject_SetItem(emit->pending, root, tup_id) == 0;
+    PyObject *root = PyObject_CallNoArgs(emit->next_root);
+    enum outcome outcome = RAISED;
+    tuple->edges = &number;
+    if (root != NULL && draw_edges(emit->next_edge, &number, 1) == 0
+        && number_of(root, &tuple->root) == 0 && add_tuple(to, tuple) == 0)
+        outcome = note_tree(emit, root, number, tup_id);
     Py_XDECREF(root);
-    Py_XDECREF(edge);
-    return is_done ? DONE : RAISED;
+    return outcome;
 }
 
-static enum outcome put_of_spout(struct emit *emit, PyObject *tup, PyObject *tup_id,
-                                 struct row *row, PyObject **buffer) {
+/* As spout_emit_to_several. */
+static enum outcome put_begun_in_several(struct emit *emit, PyObject *tup_id, const struct row *row,
+                                         const struct chosen *chosen) {
+    PyObject *root = NULL;
+    uint64_t number = 0, total = 0;
+    if (make_way(emit, chosen) < 0)
+        return RAISED;
+    if (tup_id != Py_None && emit->tracked && chosen->used) {
+        root = PyObject_CallNoArgs(emit->next_root);
+        if (root == NULL || number_of(root, &number) < 0) {
+            Py_XDECREF(root);
+            return RAISED;
+        }
+    } else if (tup_id != Py_None && PyList_Append(emit->done_at_once, tup_id) < 0)
+        return RAISED;
+    enum outcome outcome = put_in_several(emit, row, number, chosen, &total);
+    if (outcome == DONE && root != NULL)
+        outcome = note_tree(emit, root, total, tup_id);
+    Py_XDECREF(root);
+    return outcome;
+}
+
+static enum outcome put_of_spout(struct emit *emit, PyObject *const *given, struct row *row,
+                                 struct chosen *chosen) {
     static const uint64_t none = 0;
-    enum outcome outcome = pack_row(emit, tup, row);
+    PyObject *tup_id = given[TUP_ID];
+    enum outcome outcome = pack_row(emit, given[TUP], row);
     if (outcome == DONE)
-        outcome = choose_buffer(emit, tup, buffer);
+        outcome = choose_buffers(emit, given, chosen);
     if (outcome != DONE)
         return outcome;
+    if (emit->has_several)
+        return put_begun_in_several(emit, tup_id, row, chosen);
+    struct contents *to = CONTENTS(chosen->items[0]);
     struct addition tuple = {.row = row->data, .bytes = row->size, .targets = emit->tracked,
                              .edges = &none, .stream = -1};
     if (emit->tracked && tup_id != Py_None)
-        return begin_tree(emit, tup_id, CONTENTS(*buffer), &tuple);
-    if (add_tuple(CONTENTS(*buffer), &tuple) < 0)
+        return begin_tree(emit, tup_id, to, &tuple);
+    if (add_tuple(to, &tuple) < 0)
         return RAISED;
     return tup_id != Py_None && PyList_Append(emit->done_at_once, tup_id) < 0 ? RAISED : DONE;
 }
 
-/* Whether a spout's emit that tells threads apart is left to `general`. */
-static enum outcome is_for_main_thread(struct emit *emit, PyObject *need) {
-    int is_needed = PyObject_IsTrue(need);
+/* --- both --- */
+
+/* Whether this emit is the one for what is given: neither that of another stream, nor one for what
+   only `general` does; in `*anchors` what the user's bolt is at work on. */
+static enum outcome is_for_this(struct emit *emit, PyObject *const *given, PyObject **anchors) {
+    int stream = emit->is_spout ? SPOUT_STREAM : BOLT_STREAM;
+    PyObject *task = given[DIRECT_TASK];
+    if (emit->is_shared || given[stream] != emit->unnamed)
+        return LEFT;
+    if (task == Py_None ? emit->wants_direct : emit->direct == Py_None || !PyLong_CheckExact(task))
+        return LEFT;
+    int tells_threads = (emit->is_spout ? emit->thread : emit->user) != Py_None;
+    if (!tells_threads && !emit->has_several)
+        return DONE;
+    int is_needed = PyObject_IsTrue(given[NEED_TASK_IDS]);
     if (is_needed)
         return is_needed < 0 ? RAISED : LEFT;
+    if (!tells_threads)
+        return DONE;
+    if (!emit->is_spout)
+        return given[ANCHORS] != Py_None ? LEFT : users_anchors(emit, anchors);
     int is_main = is_in_main_thread(emit);
     return is_main < 0 ? RAISED : is_main ? DONE : LEFT;
 }
 
-static PyObject *spout_emit_call(PyObject *self, PyObject *const *arguments, size_t flags,
-                                 PyObject *names) {
-    struct emit *emit = (struct emit *)self;
-    PyObject *given[PARAMETERS] = {NULL, Py_None, emit->unnamed, Py_None, Py_False};
-    if (!take_arguments(emit, arguments, PyVectorcall_NARGS(flags), names, given))
-        return PyObject_Vectorcall(emit->general, arguments, flags, names);
-    if (emit->is_shared || given[SPOUT_STREAM] != emit->unnamed || given[DIRECT_TASK] != Py_None)
-        return left_to_general(emit, given);
-    PyObject *buffer = NULL, *result = NULL;
+static inline PyObject *run_emit(struct emit *emit, PyObject **given) {
+    PyObject *anchors = NULL, *result = NULL;
     struct row row;
+    struct chosen chosen;
     row.bytes = NULL;
-    enum outcome outcome = DONE;
-    if (emit->thread != Py_None)
-        outcome = is_for_main_thread(emit, given[NEED_TASK_IDS]);
+    begin_chosen(&chosen);
+    enum outcome outcome = is_for_this(emit, given, &anchors);
+    if (anchors != NULL)
+        given[ANCHORS] = anchors;
     if (outcome == DONE)
-        outcome = put_of_spout(emit, given[TUP], given[TUP_ID], &row, &buffer);
+        outcome = emit->is_spout ? put_of_spout(emit, given, &row, &chosen)
+                                 : put_of_bolt(emit, given, &row, &chosen);
     if (outcome == DONE)
-        result = make_room(emit, row.size, given[NEED_TASK_IDS], buffer);
+        result = make_room(emit, row.size, given[NEED_TASK_IDS], &chosen);
     else if (outcome == LEFT)
         result = left_to_general(emit, given);
     Py_XDECREF(row.bytes);
-    Py_XDECREF(buffer);
+    end_chosen(&chosen);
+    Py_XDECREF(anchors);
     return result;
+}
+
+static PyTypeObject emit_type;
+
+/* By the emit of the stream that is named; `general` if it has none. */
+static PyObject *run_by_stream(struct emit *emit, PyObject **given) {
+    PyObject **stream = &given[emit->is_spout ? SPOUT_STREAM : BOLT_STREAM];
+    PyObject *found = PyDict_GetItemWithError(emit->by_stream, *stream);
+    if (found == NULL && PyErr_Occurred() && left_by_exception() == RAISED)
+        return NULL;
+    if (found == NULL || Py_TYPE(found) != &emit_type)
+        return left_to_general(emit, given);
+    Py_INCREF(found);
+    *stream = ((struct emit *)found)->unnamed;
+    PyObject *result = run_emit((struct emit *)found, given);
+    Py_DECREF(found);
+    return result;
+}
+
+static PyObject *emit_call(PyObject *self, PyObject *const *arguments, size_t flags,
+                           PyObject *names) {
+    struct emit *emit = (struct emit *)self;
+    PyObject *given[PARAMETERS] = {NULL, Py_None, Py_None, Py_None, Py_False};
+    given[emit->is_spout ? SPOUT_STREAM : BOLT_STREAM] = emit->unnamed;
+    if (!take_arguments(emit, arguments, PyVectorcall_NARGS(flags), names, given))
+        return PyObject_Vectorcall(emit->general, arguments, flags, names);
+    return emit->by_stream == Py_None ? run_emit(emit, given) : run_by_stream(emit, given);
 }
 
 /* --- the type --- */
 
 #define OWNED(emit) \
     {&(emit)->outbox, &(emit)->general, &(emit)->pack, &(emit)->next_edge, &(emit)->unnamed, \
-     &(emit)->keyed, &(emit)->buffers, &(emit)->sent, &(emit)->turns, &(emit)->user, &(emit)->thread, \
-     &(emit)->main_thread, &(emit)->next_root, &(emit)->pending, &(emit)->done_at_once, \
-     &(emit)->inits, &(emit)->positions}
+     &(emit)->picks, &(emit)->user, &(emit)->thread, &(emit)->main_thread, &(emit)->next_root, \
+     &(emit)->pending, &(emit)->done_at_once, &(emit)->inits, &(emit)->emits, &(emit)->direct, \
+     &(emit)->by_stream}
 
 static int emit_traverse(PyObject *self, visitproc visit, void *arg) {
     PyObject **owned[] = OWNED((struct emit *)self);
@@ -504,7 +735,8 @@ static PyTypeObject emit_type = {
 
 /* An emit of these objects, which are in the order of OWNED; None where there is none. */
 static PyObject *new_emit(PyObject *objects, Py_ssize_t width, Py_ssize_t most, Py_ssize_t overhead,
-                          int tracked, int is_spout, int packs_plain, int asks_python) {
+                          int stream, int tracked, int is_spout, int packs_plain, int wants_direct,
+                          int asks_python) {
     if (!(emit_type.tp_flags & Py_TPFLAGS_READY)
         && (know_parameters() < 0 || know_names() < 0 || PyType_Ready(&emit_type) < 0))
         return NULL;
@@ -517,11 +749,14 @@ static PyObject *new_emit(PyObject *objects, Py_ssize_t width, Py_ssize_t most, 
     emit->width = width;
     emit->most = most;
     emit->overhead = overhead;
+    emit->stream = stream;
+    emit->has_several = emit->emits != Py_None;
+    emit->wants_direct = wants_direct;
     emit->tracked = tracked;
     emit->is_spout = is_spout;
     emit->packs_plain = packs_plain;
     emit->asks_python = asks_python;
     emit->ident = PyThread_get_thread_ident();
-    emit->call = is_spout ? spout_emit_call : bolt_emit_call;
+    emit->call = emit_call;
     return (PyObject *)emit;
 }

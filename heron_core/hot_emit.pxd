@@ -8,8 +8,9 @@ cdef extern from "hot_emit.h":
     void know_runs(object type)
     Py_ssize_t plain_slot(object key, bint are_several, Py_ssize_t slots)
     object new_emit(
-        tuple objects, Py_ssize_t width, Py_ssize_t most, Py_ssize_t overhead, bint tracked,
-        bint is_spout, bint packs_plain, bint asks_python)
+        tuple objects, Py_ssize_t width, Py_ssize_t most, Py_ssize_t overhead, int stream,
+        bint tracked, bint is_spout, bint packs_plain, bint wants_direct,
+        bint asks_python)
 
 
 cdef class PlainKeys:
@@ -19,4 +20,3 @@ cdef class PlainKeys:
     cdef object sent
 
 
-cdef list chosen_buffers(list choosers, object tup)

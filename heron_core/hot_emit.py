@@ -1,7 +1,7 @@
 """The hot path of what is sent: the buffer of a tuple's key, and the emits.
 
-As hot_path.py, one source for two ways to run it: see there. Compiled, the emit of a stream with
-one consumer is a type of hot_emit.h; in Python it is a closure.
+As hot_path.py, one source for two ways to run it: see there. Compiled, an emit is a type of
+hot_emit.h; in Python it is a closure.
 """
 
 from __future__ import annotations
@@ -24,13 +24,18 @@ Pick = tuple[tuple[int, ...], Any, Iterator[Any]]
 """positions, keyed, turns: `keyed` has the buffer of a key, the value at a position, or those at
 several; without `keyed` the next of `turns` is taken."""
 Shares = list[Callable[[], None]]
-Several = tuple[list[Callable[[Any], Any]], int, list[int]]
-"""What chooses the buffers of a tuple for each consumer, the stream's index, and a list of one
-number, which counts the emits."""
+FullPick = tuple[tuple[int, ...], Any, Iterator[Any] | None, list[Any] | None, Callable[[Any], Any]]
+"""The same of one of several consumers: `turns` is None where something else picks, all buffers
+that each tuple has or None, and what chooses those of any tuple."""
+Several = tuple[list[FullPick], int, list[int], Any, bool]
+"""A pick for each consumer, the stream's index, a list of one number, which counts the emits, what
+has the buffer of a task that an emit names, and whether each has to."""
 
 NO_ROOT = (0, 0)
 PACKS_PLAIN: str = "packs_plain"
 """What a packer has whose bytes of plain values are msgpack's."""
+OBJECTS: int = 16
+"""That new_emit takes: OWNED in hot_emit.h."""
 SHARED: str = "\0"
 """The name of no stream: what an emit that is shared by threads compares each stream with."""
 
@@ -89,26 +94,51 @@ def _found_by(pick: Pick) -> tuple[int, Callable[[Any], Any] | None, Any, Callab
     return positions[0] if positions else 0, key_of, keyed, turns.__next__
 
 
-def _in_c(
-    given: Any, how: Any, width: cython.Py_ssize_t, most: cython.Py_ssize_t,
-    overhead: cython.Py_ssize_t, tracked: cython.bint, shares: Shares,
-) -> Emit:  # fmt: skip
-    """An emit that is in C: `given` are its first arguments and the stream's name; `how`: the pick,
-    the user, the thread and the main one, and four things of a spout."""
-    pick, user, thread, main_thread, *of_spout = how
+def _pick_in_c(pick: Any, everything: Any = None, choose: Any = None) -> tuple[Any, ...]:
+    """A pick as hot_emit.h has it."""
     positions, keyed, turns = pick
     buffers = sent = None
     plain: PlainKeys
     if isinstance(keyed, PlainKeys):
         plain = keyed
         keyed, buffers, sent = plain.keyed, plain.buffers, plain.sent
-    found_by = (keyed, buffers, sent, turns)
-    objects = (*given, *found_by, user, thread, main_thread, *of_spout, positions)
-    is_spout, packs_plain = of_spout[0] is not None, hasattr(given[2], PACKS_PLAIN)
-    asks_python = thread is not get_ident
-    emit = new_emit(objects, width, most, overhead, tracked, is_spout, packs_plain, asks_python)
+    return positions, keyed, buffers, sent, turns, everything, choose
+
+
+def _in_c(
+    given: Any, how: Any, numbers: Any, picks: tuple[Any, ...], several: Any, tracked: cython.bint,
+    shares: Shares,
+) -> Emit:  # fmt: skip
+    """An emit that is in C: `given` are its first arguments and the stream's name; `how`: the
+    user, the thread and the main one, and four things of a spout; `numbers`: the width, the most
+    bytes and the overhead; `several`: the last four things of a route of several buffers."""
+    width, most, overhead = numbers
+    index, emits, direct, wants_direct = several
+    objects = (*given, picks, *how, emits, direct, None)
+    is_spout, packs_plain = how[3] is not None, hasattr(given[2], PACKS_PLAIN)
+    emit = new_emit(
+        objects, width, most, overhead, index, tracked, is_spout, packs_plain, wants_direct,
+        how[1] is not get_ident,
+    )  # fmt: skip
     shares.append(emit.share)
     return emit  # type: ignore[no-any-return]
+
+
+def _of_one(pick: Pick) -> tuple[tuple[Any, ...], Any]:
+    """What `_in_c` takes of a route whose tuples have one buffer: picks, several."""
+    return (_pick_in_c(pick),), (0, None, None, False)
+
+
+def _of_several(route: Several) -> tuple[tuple[Any, ...], Any]:
+    """The same of a route whose tuples have several."""
+    picks, *rest = route
+    return tuple([_pick_in_c(each[:3], each[3], each[4]) for each in picks]), rest
+
+
+def _by_stream_in_c(general: Emit, emits: dict[str, Emit], unnamed: Any, is_spout: bool) -> Emit:
+    objects: list[Any] = [None] * OBJECTS
+    objects[1], objects[4], objects[-1] = general, unnamed, emits
+    return new_emit(tuple(objects), 0, 0, 0, 0, False, is_spout, False, False, True)  # type: ignore[no-any-return]
 
 
 def bolt_emit(
@@ -120,9 +150,9 @@ def bolt_emit(
     adds to `shares` has it leave all to `general`, as several threads emit."""
     main_thread = thread()
     if cython.compiled:
-        how = (pick, user, thread, main_thread, None, None, None, None)
-        given = (outbox, general, pack, next_edge, unnamed)
-        return _in_c(given, how, width, most, overhead, tracked, shares)
+        how = (user, thread, main_thread, None, None, None, None)
+        given, numbers = (outbox, general, pack, next_edge, unnamed), (width, most, overhead)
+        return _in_c(given, how, numbers, *_of_one(pick), tracked, shares)
     position, key_of, keyed, next_buffer = _found_by(pick)
 
     def emit(
@@ -184,9 +214,9 @@ def spout_emit(
     `bolt_emit`."""
     main_thread = thread() if thread else 0
     if cython.compiled:
-        how = (pick, None, thread, main_thread, next_root, pending, done_at_once, inits)
-        given = (outbox, general, pack, next_edge, unnamed)
-        return _in_c(given, how, width, most, overhead, tracked, shares)
+        how = (None, thread, main_thread, next_root, pending, done_at_once, inits)
+        given, numbers = (outbox, general, pack, next_edge, unnamed), (width, most, overhead)
+        return _in_c(given, how, numbers, *_of_one(pick), tracked, shares)
     position, key_of, keyed, next_buffer = _found_by(pick)
 
     def emit(
@@ -235,12 +265,25 @@ def spout_emit(
     return emit
 
 
-def chosen_buffers(choosers: list[Callable[[Any], Any]], tup: Any) -> list[Any]:
-    """The buffers of a tuple: what the grouping of each consumer chooses."""
+def chosen_buffers(picks: list[FullPick], tup: Any, direct: Any, task: Any) -> list[Any]:
+    """The buffers of a tuple: what the grouping of each consumer chooses, and that of a task that
+    is named."""
+    named = () if task is None else (direct[task],)
     buffers: list[Any] = []
-    for choose in choosers:
-        buffers += choose(tup)
-    return buffers
+    for pick in picks:
+        buffers += pick[4](tup)
+    return [*buffers, *named]
+
+
+def is_general(direct: Any, wants_direct: bool, task: Any) -> bool:
+    """Whether only the general emit can do with this task, or without one."""
+    return wants_direct if task is None else direct is None or type(task) is not int
+
+
+def as_pystorm(route: Several) -> Several:
+    """The same for pystorm's, whose general emit refuses a task where the stream is not direct."""
+    picks, index, emits, direct, wants_direct = route
+    return picks, index, emits, direct if wants_direct else None, wants_direct
 
 
 def bolt_emit_to_several(
@@ -250,36 +293,39 @@ def bolt_emit_to_several(
 ) -> Emit:  # fmt: skip
     """As `bolt_emit`, of a stream whose tuples have several buffers, or buffers that other streams
     use as well."""
+    route = route if user is None else as_pystorm(route)
     main_thread = thread()
-    choosers, index, emits = route
+    if cython.compiled:
+        how = (user, thread, main_thread, None, None, None, None)
+        given, numbers = (outbox, general, pack, next_edge, unnamed), (width, most, overhead)
+        return _in_c(given, how, numbers, *_of_several(route), tracked, shares)
+    picks, index, emits, direct, wants_direct = route
 
     def emit(
         tup: Any, stream: Any = unnamed, anchors: Any = None, direct_task: Any = None,
         need_task_ids: Any = False,
     ) -> Any:  # fmt: skip
-        data: bytes
-        size: cython.Py_ssize_t
-        if stream is not unnamed or direct_task is not None or need_task_ids:
+        if stream is not unnamed or need_task_ids or is_general(direct, wants_direct, direct_task):
             return general(tup, stream, anchors, direct_task, need_task_ids)
         if user is not None:
             if anchors is not None or thread() != main_thread:
-                return general(tup, stream, anchors)
+                return general(tup, stream, anchors, direct_task)
             anchors = user._current_tups if user.auto_anchor else None
         tup = list(tup) if type(tup) is tuple else tup
         try:
             data = pack(tup)
             size = len(data)
             if type(tup) is not list or len(tup) != width or size > most:
-                return general(tup, stream, anchors)
+                return general(tup, stream, anchors, direct_task)
             root, anchor_state = 0, None
             if tracked and anchors:
                 (anchor,) = anchors
                 if (anchor_state := anchor.roots) is not None:
                     root, _ = anchor_state
             # Taken last: who leaves for `general` would skip a buffer.
-            buffers = chosen_buffers(choosers, tup)
+            buffers = chosen_buffers(picks, tup, direct, direct_task)
         except Exception:  # several anchors or roots, settled ones, values that need care
-            return general(tup, stream, anchors)
+            return general(tup, stream, anchors, direct_task)
         if not are_free(buffers) and outbox.make_way(buffers, False) and anchor_state == []:
             root, anchor_state = 0, None  # its ack was among what left
         total = put_tuple(buffers, data, root, index, tracked, True, next_edge)
@@ -307,30 +353,33 @@ def spout_emit_to_several(
     shares: Shares,
 ) -> Emit:  # fmt: skip
     """As `spout_emit`, of a stream as in `bolt_emit_to_several`."""
+    route = route if thread is None else as_pystorm(route)
     main_thread = thread() if thread else 0
-    choosers, index, emits = route
+    if cython.compiled:
+        how = (None, thread, main_thread, next_root, pending, done_at_once, inits)
+        given, numbers = (outbox, general, pack, next_edge, unnamed), (width, most, overhead)
+        return _in_c(given, how, numbers, *_of_several(route), tracked, shares)
+    picks, index, emits, direct, wants_direct = route
 
     def emit(
         tup: Any, tup_id: Any = None, stream: Any = unnamed, direct_task: Any = None,
         need_task_ids: Any = False,
     ) -> Any:  # fmt: skip
-        data: bytes
-        size: cython.Py_ssize_t
-        if stream is not unnamed or direct_task is not None or need_task_ids:
+        if stream is not unnamed or need_task_ids or is_general(direct, wants_direct, direct_task):
             return general(tup, tup_id, stream, direct_task, need_task_ids)
         if thread and thread() != main_thread:
-            return general(tup, tup_id, stream)
+            return general(tup, tup_id, stream, direct_task)
         tup = list(tup) if type(tup) is tuple else tup
         if type(tup) is not list or len(tup) != width:
-            return general(tup, tup_id, stream)
+            return general(tup, tup_id, stream, direct_task)
         try:
             data = pack(tup)
             size = len(data)
             if size > most:
-                return general(tup, tup_id, stream)
-            buffers = chosen_buffers(choosers, tup)
+                return general(tup, tup_id, stream, direct_task)
+            buffers = chosen_buffers(picks, tup, direct, direct_task)
         except Exception:
-            return general(tup, tup_id, stream)
+            return general(tup, tup_id, stream, direct_task)
         if not are_free(buffers):
             outbox.make_way(buffers, False)
         root = 0
@@ -359,6 +408,8 @@ def spout_emit_to_several(
 
 def bolt_emit_by_stream(general: Emit, emits: dict[str, Emit], unnamed: str | None) -> Emit:
     """A bolt's `general` with the emits that were made for the streams of these names."""
+    if cython.compiled:
+        return _by_stream_in_c(general, emits, unnamed, False)
     names = {name: name for name in emits}
 
     def emit(
@@ -376,6 +427,8 @@ def bolt_emit_by_stream(general: Emit, emits: dict[str, Emit], unnamed: str | No
 
 def spout_emit_by_stream(general: Emit, emits: dict[str, Emit], unnamed: str | None) -> Emit:
     """The same of a spout."""
+    if cython.compiled:
+        return _by_stream_in_c(general, emits, unnamed, True)
     names = {name: name for name in emits}
 
     def emit(

@@ -1,10 +1,10 @@
 """emit, ack and fail as user code calls them: closures made at start for the routes there are.
 
 A stream whose values have no declared types gets an `emit` made for it: the shortest one if it has
-one consumer and each tuple goes to one task. What else is asked for (direct tasks, several anchors,
-several threads) takes the general way of `emit_general`. Both pack the values at once, so a list
-that user code changes after its emit does no harm, and a value that cannot travel fails that very
-emit.
+one consumer and each tuple goes to one task. What else is asked for (several anchors, several
+threads, a direct task beside one consumer) takes the general way of `emit_general`. Both pack the
+values at once, so a list that user code changes after its emit does no harm, and a value that
+cannot travel fails that very emit.
 
 Ack trees are Storm's: each delivery has a random 64-bit edge; what a tuple's ack reports is the xor
 of its own edge and the edges of all that was emitted anchored to it (storm: Acker.java).

@@ -16,13 +16,14 @@ from heron_api.class_loading import load_grouping
 from heron_core.algorithms.hashing import NotHashable, slot, stable_hash
 from heron_core.errors import ComponentError
 from heron_core.field_types import FieldChecks
-from heron_core.hot_emit import Pick, Several
+from heron_core.hot_emit import FullPick, Pick, Several
 from heron_core.native import plain_keys
 from heron_core.plans import PackingPlan
 from heron_core.topology import ComponentSpec, GroupingKind, InputSpec, StreamSpec, TopologySpec
 from heron_instance.emit.output_buffers import Outbox, OutputBuffer, find_conflicting
 
 Choose = Callable[[Sequence[Any]], Sequence[OutputBuffer]]
+BufferTo = Callable[[int], OutputBuffer]
 MakeBuffer = Callable[[int, int], OutputBuffer]
 """Takes the task and the stream's index."""
 Aim = Callable[[list[int]], None]
@@ -139,7 +140,7 @@ class ByCustom:
     def __init__(
         self,
         make: Callable[[list[int]], Any],
-        buffer_to: Callable[[int], OutputBuffer],
+        buffer_to: BufferTo,
         where: Callable[[str], str],
     ) -> None:
         self._make = make
@@ -187,10 +188,24 @@ class ByCustom:
         return ComponentError(f"{self._where(type(self._grouping).__name__)}: {text}")
 
 
+class DirectBuffers(dict[int, OutputBuffer]):
+    """task -> buffer of the tasks that a direct emit may name; KeyError for any other."""
+
+    def __init__(self, reachable: set[int], buffer_to: BufferTo) -> None:
+        super().__init__()
+        self._reachable, self._buffer_to = reachable, buffer_to
+
+    def __missing__(self, task: int) -> OutputBuffer:
+        if task not in self._reachable:
+            raise KeyError(task)
+        buffer = self[task] = self._buffer_to(task)
+        return buffer
+
+
 class Route:
     """One output stream: its index and fields, and a chooser for each consumer."""
 
-    def __init__(self, index: int, spec: StreamSpec, component: str) -> None:
+    def __init__(self, index: int, spec: StreamSpec, component: str, buffer_to: BufferTo) -> None:
         self.index = index
         self.spec = spec
         self.checks: FieldChecks | None = None
@@ -200,6 +215,8 @@ class Route:
         self.width = len(spec.fields)
         self.emits = [0]
         self.choosers: list[Choose] = []
+        self.picks: list[FullPick] = []
+        """What each of them is made of."""
         self.turns: Iterator[OutputBuffer] | None = None
         """Set when the one consumer is shuffled: the buffers of the next tuples, without end."""
         self.keyed: tuple[list[int], Any] | None = None
@@ -207,11 +224,12 @@ class Route:
         of a key."""
         self.reachable: set[int] = set()
         """Tasks that a direct emit may name."""
+        self.direct = DirectBuffers(self.reachable, buffer_to)
 
     def pick(self) -> Pick | Several:
         """What the emit made for this route finds the buffers by."""
         if not self.fast_path:
-            return self.choosers, self.index, self.emits
+            return self.picks, self.index, self.emits, self.direct, self.spec.direct
         if self.keyed is not None:
             positions, keyed = self.keyed
             return tuple(positions), keyed, iter(())
@@ -220,8 +238,8 @@ class Route:
 
     @property
     def is_plain(self) -> bool:
-        """Whether an emit can be made for it: no value is checked, and no task to be named."""
-        return self.checks is None and not self.spec.direct
+        """Whether an emit can be made for it: no value is checked."""
+        return self.checks is None
 
     @property
     def fast_path(self) -> bool:
@@ -284,6 +302,7 @@ class Router:
     def _aim(self) -> None:
         for route in self.routes.values():
             route.reachable.clear()
+            route.direct.clear()
         for route, consumer, aim in self._aims:
             tasks = self._packing.tasks_of[consumer]
             route.reachable.update(tasks)
@@ -331,7 +350,7 @@ class Router:
             buffer.mix()
 
     def _route(self, index: int, spec: StreamSpec, topology: TopologySpec) -> Route:
-        route = Route(index, spec, self.component.name)
+        route = Route(index, spec, self.component.name, self.buffer_to)
         for consumer, each in topology.consumers.get((self.component.name, spec.name), ()):
             choose, aim = self._chooser(route, consumer, each)
             route.choosers.append(choose)
@@ -352,22 +371,28 @@ class Router:
             case GroupingKind.PARTIAL_KEY:
                 return self._by_partial_key(route, consumer, grouping.fields)
             case GroupingKind.ALL:
-                return self._to_all()
+                return self._to_all(route, self._all)
             case GroupingKind.GLOBAL:
                 return self._shuffle(route, lambda tasks: tasks[:1])
             case GroupingKind.DIRECT:
-                return lambda values: (), lambda tasks: None
+                return self._to_all(route, lambda tasks: [])  # emits name them
             case GroupingKind.CUSTOM:
                 return self._custom(route, consumer, grouping.custom)
 
-    def _to_all(self) -> tuple[Choose, Aim]:
+    def _to_all(
+        self, route: Route, chosen: Callable[[list[int]], list[OutputBuffer]]
+    ) -> tuple[Choose, Aim]:
         """All tuples go into the same buffers."""
         buffers: list[OutputBuffer] = []
 
         def aim(tasks: list[int]) -> None:
-            buffers[:] = self._all(tasks)
+            buffers[:] = chosen(tasks)
 
-        return lambda values: buffers, aim
+        def choose(values: Sequence[Any]) -> Sequence[OutputBuffer]:
+            return buffers
+
+        route.picks.append(((), None, None, buffers, choose))
+        return choose, aim
 
     def _local(self, tasks: list[int]) -> list[int]:
         home = self._packing.container_of
@@ -387,7 +412,11 @@ class Router:
             lap = [self.buffer_to(task) for task in among[start:] + among[:start]]
             buffers[:] = lap * max(1, SHUFFLED_BUFFERS // len(lap))
 
-        return lambda values: (next_buffer(),), aim
+        def choose(values: Sequence[Any]) -> Sequence[OutputBuffer]:
+            return (next_buffer(),)
+
+        route.picks.append(((), None, turns, None, choose))
+        return choose, aim
 
     def _by_fields(
         self, route: Route, consumer: ComponentSpec, fields: tuple[str, ...]
@@ -395,7 +424,9 @@ class Router:
         positions = [route.spec.fields.index(field) for field in fields]
         keyed = KeyedBuffers(len(positions) > 1, self._where(route, consumer, fields))
         route.keyed = positions, keyed.fast
-        return ByFields(positions, keyed), lambda tasks: keyed.aim(self._buffers_to(tasks))
+        choose = ByFields(positions, keyed)
+        route.picks.append((tuple(positions), keyed.fast, None, None, choose))
+        return choose, lambda tasks: keyed.aim(self._buffers_to(tasks))
 
     def _by_partial_key(
         self, route: Route, consumer: ComponentSpec, fields: tuple[str, ...]
@@ -404,6 +435,7 @@ class Router:
         keyed = KeyedBuffers(len(positions) > 1, self._where(route, consumer, fields))
         chooser = ByPartialKey(positions, keyed)
         route.keyed = positions, chooser.fast
+        route.picks.append((tuple(positions), chooser.fast, None, None, chooser))
         return chooser, lambda tasks: chooser.aim(self._buffers_to(tasks))
 
     def _buffers_to(self, tasks: list[int]) -> list[OutputBuffer]:
@@ -441,6 +473,7 @@ class Router:
             return grouping
 
         choose = ByCustom(make, self.buffer_to, lambda name: self._where(route, consumer, [name]))
+        route.picks.append(((), None, None, None, choose))
         return choose, choose.aim
 
     def _where(self, route: Route, consumer: ComponentSpec, names: Sequence[str]) -> str:
@@ -448,13 +481,14 @@ class Router:
         return f"{self.component.name}.{route.spec.name} grouped by {grouped} for {consumer.name}"
 
     def _allow_fast_path(self) -> None:
-        """Streams that share a buffer, have several targets or declare types go the general way."""
+        """Streams that share a buffer, have several targets, are direct or declare types do not
+        take it."""
         for buffer in (*self._single.values(), *self._fanout.values()):
             self._tell_streams(buffer)
         for route in self.routes.values():
             buffers = [self._single[task] for task in route.reachable if task in self._single]
             shared = any(buffer.conflicting or buffer.is_mixed for buffer in buffers)
-            if len(route.choosers) > 1 or shared or route.checks:
+            if len(route.choosers) > 1 or shared or route.checks or route.spec.direct:
                 route.turns = route.keyed = None
             elif route.fast_path:
                 for buffer in buffers:

@@ -19,7 +19,7 @@ import pytest
 from heron_core.native import MODULES, extension
 from heron_core.wire.values import array_of, packer
 from heron_frontends.adapters.tuple_layout import Items, TupleLayout
-from heron_instance.emit.routing import ByPartialKey, KeyedBuffers
+from heron_instance.emit.routing import ByFields, ByPartialKey, KeyedBuffers
 from tests.property.test_plain_messages import ELSEWHERE, FENCE, HERE, SPOUT
 
 ROOT = Path(__file__).parents[2]
@@ -152,6 +152,8 @@ class Emitter:
     states: Sequence[Any] = ()
     are_numbers: bool = False
     """Whether the anchor states of one root are those of a cursor's tuples."""
+    wants_direct: bool = False
+    """Whether each emit has to name a task."""
     log: list[Any] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -201,11 +203,31 @@ class Emitter:
         if self.way in (FIELDS, PARTIAL):
             return (0, 1), self._grouped(), turns
 
+        plain_keys, keyed = self.module.plain_keys, KeyedBuffers(True, "here")
+        keyed.aim(self.buffers)
+
         def by_value(values: list[Any]) -> list[Any]:
             return [by_key[values[1]], self.fanout]
 
         if self.way == SEVERAL:
-            return [by_value, lambda values: [next(turns)]], 3, self.emits
+            return (
+                [
+                    ((), None, None, None, by_value),
+                    ((), None, turns, None, lambda values: [next(turns)]),
+                    ((), None, None, [self.buffers[2]], lambda values: [self.buffers[2]]),
+                    (
+                        (0, 1),
+                        plain_keys(keyed, keyed.buffers, True),
+                        None,
+                        None,
+                        ByFields([0, 1], keyed),
+                    ),
+                ],
+                3,
+                self.emits,
+                {task: self.buffers[task] for task in (1, 2)},
+                self.wants_direct,
+            )
         if self.way == JOINT:
             joint = {(text, key): buffer for key, buffer in by_key.items() for text in ("", "a")}
             return (0, 1), joint, turns

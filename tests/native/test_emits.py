@@ -2,7 +2,7 @@
 
 import gc
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import product
 from threading import get_ident
@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heron_core.algorithms.hashing import slot, stable_hash
-from tests.native.hot_path_support import PYTHON, WAYS, Emitted, Emitter
+from tests.native.hot_path_support import KEYED, PYTHON, SEVERAL, WAYS, Emitted, Emitter
 from tests.native.test_hot_path import CALLS_MAX, calls, states
 
 EMITS, ROUNDS = 1_000_000, 10
@@ -64,6 +64,31 @@ def test_a_bolt_of_pystorm_emits_the_same(
             named = user._current_tups if names else None
             returned.append(emit(each.values, anchors=named, direct_task=each.direct_task))
         outcomes.append((returned, emitter.outcome()))
+    assert outcomes[0] == outcomes[1]
+
+
+@given(tracked=st.booleans(), three=st.tuples(states, states, states), are_numbers=st.booleans(),
+       is_pystorm=st.booleans(), sequence=calls)  # fmt: skip
+def test_a_direct_stream_is_the_same(
+    compiled: SimpleNamespace, tracked: bool, three: Any, are_numbers: bool, is_pystorm: bool,
+    sequence: list[Emitted],
+) -> None:  # fmt: skip
+    """Each emit has to name a task; another way to emit says so of one that does not."""
+    outcomes = []
+    for module in (PYTHON, compiled):
+        bolt = Emitter(module, tracked, SEVERAL, three, are_numbers, wants_direct=True)
+        spout = Emitter(module, tracked, SEVERAL, wants_direct=True)
+        user = SimpleNamespace(auto_anchor=True, _current_tups=[])
+        emit = bolt.bolt(user, get_ident) if is_pystorm else bolt.bolt()
+        begin = spout.spout(True, get_ident if is_pystorm else None)
+        returned = []
+        for each in sequence:
+            bolt.begin(each)
+            user._current_tups, task = bolt.chosen(each) or [], each.direct_task
+            named = None if is_pystorm else user._current_tups
+            returned.append(emit(each.values, each.stream, named, direct_task=task))
+            returned.append(begin(each.values, each.tup_id, each.stream, direct_task=task))
+        outcomes.append((returned, bolt.outcome(), spout.outcome()))
     assert outcomes[0] == outcomes[1]
 
 
@@ -116,7 +141,43 @@ def test_a_million_emits_leave_nothing_behind(
     assert references_now == references
 
 
-def _memory(calls: list[Any]) -> tuple[int, int, list[int]]:
+@pytest.mark.parametrize("way", [SEVERAL, KEYED])
+@pytest.mark.parametrize("tracked", [True, False])
+def test_a_million_emits_of_a_spout_leave_nothing_behind(
+    compiled: SimpleNamespace, way: str, tracked: bool
+) -> None:
+    """Into one buffer and into several, to a task that is named and to one that there is not."""
+    emitter = Emitter(compiled, tracked, way)
+    emitter.outbox.room = 2**62
+    emit, buffers = emitter.spout(True), (*emitter.buffers, emitter.fanout)
+    tuples: list[Any] = [["a", 1], ("a", 2), ["a", 70], [[1.5], 2], ["a" * 50, 1], ["a"], [{1}, 2]]
+    calls = [
+        (values, tup_id, task)
+        for values in tuples
+        for tup_id in (None, object())
+        for task in (None, 1, 77)
+    ]
+
+    def round_of_emits() -> None:
+        for _ in range(EMITS // ROUNDS // len(calls)):
+            for values, tup_id, task in calls:
+                emit(values, tup_id, direct_task=task)
+            emitter.pending.clear()
+        for held in (*buffers, emitter.log, emitter.done, emitter.inits):
+            held.clear()
+
+    for _ in range(3):
+        round_of_emits()
+    before = _memory(calls)
+    for _ in range(ROUNDS):
+        round_of_emits()
+    blocks, size, references = _memory(calls)
+    assert blocks - before[0] < BLOCKS_MAX
+    assert size - before[1] < GROWTH_MAX
+    assert references == before[2]
+
+
+def _memory(calls: Sequence[tuple[Any, ...]]) -> tuple[int, int, list[int]]:
     """Python's blocks, the process's memory, and the references to what is emitted."""
     gc.collect()
     given_objects = [each for call in calls for each in call if each is not None]

@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 
 from heron_core.errors import ComponentError
-from heron_core.topology import GroupingKind, GroupingSpec, StreamSpec
+from heron_core.topology import GroupingKind, GroupingSpec, InputSpec, StreamSpec
 from tests.unit.heron_instance.instance_support import (
     FIRST_READER,
     READERS,
@@ -154,6 +154,21 @@ def test_direct_goes_where_the_emitter_says() -> None:
         made.component.emit([1, 2])
 
 
+@pytest.mark.parametrize("kind", [Source, Middle])
+def test_a_direct_stream_wants_a_task_however_it_is_read(kind: type) -> None:
+    made = make(
+        kind,
+        reads(grouped(GroupingKind.SHUFFLE)),
+        outputs=[StreamSpec("default", ("a", "b"), direct=True)],
+    )
+    with pytest.raises(RuntimeError, match="emit with direct_task"):
+        made.component.emit([1, 2])
+    assert made.emitted() == []
+    made.component.emit([1, 2], direct_task=4)
+    assert [values for _, values in made.emitted()] == [[1, 2], [1, 2]]
+    assert 4 in [task for task, _ in made.emitted()]
+
+
 @pytest.mark.parametrize(
     ("task", "error", "told"),
     [
@@ -162,10 +177,11 @@ def test_direct_goes_where_the_emitter_says() -> None:
         ("4", TypeError, "must be a task id, not '4'"),
     ],
 )
+@pytest.mark.parametrize("further", [(), (reads(grouped(GroupingKind.ALL)),)])
 def test_a_direct_task_that_does_not_read_is_named(
-    task: object, error: type[Exception], told: str
+    task: object, error: type[Exception], told: str, further: tuple[InputSpec, ...]
 ) -> None:
-    made = make(Source, reads(grouped(GroupingKind.SHUFFLE)))
+    made = make(Source, reads(grouped(GroupingKind.SHUFFLE)), *further)
     with pytest.raises(error, match=told):
         made.component.emit([1, 2], direct_task=task)
     assert made.emitted() == []
