@@ -116,6 +116,7 @@ def test_what_a_bolt_has_started_ends_with_it(tmp_path: Path) -> None:
     spec = ProcessSpec("bolt", "test: bolt", lambda link: parent_of_many(link, file), 0.3, True)
 
     def main(lifeline: int) -> int:
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)  # the tests may be run by nohup
         return Supervisor(
             [spec], SupervisorLink(lifeline), 5, END_SECS, kills_orphans=True
         ).run().code  # fmt: skip
