@@ -21,6 +21,7 @@ from heron_engine.scheduler.operation_steps import OperationSteps
 from heron_engine.scheduler.outcomes import write_killed_outcome
 from heron_engine.scheduler.registration import forget, is_alive
 from heron_engine.scheduler.savepoints import absolute_url
+from heron_engine.scheduler.stored_outcomes import end_of
 from heron_engine.scheduler.user_folder import Home
 from heron_io.master_client import NoAnswer
 from heron_io.processes import user_name
@@ -167,15 +168,17 @@ def end(
     """End a topology after a drain of at most `wait_secs`, or after a savepoint into that folder,
     and remove its nodes. `is_over`: its next run starts from scratch (only where a cluster runs
     it)."""
-    cluster = self_running(topology, config_path)
+    cluster, ended = self_running(topology, config_path), None
     if cluster is not None:
+        reason = f"killed by {user_name()} on {socket.gethostname()}"
+        ended = end_of(topology.state, True, reason)  # a drain changes what its nodes say
         end_on_cluster(topology, cluster, wait_secs, savepoint)
         write_killed_outcome(
             Home.of_user(),
             topology.name,
             topology.state,
             topology.store.get(packing_path(topology.name)),
-            f"killed by {user_name()} on {socket.gethostname()}",
+            reason,
         )
     elif is_alive(topology.scheduler):
         ask_to_end(topology, wait_secs, savepoint)
@@ -185,4 +188,4 @@ def end(
     else:
         was = f"the scheduler of {topology.name} was killed before"
         click.echo(f"{was}: what it has left is removed, without a drain", err=True)
-    forget(topology.store, topology.name, is_over=is_over)
+    forget(topology.store, topology.name, is_over=is_over, ended=ended)

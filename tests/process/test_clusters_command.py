@@ -29,7 +29,7 @@ def test_clusters_are_checked(place: Place, running_zookeeper: EmbeddedZooKeeper
     assert problems[0].startswith("  problem: state zk://127.0.0.1:1/heron: ")
     assert problems[1].endswith(
         "wrong.yaml:2: the key 'stat' is not known; did you mean 'state'? (keys: scheduler, state,"
-        " packing, resources, config, archives, local, spark, yarn, aurora)"
+        " packing, resources, config, archives, local, spark, yarn, kubernetes, aurora)"
     )
     listed = place.heronpy("list", "--cluster", "good", "--zookeeper", running_zookeeper.address)
     assert listed.code == 2
