@@ -23,8 +23,8 @@ from benchmarks.simulated_masters import BEGAN_AT, SimulatedMaster
 from heron_tracker.application import application
 from heron_tracker.model.core import Tracker
 from heron_tracker.model.history_store import HistoryStore
-from heron_tracker.model.problems import TrackerProblem
 from heron_tracker.model.snapshot import TopologySnapshot
+from heron_tracker.model.tracker_problem import TrackerProblem
 from heron_tracker.options import TrackerOptions
 from heron_tracker.service import Service
 

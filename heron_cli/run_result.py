@@ -6,14 +6,13 @@ from dataclasses import dataclass
 
 from heron_cli.component_table import component_table
 from heron_cli.stats_text import error_lines, event_lines, processed
+from heron_core.algorithms.user_metrics import LATE_DROPPED
 from heron_core.exit_codes import describe_end
 from heron_core.naming import component_of, first_of
 from heron_core.number_text import counted, short
 from heron_core.plans import TopologyState
 from heron_core.stats import TopologyStats
 
-LATE_DROPPED = "numLateRecordsDropped"
-"""The metric by which window bolts count these (heron_api.windows.event_time)."""
 EVENTS_SHOWN = 8
 """At the end of a run; events.log has all."""
 

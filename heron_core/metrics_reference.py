@@ -47,6 +47,33 @@ Those of a component join its instances', ended processes included: `latency` in
 |---|---|---|
 """
 
+_ALERTS = """
+What alerts go by besides, in OpenMetrics alone:
+
+| metric | |
+|---|---|
+"""
+_OF_ALERTS = {
+    "heron_topology_problems": "Problems of a kind, by component and cause; 0 for a kind without",
+    "heron_component_processes_total": "Processes that have reported: a restart is one more",
+    "heron_component_silent_seconds": "Of a spout that has not finished: since it emitted last",
+    "heron_component_queue_seconds": "Age of its backlog: how long its slowest instance needs",
+    "heron_component_watermark_timestamp_seconds": "Of its slowest instance; `time()` less this"
+    " is the lag",
+    "heron_component_watermark_wait_seconds": "For how long the source that holds it has sent"
+    " nothing",
+    "heron_component_late_dropped_tuples": "Too late for a window, and no stream got them; a"
+    " restore takes some back",
+    "heron_component_dead_letters_total": "Tuples that were abandoned and are dead letters now",
+    "heron_checkpoint_age_seconds": "Since the newest complete one began",
+    "heron_checkpoint_failures_total": "Failed ones since the topology master serves",
+    "heron_user_count_total": "What user code counts, by `name` and `key`, of all processes",
+    "heron_user_metric": "All else that user code registered; counts of tuples that a restore"
+    " lowers are here",
+    "heron_left_out_values": "What is not told, by `what` and `reason`: user metrics above 200 a"
+    " topology or without a finite number, instances and peers above 5,000",
+}
+
 _QUERIES = """
 [Live queries](QUERIES.md#live-queries) are counted by the topology master since it began: a line of
 `heronpy stats`, `live_queries` in JSON, where 0 is left out, and, but for `asked`,
@@ -62,7 +89,9 @@ def markdown() -> str:
     rows = [_row(*each) for each in measures_of(InstanceStats).items()]
     durations = [_duration(*each) for each in DISTRIBUTIONS.items()]
     queries = [(f"`live_queries.{name}`", what) for name, what in MEANINGS.items()]
-    return f"{_HEAD}{_table(rows)}{_TAIL}{_table(durations)}{_QUERIES}{_table(queries)}"
+    alerts = [(f"`{name}`", what) for name, what in _OF_ALERTS.items()]
+    parts = ((_HEAD, rows), (_TAIL, durations), (_QUERIES, queries), (_ALERTS, alerts))
+    return "".join(head + _table(table) for head, table in parts)
 
 
 def _table(rows: Iterable[Iterable[str]]) -> str:

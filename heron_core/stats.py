@@ -108,6 +108,12 @@ class ComponentStats(SummedNumbers, frozen=True, kw_only=True):
     value."""
     user_totals: Mapping[str, Any] = field(default_factory=dict)
     """Those of them that count, since the start."""
+    user_net: tuple[str, ...] = ()
+    """Those of `user_totals` that fall when a restore takes tuples back."""
+    processes: int = 0
+    """Processes of its instances that have reported, ended ones included: a restart is one more."""
+    silent_secs: float | None = None
+    """Of a spout that has not finished: since its instances emitted last, or began."""
     emitted_by_stream: Mapping[str, int] = field(default_factory=dict)
     """Stream -> its part of `emitted`."""
     executed_by_input: Mapping[str, int] = field(default_factory=dict)

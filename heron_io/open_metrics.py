@@ -3,20 +3,26 @@
 Made again for each scrape out of the newest stats: by the service for all topologies, by a topology
 master for its own (`topology.metrics.port`), under the same names. Labels have few values:
 topology, component, stream, instance (component[index], the same over restarts), and of what user
-code registered, name and key up to a limit. Counters of instances begin at zero with each process,
-as those of any process that Prometheus scrapes do. Net counts, which a restore lets fall, are
+code registered, name and key up to a limit. What a limit leaves out is counted in
+`heron_left_out_values`. Counters of instances begin at zero with each process, as those of any
+process that Prometheus scrapes do. Net counts, which a restore lets fall, are
 gauges: a counter that falls was reset for its readers, who would add all of it once more.
 """
 
-import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from msgspec import Struct
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    SummaryMetricFamily,
+)
 from prometheus_client.metrics_core import Metric
 
+from heron_core.algorithms.user_series import LeftOut, UserSeries, user_series
 from heron_core.instance_report import DISTRIBUTIONS, TOTALS, MeasureKind, measures_of
 from heron_core.stats import ComponentStats, InstanceStats, TopologyStats
+from heron_io.component_families import component_families
 from heron_io.duration_histograms import durations
 from heron_io.metrics_text import encoder
 
@@ -26,10 +32,9 @@ INSTANCES_MAX = 5_000
 for each."""
 PEERS_MAX = 5_000
 """Pairs of containers of a topology: with more of them none is told."""
-USER_METRICS_MAX = 200
-"""Of one topology: user code may register a key for every word it meets."""
 INSTANCE_LABELS = ("topology", "component", "instance")
 COMPONENT_LABELS = ("topology", "component")
+QUANTILE_LABELS = (*COMPONENT_LABELS, "kind", "quantile")
 QUANTILES = (("0.5", "p50_ms"), ("0.99", "p99_ms"))
 NATIVE_SINCE = 2
 """Version of OpenMetrics that has native histograms."""
@@ -53,8 +58,14 @@ class ExposedTopology(Struct, frozen=True, kw_only=True):
         """All instances; none without stats."""
         return (self.stats.instances or ()) if self.stats is not None else ()
 
+    def user_series(self) -> UserSeries:
+        """What user code registered; nothing without stats."""
+        return user_series(self.stats.components) if self.stats is not None else UserSeries()
+
 
 Topologies = Sequence[ExposedTopology]
+Registered = Sequence[tuple[ExposedTopology, UserSeries]]
+"""What user code of each has registered."""
 Families = Callable[[bool], Iterable[Metric]]
 """Whether histograms are native -> all families."""
 
@@ -64,13 +75,12 @@ def topology_families(topologies: Topologies, native: bool) -> Iterator[Metric]:
     yield from _topologies(topologies)
     yield from _components(topologies)
     yield from _streams(topologies)
+    yield from component_families(_by_component(topologies))
     yield durations(
         f"{PREFIX}component_duration_seconds",
         (
-            ((topology.name, component, kind), getattr(stats.latency, kind))
-            for topology in topologies
-            if topology.stats is not None
-            for component, stats in topology.stats.components.items()
+            ((*labels, kind), getattr(stats.latency, kind))
+            for labels, stats in _by_component(topologies)
             for kind in DISTRIBUTIONS
         ),
         native,
@@ -78,9 +88,11 @@ def topology_families(topologies: Topologies, native: bool) -> Iterator[Metric]:
     yield from _checkpoints(topologies)
     yield _live_queries(topologies)
     yield from _network(topologies)
-    if sum(len(topology.instances) for topology in topologies) <= INSTANCES_MAX:
+    if _instances_fit(topologies):
         yield from _instances(topologies)
-    yield _user_metrics(topologies)
+    registered = [(topology, topology.user_series()) for topology in topologies]
+    yield from _user_metrics(registered)
+    yield _left_out(topologies, registered)
 
 
 def exposition(families: Families, accept: str) -> tuple[bytes, str]:
@@ -131,24 +143,29 @@ def _components(topologies: Topologies) -> Iterator[Metric]:
         for name, measure in measures_of(ComponentStats).items()
         if measure.summed in TOTALS and measure.metric
     }  # fmt: skip
-    latency = GaugeMetricFamily(
+    latency = SummaryMetricFamily(
         f"{PREFIX}component_latency_seconds",
         "Of tuples: one call (execute), until acked by a bolt (process), or completely (complete).",
-        labels=(*COMPONENT_LABELS, "kind", "quantile"),
+        labels=(*COMPONENT_LABELS, "kind"),
     )
-    for topology in topologies:
-        for component, stats in _components_of(topology):
-            for name, family in counts.items():
-                family.add_metric((topology.name, component), getattr(stats, name))
-            for kind in DISTRIBUTIONS:
-                distribution = getattr(stats.latency, kind)
-                for quantile, key in QUANTILES:
-                    value = getattr(distribution, key)
-                    if value is not None:
-                        labels = (topology.name, component, kind, quantile)
-                        latency.add_metric(labels, value / 1000)
+    for labels, stats in _by_component(topologies):
+        for name, family in counts.items():
+            family.add_metric(labels, getattr(stats, name))
+        for kind, quantile, value in _quantiles(stats):
+            named = dict(zip(QUANTILE_LABELS, (*labels, kind, quantile), strict=True))
+            latency.add_sample(latency.name, named, value)
     yield from counts.values()
     yield latency
+
+
+def _quantiles(stats: ComponentStats) -> Iterator[tuple[str, str, float]]:
+    """(kind of duration, quantile, seconds) of those that are known."""
+    for kind in DISTRIBUTIONS:
+        distribution = getattr(stats.latency, kind)
+        for quantile, key in QUANTILES:
+            value = getattr(distribution, key)
+            if value is not None:
+                yield kind, quantile, value / 1000
 
 
 def _family_of(kind: MeasureKind) -> type[CounterMetricFamily] | type[GaugeMetricFamily]:
@@ -175,6 +192,12 @@ def _streams(topologies: Topologies) -> Iterator[Metric]:
     yield from (emitted, executed)
 
 
+def _by_component(topologies: Topologies) -> Iterator[tuple[tuple[str, str], ComponentStats]]:
+    for topology in topologies:
+        for component, stats in _components_of(topology):
+            yield (topology.name, component), stats
+
+
 def _components_of(topology: ExposedTopology) -> Iterable[tuple[str, ComponentStats]]:
     return topology.stats.components.items() if topology.stats is not None else ()
 
@@ -187,7 +210,7 @@ def _checkpoints(topologies: Topologies) -> Iterator[Metric]:
     size = GaugeMetricFamily(
         f"{PREFIX}checkpoint_size_bytes", "Of the newest complete one.", labels=("topology",)
     )
-    failed = GaugeMetricFamily(
+    failed = CounterMetricFamily(
         f"{PREFIX}checkpoint_failures", "Since this topology master serves.", labels=("topology",)
     )
     for topology in topologies:
@@ -227,8 +250,7 @@ def _network(topologies: Topologies) -> Iterator[Metric]:
     }
     for topology in topologies:
         managers = topology.stats.stream_managers if topology.stats is not None else {}
-        peers = sum(len(manager.peer_bytes_out) for manager in managers.values())
-        for container, manager in managers.items() if peers <= PEERS_MAX else ():
+        for container, manager in managers.items() if _peers(topology) <= PEERS_MAX else ():
             for field, family in families.items():
                 for peer, number in getattr(manager, field).items():
                     family.add_metric((topology.name, str(container), str(peer)), number)
@@ -260,26 +282,53 @@ def _instances(topologies: Topologies) -> Iterator[Metric]:
     yield paused
 
 
-def _user_metrics(topologies: Topologies) -> Metric:
-    family = GaugeMetricFamily(
-        f"{PREFIX}user_metric", "What user code registered, in its last time bucket.",
-        labels=(*COMPONENT_LABELS, "name", "key"),
+def _instances_fit(topologies: Topologies) -> bool:
+    return sum(len(topology.instances) for topology in topologies) <= INSTANCES_MAX
+
+
+def _peers(topology: ExposedTopology) -> int:
+    managers = topology.stats.stream_managers if topology.stats is not None else {}
+    return sum(len(manager.peer_bytes_out) for manager in managers.values())
+
+
+def _user_metrics(registered: Registered) -> Iterator[Metric]:
+    """Counts are counters, of all processes since the start; all else is a gauge."""
+    labels = (*COMPONENT_LABELS, "name", "key")
+    count = CounterMetricFamily(
+        f"{PREFIX}user_count", "What user code counts, since the start, ended processes included.",
+        labels=labels,
     )  # fmt: skip
+    level = GaugeMetricFamily(
+        f"{PREFIX}user_metric",
+        "What user code registered and is not a count that never falls: its newest value.",
+        labels=labels,
+    )
+    for topology, series in registered:
+        for value in series.values:
+            family = count if value.is_count else level
+            family.add_metric((topology.name, value.component, value.name, value.key), value.value)
+    yield from (count, level)
+
+
+def _left_out(topologies: Topologies, registered: Registered) -> Metric:
+    """What the limits of this module cut away."""
+    family = GaugeMetricFamily(
+        f"{PREFIX}left_out_values",
+        "What is not told here: instances and peers above the limit of a scrape, user metrics above"
+        " that of a topology, or without a finite number.",
+        labels=(*COMPONENT_LABELS, "what", "reason"),
+    )
+    are_served = _instances_fit(topologies)
     for topology in topologies:
-        numbers = [
-            ((topology.name, component, name, key), value)
-            for component, stats in _components_of(topology)
-            for name, values in sorted(stats.user.items())
-            for key, value in _numbers(values)
-        ]
-        for labels, value in numbers[:USER_METRICS_MAX]:
-            family.add_metric(labels, value)
+        peers = _peers(topology)
+        whole = {
+            "instances": 0 if are_served else len(topology.instances),
+            "peers": 0 if peers <= PEERS_MAX else peers,
+        }
+        for what, number in whole.items():
+            family.add_metric((topology.name, "", what, LeftOut.LIMIT.value), number)
+    for topology, series in registered:
+        for (component, reason), number in series.left_out.items():
+            labels = (topology.name, component, "user_metrics", reason.value)
+            family.add_metric(labels, number)
     return family
-
-
-def _numbers(found: object) -> Iterable[tuple[str, float]]:
-    """The numbers of a metric, by key; the key of a single one is empty."""
-    several = found.items() if isinstance(found, dict) else (("", found),)
-    for key, value in several:
-        if isinstance(value, int | float) and abs(value) < 1e300 and math.isfinite(value):
-            yield str(key), float(value)

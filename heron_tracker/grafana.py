@@ -56,7 +56,12 @@ PANELS: tuple[Panel, ...] = (
     ),
     Panel(
         "Problems", "none",
-        ((f"heron_topology_problems{{{OF_TOPOLOGY}}} > 0", "{{topology}}: {{kind}}"),),
+        (
+            (
+                f"heron_topology_problems{{{OF_TOPOLOGY}}} > 0",
+                f"{NAME}: {{{{kind}}}}, {{{{cause}}}}",
+            ),
+        ),
         "stat", "What holds a topology back; only the service of `heronpy ui` tells it.",
     ),
     Panel(

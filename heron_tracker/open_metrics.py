@@ -6,11 +6,11 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
 
 from heron_io.open_metrics import PREFIX, ExposedTopology, topology_families
-from heron_tracker.model.problems import RANKS
 from heron_tracker.model.snapshot import TopologySnapshot
+from heron_tracker.model.tracker_problem import RANKS, ProblemCause
 
-Problems = Mapping[str, Mapping[str, int]]
-"""topology -> kind of problem -> how many there are."""
+Problems = Mapping[str, Mapping[ProblemCause, int]]
+"""topology -> what is wrong -> how many problems that is."""
 
 
 def service_families(
@@ -34,11 +34,18 @@ def _exposed(snapshot: TopologySnapshot) -> ExposedTopology:
 
 
 def _problems(problems: Problems) -> Metric:
+    """Of each topology 0 for the kinds of which it has none: such a series begins before its first
+    problem, so that Prometheus sees the change."""
     family = GaugeMetricFamily(
-        f"{PREFIX}topology_problems", "What is wrong with the topology, by kind.",
-        labels=("topology", "kind"),
-    )  # fmt: skip
-    for name, kinds in problems.items():
+        f"{PREFIX}topology_problems",
+        "What is wrong with the topology: how many problems of a kind, by component and cause.",
+        labels=("topology", *ProblemCause._fields),
+    )
+    for name, causes in problems.items():
+        kinds = {cause.kind for cause in causes}
         for kind in RANKS:
-            family.add_metric((name, kind.value), kinds.get(kind.value, 0))
+            if kind.value not in kinds:
+                family.add_metric((name, *ProblemCause(kind.value)), 0)
+        for cause, number in sorted(causes.items()):
+            family.add_metric((name, *cause), number)
     return family

@@ -2,6 +2,7 @@
 
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -21,6 +22,7 @@ from heron_tracker.model.history import Point, timelines
 from heron_tracker.model.history_store import HistoryStore
 from heron_tracker.model.problems import summary
 from heron_tracker.model.snapshot import TopologySnapshot
+from heron_tracker.model.tracker_problem import ProblemCause
 from heron_tracker.profiling import Profilers
 
 AskMaster = Callable[[str, str, dict[str, Any]], dict[str, Any]]
@@ -161,13 +163,17 @@ class Service:
             "problems": rows,
         }
 
-    def problem_counts(self) -> Iterator[tuple[str, dict[str, int]]]:
-        """topology -> kind of problem -> how many."""
+    def problem_counts(self) -> Iterator[tuple[str, Counter[ProblemCause]]]:
+        """topology -> what is wrong -> how many problems that is."""
         for each in self.collector.snapshots():
-            counts: dict[str, int] = {}
-            for problem, _ in self.collector.problems(each.name):
-                counts[problem.kind.value] = counts.get(problem.kind.value, 0) + 1
-            yield each.name, counts
+            found = (problem for problem, _ in self.collector.problems(each.name))
+            yield (
+                each.name,
+                Counter(
+                    ProblemCause(problem.kind.value, problem.component, problem.cause)
+                    for problem in found
+                ),
+            )
 
     def sample(self, topology: str, wanted: WantedSample) -> list[dict[str, Any]]:
         """The next tuples that a component sends on a stream, when they are there or the time for

@@ -117,11 +117,11 @@ class Measurements:
         return self._rollup.fresh(since, silent)
 
     def components(
-        self, fresh: Set[int], covered: CoveredCounts | None
+        self, fresh: Set[int], covered: CoveredCounts | None, now: float
     ) -> dict[str, ComponentStats]:
         """component -> its numbers; `fresh`: the tasks that live; `covered`: by the newest
         completed checkpoint, None where none are taken."""
-        return self._rollup.components(self._queues(), fresh, covered)
+        return self._rollup.components(self._queues(), fresh, covered, now)
 
     def instances(
         self, component: str | None, fresh: Set[int], now: float

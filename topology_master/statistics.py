@@ -29,7 +29,7 @@ def topology_stats(
     silent_secs = options.instance_silent_secs(len(packing.instances))
     fresh = measurements.fresh(now - silent_secs, silent)
     covered = None if once is None else once.checkpoints.covered
-    components = measurements.components(fresh, covered)
+    components = measurements.components(fresh, covered, now)
     return TopologyStats(
         topology=life.topology.name,
         state=last_state(detector.lost, options) if phase is Phase.ENDED else life.state,

@@ -20,14 +20,13 @@ from heron_core.algorithms.event_windows.triggers import AT_WATERMARK, Trigger
 from heron_core.algorithms.event_windows.values import END_OF_TIME
 from heron_core.algorithms.event_windows.watermarks import WatermarkGenerator
 from heron_core.algorithms.source_watermarks import SourceWatermarks
+from heron_core.algorithms.user_metrics import LATE_DROPPED
 from heron_core.errors import ComponentError, TopologyError
 from heron_core.validation import choices
 
 Source = tuple[Any, ...]
 """(component, stream), (component, task), or either with a partition behind it"""
 MILLISECONDS = 1000
-LATE_DROPPED = "numLateRecordsDropped"
-"""The metric with the late tuples that no stream got; Flink's name."""
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 SLIDE_TICKS = 8
 """In a slide by processing time: its window is shown late by an eighth of it at most."""

@@ -119,6 +119,9 @@ class RollUp:
         self._counts: dict[int, Counted] = {}
         """task id -> `_counted`, until that changes: of two hundred instances most stand still"""
         self._rates = Rates()
+        self._emits: dict[int, tuple[int, float]] = {}
+        """task id -> what its process had emitted, and since when that has not changed, on our
+        clock"""
 
     @property
     def tasks(self) -> set[int]:
@@ -136,6 +139,7 @@ class RollUp:
                 self._remembered,
                 self._heard_at,
                 self._counts,
+                self._emits,
             ):
                 by_task.pop(task, None)
             if task in packing.instances:
@@ -159,6 +163,8 @@ class RollUp:
         self._newest[task] = report
         self._heard_at[task] = now
         emitted = sum(report.emitted_by_stream.values())
+        if task not in self._emits or self._emits[task][0] != emitted:
+            self._emits[task] = (emitted, now)
         worked = worked_secs(report.busy_secs, report.waited_secs)
         self._rates.update(task, report.at, emitted, report.executed, worked)
 
@@ -207,14 +213,16 @@ class RollUp:
         queues: Mapping[int, QueueNumbers],
         fresh: Set[int] | None = None,
         covered: CoveredCounts | None = None,
+        now: float | None = None,
     ) -> dict[str, ComponentStats]:
         """component -> its numbers, in order of the topology; `queues`: what waits, by task;
         `fresh`: the tasks that live (`fresh`), None for all that were ever heard of; `covered`: by
-        the newest completed checkpoint, None in a topology that takes none."""
+        the newest completed checkpoint, None in a topology that takes none; `now`: on the clock of
+        `update`, None where reports do not come regularly, and silence means nothing."""
         alive = self._newest.keys() if fresh is None else fresh
         return {
             component.name: self._component(
-                component.name, component.is_spout, queues, alive, covered
+                component.name, component.is_spout, queues, alive, covered, now
             )
             for component in self._packing.topology_of(self._submitted).components
         }
@@ -226,6 +234,7 @@ class RollUp:
         queues: Mapping[int, QueueNumbers],
         alive: Set[int],
         covered: CoveredCounts | None,
+        now: float | None,
     ) -> ComponentStats:
         tasks = self._packing.tasks_of[name]
         waiting = [queues.get(task, EMPTY_QUEUE) for task in tasks]
@@ -266,9 +275,20 @@ class RollUp:
             last_error=errors[-1] if errors else None,
             user=rolled_up(each.user for each in newest),
             user_totals=counted.user_totals,
+            user_net=tuple(sorted({metric for each in newest for metric in each.tuple_counts})),
+            processes=counted.processes,
+            silent_secs=None if now is None or not is_spout else self._silent_secs(tasks, now),
             clock=slowest(self._clock(task) for task in tasks),
             hot_keys=_hot_keys(newest),
         )
+
+    def _silent_secs(self, tasks: Iterable[int], now: float) -> float | None:
+        """How long none of these has emitted anything; None if all have finished, or none is
+        known."""
+        known = [task for task in tasks if task in self._newest]
+        if all(self._newest[task].finished for task in known):
+            return None
+        return max(0.0, now - max(self._emits[task][1] for task in known))
 
     def _take_back(
         self,

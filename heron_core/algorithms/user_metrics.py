@@ -2,6 +2,7 @@
 
 A metric's value is that of its last time bucket (heronpy: get_value_and_reset). Whole numbers are
 counts and add up; fractions are means or gauges and are averaged; of anything else the last counts.
+In a total fractions add up as well, but for those of a class of the user's, which may be means.
 """
 
 from collections.abc import Iterable, Mapping
@@ -9,6 +10,10 @@ from typing import Any
 
 Values = Mapping[str, Any]
 
+LATE_DROPPED = "numLateRecordsDropped"
+"""The metric of windows by event time: late tuples that no stream got; Flink's name."""
+RAISED = "get_value_and_reset raised"
+"""How the value of a metric begins that cannot be read; what it raises follows."""
 WHOLE_MAX = 1 << 62
 """Sums must fit into the 64 bits of a message."""
 
@@ -33,14 +38,15 @@ def _is_scalar(value: Any) -> bool:
     return value is None or type(value) in (bool, float, str)
 
 
-def added(total: Any, newest: Any) -> Any:
-    """A count with what the last time bucket adds to it; None for what is no count."""
-    if type(newest) is int:
-        return min((total if type(total) is int else 0) + newest, WHOLE_MAX - 1)
+def added(total: Any, newest: Any, *, fractions: bool = False) -> Any:
+    """A count with what the last time bucket adds to it; None for what is no count. `fractions`:
+    whether those are counts as well."""
+    if type(newest) is int or (fractions and type(newest) is float):
+        return min((total if type(total) in (int, float) else 0) + newest, WHOLE_MAX - 1)
     if type(newest) is not dict:
         return total
     before = total if type(total) is dict else {}
-    sums = {key: added(before.get(key), each) for key, each in newest.items()}
+    sums = {key: added(before.get(key), each, fractions=fractions) for key, each in newest.items()}
     return {**before, **{key: each for key, each in sums.items() if each is not None}} or None
 
 
@@ -49,7 +55,7 @@ def summed(totals: Iterable[Values]) -> dict[str, Any]:
     sums: dict[str, Any] = {}
     for each in totals:
         for name, total in each.items():
-            sums[name] = added(sums.get(name), total)
+            sums[name] = added(sums.get(name), total, fractions=True)
     return dict(sorted(sums.items()))
 
 

@@ -6,11 +6,11 @@ from typing import Any
 
 from heron_api import global_metrics
 from heron_api.incarnation import Incarnation
-from heron_api.metrics import IMetric, TupleCount
+from heron_api.metrics import CountMetric, IMetric, MultiCountMetric, TupleCount
 from heron_api.run_store import RunStore
 from heron_api.topology_context import TopologyContext
 from heron_core import config as keys
-from heron_core.algorithms.user_metrics import added
+from heron_core.algorithms.user_metrics import RAISED, added
 from heron_core.dead_letters import REPLAYED
 from heron_core.plans import PackingPlan
 from heron_core.topology import DEFAULT_STREAM, TopologySpec
@@ -199,6 +199,10 @@ def _export_interval_secs(config: Mapping[str, Any]) -> float:
     )
 
 
+COUNTS = (CountMetric, MultiCountMetric)
+"""Classes whose fractions add up: those of others may be means."""
+
+
 class UserMetrics:
     """The user's registered metrics, read at their intervals; the newest values are reported."""
 
@@ -232,7 +236,7 @@ class UserMetrics:
 
     def _add(self, name: str, metric: Any, newest: Any) -> None:
         if getattr(metric, "adds_up", True):
-            total = added(self._ended.get(name), newest)
+            total = added(self._ended.get(name), newest, fractions=isinstance(metric, COUNTS))
             if total is not None:
                 self._ended[name] = total
 
@@ -241,7 +245,7 @@ class UserMetrics:
         (IMetric.unread)."""
         totals = dict(self._ended)
         for name, (metric, _) in list(self._registered.items()):
-            total = added(totals.get(name), _unread(metric))
+            total = added(totals.get(name), _unread(metric), fractions=isinstance(metric, COUNTS))
             if total is not None:
                 totals[name] = total
         return totals
@@ -256,7 +260,7 @@ def _read(metric: Any) -> Any:
     try:
         return _plain(metric.get_value_and_reset())
     except Exception as error:
-        return f"get_value_and_reset raised {error!r}"
+        return f"{RAISED} {error!r}"
 
 
 def _unread(metric: Any) -> Any:

@@ -8,8 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 from heron_core.records import replace
 from heron_tracker.model.core import Tracker
-from heron_tracker.model.problems import TrackerProblem
 from heron_tracker.model.snapshot import Nodes, TopologySnapshot, snapshot_of
+from heron_tracker.model.tracker_problem import TrackerProblem
 from heron_tracker.options import TrackerOptions
 
 log = logging.getLogger("tracker")

@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 
 from heron_core.records import replace
 from heron_engine.scheduler.stored_outcomes import TROUBLES
-from heron_tracker.model.problems import TrackerProblem, over, problems
+from heron_tracker.model.problems import over, problems
 from heron_tracker.model.snapshot import TopologySnapshot
+from heron_tracker.model.tracker_problem import TrackerProblem
 from heron_tracker.options import TrackerOptions
 
 

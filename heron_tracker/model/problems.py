@@ -6,34 +6,24 @@ report, except for failures, which are counted since the start, and for crashes 
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from enum import StrEnum
+from collections.abc import Iterator, Sequence
 
-from heron_core.algorithms.autoscale.flow import SKEWED
-from heron_core.algorithms.autoscale.sizing import (
-    FIXED_STATE,
-    Demand,
-    granted,
-    needed,
-    unthrottled,
-)
-from heron_core.config import AUTOSCALE_INSTANCES_MAX
 from heron_core.ending_text import end_lines
 from heron_core.naming import component_of, first_of
 from heron_core.number_text import counted
 from heron_core.plans import Phase, TopologyState
-from heron_core.stats import BUSY_SHARE, ComponentStats, InstanceStats, TopologyStats
+from heron_core.stats import ComponentStats, TopologyStats
 from heron_core.topology_events import EventKind, TopologyEvent
+from heron_tracker.model.silence import silence, unseen_metrics
+from heron_tracker.model.slow_problems import slow
+from heron_tracker.model.tracker_problem import (
+    RANKS,
+    ProblemKind,
+    TrackerProblem,
+    error_label,
+    label,
+)
 
-SKEW_BUSY = 0.7
-"""Below this share of its time the busiest instance holds nobody up, skewed or not."""
-HOT_SHARE = 0.2
-"""A key with less of a component's input is not what keeps an instance busy."""
-HOT_SHARE_ALONE = 0.6
-"""With one instance: the others of its keys are less than half of the work that is left."""
-DELAY_SECS = 1.0
-"""A queue that takes longer is too long: the target of back-pressure."""
 FAILED_SHARE = 0.001
 """Of a component's tuples: fewer failures than that are no finding of their own."""
 
@@ -45,58 +35,13 @@ NAMED_MAX = 3
 OUT_OF_MEMORY = "it was restarted; if it was not killed on purpose, its machine was out of memory"
 
 
-class ProblemKind(StrEnum):
-    """What may be wrong; the worst first."""
-
-    OVER = "over"
-    CANNOT_START = "cannot start"
-    DOWN = "down"
-    STUCK = "stuck"
-    RESTORE = "restore"
-    SKEWED = "skewed"
-    BOTTLENECK = "bottleneck"
-    CRASHED = "crashed"
-    FAILING = "failing"
-    CHECKPOINT = "checkpoint"
-    LOST = "lost"
-
-
-RANKS = {kind: rank for rank, kind in enumerate(ProblemKind)}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TrackerProblem:
-    """One finding."""
-
-    kind: ProblemKind
-    component: str
-    """Empty for the whole topology."""
-    instance: str = ""
-    """component[index], if it is about one."""
-    what: str
-    """What is wrong, in one clause."""
-    remedy: str
-    """What would help, in one clause."""
-    weight: float = 0.0
-    """Of two of a kind the heavier one is named first."""
-
-    @property
-    def sentence(self) -> str:
-        """Both clauses."""
-        return f"{self.what}; {self.remedy}"
-
-    @property
-    def key(self) -> tuple[str, str]:
-        """What stays the same while it lasts."""
-        return (self.kind.value, self.instance or self.component)
-
-
 def problems(stats: TopologyStats, at: float | None = None) -> tuple[TrackerProblem, ...]:
     """All findings, the worst first. `at`: the time, in seconds since 1970; without it nothing is
     said of what ended lately."""
     unsorted = (
         *_cannot_start(stats), *_down(stats), *_stuck(stats), *_restoring(stats),
-        *_crashed(stats, at), *_slow(stats), *_failing(stats), *_checkpoints(stats), *_lost(stats),
+        *_crashed(stats, at), *slow(stats), *_failing(stats), *_checkpoints(stats), *_lost(stats),
+        *silence(stats), *unseen_metrics(stats),
     )  # fmt: skip
     shares = {pause.component: pause.share for pause in stats.paused.values()}
 
@@ -115,6 +60,7 @@ def over(state: str, reason: str) -> TrackerProblem:
         component="",
         what=f"the topology {how}: {reason}" if reason else f"the topology {how}",
         remedy="its logs say why; `heronpy submit` starts it again",
+        cause=label(reason),
     )
 
 
@@ -152,6 +98,7 @@ def _cannot_start(stats: TopologyStats) -> Iterator[TrackerProblem]:
             instance=instance,
             what=f"`{instance}` cannot start: {last:.200}",
             remedy="fix the component or its dependencies; heronpy keeps retrying",
+            cause=error_label(error),
         )
 
 
@@ -170,6 +117,7 @@ def _down(stats: TopologyStats) -> Iterator[TrackerProblem]:
                 component=name,
                 what=f"{missing} of {component.instances} instances of `{name}` are down{where}",
                 remedy="they are restarted by themselves; the events say why they ended",
+                cause="container" if lost else "instance",
                 weight=missing / component.instances,
             )
 
@@ -186,6 +134,7 @@ def _stuck(stats: TopologyStats) -> Iterator[TrackerProblem]:
             instance=instance,
             what=f"`{instance}` has been in one call of user code for {secs:.0f} s",
             remedy="its log has the stack: give what it waits for a timeout",
+            cause="user code",
             weight=secs,
         )
 
@@ -198,6 +147,7 @@ def _restoring(stats: TopologyStats) -> Iterator[TrackerProblem]:
             component="",
             what=f"its state cannot be restored: {checkpoints.restore_failure:.200}",
             remedy=checkpoints.restore_remedy or "nothing runs before: make the store reachable",
+            cause=label(checkpoints.restore_failure),
         )
 
 
@@ -230,6 +180,7 @@ def _crashed(stats: TopologyStats, at: float | None) -> Iterator[TrackerProblem]
             remedy=OUT_OF_MEMORY
             if "SIGKILL" in last.what
             else "it was restarted; its log says why it ended",
+            cause=label(last.what),
             weight=last.at,
         )
 
@@ -239,185 +190,20 @@ def _with(instances: Sequence[str]) -> str:
     return f", with {named}," if instances else ""
 
 
-def _slow(stats: TopologyStats) -> Iterator[TrackerProblem]:
-    """Bolts that cannot keep up: one instance of it (skewed), or all (a bottleneck). One that is
-    itself held back by another is only on the way to the cause."""
-    paused_by = _paused_shares(stats)
-    blocked = _blocked_components(stats)
-    for name, component in stats.components.items():
-        if component.type != "bolt" or stats.stuck.keys() & _names_of(name, stats):
-            continue
-        if name in blocked:
-            continue
-        share = paused_by.get(name, 0.0)
-        rows = [
-            instance
-            for instance in stats.instances or ()
-            if instance.component == name and instance.up
-        ]
-        is_cause = name in paused_by
-        skewed = _hot_key(name, component, is_cause) or _skew(name, rows, is_cause)
-        if skewed is not None:
-            yield skewed
-        elif is_cause or (component.capacity >= BUSY_SHARE and component.queue_secs > DELAY_SECS):
-            yield _bottleneck(stats, name, rows, share, _paused_names(stats, name))
-        elif component.capacity >= BUSY_SHARE:
-            yield _bottleneck(stats, name, rows, 0.0, [])
-
-
-def _names_of(component: str, stats: TopologyStats) -> set[str]:
-    return {each.instance for each in stats.instances or () if each.component == component}
-
-
-def _paused_shares(stats: TopologyStats) -> Mapping[str, float]:
-    """Component that makes others wait now -> the greatest share of its time that one of them was
-    paused."""
-    found: dict[str, float] = {}
-    for pauses in stats.paused.values():
-        for cause in pauses.because_of:
-            name = component_of(cause)
-            found[name] = max(found.get(name, 0.0), pauses.share)
-    return found
-
-
-def _blocked_components(stats: TopologyStats) -> set[str]:
-    """The components of which an instance is paused now because of another component."""
-    return {
-        name
-        for pauses in stats.paused.values()
-        for name in [pauses.component]
-        if any(component_of(cause) != name for cause in pauses.because_of)
-    }
-
-
-def _paused_names(stats: TopologyStats, cause: str) -> list[str]:
-    """The components whose instances wait for `cause`."""
-    waiting = {
-        pauses.component
-        for pauses in stats.paused.values()
-        if any(component_of(each) == cause for each in pauses.because_of)
-    }
-    return [name for name in stats.components if name in waiting]
-
-
-def _hot_key(name: str, component: ComponentStats, is_cause: bool) -> TrackerProblem | None:
-    """If one key alone keeps an instance busy, more instances do not help it."""
-    hot = next(iter(component.hot_keys), None)
-    is_busy = component.capacity >= (SKEW_BUSY if is_cause else BUSY_SHARE)
-    if hot is None or not is_busy or hot.share < HOT_SHARE:
-        return None
-    if component.instances > 1 and hot.share < SKEWED / component.instances:
-        return None
-    if component.instances == 1 and hot.share < HOT_SHARE_ALONE:
-        return None  # others can still be taken off it
-    return TrackerProblem(
-        kind=ProblemKind.SKEWED,
-        component=name,
-        what=f"key {hot.key} is {hot.share:.0%} of the input of `{name}`, whose busiest instance "
-        f"is {component.capacity:.0%} busy",
-        remedy="more instances do not help: group by a finer key, or by partial key and add up "
-        "behind",
-        weight=hot.share,
-    )
-
-
-def _skew(name: str, rows: Sequence[InstanceStats], is_cause: bool) -> TrackerProblem | None:
-    """If one instance has far more than its share of the work, more instances do not help it."""
-    total = sum(row.executed_per_sec for row in rows)
-    if len(rows) < 2 or total <= 0:
-        return None
-    most = max(rows, key=lambda row: row.executed_per_sec)
-    others = [row.capacity for row in rows if row is not most]
-    even, share = 1 / len(rows), most.executed_per_sec / total
-    is_alone = most.capacity >= SKEWED * (sum(others) / len(others))
-    is_busy = most.capacity >= (SKEW_BUSY if is_cause else BUSY_SHARE)
-    if share < SKEWED * even or not is_alone or not is_busy:
-        return None
-    return TrackerProblem(
-        kind=ProblemKind.SKEWED,
-        component=name,
-        instance=most.instance,
-        what=f"`{most.instance}` does {share:.0%} of the work of {len(rows)} instances of `{name}` "
-        f"and is {most.capacity:.0%} busy",
-        remedy="a frequent key goes there, so more instances do not help: group by a finer key, or "
-        "by partial key and add up behind",
-        weight=share,
-    )
-
-
-def _bottleneck(
-    stats: TopologyStats,
-    name: str,
-    rows: Sequence[InstanceStats],
-    paused_share: float,
-    paused: Sequence[str],
-) -> TrackerProblem:
-    component = stats.components[name]
-    number = component.instances
-    whom = f" and pauses {_named(paused)}" if paused else ""
-    return TrackerProblem(
-        kind=ProblemKind.BOTTLENECK,
-        component=name,
-        what=f"`{name}` is the bottleneck: {component.capacity:.0%} busy on "
-        f"{counted(number, 'instance')}{whom}",
-        remedy=_advice(stats, name, rows, paused_share),
-        weight=(10.0 if paused else 0.0) + component.capacity,
-    )
-
-
-def _named(names: Sequence[str]) -> str:
-    return ", ".join(f"`{each}`" for each in names)
-
-
-def _advice(
-    stats: TopologyStats, name: str, rows: Sequence[InstanceStats], paused_share: float
-) -> str:
-    """How many instances would do, by how busy they are and how much more would come."""
-    component = stats.components[name]
-    number = component.instances
-    needs = instances_needed(component, rows, paused_share, stats.sizing.target_utilization)
-    if needs <= number:
-        return "make its calls faster"
-    if any(row.fixed_state for row in rows):
-        return FIXED_STATE
-    wanted = granted(needs, number, stats.sizing.instances_max.get(name))
-    if wanted <= number:
-        return f"{needs} would do, and it may have {number} ({AUTOSCALE_INSTANCES_MAX})"
-    how = "" if wanted == needs else "at least "
-    command = f"heronpy update {stats.topology} --component-parallelism {name}:{wanted}"
-    return f"{how}{wanted} would do (`{command}`)"
-
-
-def instances_needed(
-    component: ComponentStats,
-    rows: Sequence[InstanceStats],
-    paused_share: float,
-    utilization: float,
-) -> int:
-    """So many instances would be so busy with what is to come.
-
-    What comes while senders are paused for a share of their time is that much less than what they
-    have. The senders' share is of the whole time since the start, so an early pause counts too.
-    """
-    work = sum(row.capacity for row in rows) if rows else component.capacity * component.instances
-    demand = Demand(shared=unthrottled(work, paused_share), fixed=0.0)
-    return needed(demand, rate=1.0, utilization=utilization) or 1
-
-
 def _failing(stats: TopologyStats) -> Iterator[TrackerProblem]:
     for name, component in stats.components.items():
         if component.callback_errors:
             number = component.callback_errors
             what = f"{number} errors of `{name}` outside of tuples: calls that raised, or lost data"
-            yield _failure(name, what, component, float(number))
+            yield _failure(name, what, component, float(number), "outside of tuples")
         if component.undeclared:
             number = component.undeclared
             what = f"`{name}` has emitted {number} tuples that are dropped: it declares no outputs"
-            yield _failure(name, what, component, float(number))
+            yield _failure(name, what, component, float(number), "undeclared outputs")
         if component.forgotten:
             names = ", ".join(f"`{each}`" for each in sorted(component.forgotten_by_attribute))
             what = f"attributes of `{name}` could not be saved, and were reset: {names}"
-            yield _failure(name, what, component, float(component.forgotten))
+            yield _failure(name, what, component, float(component.forgotten), "attributes reset")
         done = component.acked + component.failed
         if not component.failed or component.failed < FAILED_SHARE * done:
             continue
@@ -429,6 +215,7 @@ def _failing(stats: TopologyStats) -> Iterator[TrackerProblem]:
                 what=f"{counted(component.expired, 'tuple')} of `{name}` were not acked in time "
                 f"({share:.1%} of all)",
                 remedy="raise topology.message.timeout.secs, or find the bolt that does not ack",
+                cause="not acked in time",
                 weight=share / 2,
             )
         elif component.type == "bolt":
@@ -436,13 +223,16 @@ def _failing(stats: TopologyStats) -> Iterator[TrackerProblem]:
             yield _failure(name, what, component, share)
 
 
-def _failure(name: str, what: str, component: ComponentStats, weight: float) -> TrackerProblem:
+def _failure(
+    name: str, what: str, component: ComponentStats, weight: float, cause: str = ""
+) -> TrackerProblem:
     lines = (component.last_error or "").strip().splitlines()
     return TrackerProblem(
         kind=ProblemKind.FAILING,
         component=name,
         what=what,
         remedy=f"the last error is {lines[-1]:.200}" if lines else "its code failed them by itself",
+        cause=cause or error_label(component.last_error or "") or "failed by its code",
         weight=weight,
     )
 
@@ -458,6 +248,7 @@ def _checkpoints(stats: TopologyStats) -> Iterator[TrackerProblem]:
             component="",
             what=f"the last checkpoint failed: {checkpoints.failure:.200}{who}",
             remedy="what was processed since the one before is processed again after a failure",
+            cause=label(checkpoints.failure),
         )
 
 
@@ -469,6 +260,7 @@ def _lost(stats: TopologyStats) -> Iterator[TrackerProblem]:
             component="",
             what=f"{stats.lost} deliveries are lost and will not be replayed",
             remedy="run it at least once (topology.reliability.mode)",
+            cause="at most once",
         )
     if dropped:
         yield TrackerProblem(
@@ -477,4 +269,5 @@ def _lost(stats: TopologyStats) -> Iterator[TrackerProblem]:
             instance="queues",
             what=f"{dropped} deliveries were dropped because queues were full",
             remedy="scale what is behind them, or choose another topology.backpressure.mode",
+            cause="queues full",
         )

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from heron_tracker.model.problems import ProblemKind
+from heron_tracker.model.tracker_problem import ProblemKind
 
 GOOD, BAD, WARNING, QUIET = "good", "bad", "warning", "quiet"
 """Tones of a cell; the style sheet has a colour for each, light and dark."""
@@ -20,6 +20,9 @@ TONES: Mapping[ProblemKind, str] = {
     ProblemKind.FAILING: BAD,
     ProblemKind.CHECKPOINT: WARNING,
     ProblemKind.LOST: WARNING,
+    ProblemKind.WATERMARK: WARNING,
+    ProblemKind.SILENT: QUIET,
+    ProblemKind.METRICS: QUIET,
 }
 
 

@@ -2,8 +2,8 @@
 
 from heron_core.errors import HeronError
 from heron_tracker.model.history import COARSE_KEPT_SECS
-from heron_tracker.model.problems import TrackerProblem
 from heron_tracker.model.snapshot import TopologySnapshot
+from heron_tracker.model.tracker_problem import TrackerProblem
 from heron_tracker.pages.component_view import fine
 from heron_tracker.pages.overview_view import Found
 from heron_tracker.pages.since_view import KINDS, busy_since

@@ -6,8 +6,8 @@ from html import escape
 from nicegui import events, ui
 
 from heron_core.topology import TopologySpec
-from heron_tracker.model.problems import TrackerProblem
 from heron_tracker.model.snapshot import TopologySnapshot
+from heron_tracker.model.tracker_problem import TrackerProblem
 from heron_tracker.pages.chart import Chart
 from heron_tracker.pages.graph_view import (
     COLOURS,

@@ -12,7 +12,7 @@ from heron_core.topology import TopologySpec
 from heron_graph.coordinates import rectangles_of
 from heron_graph.graph import graph_of
 from heron_graph.layers import layers_of
-from heron_tracker.model.problems import ProblemKind, TrackerProblem
+from heron_tracker.model.tracker_problem import ProblemKind, TrackerProblem
 from heron_tracker.pages.flows import Edge, critical_path, edges_of, flows
 
 NODE_SMALLEST, NODE_LARGEST = 26.0, 62.0

@@ -8,8 +8,9 @@ from heron_core.number_text import NOTHING, counted, duration, rate
 from heron_core.plans import TopologyState
 from heron_core.stats import TopologyStats
 from heron_engine.scheduler.stored_outcomes import LOST
-from heron_tracker.model.problems import RANKS, TrackerProblem, summary
+from heron_tracker.model.problems import summary
 from heron_tracker.model.snapshot import TopologySnapshot
+from heron_tracker.model.tracker_problem import RANKS, TrackerProblem
 from heron_tracker.pages.cells import (
     BAD,
     GOOD,

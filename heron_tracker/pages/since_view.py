@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from heron_core.stats import BUSY_SHARE
 from heron_tracker.model.history import Point
-from heron_tracker.model.problems import ProblemKind, TrackerProblem
+from heron_tracker.model.tracker_problem import ProblemKind, TrackerProblem
 
 KINDS = frozenset({ProblemKind.BOTTLENECK, ProblemKind.SKEWED})
 """Problems that the history shows: somebody is busy nearly all the time."""

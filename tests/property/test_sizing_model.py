@@ -17,7 +17,7 @@ from heron_core.algorithms.autoscale.sizing import (
 from heron_core.records import replace
 from heron_core.stats import InstanceStats, TopologyStats
 from heron_core.topology import GroupingKind
-from heron_tracker.model.problems import instances_needed
+from heron_tracker.model.slow_problems import instances_needed
 from tests.unit.heron_core.algorithms.autoscale_support import STREAM, options_of, topology
 from tests.unit.heron_tracker.tracker_support import component, instance, stats
 

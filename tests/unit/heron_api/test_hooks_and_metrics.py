@@ -10,6 +10,7 @@ from heron_api.bolt.bolt import Bolt
 from heron_api.metrics import (
     AssignableMetrics,
     CountMetric,
+    IMetric,
     IReducer,
     MeanReducedMetric,
     MultiAssignableMetrics,
@@ -21,6 +22,7 @@ from heron_api.serializer import IHeronSerializer
 from heron_api.spout.spout import Spout
 from heron_api.task_hook import ITaskHook
 from heron_api.topology import TopologyBuilder
+from heron_core.algorithms.user_metrics import summed
 from heron_frontends.adapters.multilang.component import Counts
 from heron_frontends.adapters.reported_metrics import ReportedMetrics
 from heron_instance.runtime.context import UserMetrics
@@ -317,3 +319,24 @@ def test_a_serialiser_of_the_topology_gets_each_value() -> None:
     made.turn()
     made.turn()
     assert made.component("keep").seen == [["!1"], ["!2"]]
+
+
+class Mean(IMetric):
+    """A class of a user's that did not say that it does not add up."""
+
+    def get_value_and_reset(self) -> float:
+        """Of one bucket."""
+        return 0.5
+
+
+def test_fractions_of_counts_add_up_and_those_of_other_classes_do_not() -> None:
+    """A volume in litres is counted; the sum of means is nonsense."""
+    litres, by, mean = CountMetric(), MultiCountMetric(), Mean()
+    metrics = UserMetrics({"litres": (litres, 0.0), "by": (by, 0.0), "mean": (mean, 0.0)})
+    for _ in range(3):
+        litres.incr(0.5)
+        by.incr("a", 1.5)
+        metrics.read(0.0)
+    litres.incr(0.25)
+    assert metrics.totals() == {"litres": 1.75, "by": {"a": 4.5}}
+    assert summed([metrics.totals(), {"litres": 1}]) == {"by": {"a": 4.5}, "litres": 2.75}

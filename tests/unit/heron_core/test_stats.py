@@ -106,7 +106,8 @@ JSON: dict[str, Any] = {
                 "execute": {"mean_ms": 1.5, "p50_ms": 1.0, "p99_ms": 2.0, "buckets": {54: 7}},
                 "process": LATENCY, "complete": LATENCY,
             },
-            "last_error": None, "user": {"seen": 7}, "user_totals": {"seen": 70}, "hot_keys": [],
+            "last_error": None, "user": {"seen": 7}, "user_totals": {"seen": 70},
+            "user_net": [], "processes": 0, "hot_keys": [],
             "emitted_by_stream": {"default": 1}, "executed_by_input": {"lines/default": 2},
             "unsaved_attributes": [], "forgotten_by_attribute": {},
         }

@@ -10,6 +10,7 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families
 from heron_cli.main import heronpy
 from heron_core.stats import CheckpointStats, ComponentLatencies, LatencyStats
 from heron_io.open_metrics import exposition
+from heron_tracker.model.tracker_problem import ProblemCause
 from heron_tracker.open_metrics import service_families
 from tests.unit.heron_tracker.tracker_support import NOTHING, instance, paused, snapshot, stats
 
@@ -30,7 +31,7 @@ def served() -> dict[str, set[str]]:
         {"count": NUMBERS}, {4: {"executed": 1}}, paused={4: paused("count[0]", "count[1]", 0.5)},
         checkpoints=CHECKPOINTS, in_flight=1, instances_given=(instance(4),),
     )  # fmt: skip
-    families = partial(service_families, [snapshot(found)], {"words": {"stuck": 1}})
+    families = partial(service_families, [snapshot(found)], {"words": {ProblemCause("stuck"): 1}})
     text = exposition(families, "application/openmetrics-text; version=1.0.0")[0].decode()
     return {
         sample.name: set(sample.labels)

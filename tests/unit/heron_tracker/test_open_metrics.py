@@ -1,5 +1,8 @@
 """What Prometheus scrapes, read back by its own parser."""
 
+import shutil
+import subprocess
+from collections.abc import Mapping
 from functools import partial
 
 import pytest
@@ -10,25 +13,81 @@ from prometheus_client.parser import text_string_to_metric_families as classic_f
 from prometheus_client.registry import Collector, CollectorRegistry
 
 from heron_core.algorithms.histogram import upper_secs
+from heron_core.algorithms.user_metrics import LATE_DROPPED, RAISED
+from heron_core.algorithms.user_series import SERIES_MAX
+from heron_core.dead_letters import ERRORS
 from heron_core.instance_report import measures_of
 from heron_core.records import replace
-from heron_core.stats import ComponentLatencies, InstanceStats, LatencyStats
+from heron_core.stats import (
+    CheckpointStats,
+    ClockStats,
+    ComponentLatencies,
+    InstanceStats,
+    LatencyStats,
+    StreamManagerStats,
+)
 from heron_io.duration_histograms import FIRST_INDEX, bound_text
-from heron_io.open_metrics import INSTANCES_MAX, USER_METRICS_MAX, exposition
+from heron_io.open_metrics import INSTANCES_MAX, exposition
 from heron_tracker.model.snapshot import TopologySnapshot
+from heron_tracker.model.tracker_problem import RANKS, ProblemCause
 from heron_tracker.open_metrics import service_families
 from tests.unit.heron_tracker.client_support import Asked
-from tests.unit.heron_tracker.tracker_support import NOTHING, instance, snapshot, stats
+from tests.unit.heron_tracker.tracker_support import (
+    NOTHING,
+    instance,
+    paused,
+    snapshot,
+    stats,
+)
 
 ACCEPT = "application/openmetrics-text; version=1.0.0"
 NATIVE = "application/openmetrics-text; version=2.0.0"
 
 
+PROMTOOL = shutil.which("promtool")
+
+
+def everything() -> TopologySnapshot:
+    """A topology of which each family has a sample."""
+    latency = LatencyStats(mean_ms=1.0, p50_ms=0.1, p99_ms=3.0, buckets={40: 3})
+    checkpoints = CheckpointStats(
+        completed=1, age_secs=1.0, secs=1.0, size_bytes=1, latest=1, failed=2, failure="",
+        restored=0, released=True,
+    )  # fmt: skip
+    clock = ClockStats(
+        instance="count[0]", task=4, watermark_ms=5000, complete=False, waits_for=None,
+        waits_for_task=None, silent_secs=0.0, idle=(),
+    )  # fmt: skip
+    numbers = {
+        "latency": ComponentLatencies(execute=latency, process=NOTHING, complete=latency),
+        "emitted_by_stream": {ERRORS: 6}, "executed_by_input": {"split/default": 5}, "clock": clock,
+        "user": {"words": 3, "level": 0.5, "version": "v1"},
+        "user_totals": {"words": 3, LATE_DROPPED: 1}, "user_net": (LATE_DROPPED,),
+    }  # fmt: skip
+    manager = StreamManagerStats(waiting_bytes={}, peer_bytes_in={2: 7}, peer_bytes_out={2: 9})
+    found = stats(
+        {"count": numbers, "lines": {"silent_secs": 1.0}}, {4: {"executed": 1}},
+        paused={4: paused("count[0]", "count[1]", 0.5)}, checkpoints=checkpoints, in_flight=1,
+        stream_managers={1: manager}, live_queries={"answered": 1},
+    )  # fmt: skip
+    return snapshot(found)
+
+
+def test_every_family_has_a_sample() -> None:
+    """Of that topology: what it lacks is not looked at by the tests beside this one."""
+    for family in service_families([everything()], {"words": {}}, native=False):
+        assert family.samples, family.name
+
+
 def scraped(
-    *snapshots: TopologySnapshot, accept: str = ACCEPT
+    *snapshots: TopologySnapshot,
+    accept: str = ACCEPT,
+    causes: Mapping[ProblemCause, int] | None = None,
 ) -> dict[str, dict[tuple[str, ...], float]]:
     """sample's name -> values of its labels, by their names -> its value, as the parser has it."""
-    data, content_type = exposition(partial(service_families, snapshots, {}), accept)
+    data, content_type = exposition(
+        partial(service_families, snapshots, {} if causes is None else {"words": causes}), accept
+    )
     assert content_type.startswith(accept)
     text = data.decode()
     assert text.endswith("# EOF\n")
@@ -78,13 +137,88 @@ def test_a_topology_whose_master_does_not_answer_is_still_there() -> None:
 
 def test_the_number_of_series_is_limited() -> None:
     """A key for each word it meets, and more instances than anybody can look at."""
-    keys = {f"word {at}": float(at) for at in range(USER_METRICS_MAX * 2)}
-    found = scraped(snapshot(stats({"count": {"user": {"counts": keys}}})))
-    assert len(found["heron_user_metric"]) == USER_METRICS_MAX
+    keys = {f"word {at}": float(at) for at in range(SERIES_MAX * 2)}
+    user = {"a level": 1.5, "counts": keys, "zero": 0}
+    found = scraped(snapshot(stats({"count": {"user": user}})))
+    shown = found["heron_user_metric"]
+    assert len(shown) == SERIES_MAX
+    assert ("count", "", "zero", "words") in shown, "a metric of many keys displaces none"
+    left_out = ("count", "limit", "words", "user_metrics")
+    assert found["heron_left_out_values"][left_out] == 2 + SERIES_MAX * 2 - SERIES_MAX
     rows = (instance(4),) * (INSTANCES_MAX + 1)
     found = scraped(snapshot(stats({"count": {"executed": 7}}, instances_given=rows)))
     assert "heron_instance_up" not in found
+    assert found["heron_left_out_values"]["", "limit", "words", "instances"] == INSTANCES_MAX + 1
     assert found["heron_component_executed_tuples_total"]["count", "words"] == 7
+
+
+def test_what_user_code_counts_is_a_counter_and_all_else_a_gauge() -> None:
+    """A rate over the last time bucket of a count is nonsense. A count that a restore lowers is no
+    counter, and what is no number is counted."""
+    totals = {"words": 70, "by": {"a": 5}, LATE_DROPPED: 4}
+    user = {
+        "words": 3, "by": {"a": 1}, "mean": {"a": 0.5, "b": None}, "version": "v1",
+        "broken": f"{RAISED} KeyError(1)", "infinite": float("inf"), LATE_DROPPED: 0,
+    }  # fmt: skip
+    numbers = {"user": user, "user_totals": totals, "user_net": (LATE_DROPPED,)}
+    found = scraped(snapshot(stats({"count": numbers})))
+    assert found["heron_user_count_total"] == {
+        ("count", "", "words", "words"): 70.0, ("count", "a", "by", "words"): 5.0
+    }  # fmt: skip
+    assert found["heron_user_metric"] == {
+        ("count", "", LATE_DROPPED, "words"): 4.0, ("count", "a", "mean", "words"): 0.5
+    }  # fmt: skip
+    assert found["heron_component_late_dropped_tuples"] == {("count", "words"): 4.0}
+    left_out = {key[1]: number for key, number in found["heron_left_out_values"].items() if key[0]}
+    assert left_out == {"text": 1, "raised": 1, "not_finite": 1}
+
+
+def test_what_alerts_on_a_component_go_by() -> None:
+    clock = ClockStats(
+        instance="count[0]", task=4, watermark_ms=5000, complete=False, waits_for="lines[0]",
+        waits_for_task=1, silent_secs=7.0, idle=(),
+    )  # fmt: skip
+    found = scraped(
+        snapshot(
+            stats(
+                {
+                    "lines": {"silent_secs": 70.0, "processes": 3},
+                    "count": {
+                        "clock": clock, "queue_secs": 2.0, "emitted_by_stream": {ERRORS: 6},
+                    },
+                }
+            )
+        )
+    )  # fmt: skip
+    count, lines = ("count", "words"), ("lines", "words")
+    assert found["heron_component_silent_seconds"] == {lines: 70.0}
+    assert found["heron_component_processes_total"][lines] == 3
+    assert found["heron_component_watermark_timestamp_seconds"] == {count: 5.0}
+    assert found["heron_component_watermark_wait_seconds"] == {count: 7.0}
+    assert found["heron_component_queue_seconds"][count] == 2.0
+    assert found["heron_component_dead_letters_total"] == {count: 6.0}
+
+
+def test_a_problem_has_component_and_cause_and_a_kind_without_one_is_zero() -> None:
+    causes = {
+        ProblemCause("stuck", "count", "user code"): 2,
+        ProblemCause("over", "", "it crashed"): 1,
+    }
+    found = scraped(snapshot(stats()), causes=causes)["heron_topology_problems"]
+    assert found.pop(("user code", "count", "stuck", "words")) == 2
+    assert found.pop(("it crashed", "", "over", "words")) == 1
+    assert found == {("", "", kind.value, "words"): 0 for kind in RANKS if kind.value not in
+                     ("stuck", "over")}  # fmt: skip
+
+
+@pytest.mark.skipif(PROMTOOL is None, reason="Debian's package prometheus is not installed")
+def test_promtool_has_nothing_to_say() -> None:
+    """Of a topology that has everything, as text, which is the format that it reads."""
+    text = exposition(partial(service_families, [everything()], {"words": {}}), "text/plain")[0]
+    checked = subprocess.run(
+        [str(PROMTOOL), "check", "metrics"], input=text, capture_output=True, check=False
+    )
+    assert (checked.returncode, checked.stdout + checked.stderr) == (0, b"")
 
 
 def test_durations_are_native_histograms_for_who_knows_them() -> None:

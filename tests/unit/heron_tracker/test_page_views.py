@@ -9,8 +9,9 @@ from heron_core.topology import ComponentSpec, TopologySpec
 from heron_core.topology_events import TopologyEvent
 from heron_tracker.envelope import BadRequest
 from heron_tracker.model.history import Point
-from heron_tracker.model.problems import ProblemKind, TrackerProblem, problems
+from heron_tracker.model.problems import problems
 from heron_tracker.model.snapshot import TopologySnapshot
+from heron_tracker.model.tracker_problem import ProblemKind, TrackerProblem
 from heron_tracker.pages import texts
 from heron_tracker.pages.actions_view import Action, arguments_of, available, progress
 from heron_tracker.pages.cells import BAD, GOOD, WARNING, PageTable, as_row

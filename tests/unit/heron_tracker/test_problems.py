@@ -5,16 +5,21 @@ from typing import Any
 import pytest
 
 from heron_core.algorithms.autoscale.sizing import SizingLimits
+from heron_core.algorithms.user_metrics import RAISED
+from heron_core.algorithms.user_series import SERIES_MAX
 from heron_core.records import replace
-from heron_core.stats import CheckpointStats, HotKeyStats, StreamManagerStats, TopologyStats
-from heron_core.topology_events import TopologyEvent
-from heron_tracker.model.problems import (
-    CRASHED_SECS,
-    ProblemKind,
-    instances_needed,
-    problems,
-    summary,
+from heron_core.stats import (
+    CheckpointStats,
+    ClockStats,
+    HotKeyStats,
+    StreamManagerStats,
+    TopologyStats,
 )
+from heron_core.topology_events import TopologyEvent
+from heron_tracker.model.problems import CRASHED_SECS, over, problems, summary
+from heron_tracker.model.silence import BLOCKED_SECS, SILENT_SECS
+from heron_tracker.model.slow_problems import instances_needed
+from heron_tracker.model.tracker_problem import ProblemKind
 from tests.unit.heron_tracker.tracker_support import component, instance, paused, stats
 
 
@@ -258,3 +263,76 @@ def test_what_was_killed_is_named_though_it_runs_again() -> None:
     )
     assert problems(found, 300.0 + CRASHED_SECS + 1) == ()
     assert "nothing holds it back" in summary(found)
+
+
+def test_a_silent_spout_is_named_last_with_what_it_waits_for() -> None:
+    quiet = {"lines": {"silent_secs": SILENT_SECS, "pending": 0}}
+    assert summary(stats(quiet)) == (
+        "spout `lines` has emitted nothing for 60 s; look whether its source has data"
+    )
+    waits = {"lines": {"silent_secs": 75.0, "pending": 1000}}
+    assert summary(stats(waits)) == (
+        "spout `lines` has emitted nothing for 75 s: 1,000 tuples of it wait for their acks; find"
+        " the bolt that does not ack"
+    )
+    both = stats({**quiet, "count": {"callback_errors": 1}})
+    assert kinds(both) == ["failing", "silent"]
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"components": {"lines": {"silent_secs": SILENT_SECS - 1}}},
+        {"components": {"lines": {"silent_secs": None}}},
+        {"components": {"lines": {"silent_secs": 99.0}}, "state": "PAUSED"},
+        {"components": {"lines": {"silent_secs": 99.0}}, "phase": "draining"},
+    ],
+)
+def test_a_spout_that_was_not_to_emit_is_not_silent(given: dict[str, Any]) -> None:
+    assert problems(stats(**given)) == ()
+
+
+def test_a_spout_that_is_held_back_or_stuck_is_explained_by_that() -> None:
+    quiet = {"lines": {"silent_secs": 99.0}}
+    held = stats(
+        {**quiet, "split": {"capacity": 1.0}}, paused={1: paused("lines[0]", "split[0]", 1.0)}
+    )
+    assert "silent" not in kinds(held)
+    assert kinds(stats(quiet, stuck={"lines[0]": 12.0})) == ["stuck"]
+
+
+def test_a_source_that_holds_the_watermark_back_is_named() -> None:
+    clock = ClockStats(
+        instance="count[0]", task=4, watermark_ms=5000, complete=False, waits_for="lines[0]",
+        waits_for_task=1, silent_secs=BLOCKED_SECS, idle=(),
+    )  # fmt: skip
+    assert summary(stats(clock=clock)) == (
+        "the watermark of `count[0]` waits for `lines[0]`, which has sent nothing for 30 s; windows"
+        " are complete when it sends again; topology.bolts.watermark.idle.ms leaves silent sources"
+        " out"
+    )
+    for other in (
+        replace(clock, silent_secs=BLOCKED_SECS - 1), replace(clock, waits_for=None, complete=True)
+    ):  # fmt: skip
+        assert problems(stats(clock=other)) == ()
+
+
+def test_metrics_that_are_not_served_are_named_but_for_texts() -> None:
+    words = {f"word {at}": at for at in range(SERIES_MAX + 50)}
+    found = stats({"count": {"user": {"words": words, "version": "v1"}}})
+    assert summary(found) == (
+        "50 values of `count`'s metrics, most of them of `words`, are not served to Prometheus, as"
+        " a topology may have 200; count fewer keys"
+    )
+    broken = stats({"count": {"user": {"bad": f"{RAISED} KeyError(1)"}}})
+    assert "get_value_and_reset raises" in summary(broken)
+
+
+def test_a_cause_is_a_label_without_numbers_and_words_of_data() -> None:
+    trace = "Traceback (most recent call last):\n  …\nmy.Error: no word 'x'"
+    found = stats(
+        {"split": {"acked": 90, "failed": 10, "last_error": trace}},
+        errors={4: trace}, stuck={"count[1]": 7.0},
+    )  # fmt: skip
+    assert {each.cause for each in problems(found)} == {"my.Error", "user code"}
+    assert over("FAILED", "container 2 ended with code 3").cause == "container # ended with code #"

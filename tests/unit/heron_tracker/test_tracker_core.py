@@ -2,8 +2,8 @@
 
 from heron_core.records import replace
 from heron_tracker.model.core import Tracker
-from heron_tracker.model.problems import ProblemKind
 from heron_tracker.model.snapshot import TopologySnapshot, ended_snapshot
+from heron_tracker.model.tracker_problem import ProblemKind
 from heron_tracker.options import TrackerOptions
 from tests.unit.heron_tracker.tracker_support import SUBMITTED_SECS, snapshot, stats
 

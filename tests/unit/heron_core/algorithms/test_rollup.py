@@ -178,3 +178,33 @@ def test_frequent_keys_of_all_instances_are_the_components() -> None:
     one, other = rollup.instances("bolt", {})
     assert (one.fixed_state, one.waited_secs) == (True, 0.5)
     assert (other.fixed_state, other.emitted_by_stream) == (False, {"a": 5})
+
+
+def spout_silence(rollup: RollUp, now: float) -> float | None:
+    """Of the spout, at `now`."""
+    return rollup.components({}, now=now)["spout"].silent_secs
+
+
+def test_a_spout_is_silent_since_it_emitted_last_and_not_once_it_has_finished() -> None:
+    """By the clock of who hears the reports; a new process has not emitted yet."""
+    rollup = RollUp(TOPOLOGY, PACKED)
+    assert spout_silence(rollup, 5.0) is None, "nothing is known"
+    rollup.update(1, report(0.0), 100.0)
+    rollup.update(1, report(2.0, emitted={"default": 7}), 102.0)
+    rollup.update(1, report(4.0, emitted={"default": 7}), 104.0)
+    assert spout_silence(rollup, 110.0) == 8.0
+    assert rollup.components({})["spout"].silent_secs is None, "Spark's batches are no clock"
+    assert rollup.components({}, now=110.0)["bolt"].silent_secs is None
+    rollup.update(1, report(1.0, incarnation=2), 112.0)
+    assert spout_silence(rollup, 113.0) == 1.0
+    assert rollup.components({})["spout"].processes == 2
+    rollup.update(1, report(2.0, incarnation=2, finished=True), 114.0)
+    assert spout_silence(rollup, 200.0) is None
+
+
+def test_metrics_that_a_restore_lowers_are_named() -> None:
+    rollup = RollUp(TOPOLOGY, PACKED)
+    rollup.update(
+        2, report(1.0, user_totals={"late": 3, "calls": 4}, tuple_counts={"late": 3}), 1.0
+    )
+    assert bolt_of(rollup).user_net == ("late",)

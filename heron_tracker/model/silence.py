@@ -1,0 +1,103 @@
+"""What one does not see: spouts without data, held watermarks, numbers that are left out. Pure.
+
+A silent spout may have nothing to emit, and a watermark that waits for it is right to wait: both
+are the last of all findings, and say since when.
+"""
+
+from collections.abc import Iterator
+
+from heron_core.algorithms.user_series import SERIES_MAX, LeftOut, user_series
+from heron_core.dead_letters import REPLAYED
+from heron_core.naming import component_of
+from heron_core.number_text import counted
+from heron_core.plans import Phase, TopologyState
+from heron_core.stats import ComponentStats, TopologyStats
+from heron_tracker.model.tracker_problem import ProblemKind, TrackerProblem
+
+SILENT_SECS = 60.0
+"""A spout that emits once a minute is no finding."""
+BLOCKED_SECS = 30.0
+"""A source that is silent for as long holds windows up for as long."""
+
+
+def silence(stats: TopologyStats) -> Iterator[TrackerProblem]:
+    """Spouts without data, and the source that the slowest watermark waits for; while it runs."""
+    if stats.state != TopologyState.RUNNING or stats.phase != Phase.RUNNING:
+        return
+    yield from _silent_spouts(stats)
+    clock = stats.clock
+    if clock is None or clock.waits_for is None or clock.silent_secs < BLOCKED_SECS:
+        return
+    yield TrackerProblem(
+        kind=ProblemKind.WATERMARK,
+        component=component_of(clock.instance),
+        instance=clock.instance,
+        what=f"the watermark of `{clock.instance}` waits for `{clock.waits_for}`, which has sent "
+        f"nothing for {clock.silent_secs:.0f} s",
+        remedy="windows are complete when it sends again; topology.bolts.watermark.idle.ms leaves "
+        "silent sources out",
+        cause="silent source",
+        weight=clock.silent_secs,
+    )
+
+
+def _silent_spouts(stats: TopologyStats) -> Iterator[TrackerProblem]:
+    """Those that nothing else explains: back-pressure, a stuck call and a dead process are named by
+    themselves."""
+    explained = {component_of(name) for name in stats.stuck}
+    explained |= {each.component for each in stats.paused.values() if each.causes}
+    for name, component in stats.components.items():
+        secs = component.silent_secs
+        if secs is None or secs < SILENT_SECS or name in explained or name == REPLAYED:
+            continue
+        if component.up:
+            yield _silent(name, component, secs)
+
+
+def _silent(name: str, component: ComponentStats, secs: float) -> TrackerProblem:
+    waits = component.pending > 0
+    acks = f": {counted(component.pending, 'tuple')} of it wait for their acks" if waits else ""
+    return TrackerProblem(
+        kind=ProblemKind.SILENT,
+        component=name,
+        what=f"spout `{name}` has emitted nothing for {secs:.0f} s{acks}",
+        remedy="find the bolt that does not ack" if waits else "look whether its source has data",
+        cause="waits for acks" if waits else "without data",
+        weight=secs,
+    )
+
+
+_LEFT_OUT = {
+    LeftOut.LIMIT: (
+        f"are not served to Prometheus, as a topology may have {SERIES_MAX}",
+        "count fewer keys",
+    ),
+    LeftOut.RAISED: (
+        "cannot be read, as get_value_and_reset raises",
+        "`heronpy stats -c` shows what it raises",
+    ),
+    LeftOut.NOT_FINITE: (
+        "are not served to Prometheus, as they are not finite numbers",
+        "`heronpy stats -c` shows them",
+    ),
+}
+"""What and remedy; a text is not a problem, as a user may show one."""
+
+
+def unseen_metrics(stats: TopologyStats) -> Iterator[TrackerProblem]:
+    """Numbers that user code registered and that no time series has."""
+    series = user_series(stats.components)
+    for (component, reason), number in series.left_out.items():
+        if reason not in _LEFT_OUT:
+            continue
+        what, remedy = _LEFT_OUT[reason]
+        metric = series.example[component, reason]
+        yield TrackerProblem(
+            kind=ProblemKind.METRICS,
+            component=component,
+            instance=f"{component} {reason.value}",
+            what=f"{number} values of `{component}`'s metrics, most of them of `{metric}`, {what}",
+            remedy=remedy,
+            cause=reason.value,
+            weight=float(number),
+        )

@@ -1,0 +1,84 @@
+"""One finding about a topology: what is wrong, and what would help."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from re import compile as pattern
+from typing import NamedTuple
+
+
+class ProblemKind(StrEnum):
+    """What may be wrong; the worst first."""
+
+    OVER = "over"
+    CANNOT_START = "cannot start"
+    DOWN = "down"
+    STUCK = "stuck"
+    RESTORE = "restore"
+    SKEWED = "skewed"
+    BOTTLENECK = "bottleneck"
+    CRASHED = "crashed"
+    FAILING = "failing"
+    CHECKPOINT = "checkpoint"
+    LOST = "lost"
+    WATERMARK = "watermark"
+    SILENT = "silent"
+    METRICS = "metrics"
+
+
+CAUSE_MAX = 80
+"""Characters of a label: a text of several lines, or a path, is for the sentence."""
+
+RANKS = {kind: rank for rank, kind in enumerate(ProblemKind)}
+
+
+class ProblemCause(NamedTuple):
+    """What problems have in common that are one series of Prometheus."""
+
+    kind: str
+    component: str = ""
+    """Empty for the whole topology."""
+    cause: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrackerProblem:
+    """One finding."""
+
+    kind: ProblemKind
+    component: str
+    """Empty for the whole topology."""
+    instance: str = ""
+    """component[index], if it is about one."""
+    what: str
+    """What is wrong, in one clause."""
+    remedy: str
+    """What would help, in one clause."""
+    cause: str = ""
+    """What brought it about, as a label of a metric: a few words that stay while it lasts, without
+    numbers (`label`), as each value is a series of Prometheus."""
+    weight: float = 0.0
+    """Of two of a kind the heavier one is named first."""
+
+    @property
+    def sentence(self) -> str:
+        """Both clauses."""
+        return f"{self.what}; {self.remedy}"
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """What stays the same while it lasts."""
+        return (self.kind.value, self.instance or self.component)
+
+
+_DIGITS = pattern(r"\d+")
+
+
+def label(text: str) -> str:
+    """The beginning of a text of ours as a cause: its numbers change from one look to the next."""
+    return _DIGITS.sub("#", " ".join(text.split()))[:CAUSE_MAX]
+
+
+def error_label(traceback: str) -> str:
+    """The class of the exception on a traceback's last line; its message may have any word."""
+    lines = traceback.strip().splitlines()
+    return lines[-1].partition(":")[0][:CAUSE_MAX] if lines else ""
