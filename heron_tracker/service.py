@@ -165,15 +165,9 @@ class Service:
 
     def problem_counts(self) -> Iterator[tuple[str, Counter[ProblemCause]]]:
         """topology -> what is wrong -> how many problems that is."""
-        for each in self.collector.snapshots():
-            found = (problem for problem, _ in self.collector.problems(each.name))
-            yield (
-                each.name,
-                Counter(
-                    ProblemCause(problem.kind.value, problem.component, problem.cause)
-                    for problem in found
-                ),
-            )
+        for snapshot in self.collector.snapshots():
+            causes = Counter(problem.label for problem, _ in self.collector.problems(snapshot.name))
+            yield snapshot.name, causes
 
     def sample(self, topology: str, wanted: WantedSample) -> list[dict[str, Any]]:
         """The next tuples that a component sends on a stream, when they are there or the time for

@@ -57,22 +57,22 @@ class UserSeries(Struct, frozen=True, kw_only=True):
 
 def user_series(components: Mapping[str, ComponentStats]) -> UserSeries:
     """The series of these components, by name."""
-    found = [each for name, stats in components.items() for each in _of_component(name, stats)]
-    numbers = [each for each in found if isinstance(each, UserValue)]
-    told = _divided(numbers)
-    missing = Counter(each for each in found if not isinstance(each, UserValue))
-    kept = {(each.component, each.name, each.key) for each in told}
+    values = [value for name, stats in components.items() for value in _of_component(name, stats)]
+    numbers = [value for value in values if isinstance(value, UserValue)]
+    kept = _divided(numbers)
+    missing = Counter(value for value in values if not isinstance(value, UserValue))
+    keys = {(value.component, value.name, value.key) for value in kept}
     missing.update(
-        (each.component, each.name, LeftOut.LIMIT)
-        for each in numbers
-        if (each.component, each.name, each.key) not in kept
+        (value.component, value.name, LeftOut.LIMIT)
+        for value in numbers
+        if (value.component, value.name, value.key) not in keys
     )
     left_out: Counter[tuple[str, LeftOut]] = Counter()
     example: dict[tuple[str, LeftOut], str] = {}
     for (component, name, reason), number in missing.most_common():
         left_out[component, reason] += number
         example.setdefault((component, reason), name)
-    return UserSeries(values=tuple(told), left_out=left_out, example=example)
+    return UserSeries(values=tuple(kept), left_out=left_out, example=example)
 
 
 def _divided(numbers: list[UserValue]) -> list[UserValue]:

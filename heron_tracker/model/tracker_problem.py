@@ -65,6 +65,11 @@ class TrackerProblem:
         return f"{self.what}; {self.remedy}"
 
     @property
+    def label(self) -> ProblemCause:
+        """The series that counts it."""
+        return ProblemCause(self.kind.value, self.component, self.cause)
+
+    @property
     def key(self) -> tuple[str, str]:
         """What stays the same while it lasts."""
         return (self.kind.value, self.instance or self.component)
