@@ -62,29 +62,14 @@ def write_outcome(submission: Submission, outcome: SupervisorOutcome) -> str:
     return state
 
 
-def write_lost_outcome(home: Home, name: str, state: Mapping[str, Any], packing: Any) -> None:
-    """Of a topology whose scheduler was killed: nobody else says that it has ended. `state` and
-    `packing` are what is left of it in the state store."""
-    if not outcome_of(home, name):
-        write_killed_outcome(home, name, state, packing, "its scheduler was killed")
-
-
-def write_killed_outcome(
-    home: Home, name: str, state: Mapping[str, Any], packing: Any, reason: str
+def write_ended_outcome(
+    home: Home, name: str, ended: Mapping[str, Any], state: Mapping[str, Any], packing: Any
 ) -> None:
-    """Of a topology that somebody ends and that has no scheduler of ours to say so, on the machine
-    where it was submitted; one that had ended by itself before was not killed."""
-    if not os.path.isdir(home.topology(name)):
-        return
-    sizes: dict[str, int] = {}
-    if isinstance(packing, dict):
-        containers = packing.get("containers", ())
-        number = sum(len(container["instances"]) for container in containers)
-        sizes = {"containers": len(containers), "instances": number}
-    outcome = {"state": TopologyState.KILLED, "reason": reason, "ended_at": time_text()}
-    if state.get("state") in TopologyState.OVER:
-        outcome.update({key: state[key] for key in outcome if key in state})
-    _write(home, name, {**outcome, **_submitter(state), **sizes})
+    """Leave how a topology has `ended` (stored_outcomes.end_of) on the machine of its submission,
+    for a topology without a scheduler of ours that could do so. `state` and `packing` are what the
+    state store has of the topology."""
+    if os.path.isdir(home.topology(name)):
+        _write(home, name, {**ended, **_submitter(state), **stored_sizes(packing)})
 
 
 def change_outcome(home: Home, name: str, **changes: Any) -> None:
@@ -124,6 +109,19 @@ def _letters(submission: Submission) -> dict[str, str]:
 
 def _submitter(state: Mapping[str, Any]) -> dict[str, Any]:
     return {key: state[key] for key in ("submitted_at", "host", "user") if key in state}
+
+
+def stored_sizes(packing: Any) -> dict[str, int]:
+    """The numbers of containers and instances of a packing plan as the state store has it; empty
+    if it is malformed."""
+    try:
+        containers = packing["containers"]
+        return {
+            "containers": len(containers),
+            "instances": sum(len(container["instances"]) for container in containers),
+        }
+    except (TypeError, KeyError):
+        return {}
 
 
 def _sizes(packing: PackingPlan) -> dict[str, int]:

@@ -31,7 +31,7 @@ from heron_core.topology import TopologySpec, topology_from_json, topology_to_js
 from heron_core.typed_json import to_json
 from heron_engine.scheduler.backends.protocol import Backend, SelfRunning
 from heron_engine.scheduler.operations import TopologyRequests
-from heron_engine.scheduler.outcomes import time_text, write_lost_outcome
+from heron_engine.scheduler.outcomes import outcome_of, time_text, write_ended_outcome
 from heron_engine.scheduler.own_nodes import GUARDIAN
 from heron_engine.scheduler.previous_runs import (
     FRESH_HINT,
@@ -313,8 +313,9 @@ def forget(
     if ended:
         record_end(store, name, ended)
     if isinstance(node, dict) and node.get("host") == socket.gethostname():
-        if not is_alive(node):
-            write_lost_outcome(Home.of_user(), name, state, store.get(packing_path(name)))
+        home = Home.of_user()
+        if ended and not is_alive(node) and not outcome_of(home, name):
+            write_ended_outcome(home, name, ended, state, store.get(packing_path(name)))
         remove_sockets(node.get("sockets"))
     is_over = is_over or state.get("state") == TopologyState.ENDED
     _end_states(store, name, is_over)

@@ -20,7 +20,7 @@ from heron_core.state_tree import (
     scheduler_path,
     topology_path,
 )
-from heron_engine.scheduler.outcomes import time_text
+from heron_engine.scheduler.outcomes import stored_sizes, time_text
 from heron_io.state_store.protocol import StateStore
 
 LOST = "LOST"
@@ -55,7 +55,7 @@ def record_end(
     now = calendar()
     known = {
         **{key: state[key] for key in _SUBMITTED if key in state},
-        **_sizes(store.get(packing_path(name))),
+        **stored_sizes(store.get(packing_path(name))),
         "cluster": _object(scheduler).get("cluster"),
         keys.ENVIRONMENT: _object(stored.get("config")).get(keys.ENVIRONMENT),
         "at": now,
@@ -116,17 +116,6 @@ def _visible_hours(config: Mapping[str, Any]) -> int:
         return int(keys.with_defaults(config)[keys.ENDED_VISIBLE_HOURS])
     except (HeronError, ValueError, TypeError):
         return int(keys.DEFAULTS[keys.ENDED_VISIBLE_HOURS])
-
-
-def _sizes(packing: Any) -> dict[str, int]:
-    containers = _object(packing).get("containers", ())
-    try:
-        return {
-            "containers": len(containers),
-            "instances": sum(len(container["instances"]) for container in containers),
-        }
-    except (TypeError, KeyError):
-        return {}
 
 
 def _object(value: Any) -> Mapping[str, Any]:

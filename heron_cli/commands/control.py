@@ -18,7 +18,7 @@ from heron_core.operations import OperationKind
 from heron_core.state_tree import packing_path, scheduler_path, topology_path
 from heron_engine.scheduler.backends.protocol import SelfRunning
 from heron_engine.scheduler.operation_steps import OperationSteps
-from heron_engine.scheduler.outcomes import write_killed_outcome
+from heron_engine.scheduler.outcomes import write_ended_outcome
 from heron_engine.scheduler.registration import forget, is_alive
 from heron_engine.scheduler.savepoints import absolute_url
 from heron_engine.scheduler.stored_outcomes import end_of
@@ -173,13 +173,8 @@ def end(
         reason = f"killed by {user_name()} on {socket.gethostname()}"
         ended = end_of(topology.state, True, reason)  # a drain changes what its nodes say
         end_on_cluster(topology, cluster, wait_secs, savepoint)
-        write_killed_outcome(
-            Home.of_user(),
-            topology.name,
-            topology.state,
-            topology.store.get(packing_path(topology.name)),
-            reason,
-        )
+        packing = topology.store.get(packing_path(topology.name))
+        write_ended_outcome(Home.of_user(), topology.name, ended, topology.state, packing)
     elif is_alive(topology.scheduler):
         ask_to_end(topology, wait_secs, savepoint)
         return

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from heron_engine.scheduler.outcomes import outcome_of, write_killed_outcome
+from heron_engine.scheduler.outcomes import outcome_of, write_ended_outcome
+from heron_engine.scheduler.stored_outcomes import LOST, end_of
 from heron_engine.scheduler.user_folder import Home
 
 PACKING = {"containers": [{"id": 1, "instances": [1, 2]}, {"id": 2, "instances": [3]}]}
@@ -21,9 +22,10 @@ def home(tmp_path: Path) -> Home:
     return made
 
 
-def killed(home: Home, **changed: Any) -> dict[str, Any]:
+def killed(home: Home, was_alive: bool = True, **changed: Any) -> dict[str, Any]:
     state = {**STATE, **changed}
-    write_killed_outcome(home, "words", state, PACKING, "killed by bob on laptop")
+    ended = end_of(state, was_alive, "killed by bob on laptop")
+    write_ended_outcome(home, "words", ended, state, PACKING)
     return outcome_of(home, "words")
 
 
@@ -37,6 +39,11 @@ def test_one_that_had_ended_by_itself_was_not_killed(home: Home) -> None:
     found = killed(home, state="ENDED", reason="all is processed", ended_at="today")
     assert (found["state"], found["reason"]) == ("ENDED", "all is processed")
     assert found["ended_at"] == "today"
+
+
+def test_one_whose_scheduler_was_killed_is_lost_here_as_in_the_state_store(home: Home) -> None:
+    found = killed(home, was_alive=False)
+    assert (found["state"], found["reason"]) == (LOST, "its scheduler was killed")
 
 
 def test_another_machine_than_the_one_of_the_submission_keeps_nothing(tmp_path: Path) -> None:
