@@ -78,6 +78,10 @@ COMMANDS = {
         "heron_cli.commands.workers",
         "Show how many containers each topology has on each host.",
     ),
+    "doctor": (
+        "heron_cli.commands.doctor",
+        "Check this installation, this machine and its servers.",
+    ),
     "clusters": ("heron_cli.commands.clusters", "List the clusters, and check what they need."),
     "keys": ("heron_cli.commands.keys", "List the configuration keys, their defaults and meaning."),
     "service": (
