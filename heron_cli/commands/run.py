@@ -107,6 +107,7 @@ def run_command(
     heronpy run topology.py --engine spark --checkpoint words.checkpoint
     heronpy run topology.py --scheduler spark --master spark://host:7077 -w 4
     """
+    spark.check_foreground()
     source = resolve(source_options)
     # `python FILE` runs us with --program: its arguments are all there are, be there none.
     given = arguments if arguments or program else None

@@ -32,7 +32,7 @@ from heron_cli.options.state_store import (
 )
 from heron_cli.options.topology import DryRun, TopologyOptions, with_topology_options
 from heron_cli.resolve_source import TopologySource, resolve
-from heron_core.errors import HeronError, UsageError
+from heron_core.errors import HeronError
 from heron_core.plans import TopologyState
 from heron_core.records import replace
 from heron_core.state_tree import execution_path
@@ -110,21 +110,21 @@ def submit_command(
     it, the current folder's project has the topology: topologies/NAME.py for -n NAME. The project's
     pre_submit and post_submit (in tasks.py or fabfile.py) are called before and after.
     ARGUMENTS are what FILE's main block finds in sys.argv[1:]; without any, the topology's name.
-    With --cluster it runs where the cluster's file says, else on this machine.
+    With --cluster it runs where the cluster's file says, with --scheduler on the only cluster of
+    that kind, else on this machine.
 
     \b
     heronpy submit topology.py -N words
     heronpy submit -n wordcount -e prod --force
     heronpy submit topology.py --cluster west
+    heronpy submit topology.py --scheduler kubernetes
     heronpy submit topology.py --from-savepoint ~/.heronpy/savepoints/words-20261123-082530
     heronpy submit topology.py --scheduler spark --master spark://host:7077 --zookeeper zk:2181
     heronpy submit topology.py --engine spark --master spark://host:7077 --checkpoint /shared/words
     heronpy stats words; heronpy tail words -f; heronpy kill words
     """
-    if cluster is not None and spark.is_given:
-        raise UsageError(
-            "--cluster selects the scheduler: leave out --scheduler, --engine, --master"
-        )
+    if cluster is not None:
+        spark.check_cluster()
     source = _above(cluster, resolve(source_options))
     if deactivated:
         paused = f"topology.initial.state={TopologyState.PAUSED}"

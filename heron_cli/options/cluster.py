@@ -1,11 +1,12 @@
 """--cluster and --config-path: which cluster a command is about."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from heron_cli.completers import complete_cluster
 from heron_cli.options.common import Function, stacked
+from heron_cli.options.spark import CLUSTER_SCHEDULERS
 from heron_core.errors import UsageError
 
 if TYPE_CHECKING:
@@ -40,16 +41,78 @@ def chosen(name: str | None, config_path: str | None) -> "ClusterConfig | None":
     context = click.get_current_context(silent=True)
     source = context and context.get_parameter_source("zookeeper")
     if source is click.core.ParameterSource.COMMANDLINE:
-        raise UsageError("--cluster says where the state is: leave out --zookeeper")
+        raise UsageError("the cluster's file says where the state is: leave out --zookeeper")
     return cluster_of(name, config_path)
 
 
+def scheduled(
+    kind: str | None, name: str | None, config_path: str | None
+) -> "ClusterConfig | None":
+    """The cluster that --scheduler and --cluster lead to; None: options suffice.
+
+    One rule for all schedulers: --cluster names a file, whose scheduler --scheduler may repeat.
+    Without --cluster, `local` and `spark` need no file; any other leads to the only cluster of its
+    kind. UsageError if both disagree, or if there is not exactly one.
+    """
+    cluster = chosen(name, config_path)
+    if cluster is not None:
+        if kind not in (None, cluster.scheduler):
+            raise UsageError(
+                f"--scheduler {kind} is not that of the cluster {name}: {cluster.file} says "
+                f"{cluster.scheduler}; leave out one of them"
+            )
+        return cluster
+    if kind not in CLUSTER_SCHEDULERS:
+        return None
+    found = chosen(_only_cluster(kind, config_path), config_path)
+    if found is not None:
+        click.echo(
+            f"note: --scheduler {kind} leads to {found.file}; other commands need "
+            f"--cluster {found.name}",
+            err=True,
+        )
+    return found
+
+
+def _only_cluster(kind: str, config_path: str | None) -> str:
+    """The name of the only cluster with this scheduler."""
+    from heron_engine.scheduler.clusters.config import cluster_of, folder_of, names_in
+
+    folder = folder_of(config_path)
+    try:
+        names = [
+            each for each in names_in(folder) if cluster_of(each, config_path).scheduler == kind
+        ]
+    except UsageError as error:
+        raise UsageError(f"{error} (--cluster NAME reads only the file of NAME)") from None
+    if not names:
+        raise UsageError(
+            f"--scheduler {kind} needs the file of a cluster: write {folder}/NAME.yaml with "
+            f"scheduler: {kind} ({_PAGES[kind]})"
+        )
+    if len(names) > 1:
+        raise UsageError(
+            f"{len(names)} clusters in {folder} have scheduler: {kind} ({', '.join(names)}): "
+            "choose by --cluster"
+        )
+    return names[0]
+
+
+_PAGES = {
+    "kubernetes": "docs/KUBERNETES.md",
+    "yarn": "docs/DEPLOY.md#yarn",
+    "aurora": "docs/DEPLOY.md#aurora",
+}
+"""Scheduler -> where its file is explained."""
+
+
 def with_cluster(function: Function) -> Function:
-    """Both options as one parameter `cluster`, a ClusterConfig or None."""
+    """Both options as one parameter `cluster`, a ClusterConfig or None; a command's --scheduler
+    counts as well."""
     import functools
 
     @functools.wraps(function)
-    def command(cluster: str | None, config_path: str | None, **given: object) -> object:
-        return function(cluster=chosen(cluster, config_path), **given)
+    def command(cluster: str | None, config_path: str | None, **given: Any) -> object:
+        return function(cluster=scheduled(given.get("scheduler"), cluster, config_path), **given)
 
     return cluster_options(command)

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from heron_spark.options import SparkOptions as QueryOptions
 
 NATIVE, SPARK, LOCAL = "native", "spark", "local"
+CLUSTER_SCHEDULERS = ("yarn", "aurora", "kubernetes")
+"""Options of the command line do not suffice for these: a cluster's file has what they need."""
 LOCAL_MASTER = "local[*]"
 
 _engine = stacked(
@@ -51,10 +53,11 @@ _engine = stacked(
 _scheduler = stacked(
     click.option(
         "--scheduler",
-        type=click.Choice([LOCAL, SPARK]),
-        default=LOCAL,
-        show_default=True,
-        help="Where the containers run: on this machine, or as tasks of a Spark cluster.",
+        type=click.Choice([LOCAL, SPARK, *CLUSTER_SCHEDULERS]),
+        help=(
+            "Where the containers run: on this machine (local, the default), as tasks of Spark, "
+            "or (submit) on the only cluster of that kind in ~/.heronpy/clusters."
+        ),
     ),
     click.option(
         "--master",
@@ -81,7 +84,8 @@ _OF_BOTH = ("master", "spark_config", "python", "gang")
 class SparkCommandOptions:
     """What the command line says about Spark."""
 
-    scheduler: str
+    scheduler: str | None
+    """None: that of the cluster, without one this machine."""
     master: str | None
     spark_config: tuple[str, ...]
     python: str | None
@@ -91,10 +95,21 @@ class SparkCommandOptions:
     max_batch: int | None = None
     batch_secs: float | None = None
 
-    @property
-    def is_given(self) -> bool:
-        """Whether the command line says anything about it."""
-        return self.scheduler == SPARK or self.compiles or bool(self.master)
+    def check_cluster(self) -> None:
+        """UsageError if an option says what the file of the chosen cluster says."""
+        if self.compiles:
+            raise UsageError("--cluster selects the scheduler: leave out --engine")
+        for name in _OF_BOTH:
+            if getattr(self, name):
+                raise UsageError(f"the cluster's file has what {_option(name)} says: leave it out")
+
+    def check_foreground(self) -> None:
+        """UsageError for a scheduler that runs topologies after the command has ended."""
+        if self.scheduler in CLUSTER_SCHEDULERS:
+            raise UsageError(
+                f"heronpy run ends its topology, and {self.scheduler} keeps it running: use "
+                f"`heronpy submit --scheduler {self.scheduler}`"
+            )
 
     @property
     def is_local(self) -> bool:
@@ -108,9 +123,9 @@ class SparkCommandOptions:
 
     def check(self) -> None:
         """UsageError for options that mean nothing together."""
-        if self.compiles and self.scheduler == SPARK:
+        if self.compiles and self.scheduler not in (None, LOCAL):
             raise UsageError("--engine spark needs no --scheduler: the query is the whole topology")
-        if not self.compiles and self.scheduler == LOCAL:
+        if not self.compiles and self.scheduler != SPARK:
             self._refuse("--scheduler spark or --engine spark", *_OF_BOTH)
         if not self.compiles:
             self._refuse("--engine spark", *_OF_THE_ENGINE)
@@ -120,7 +135,7 @@ class SparkCommandOptions:
     def _refuse(self, needed: str, *names: str) -> None:
         for name in names:
             if getattr(self, name):
-                raise UsageError(f"--{name.replace('_', '-')} has a meaning only with {needed}")
+                raise UsageError(f"{_option(name)} has a meaning only with {needed}")
 
     def options(self, seconds: float | None) -> "QueryOptions":
         """For heron_spark; UsageError for a --spark-config that is no KEY=VALUE."""
@@ -148,7 +163,7 @@ class SparkCommandOptions:
             from heron_spark.backend.query_backend import query_backend
 
             return query_backend(self.options(None), name)
-        if self.scheduler == LOCAL:
+        if self.scheduler != SPARK:
             return local_backend()
         master = self.master or LOCAL_MASTER
         return spark_backend(master, self.spark_config, self.python, self.gang)
@@ -162,6 +177,10 @@ class SparkCommandOptions:
         from heron_spark.compile.plan import one_container
 
         return one_container(topology)
+
+
+def _option(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
 
 
 def with_spark_options(function: Function) -> Function:

@@ -33,4 +33,6 @@ def test_clusters_are_checked(place: Place, running_zookeeper: EmbeddedZooKeeper
     )
     listed = place.heronpy("list", "--cluster", "good", "--zookeeper", running_zookeeper.address)
     assert listed.code == 2
-    assert listed.errors == ["heronpy: --cluster says where the state is: leave out --zookeeper"]
+    assert listed.errors == [
+        "heronpy: the cluster's file says where the state is: leave out --zookeeper"
+    ]

@@ -1,0 +1,97 @@
+"""`--scheduler`: one rule that leads to a cluster's file for each scheduler that needs one."""
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from heron_cli.main import heronpy
+from heron_cli.options.spark import CLUSTER_SCHEDULERS, LOCAL, SPARK
+from heron_engine.scheduler.clusters.schema import SCHEDULERS
+
+EXAMPLE = Path(__file__).parents[3] / "examples" / "word_count.py"
+KUBERNETES = (
+    "{scheduler: kubernetes, state: 'kubernetes://streams', kubernetes: {image: 'heronpy:1'}}"
+)
+
+
+@pytest.fixture(autouse=True)
+def clusters(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of a user's cluster files."""
+    monkeypatch.setenv("HERONPY_HOME", str(tmp_path))
+    folder = tmp_path / "clusters"
+    folder.mkdir()
+    return folder
+
+
+def dry(*words: str, command: str = "submit") -> Result:
+    return CliRunner().invoke(heronpy, [command, str(EXAMPLE), "--dry-run", *words])
+
+
+def test_the_options_know_each_scheduler_of_cluster_files() -> None:
+    assert {LOCAL, SPARK, *CLUSTER_SCHEDULERS} == set(SCHEDULERS)
+
+
+def test_the_only_cluster_of_the_kind_is_found(clusters: Path) -> None:
+    (clusters / "k8s.yaml").write_text(KUBERNETES)
+    (clusters / "here.yaml").write_text("{scheduler: local}")
+    done = dry("--scheduler", "kubernetes")
+    assert done.exit_code == 0, done.output
+    assert "kind: Deployment" in done.output
+    assert (
+        f"note: --scheduler kubernetes leads to {clusters}/k8s.yaml; other commands need "
+        "--cluster k8s\n"
+    ) in done.output
+
+
+def test_a_scheduler_may_repeat_what_the_cluster_says(clusters: Path) -> None:
+    (clusters / "k8s.yaml").write_text(KUBERNETES)
+    done = dry("--scheduler", "kubernetes", "--cluster", "k8s")
+    assert done.exit_code == 0, done.output
+    assert "note:" not in done.output
+    (clusters / "spark.yaml").write_text("{scheduler: spark, spark: {master: 'local[2]'}}")
+    done = dry("--scheduler", "spark", "--cluster", "spark")
+    assert done.exit_code == 0, done.output
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (("--scheduler", "yarn"), "needs the file of a cluster: write "),
+        (("--scheduler", "kubernetes"), "2 clusters in {} have scheduler: kubernetes (a, b): "),
+        (("--scheduler", "spark", "--cluster", "a"), "{}/a.yaml says kubernetes; leave out one"),
+        (("--scheduler", "local", "--cluster", "a"), "{}/a.yaml says kubernetes; leave out one"),
+        (("--cluster", "a", "--engine", "spark"), "leave out --engine"),
+        (("--scheduler", "kubernetes", "--cluster", "a", "--master", "k8s://x"),
+         "--master has a meaning only with --scheduler spark"),
+        (("--scheduler", "kubernetes", "--cluster", "a", "--zookeeper", "zk:2181"),
+         "the cluster's file says where the state is"),
+        (("--engine", "spark", "--scheduler", "kubernetes", "--cluster", "a"),
+         "--engine spark needs no --scheduler"),
+    ],
+)  # fmt: skip
+def test_what_does_not_fit_together_is_refused_in_one_line(
+    clusters: Path, words: tuple[str, ...], reason: str
+) -> None:
+    for name in ("a", "b"):
+        (clusters / f"{name}.yaml").write_text(KUBERNETES)
+    done = dry(*words)
+    assert done.exit_code != 0
+    assert reason.format(clusters) in str(done.exception) + done.output
+
+
+def test_a_file_that_cannot_be_read_is_named_with_the_way_around(clusters: Path) -> None:
+    (clusters / "a.yaml").write_text("{scheduler: kubernetes, states: here}")
+    (clusters / "k8s.yaml").write_text(KUBERNETES)
+    done = dry("--scheduler", "kubernetes")
+    assert done.exit_code != 0
+    said = str(done.exception) + done.output
+    assert f"{clusters}/a.yaml" in said
+    assert "--cluster NAME reads only the file of NAME" in said
+
+
+def test_a_run_in_the_foreground_names_the_command_that_goes_on(clusters: Path) -> None:
+    (clusters / "k8s.yaml").write_text(KUBERNETES)
+    done = dry("--scheduler", "kubernetes", command="run")
+    assert done.exit_code != 0
+    assert "use `heronpy submit --scheduler kubernetes`" in str(done.exception) + done.output
