@@ -198,6 +198,32 @@ def variables(config: Mapping[str, Any], key: str) -> dict[str, str]:
     return {str(each): str(value) for each, value in mapping.items()}
 
 
+def labels(config: Mapping[str, Any], key: str) -> dict[str, str]:
+    """The value of `key`, labels and their values as words (true as `true`); empty where it says
+    nothing."""
+    return _labels(config.get(key), key, "{LABEL: value}")
+
+
+def labels_of_components(config: Mapping[str, Any], key: str) -> dict[str, dict[str, str]]:
+    """component -> labels and their values; empty where `key` says nothing."""
+    mapping = config.get(key) or {}
+    form = "{COMPONENT: {LABEL: value}}"
+    if not isinstance(mapping, Mapping):
+        raise TopologyError(f"{key} must be {form}, not {shown(mapping)}")
+    return {str(name): _labels(value, key, form) for name, value in mapping.items()}
+
+
+def _labels(given: Any, key: str, form: str) -> dict[str, str]:
+    mapping = given or {}
+    values = mapping.values() if isinstance(mapping, Mapping) else [None]
+    if any(value is None or isinstance(value, Mapping | list | tuple) for value in values):
+        raise TopologyError(f"{key} must be {form}, not {shown(given)}")
+    return {
+        str(label): str(value).lower() if isinstance(value, bool) else str(value)
+        for label, value in mapping.items()
+    }
+
+
 def byte_count(config: Mapping[str, Any], key: str, least: int = 1) -> int | None:
     """The value of `key` in bytes, None if it is not set; 512MB and the like are sizes, too."""
     value = config.get(key)

@@ -16,6 +16,7 @@ from heron_engine.scheduler.packing import (
     first_fit,
     round_robin,
 )
+from heron_engine.scheduler.packing.groups import add_to_emptiest
 from heron_engine.scheduler.packing.resources import Placed
 
 
@@ -38,7 +39,7 @@ def pack_code(current: PackingPlan, change: CodeChange) -> PackingPlan:
         for index in range(component.parallelism):
             task += 1
             added.append(Placed(component.name, index, task))
-    plan = _sized(change, placed, added)
+    plan = _sized(current, change, placed, added)
     containers = tuple(_unmoved(container, current) for container in plan.containers)
     return replace(plan, containers=containers, changed=change.topology)
 
@@ -56,12 +57,15 @@ def _stay(
     }
 
 
-def _sized(change: CodeChange, placed: dict[int, list[Placed]], added: list[Placed]) -> PackingPlan:
+def _sized(
+    current: PackingPlan,
+    change: CodeChange,
+    placed: dict[int, list[Placed]],
+    added: list[Placed],
+) -> PackingPlan:
     if algorithm_name(change.topology.config) == FIRST_FIT_DECREASING:
         return first_fit.packed_first_fit(change.topology, placed, added)
-    for each in added:
-        emptiest = min(placed, key=lambda number: (len(placed[number]), number))
-        placed[emptiest].append(each)
+    add_to_emptiest(change.topology, current, placed, added)
     return round_robin.sized(change.topology, placed)
 
 

@@ -16,6 +16,7 @@ from msgspec import Struct, field
 from heron_core import config as keys
 from heron_core.config.readers import byte_count, core_count
 from heron_core.errors import TopologyError
+from heron_core.placement import Labels, component_labels
 from heron_core.plans import GIB, ContainerPlan, InstancePlan, PackingPlan, Resource
 from heron_core.topology import TopologySpec
 from heron_engine.scheduler.packing import resources
@@ -53,6 +54,7 @@ class _Limits(Struct, frozen=True):
 class _Container(Struct):
     """A container while it is being filled."""
 
+    labels: Labels
     used: Resource
     instances: list[InstancePlan] = field(default_factory=list)
 
@@ -95,13 +97,14 @@ def packed_first_fit(
     for name, size in sizes.items():
         _check_size(name, size, limits)
     order = _ORDERS[keys.value_of(config, keys.FFD_SORTING_STRATEGY)]
+    labels = component_labels(topology)
     containers: dict[int, _Container] = {}
     for number, instances in sorted(placed.items()):
         for instance in instances:
-            container = containers.setdefault(number, _Container(used=limits.padding))
-            container.add(_sized(instance, sizes))
+            empty = _Container(labels[instance.component], limits.padding)
+            containers.setdefault(number, empty).add(_sized(instance, sizes))
     for addition in sorted(added, key=lambda each: order(sizes[each.component])):
-        _assign(_sized(addition, sizes), containers, limits)
+        _assign(_sized(addition, sizes), containers, limits, labels[addition.component])
     return PackingPlan(
         topology.name, tuple(each.plan(number) for number, each in sorted(containers.items()))
     )
@@ -111,12 +114,14 @@ def _sized(placed: Placed, sizes: Mapping[str, Resource]) -> InstancePlan:
     return InstancePlan(placed.task, placed.component, placed.index, sizes[placed.component])
 
 
-def _assign(instance: InstancePlan, containers: dict[int, _Container], limits: _Limits) -> None:
+def _assign(
+    instance: InstancePlan, containers: dict[int, _Container], limits: _Limits, labels: Labels
+) -> None:
     for container in containers.values():
-        if container.fits(instance.resource, limits):
+        if container.labels == labels and container.fits(instance.resource, limits):
             container.add(instance)
             return
-    container = _Container(used=limits.padding)
+    container = _Container(labels, limits.padding)
     container.add(instance)
     containers[max(containers, default=0) + 1] = container
 

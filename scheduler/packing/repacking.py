@@ -8,7 +8,7 @@ outgrows what a cluster gave it; one that is left empty goes. With one the insta
 evenly over so many.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence, Set
 
 from heron_core.config import check_instances
 from heron_core.errors import TopologyError
@@ -17,10 +17,14 @@ from heron_core.records import replace
 from heron_core.storm_settings import check_limits
 from heron_core.topology import TopologySpec
 from heron_engine.scheduler.packing import first_fit, round_robin
+from heron_engine.scheduler.packing.groups import (
+    Assignment,
+    add_to_emptiest,
+    by_labels,
+    labels_of_containers,
+    shares,
+)
 from heron_engine.scheduler.packing.resources import Placed
-
-Assignment = dict[int, list[Placed]]
-"""container -> what runs in it"""
 
 
 def repack_round_robin(
@@ -36,17 +40,13 @@ def repack_round_robin(
     if containers is None:
         plans = (current, round_robin.pack(topology))  # the spec has the numbers of its submit
         most = max(len(container.instances) for plan in plans for container in plan.containers)
-        for instance in added:
-            container = _emptiest(assignment)
-            if len(assignment[container]) >= most and not grow:
-                container = max(assignment) + 1
-            assignment.setdefault(container, []).append(instance)
+        add_to_emptiest(topology, current, assignment, added, None if grow else most)
     else:
         if not 1 <= containers <= total:
             raise TopologyError(
                 f"{containers} containers for {total} instances: use {_range(total)}"
             )
-        _spread(assignment, added, containers)
+        assignment = _spread_groups(topology, current, assignment, added, containers)
     return _plan(current, round_robin.sized(topology, assignment))
 
 
@@ -92,13 +92,42 @@ def _changed(
     return assignment, added
 
 
-def _spread(assignment: Assignment, added: Iterable[Placed], containers: int) -> None:
-    """Evenly over so many containers; as little as possible moves."""
+def _spread_groups(
+    topology: TopologySpec,
+    current: PackingPlan,
+    assignment: Assignment,
+    added: Sequence[Placed],
+    containers: int,
+) -> Assignment:
+    """Each group of components with equal constraints over its share of the containers."""
+    placed = [each for instances in assignment.values() for each in instances]
+    groups = by_labels(topology, [*placed, *added])
+    of_container = labels_of_containers(topology, current)
+    given = shares([len(group) for group in groups.values()], containers, "--container-number")
+    first = next(iter(groups))
+    spread: Assignment = {}
+    for (labels, group), number in zip(groups.items(), given, strict=True):
+        own = {
+            each: instances
+            for each, instances in assignment.items()
+            if of_container.get(each, first) == labels
+        }
+        new = [each for each in group if each in added]
+        _spread(own, new, number, (assignment.keys() - own.keys()) | spread.keys())
+        spread |= own
+    return spread
+
+
+def _spread(
+    assignment: Assignment, added: Iterable[Placed], containers: int, others: Set[int]
+) -> None:
+    """Evenly over so many containers; as little as possible moves. `others`: the containers of the
+    other groups, whose numbers are taken."""
     homeless = list(added)
     while len(assignment) > containers:
         homeless = assignment.pop(max(assignment)) + homeless
     while len(assignment) < containers:
-        assignment[max(assignment) + 1] = []
+        assignment[max((*assignment, *others)) + 1] = []
     for instance in homeless:
         assignment[_emptiest(assignment)].append(instance)
     while len(assignment[_fullest(assignment)]) > len(assignment[_emptiest(assignment)]) + 1:

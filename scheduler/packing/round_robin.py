@@ -26,6 +26,7 @@ from heron_core.errors import TopologyError
 from heron_core.plans import GIB, ContainerPlan, InstancePlan, PackingPlan, Resource
 from heron_core.topology import TopologySpec
 from heron_engine.scheduler.packing import resources
+from heron_engine.scheduler.packing.groups import by_labels, shares
 from heron_engine.scheduler.packing.resources import Placed
 
 DAEMON_RAM_BYTES = GIB
@@ -79,7 +80,8 @@ class _Measure(Struct, frozen=True):
 
 
 def pack(topology: TopologySpec) -> PackingPlan:
-    """Deal the instances to topology.stmgrs containers; sizes differ by one instance at most."""
+    """Deal the instances to topology.stmgrs containers; within a group of components with equal
+    constraints (without any: in all), sizes differ by one instance at most."""
     config = with_defaults(topology.config)
     containers = _container_count(topology, config)
     first = resources.first_tasks(topology)
@@ -87,7 +89,14 @@ def pack(topology: TopologySpec) -> PackingPlan:
     instances = [
         Placed(name, index, first[name] + index) for name, index in _biggest_first(topology, wanted)
     ]
-    return sized(topology, dict(enumerate(_deal(instances, containers), 1)))
+    groups = list(by_labels(topology, instances).values())
+    if not {STMGRS, STORM_WORKERS} & topology.config.keys():
+        containers = max(containers, len(groups))
+    given = shares([len(group) for group in groups], containers, STMGRS)
+    dealt = [
+        hand for group, number in zip(groups, given, strict=True) for hand in _deal(group, number)
+    ]
+    return sized(topology, dict(enumerate(dealt, 1)))
 
 
 def sized(topology: TopologySpec, assigned: Mapping[int, Sequence[Placed]]) -> PackingPlan:

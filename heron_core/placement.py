@@ -1,0 +1,56 @@
+"""Which labels the nodes of a component, and so of a container, need to have. Pure.
+
+`topology.node.labels` holds for all containers, `topology.component.constraints` for the instances
+of single components, and decides where both name a label. Only components with equal labels share a
+container (heron_engine.scheduler.packing.groups): a container is on one node.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from heron_core import config as keys
+from heron_core.errors import TopologyError, shown
+from heron_core.plans import PackingPlan
+from heron_core.topology import TopologySpec
+
+Labels = tuple[tuple[str, str], ...]
+"""(label, value), sorted by label: equal constraints are equal tuples."""
+
+
+def topology_labels(config: Mapping[str, Any]) -> Labels:
+    """The labels that the nodes of all containers need, the topology master's as well."""
+    return _sorted(keys.value_of(config, keys.NODE_LABELS))
+
+
+def component_labels(topology: TopologySpec) -> dict[str, Labels]:
+    """component -> the labels that its nodes need. TopologyError for the constraints of a component
+    that the topology does not have."""
+    common = keys.value_of(topology.config, keys.NODE_LABELS)
+    own = keys.value_of(topology.config, keys.CONSTRAINTS)
+    for name in own:
+        if name not in topology.by_name:
+            names = ", ".join(topology.by_name)
+            raise TopologyError(
+                f"{keys.CONSTRAINTS} names the component {shown(name)}: the topology has {names}"
+            )
+    return {name: _sorted({**common, **own.get(name, {})}) for name in topology.by_name}
+
+
+def container_labels(topology: TopologySpec, packing: PackingPlan) -> dict[int, Labels]:
+    """container -> the labels that its node needs. TopologyError if its components do not agree."""
+    of_component = component_labels(packing.topology_of(topology))
+    found: dict[int, Labels] = {}
+    for container in packing.containers:
+        names = dict.fromkeys(instance.component for instance in container.instances)
+        wanted = {of_component[name]: name for name in names}
+        if len(wanted) > 1:
+            raise TopologyError(
+                f"container {container.id} has {' and '.join(wanted.values())}, whose "
+                f"{keys.CONSTRAINTS} differ: submit the topology again"
+            )
+        found[container.id] = next(iter(wanted), topology_labels(topology.config))
+    return found
+
+
+def _sorted(labels: Mapping[str, str]) -> Labels:
+    return tuple(sorted(labels.items()))

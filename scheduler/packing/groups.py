@@ -1,0 +1,85 @@
+"""Components that may share a container: those whose nodes need the same labels. Pure.
+
+A topology without constraints is one group, and is packed as if there were none.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeVar
+
+from heron_core.errors import TopologyError
+from heron_core.placement import Labels, component_labels
+from heron_core.plans import PackingPlan
+from heron_core.topology import TopologySpec
+from heron_engine.scheduler.packing.resources import Placed
+
+Item = TypeVar("Item")
+Assignment = dict[int, list[Placed]]
+"""container -> what runs in it"""
+
+
+def grouped(items: Iterable[Item], labels_of: Callable[[Item], Labels]) -> dict[Labels, list[Item]]:
+    """The groups, in the order of their first items."""
+    groups: dict[Labels, list[Item]] = {}
+    for each in items:
+        groups.setdefault(labels_of(each), []).append(each)
+    return groups
+
+
+def by_labels(topology: TopologySpec, instances: Iterable[Placed]) -> dict[Labels, list[Placed]]:
+    """Instances by the labels that their nodes need."""
+    of_component = component_labels(topology)
+    return grouped(instances, lambda each: of_component[each.component])
+
+
+def labels_of_containers(topology: TopologySpec, current: PackingPlan) -> dict[int, Labels]:
+    """container -> its group, for the containers of a plan that runs. The components of one without
+    any that the topology still has are gone: it may be any group's, and is left out."""
+    of_component = component_labels(topology)
+    found: dict[int, Labels] = {}
+    for container in current.containers:
+        for instance in container.instances:
+            if instance.component in of_component:
+                found[container.id] = of_component[instance.component]
+    return found
+
+
+def shares(sizes: Sequence[int], containers: int, set_by: str) -> list[int]:
+    """How many of `containers` each group of so many instances gets: at least one, at most one for
+    each instance, the next one always to the group with the most instances for a container.
+
+    TopologyError, with the key `set_by`, if there are fewer containers than groups.
+    """
+    if containers < len(sizes):
+        raise TopologyError(
+            f"{set_by} is {containers}, and {len(sizes)} groups of components with different "
+            f"constraints share no container: use at least {len(sizes)}"
+        )
+    given = [1] * len(sizes)
+    for _ in range(min(containers, sum(sizes)) - len(sizes)):
+        neediest = max(
+            (at for at, size in enumerate(sizes) if given[at] < size),
+            key=lambda at: (sizes[at] / given[at], -at),
+        )
+        given[neediest] += 1
+    return given
+
+
+def add_to_emptiest(
+    topology: TopologySpec,
+    current: PackingPlan,
+    assignment: Assignment,
+    added: Iterable[Placed],
+    most: int | None = None,
+) -> None:
+    """Put each new instance into the emptiest container of its group; into a new one where the
+    group has none, or has none with fewer than `most` instances (None: without a limit)."""
+    of_component = component_labels(topology)
+    of_container = labels_of_containers(topology, current)
+    for instance in added:
+        labels = of_component[instance.component]
+        own = [each for each in assignment if of_container.setdefault(each, labels) == labels]
+        container = min(own, key=lambda each: (len(assignment[each]), each), default=None)
+        if container is None or (most is not None and len(assignment[container]) >= most):
+            container = max(assignment) + 1
+            of_container[container] = labels
+        assignment.setdefault(container, []).append(instance)
