@@ -135,18 +135,34 @@ def refuse_autoscaling(topology: TopologySpec, where: str) -> None:
         )
 
 
-SCHEDULERS_OF_KEYS = {keys.STANDBY_CONTAINERS: "yarn", keys.NODE_LABELS: "kubernetes"}
-"""Key of a topology's config -> the only scheduler that does what it says."""
+SCHEDULERS_WITH_LABELS = ("kubernetes",)
+"""Those that ask for nodes by labels. YARN has such labels, and its application master asks for
+none of them."""
+SCHEDULERS_OF_KEYS: Mapping[str, tuple[str, ...]] = {
+    keys.STANDBY_CONTAINERS: ("yarn",),
+    keys.NODE_LABELS: SCHEDULERS_WITH_LABELS,
+    keys.CONSTRAINTS: SCHEDULERS_WITH_LABELS,
+}
+"""Key of a topology's config -> the schedulers that do what the key says."""
+REQUIREMENTS = (keys.NODE_LABELS, keys.CONSTRAINTS)
+"""Of these keys. A topology that is submitted elsewhere would run where it must not run."""
 
 
-def note_other_schedulers(topology: TopologySpec, kind: str) -> None:
-    """Say which keys this kind of scheduler does not know; TopologyError if one's value is none."""
+def check_scheduler(topology: TopologySpec, kind: str, *, refuses: bool = True) -> None:
+    """Note the keys that this kind of scheduler does not know.
+
+    TopologyError for a requirement that the scheduler does not meet, unless `refuses` is false: a
+    run in the foreground tries a topology here that belongs elsewhere.
+    """
     config = keys.with_defaults(topology.config)
-    for key, scheduler in SCHEDULERS_OF_KEYS.items():
-        if scheduler != kind and keys.value_of(config, key):
-            click.echo(
-                f"{key} has no effect with the scheduler {kind}, only with {scheduler}", err=True
-            )
+    for key, schedulers in SCHEDULERS_OF_KEYS.items():
+        if kind in schedulers or not keys.value_of(config, key):
+            continue
+        effect = f"{key} has no effect with the scheduler {kind}, only with"
+        reason = f"{effect} {' and '.join(schedulers)}"
+        if refuses and key in REQUIREMENTS:
+            raise TopologyError(f"{reason}: leave the key out (-o '{key}={{}}')")
+        click.echo(reason, err=True)
 
 
 def packing_plan(topology: TopologySpec) -> PackingPlan:

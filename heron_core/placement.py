@@ -39,7 +39,7 @@ def component_labels(topology: TopologySpec) -> dict[str, Labels]:
 def container_labels(topology: TopologySpec, packing: PackingPlan) -> dict[int, Labels]:
     """container -> the labels that its node needs. TopologyError if its components do not agree."""
     of_component = component_labels(packing.topology_of(topology))
-    found: dict[int, Labels] = {}
+    labels: dict[int, Labels] = {}
     for container in packing.containers:
         names = dict.fromkeys(instance.component for instance in container.instances)
         wanted = {of_component[name]: name for name in names}
@@ -48,8 +48,8 @@ def container_labels(topology: TopologySpec, packing: PackingPlan) -> dict[int, 
                 f"container {container.id} has {' and '.join(wanted.values())}, whose "
                 f"{keys.CONSTRAINTS} differ: submit the topology again"
             )
-        found[container.id] = next(iter(wanted), topology_labels(topology.config))
-    return found
+        labels[container.id] = next(iter(wanted), topology_labels(topology.config))
+    return labels
 
 
 def _sorted(labels: Mapping[str, str]) -> Labels:

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from heron_cli.configure import configured, refuse_autoscaling
+from heron_cli.configure import check_scheduler, configured, refuse_autoscaling
 from heron_cli.explain import Settling, show_config
 from heron_cli.loading import load_in_child
 from heron_cli.options.common import SparseCommand
 from heron_cli.options.numbers import Seconds
 from heron_cli.options.savepoint import SavepointOptions, with_savepoint_options
 from heron_cli.options.source import SourceOptions, with_source_options
-from heron_cli.options.spark import SparkCommandOptions, with_spark_options
+from heron_cli.options.spark import LOCAL, SparkCommandOptions, with_spark_options
 from heron_cli.options.state_store import insecure_option
 from heron_cli.options.topology import DryRun, TopologyOptions, with_topology_options
 from heron_cli.resolve_source import resolve
@@ -118,6 +118,8 @@ def run_command(
 
     loaded = loading.result()
     spec = configured(loaded, source, topology_options, spark.compiles)
+    if not spark.compiles:
+        check_scheduler(spec, spark.scheduler or LOCAL, refuses=False)
     if dry_run.is_asked:
         _show(Settling(loaded, spec, source, topology_options, spark.compiles), spark, dry_run)
         return 0

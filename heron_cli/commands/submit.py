@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import click
 
 from heron_cli.configure import (
+    check_scheduler,
     config_layer,
     configured,
-    note_other_schedulers,
     reconfigured,
     refuse_autoscaling,
 )
@@ -180,7 +180,7 @@ class SubmitTarget:
             refuse_autoscaling(spec, f"on a cluster that runs by itself ({backend.kind})")
         if self.spark.compiles:
             refuse_autoscaling(spec, "in a query of Spark")
-        note_other_schedulers(spec, backend.kind)
+        check_scheduler(spec, backend.kind)
         return Submission(spec, packing, url, Home.of_user(), foreground=False), backend
 
 

@@ -64,14 +64,14 @@ def scheduled(
         return cluster
     if kind not in CLUSTER_SCHEDULERS:
         return None
-    found = chosen(_only_cluster(kind, config_path), config_path)
-    if found is not None:
-        click.echo(
-            f"note: --scheduler {kind} leads to {found.file}; other commands need "
-            f"--cluster {found.name}",
-            err=True,
-        )
-    return found
+    name = _only_cluster(kind, config_path)
+    cluster = chosen(name, config_path)
+    assert cluster is not None
+    click.echo(
+        f"note: --scheduler {kind} leads to {cluster.file}; other commands need --cluster {name}",
+        err=True,
+    )
+    return cluster
 
 
 def _only_cluster(kind: str, config_path: str | None) -> str:
@@ -81,7 +81,7 @@ def _only_cluster(kind: str, config_path: str | None) -> str:
     folder = folder_of(config_path)
     try:
         names = [
-            each for each in names_in(folder) if cluster_of(each, config_path).scheduler == kind
+            name for name in names_in(folder) if cluster_of(name, config_path).scheduler == kind
         ]
     except UsageError as error:
         raise UsageError(f"{error} (--cluster NAME reads only the file of NAME)") from None

@@ -151,14 +151,14 @@ CONTAINER_MAX_INSTANCES = CONTAINERS.add(Key(
 ))
 NODE_LABELS = CONTAINERS.add(Key(
     "topology.node.labels", r.labels, None,
-    "labels of the nodes that all containers run on, `{LABEL: value}`, on Kubernetes and YARN",
-    on_spark=False, see="DEPLOY.md#placement",
+    "labels of the nodes that all containers run on, `{LABEL: value}`, on Kubernetes",
+    on_spark=False, see="KUBERNETES.md#placement",
 ))
 CONSTRAINTS = CONTAINERS.add(Key(
     "topology.component.constraints", r.labels_of_components, None,
     "labels of the nodes that instances of single components run on,"
-    " `{COMPONENT: {LABEL: value}}`, on Kubernetes and YARN",
-    on_spark=False, see="DEPLOY.md#placement",
+    " `{COMPONENT: {LABEL: value}}`, on Kubernetes",
+    on_spark=False, see="KUBERNETES.md#placement",
 ))
 STMGR_RAM = CONTAINERS.add(Key(
     "topology.stmgr.ram", r.size(0), None, "Heron's: memory of the stream manager", on_spark=False,

@@ -35,12 +35,12 @@ def labels_of_containers(topology: TopologySpec, current: PackingPlan) -> dict[i
     """container -> its group, for the containers of a plan that runs. The components of one without
     any that the topology still has are gone: it may be any group's, and is left out."""
     of_component = component_labels(topology)
-    found: dict[int, Labels] = {}
+    labels: dict[int, Labels] = {}
     for container in current.containers:
         for instance in container.instances:
             if instance.component in of_component:
-                found[container.id] = of_component[instance.component]
-    return found
+                labels[container.id] = of_component[instance.component]
+    return labels
 
 
 def shares(sizes: Sequence[int], containers: int, set_by: str) -> list[int]:

@@ -100,20 +100,21 @@ def _spread_groups(
     containers: int,
 ) -> Assignment:
     """Each group of components with equal constraints over its share of the containers."""
-    placed = [each for instances in assignment.values() for each in instances]
+    placed = [instance for instances in assignment.values() for instance in instances]
     groups = by_labels(topology, [*placed, *added])
+    new = by_labels(topology, added)
     of_container = labels_of_containers(topology, current)
     given = shares([len(group) for group in groups.values()], containers, "--container-number")
     first = next(iter(groups))
     spread: Assignment = {}
-    for (labels, group), number in zip(groups.items(), given, strict=True):
+    for labels, number in zip(groups, given, strict=True):
         own = {
-            each: instances
-            for each, instances in assignment.items()
-            if of_container.get(each, first) == labels
+            container: instances
+            for container, instances in assignment.items()
+            if of_container.get(container, first) == labels
         }
-        new = [each for each in group if each in added]
-        _spread(own, new, number, (assignment.keys() - own.keys()) | spread.keys())
+        others = (assignment.keys() - own.keys()) | spread.keys()
+        _spread(own, new.get(labels, []), number, others)
         spread |= own
     return spread
 

@@ -93,10 +93,10 @@ def pack(topology: TopologySpec) -> PackingPlan:
     if not {STMGRS, STORM_WORKERS} & topology.config.keys():
         containers = max(containers, len(groups))
     given = shares([len(group) for group in groups], containers, STMGRS)
-    dealt = [
+    hands = [
         hand for group, number in zip(groups, given, strict=True) for hand in _deal(group, number)
     ]
-    return sized(topology, dict(enumerate(dealt, 1)))
+    return sized(topology, dict(enumerate(hands, 1)))
 
 
 def sized(topology: TopologySpec, assigned: Mapping[int, Sequence[Placed]]) -> PackingPlan:

@@ -11,9 +11,10 @@ import yaml
 
 from heron_core import config as keys
 from heron_core.errors import HeronError, UsageError
-from heron_core.plans import MASTER_CONTAINER, PackingPlan, Resource
-from heron_core.records import replace
-from heron_core.state_tree import master_path, topology_path
+from heron_core.placement import Labels, container_labels, topology_labels
+from heron_core.plans import MASTER_CONTAINER, PackingPlan, Resource, packing_from_json
+from heron_core.state_tree import master_path, packing_path, topology_path
+from heron_core.topology import topology_from_json
 from heron_core.typed_json import to_json
 from heron_core.version import PROTOCOL, VERSION, engine_text
 from heron_engine.scheduler.backends.kubernetes import render
@@ -185,11 +186,11 @@ class KubernetesBackend:
             engine_text(VERSION, PROTOCOL),
             code,
         )
-        options = self._options()
-        labels = keys.value_of(config, keys.NODE_LABELS) or {}
-        selector = {**dict(options.node_selector), **labels}
-        options = replace(options, node_selector=tuple(selector.items()))
-        return render.manifests(options, spec, submission.packing)
+        node_labels = {
+            MASTER_CONTAINER: topology_labels(config),
+            **container_labels(submission.topology, submission.packing),
+        }
+        return render.manifests(self._options(), spec, submission.packing, node_labels)
 
     def _wait(self, objects: ClusterObjects, submission: "Submission") -> None:
         """Until every container runs; HeronError if the cluster refuses pods, or gives no room for
@@ -308,14 +309,26 @@ class KubernetesBackend:
             for deployment in objects.listed("Deployment", name)
         }
         workers = sorted(numbered.keys() - {MASTER_CONTAINER} - set(added))
-        if not workers:
+        if not workers or MASTER_CONTAINER not in numbered:
             raise HeronError(f"Kubernetes runs no container of {name} that others could be like")
+        # The topology master's has the labels of the cluster's file and of the topology alone.
+        common = render.node_selector_of(numbered[MASTER_CONTAINER])
+        own = self._planned_labels(name)
         try:
             for number in added:
-                objects.create(render.renumbered(numbered[workers[0]], number))
+                selector = {**common, **dict(own.get(number, ()))}
+                objects.create(render.renumbered(numbered[workers[0]], number, selector))
         except HeronError:
             objects.remove_containers(name, added)
             raise
+
+    def _planned_labels(self, name: str) -> Mapping[int, Labels]:
+        """container -> the labels of its node, by the packing plan in the state store."""
+        with open_store(self._cluster.store_url) as store:
+            topology, packing = store.get(topology_path(name)), store.get(packing_path(name))
+        if topology is None or packing is None:
+            raise HeronError(f"the state store has no packing plan of {name!r}: has it ended?")
+        return container_labels(topology_from_json(topology), packing_from_json(packing))
 
 
 def render_yaml(manifests: Sequence[Mapping[str, Any]]) -> str:

@@ -18,7 +18,9 @@ from typing import Any
 from msgspec import Struct
 
 from heron_core.errors import UsageError
+from heron_core.placement import Labels
 from heron_core.plans import MASTER_CONTAINER, MIB, PackingPlan, Resource
+from heron_core.records import replace
 from heron_engine.scheduler.container.shutdown_timeouts import CONTAINER_SHUTDOWN_SECS
 
 NAME_LABEL, TOPOLOGY_LABEL, CONTAINER_LABEL = (
@@ -83,6 +85,12 @@ class KubernetesOptions(Struct, frozen=True):
     template: Mapping[str, Any] = {}
     """A pod's template: what stands in it and not here stays."""
 
+    def on_nodes(self, node_labels: Labels) -> "KubernetesOptions":
+        """The same with labels of a topology or component, which decide over the file's."""
+        return replace(
+            self, node_selector=tuple({**dict(self.node_selector), **dict(node_labels)}.items())
+        )
+
 
 class PodSpec(Struct, frozen=True):
     """What every container of a topology is started with."""
@@ -130,15 +138,24 @@ def largest(packing: PackingPlan) -> Resource:
 
 
 def manifests(
-    options: KubernetesOptions, spec: PodSpec, packing: PackingPlan
+    options: KubernetesOptions,
+    spec: PodSpec,
+    packing: PackingPlan,
+    node_labels: Mapping[int, Labels] = {},
 ) -> list[dict[str, Any]]:
-    """All objects of a topology, in the order in which they are created."""
+    """All objects of a topology, in the order in which they are created. `node_labels`: container
+    -> the labels that its node needs besides those of the cluster's file."""
     numbers = (MASTER_CONTAINER, *(container.id for container in packing.containers))
     size = largest(packing)
     return [
         *([] if options.service_account else _account(options, spec.topology)),
         *(
-            deployment(options, spec, number, size if number else options.master)
+            deployment(
+                options.on_nodes(node_labels.get(number, ())),
+                spec,
+                number,
+                size if number else options.master,
+            )
             for number in numbers
         ),
     ]
@@ -169,11 +186,22 @@ def deployment(
     }
 
 
-def renumbered(running: Mapping[str, Any], number: int) -> dict[str, Any]:
-    """A Deployment like one that runs, for another container: its image and its settings are those
-    with which the topology was submitted."""
+def node_selector_of(running: Mapping[str, Any]) -> dict[str, str]:
+    """The labels of the nodes that a Deployment's pods go to."""
+    return dict(running["spec"]["template"]["spec"].get("nodeSelector") or {})
+
+
+def renumbered(
+    running: Mapping[str, Any], number: int, node_selector: Mapping[str, str]
+) -> dict[str, Any]:
+    """A Deployment like one that runs, for another container on nodes with other labels: its image
+    and its settings are those with which the topology was submitted."""
     metadata, spec = running["metadata"], copy.deepcopy(running["spec"])
     old = metadata["labels"][CONTAINER_LABEL]
+    if node_selector:
+        spec["template"]["spec"]["nodeSelector"] = dict(node_selector)
+    else:
+        spec["template"]["spec"].pop("nodeSelector", None)
     own_labels = {**metadata["labels"], CONTAINER_LABEL: str(number)}
     spec["selector"]["matchLabels"][CONTAINER_LABEL] = str(number)
     spec["template"]["metadata"]["labels"][CONTAINER_LABEL] = str(number)

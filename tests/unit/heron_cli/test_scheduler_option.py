@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+import yaml
 from click.testing import CliRunner, Result
 
 from heron_cli.main import heronpy
@@ -95,3 +96,30 @@ def test_a_run_in_the_foreground_names_the_command_that_goes_on(clusters: Path) 
     done = dry("--scheduler", "kubernetes", command="run")
     assert done.exit_code != 0
     assert "use `heronpy submit --scheduler kubernetes`" in str(done.exception) + done.output
+
+
+CONSTRAINED = ("-o", "topology.component.constraints={count: {place: edge}}")
+
+
+def test_constraints_are_refused_where_nodes_have_no_labels(clusters: Path) -> None:
+    """A run in the foreground tries the topology, and notes what it does not do."""
+    (clusters / "yarn.yaml").write_text("{scheduler: yarn, state: 'zk://zk:2181/heron'}")
+    for scheduler in ("local", "yarn"):
+        done = dry("--scheduler", scheduler, *CONSTRAINED)
+        assert done.exit_code != 0
+        assert (
+            f"topology.component.constraints has no effect with the scheduler {scheduler}, only "
+            "with kubernetes: leave the key out (-o 'topology.component.constraints={}')"
+        ) in str(done.exception) + done.output
+    done = dry(*CONSTRAINED, command="run")
+    assert done.exit_code == 0, done.output
+    assert "topology.component.constraints has no effect with the scheduler local" in done.output
+
+
+def test_constraints_are_in_the_manifests_of_their_containers(clusters: Path) -> None:
+    (clusters / "k8s.yaml").write_text(KUBERNETES)
+    done = dry("--scheduler", "kubernetes", *CONSTRAINED)
+    assert done.exit_code == 0, done.output
+    manifests = list(yaml.safe_load_all(done.stdout[done.stdout.index("---\napi") :]))
+    pods = [each["spec"]["template"]["spec"] for each in manifests if each["kind"] == "Deployment"]
+    assert [pod.get("nodeSelector") for pod in pods] == [None, None, {"place": "edge"}]

@@ -12,10 +12,17 @@ import yaml
 
 from heron_core import config as keys
 from heron_core.errors import HeronError
-from heron_core.plans import MIB, ContainerPlan, PackingPlan, Resource
+from heron_core.plans import (
+    MIB,
+    ContainerPlan,
+    InstancePlan,
+    PackingPlan,
+    Resource,
+    packing_to_json,
+)
 from heron_core.records import replace
-from heron_core.state_tree import code_path, master_path, topology_path
-from heron_core.topology import TopologySpec
+from heron_core.state_tree import code_path, master_path, packing_path, topology_path
+from heron_core.topology import ComponentSpec, TopologySpec, topology_to_json
 from heron_engine.scheduler.backends.kubernetes import backend as module
 from heron_engine.scheduler.backends.kubernetes.backend import KubernetesBackend
 from heron_engine.scheduler.backends.kubernetes.render import CONTAINER_LABEL
@@ -173,7 +180,7 @@ def test_containers_are_added_and_removed(
     cluster: Cluster, backend: KubernetesBackend, submission: Submission
 ) -> None:
     """Any of them, not only the last one."""
-    backend.deploy(submission)
+    deployed(backend, submission)
     backend.scale("words", [3, 4], [])
     backend.scale("words", [], [1, 3])
     assert cluster.numbers(DEPLOYMENTS) == cluster.numbers(PODS) == [0, 2, 4]
@@ -211,6 +218,54 @@ def test_a_topology_s_labels_of_nodes_decide(
     deployment = list(yaml.safe_load_all(shown))[-1]
     selector = deployment["spec"]["template"]["spec"]["nodeSelector"]
     assert selector == {"place": "west", "disk": "ssd", "zone": "1"}
+
+
+def test_a_component_s_constraints_are_those_of_its_containers(
+    cluster: Cluster, backend: KubernetesBackend, submission: Submission
+) -> None:
+    """Also of one that an update adds, by the packing plan that it has stored: of either group,
+    and of one that had no container before."""
+    config = {
+        keys.NODE_LABELS: {"disk": "ssd"},
+        keys.CONSTRAINTS: {"lights": {"place": "edge"}, "alarm": {"place": "police"}},
+    }
+    components = tuple(
+        ComponentSpec(name, name == "lights", "module.Class", 1)
+        for name in ("lights", "count", "alarm")
+    )
+    topology = replace(submission.topology, components=components, config=config)
+    packing = placed({1: "lights", 2: "count"})
+    deployed(backend, replace(submission, topology=topology, packing=packing))
+    with open_store(URL) as store:
+        wanted = placed({1: "lights", 2: "count", 3: "lights", 4: "count", 5: "alarm"})
+        store.put(packing_path("words"), packing_to_json(wanted))
+    backend.scale("words", [3, 4, 5], [])
+    places = {}
+    for number in cluster.numbers(DEPLOYMENTS):
+        deployment = cluster.objects[f"{DEPLOYMENTS}/heron-words-{number}"]["object"]
+        places[number] = deployment["spec"]["template"]["spec"]["nodeSelector"]
+    assert {each["disk"] for each in places.values()} == {"ssd"}
+    assert {number: each["place"] for number, each in places.items()} == {
+        0: "west", 1: "edge", 2: "west", 3: "edge", 4: "west", 5: "police",
+    }  # fmt: skip
+
+
+def placed(containers: dict[int, str]) -> PackingPlan:
+    """container -> the component of its only instance."""
+    size = Resource(1.0, 512 * MIB, 0)
+    plans = [
+        ContainerPlan(number, (InstancePlan(number, component, number, size),), size)
+        for number, component in containers.items()
+    ]
+    return PackingPlan("words", tuple(plans))
+
+
+def deployed(backend: KubernetesBackend, submission: Submission) -> None:
+    """With what `submit` registers before."""
+    with open_store(URL) as store:
+        store.put(topology_path("words"), topology_to_json(submission.topology))
+        store.put(packing_path("words"), packing_to_json(submission.packing))
+    backend.deploy(submission)
 
 
 def test_the_nodes_of_a_submission_are_found_again(

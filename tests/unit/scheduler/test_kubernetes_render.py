@@ -122,7 +122,9 @@ def test_an_added_container_is_like_one_that_runs() -> None:
     running["metadata"] |= {"uid": "1", "resourceVersion": "2"}
     running["status"] = {"replicas": 1}
     wanted = render.deployment(OPTIONS, SPEC, 12, render.largest(PLAN))
-    assert render.renumbered(running, 12) == wanted
+    assert render.renumbered(running, 12, {}) == wanted
+    running = render.deployment(OPTIONS.on_nodes((("place", "edge"),)), SPEC, 1, Resource(1, 1, 1))
+    assert render.node_selector_of(render.renumbered(running, 12, {})) == {}
 
 
 def test_names_tell_topologies_apart() -> None:
