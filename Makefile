@@ -17,7 +17,7 @@ ALL_FOLDERS := "norecursedirs=.* __pycache__ extras"
 # Tests stay compiled from one run to the next: to do it again takes each process as long as to import them.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help run test test-again test-browser test-cluster test-cluster-long test-jvm test-hosts test-hosts-all test-kubernetes test-wheel test-extras lint check fast-tests chaos mutants sanitizers bench format clean native native-wheel native-off
+.PHONY: help run test test-again test-browser test-cluster test-cluster-long test-jvm test-hosts test-hosts-all test-kubernetes test-prometheus test-wheel test-extras lint check fast-tests chaos mutants sanitizers bench format clean native native-wheel native-off
 
 help: ## Show what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
@@ -62,6 +62,10 @@ test-hosts-all: $(TESTED) ## The same with each kind of fault in both modes, thr
 test-kubernetes: $(TESTED) ## Topologies on Kubernetes: real API server, controllers and scheduler (as root; five minutes)
 	@$(BIN)/python -m tests.kubernetes.needs
 	$(BIN)/python -m pytest tests/kubernetes
+
+test-prometheus: $(TESTED) ## Alerts of a real Prometheus, by the rules of `heronpy ui --alert-rules` (half a minute)
+	@$(BIN)/python -m tests.prometheus.needs
+	$(BIN)/python -m pytest tests/prometheus
 
 test-wheel: $(TESTED) ## The wheel with the compiled hot path, repaired, in a clean environment (a minute)
 	@$(BIN)/python -m tests.extras.needs

@@ -50,6 +50,11 @@ class TrackerOptions:
     because a question takes the service two milliseconds of CPU."""
     idle_secs: float = 10.0
     """The same while nobody does: the history has a point every ten seconds."""
+    scraped_secs: float = 5.0
+    """The same for all topologies while Prometheus scrapes the service: a scrape has numbers that
+    are that old at most, so that an alert does not wait for twice its interval."""
+    scraped_for_secs: float = 180.0
+    """So long after a scrape the next one may come: three times the longest usual interval."""
     watched_for_secs: float = 30.0
     """So long after a request about it a topology counts as looked at."""
     answer_secs: float = 1.5

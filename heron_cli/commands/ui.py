@@ -13,6 +13,7 @@ from heron_core.config import JSON, TEXT
 from heron_core.records import replace
 from heron_engine.scheduler.user_folder import Home
 from heron_io.logs import log_json_to_stderr
+from heron_tracker.alert_rules import text as rules_text
 from heron_tracker.grafana import dashboard
 from heron_tracker.options import TrackerOptions
 from heron_tracker.pages.notes import NOT_INSTALLED, are_installed
@@ -34,6 +35,11 @@ _DEFAULTS = TrackerOptions()
     help="Print a Grafana dashboard for /metrics as JSON, and exit.",
 )
 @click.option(
+    "--alert-rules",
+    is_flag=True,
+    help="Print alert rules for Prometheus over /metrics as YAML, and exit.",
+)
+@click.option(
     "--log-format",
     type=click.Choice([TEXT, JSON]),
     default=TEXT,
@@ -46,6 +52,7 @@ def ui_command(
     host: str,
     login: LoginOptions,
     grafana: bool,
+    alert_rules: bool,
     log_format: str,
     store_options: StoreOptions,
 ) -> None:
@@ -58,10 +65,14 @@ def ui_command(
     heronpy ui
     heronpy ui --port 0
     heronpy ui --grafana > heronpy.json
+    heronpy ui --alert-rules > heronpy-alerts.yml
     heronpy ui --host 0.0.0.0 --certificate c.pem --key k.pem --token-file token.txt
     """
     if grafana:
         click.echo(json.dumps(dashboard(), indent=2))
+        return
+    if alert_rules:
+        click.echo(rules_text(), nl=False)
         return
     options = replace(login.options(), host=host, port=port)
     if log_format == JSON:

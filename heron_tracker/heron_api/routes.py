@@ -188,6 +188,7 @@ def metrics_router(service: Service) -> APIRouter:
 
 
 def _open_metrics(service: Service, request: Request) -> Response:
+    service.collector.scraped()
     families = partial(service_families, service.all(), dict(service.problem_counts()))
     text, content_type = exposition(families, request.headers.get("accept", ""))
     return Response(text, media_type=content_type)

@@ -76,6 +76,11 @@ class TrackerCollector:
             self._tracker.watch(name, self._clock())
             return self._tracker.snapshot(name)
 
+    def scraped(self) -> None:
+        """Prometheus asks: for a while all masters are asked often enough for alerts."""
+        with self._lock:
+            self._tracker.scraped(self._clock())
+
     def problems(self, name: str) -> list[tuple[TrackerProblem, float]]:
         """What is wrong with one, and since when."""
         with self._lock:

@@ -37,6 +37,7 @@ class Tracker:
     def __init__(self, options: TrackerOptions) -> None:
         self._options = options
         self._tracked: dict[str, Tracked] = {}
+        self._scraped_until = float("-inf")
 
     def found(self, names: Iterable[str], now: float) -> list[str]:
         """The state store has these topologies; those that have gone since the last look."""
@@ -68,11 +69,22 @@ class Tracker:
         pause_secs = max(self._options.watched_secs, watched / self._options.watched_per_sec_max)
         return min(pause_secs, self._options.idle_secs)
 
+    def _scraped_pause_secs(self) -> float:
+        """Between two questions about each topology while Prometheus scrapes all of them."""
+        number = len(self._tracked)
+        return max(self._options.scraped_secs, number / self._options.watched_per_sec_max)
+
     def _due(self, tracked: Tracked, now: float, watched_pause_secs: float) -> float:
-        """One that somebody has begun to look at is not left to the slow pace."""
-        if now >= tracked.watched_until or tracked.unanswered:
+        """One that somebody has begun to look at is not left to the slow pace, and neither are all
+        while Prometheus scrapes them."""
+        if tracked.unanswered:
             return tracked.due
-        return min(tracked.due, tracked.due - self._options.idle_secs + watched_pause_secs)
+        pause_secs = self._options.idle_secs
+        if now < tracked.watched_until:
+            pause_secs = watched_pause_secs
+        elif now < self._scraped_until:
+            pause_secs = min(self._scraped_pause_secs(), pause_secs)
+        return min(tracked.due, tracked.due - self._options.idle_secs + pause_secs)
 
     def answered(self, snapshot: TopologySnapshot, now: float, at: float) -> None:
         """What was found of a topology at `at`, in seconds since 1970."""
@@ -121,6 +133,10 @@ class Tracker:
         """Somebody looks at a topology."""
         if name in self._tracked:
             self._tracked[name].watched_until = now + self._options.watched_for_secs
+
+    def scraped(self, now: float) -> None:
+        """Prometheus has asked for all topologies, and will ask again."""
+        self._scraped_until = now + self._options.scraped_for_secs
 
     def snapshots(self) -> list[TopologySnapshot]:
         """The newest of each topology, by name."""
