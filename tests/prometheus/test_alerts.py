@@ -37,6 +37,9 @@ class Words(Spout):
     def initialize(self, config, context):
         raise ValueError("there is no source")
 
+    def next_tuple(self):
+        pass
+
 class Failing(Topology):
     words = Words.spec()
 """
