@@ -92,6 +92,10 @@ COMMANDS = {
         "heron_cli.commands.bench",
         "Measure this machine: throughput, or recovery from kill -9.",
     ),
+    "chaos": (
+        "heron_cli.commands.chaos",
+        "Kill, stop and slow down processes of a topology, and see it recover.",
+    ),
     "remove_logs": (
         "heron_cli.commands.remove_logs",
         "Remove the logs of a topology that has ended.",

@@ -72,11 +72,14 @@ class MasterClient:
 
         return TopologyStats.from_json(self.ask("stats", {"component": component}, wait_secs))
 
-    def try_stats(self, wait_secs: float = ANSWER_SECS) -> "TopologyStats | None":
+    def try_stats(
+        self, wait_secs: float = ANSWER_SECS, component: str | None = None
+    ) -> "TopologyStats | None":
         """Like `stats`, but None if nobody answers, the state store included."""
         from heron_core.stats import TopologyStats
 
-        found = self.try_ask("stats", wait_secs=wait_secs)
+        arguments = None if component is None else {"component": component}
+        found = self.try_ask("stats", arguments, wait_secs)
         return None if found is None else TopologyStats.from_json(found)
 
     def _exchange(self, command: messages.Command, deadline: float) -> messages.Reply | None:
