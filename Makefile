@@ -59,9 +59,9 @@ test-hosts-all: $(TESTED) ## The same with each kind of fault in both modes, thr
 	@$(BIN)/python -m tests.hosts.needs
 	$(BIN)/python -m tests.hosts --fault tour --ids 200000 --seed 1 --seed 2 --seed 3
 
-test-kubernetes: $(TESTED) ## Topologies on Kubernetes: real API server, controllers and scheduler (as root; five minutes)
+test-kubernetes: $(TESTED) ## Topologies on Kubernetes: real API server, controllers and scheduler (as root; four minutes)
 	@$(BIN)/python -m tests.kubernetes.needs
-	$(BIN)/python -m pytest tests/kubernetes
+	$(BIN)/python -m pytest --numprocesses 2 --dist worksteal tests/kubernetes
 
 test-prometheus: $(TESTED) ## Alerts of a real Prometheus, by the rules of `heronpy ui --alert-rules` (half a minute)
 	@$(BIN)/python -m tests.prometheus.needs

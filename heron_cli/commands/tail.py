@@ -130,6 +130,8 @@ def logs_of(target: Target, name: str) -> Callable[[], Sequence[ShownLog]]:
     with target.store_options.store() as store:
         scheduler = store.get(scheduler_path(name)) or {}
         state = (store.get(execution_path(name)) or {}).get("state")
+    if scheduler.get("kind") == KUBERNETES:
+        return _logs_of_pods(scheduler["namespace"], name)
     if scheduler.get("kind") != YARN:
         folder = logs_folder(target, name)
         names = _instance_names(target, name)
@@ -146,17 +148,24 @@ def logs_of(target: Target, name: str) -> Callable[[], Sequence[ShownLog]]:
     return find
 
 
+def _logs_of_pods(namespace: str, name: str) -> Callable[[], Sequence[ShownLog]]:
+    """By the API server that kubectl would ask."""
+    from heron_engine.scheduler.backends.kubernetes.pod_logs import PodLogs
+    from heron_io.kubernetes.access import access_of
+    from heron_io.kubernetes.client import ApiClient
+
+    return PodLogs(ApiClient(access_of(os.environ)), namespace, name).listed
+
+
 def logs_folder(target: Target, name: str) -> str:
     """Where a topology's logs are, whether it runs or has ended; HeronError if it never ran."""
     with target.store_options.store() as store:
         known = store.get(execution_path(name)) or {}
         scheduler = store.get(scheduler_path(name)) or {"pid": None}
     if scheduler.get("kind") == KUBERNETES:
-        from heron_engine.scheduler.backends.kubernetes.render import base_name
-
         raise HeronError(
-            f"the logs of {name} are those of its pods: `kubectl logs -n {scheduler['namespace']} "
-            f"-l heronpy.io/topology={base_name(name)} --prefix -f`"
+            f"the logs of {name} are those of its pods in {scheduler['namespace']}, which have "
+            f"them as long as they run: `heronpy tail {name}` shows them"
         )
     if "pid" not in scheduler:
         raise HeronError(

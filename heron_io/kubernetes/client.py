@@ -101,6 +101,16 @@ class ApiClient:
             except (OSError, http.client.HTTPException) as error:
                 raise self._unanswered(error) from error
 
+    def text(self, path: str, **parameters: str) -> str:
+        """An answer that is plain text, such as a pod's log; what is no UTF-8 in it is replaced.
+        ApiError if it is a refusal, ApiUnanswered if there is none."""
+        target = _target(path, parameters)
+        with self._answer("GET", target, None, JSON_TYPE, "*/*") as response:
+            try:
+                return response.read().decode("utf-8", "replace")
+            except (OSError, http.client.HTTPException) as error:
+                raise self._unanswered(error) from error
+
     def watch(self, path: str, **parameters: str) -> Iterator[dict[str, Any]]:
         """The events after a resourceVersion, until the server ends the watch. ApiError with code
         410 if that version is too old; ApiUnanswered if the connection breaks."""

@@ -20,6 +20,8 @@ TOKEN = "admin-of-the-tests"
 START_SECS = 120.0
 """An API server takes three seconds on an idle machine."""
 STOP_SECS = 20.0
+SUBNETS_OF_WORKER = 50
+"""More than a test has nodes."""
 CONTROLLERS = (
     "deployment-controller", "replicaset-controller", "garbage-collector-controller",
     "serviceaccount-controller", "namespace-controller", "resourcequota-controller",
@@ -52,6 +54,18 @@ class ControlPlane:
     def authority(self) -> Path:
         """The certificate of the API server, which has signed itself."""
         return self.folder / "certificates" / "apiserver.crt"
+
+    @property
+    def authority_key(self) -> Path:
+        """The key of that certificate, which the kubelets of the suite use as well."""
+        return self.authority.with_suffix(".key")
+
+    @property
+    def subnet(self) -> int:
+        """The nodes' addresses are 127.X.*.*, with X above this: the control plane of another
+        process of pytest-xdist has others."""
+        worker = os.environ.get("PYTEST_XDIST_WORKER", "gw0")
+        return SUBNETS_OF_WORKER * int(worker.removeprefix("gw"))
 
     def start(self) -> None:
         """Data and API server; returns when that is ready."""

@@ -16,6 +16,7 @@ from typing import Any
 from heron_core.errors import HeronError
 from heron_io.kubernetes.client import MERGE_PATCH, ApiClient, ApiError
 from tests.kubernetes.control_plane import ControlPlane
+from tests.kubernetes.kubelet_logs import KubeletLogs
 from tests.kubernetes.pods import PodProcess, written_files
 
 POLL_SECS = 0.3
@@ -44,6 +45,7 @@ class Kubelet:
         self._failures: dict[str, int] = {}
         self._beat_at = self._probe_at = 0.0
         self._reported: dict[str, Any] = {}
+        self._logs = KubeletLogs(plane.authority, plane.authority_key, self._log_of)
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
     def start(self) -> None:
@@ -57,6 +59,7 @@ class Kubelet:
         self._thread.join()
         for pod in self.pods.values():
             pod.kill()
+        self._logs.close()
         self._client.close()
 
     def pod_of(self, container: int) -> PodProcess | None:
@@ -65,6 +68,10 @@ class Kubelet:
             if f"-{container}-" in pod.name and pod.is_running:
                 return pod
         return None
+
+    def _log_of(self, pod: str) -> Path | None:
+        """The file with what a pod of this node has printed."""
+        return next((each.timed for each in list(self.pods.values()) if each.name == pod), None)
 
     def _register(self) -> None:
         now = _now()
@@ -78,7 +85,13 @@ class Kubelet:
                 "name": self.name,
                 "labels": {"kubernetes.io/hostname": self.name, **self._labels},
             },
-            "status": {"capacity": amounts, "allocatable": amounts, "conditions": [condition]},
+            "status": {
+                "capacity": amounts,
+                "allocatable": amounts,
+                "conditions": [condition],
+                "addresses": [{"type": "InternalIP", "address": "127.0.0.1"}],
+                "daemonEndpoints": {"kubeletEndpoint": {"Port": self._logs.port}},
+            },
         }
         self._client.request("POST", "/api/v1/nodes", node)
         path = f"/api/v1/nodes/{self.name}/status"
@@ -135,7 +148,8 @@ class Kubelet:
             self._count += 1
             folder = self._plane.folder / "pods" / pod["metadata"]["name"]
             folder.mkdir(parents=True, exist_ok=True)
-            address = f"127.{self._number}.{self._count // 250}.{self._count % 250 + 1}"
+            network = self._plane.subnet + self._number
+            address = f"127.{network}.{self._count // 250}.{self._count % 250 + 1}"
             process = self.pods[uid] = PodProcess(pod, folder, address)
         elif process.reap():
             process.restarts += 1

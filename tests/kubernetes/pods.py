@@ -12,11 +12,13 @@ import shlex
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Mapping
 from contextlib import suppress
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import psutil
 
@@ -62,6 +64,11 @@ class PodProcess:
         path = self.folder / "log"
         return path.read_text("utf-8", "replace") if path.exists() else ""
 
+    @property
+    def timed(self) -> Path:
+        """The file of what it has printed, each line behind its time."""
+        return self.folder / "timed"
+
     def start(self, variables: Mapping[str, str], sources: Mapping[str, Path]) -> None:
         """`sources`: the folders of its volumes."""
         environment = {**variables, **self._variables()}
@@ -79,14 +86,21 @@ class PodProcess:
             fs=root, name=self.name, mounts=mounts, folder=self._spec.get("workingDir", "/"),
             command=shlex.join(words),
         )  # fmt: skip
-        with open(self.folder / "log", "ab") as log:
-            self._process = subprocess.Popen(
-                ["unshare", "--mount", "--pid", "--uts", "--fork", "--kill-child",
-                 "sh", "-c", script],
-                stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment,
-                start_new_session=True,
-            )  # fmt: skip
+        self._process = subprocess.Popen(
+            ["unshare", "--mount", "--pid", "--uts", "--fork", "--kill-child", "sh", "-c", script],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            env=environment, start_new_session=True,
+        )  # fmt: skip
+        threading.Thread(target=self._keep, args=(self._process.stdout,), daemon=True).start()
         self.started_at = time.time()
+
+    def _keep(self, output: IO[bytes]) -> None:
+        """Write down what it prints: as it is, and with the time of each line as kubelets do."""
+        with output, open(self.folder / "log", "ab", 0) as log, open(self.timed, "ab", 0) as timed:
+            for line in output:
+                log.write(line)
+                stamp = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%f000Z")
+                timed.write(f"{stamp} ".encode() + line)
 
     def reap(self) -> bool:
         """Whether the process has ended since it was started."""

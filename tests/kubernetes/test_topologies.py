@@ -56,6 +56,11 @@ def test_word_count_and_its_whole_life(place: KubernetesPlace) -> None:
     )
     logs = place.pod_logs()
     assert "word                      count" in logs, "what a component prints is in a pod's log"
+    shown = place.heronpy("tail", name, "--cluster", CLUSTER, "-l", "200").succeeded().out
+    assert "word                      count" in shown
+    assert "stream-manager-2 | " in shown, "of all pods"
+    counts = place.heronpy("tail", name, "--cluster", CLUSTER, "-c", "count").succeeded().out
+    assert {line.split("-")[0] for line in counts.splitlines()} == {"count"}
     again = place.heronpy(*words, secs=SUBMIT_SECS)
     assert again.code == 1
     assert f"{name!r} is running already (on cluster {CLUSTER}" in again.errors[0]

@@ -1,0 +1,151 @@
+"""The logs of a topology's processes, by the API server: what its pods print, divided by process.
+
+A pod prints the lines of all of its logs, each behind its log's name (printed_logs.py). The API
+server gives a pod's lines since a second, with their times; a line that was there before is known
+by its time, and by how many lines of that time were seen. There is no position to continue from.
+"""
+
+import time
+from collections import deque
+from collections.abc import Iterator
+
+from heron_core.errors import HeronError
+from heron_engine.scheduler.backends.kubernetes.render import CONTAINER_NAME, selector
+from heron_io.kubernetes.client import ApiClient, ApiError, ApiUnanswered
+
+POLL_SECS = 1.0
+"""Between two rounds with -f: a round is one request for the pods, and one for each of them, which
+the API server passes on to a kubelet."""
+FIRST_LINES = 10_000
+"""Of each pod, at the first round: the last lines of all of its logs are among so many."""
+KEPT_LINES_MAX = 50_000
+"""Of one log, between two looks of its reader."""
+SEPARATOR = " | "
+ENDING = ".log"
+OTHER = "pod"
+"""The log of lines without a name: what a process has printed before its logs were there."""
+
+
+class PodLog:
+    """The lines of one process, from whichever pods printed them."""
+
+    def __init__(self, name: str, logs: "PodLogs") -> None:
+        self.file = name + ENDING
+        self._logs = logs
+        self._lines: deque[str] = deque()
+        self._lost = 0
+
+    def add(self, line: str) -> None:
+        """A line that nobody has read yet; the oldest one goes where there are too many."""
+        if len(self._lines) == KEPT_LINES_MAX:
+            self._lines.popleft()
+            self._lost += 1
+        self._lines.append(line)
+
+    def last(self, lines: int) -> list[str]:
+        """The last lines; what follows them is fresh."""
+        known, self._lost = list(self._lines), 0
+        self._lines.clear()
+        return known[-lines:] if lines else []
+
+    def fresh(self) -> Iterator[str]:
+        """Lines since the last look; those that were too many are counted in a line."""
+        self._logs.poll()
+        if self._lost:
+            yield f"{self.file.removesuffix(ENDING)}{SEPARATOR}... {self._lost} lines are left out"
+            self._lost = 0
+        while self._lines:
+            yield self._lines.popleft()
+
+
+class PodLogs:
+    """All logs of a topology."""
+
+    def __init__(self, client: ApiClient, namespace: str, topology: str) -> None:
+        self._client, self._topology = client, topology
+        self._path = f"/api/v1/namespaces/{namespace}/pods"
+        self._pods: dict[str, _PodLines] = {}
+        self._logs: dict[str, PodLog] = {}
+        self._due = 0.0
+        self._is_first = True
+
+    def listed(self) -> list[PodLog]:
+        """The logs that there are; HeronError in one line if the API server does not give them."""
+        self.poll()
+        return [self._logs[name] for name in sorted(self._logs)]
+
+    def poll(self) -> None:
+        """Ask for what is new, unless that was done just now. After the first time an API server
+        that does not answer, and a pod that is gone, add nothing."""
+        if time.monotonic() < self._due:
+            return
+        try:
+            self._read()
+        except ApiUnanswered:
+            if self._is_first:
+                raise
+        except ApiError as error:
+            raise HeronError(f"Kubernetes refuses the logs of {self._topology}: {error}") from None
+        self._is_first = False
+        self._due = time.monotonic() + POLL_SECS
+
+    def _read(self) -> None:
+        answer = self._client.get(self._path, labelSelector=selector(self._topology))
+        pods = {pod["metadata"]["uid"]: pod["metadata"]["name"] for pod in answer.get("items", ())}
+        self._pods = {uid: self._pods.get(uid) or _PodLines() for uid in pods}
+        for uid, name in pods.items():
+            try:
+                text = self._client.text(
+                    f"{self._path}/{name}/log",
+                    container=CONTAINER_NAME,
+                    timestamps="true",
+                    **self._pods[uid].since(),
+                )
+            except ApiError as error:
+                if error.code in (400, 404):
+                    continue  # its container has not been started, or the pod has just gone
+                raise
+            for line in self._pods[uid].fresh(text):
+                self._add(line)
+
+    def _add(self, line: str) -> None:
+        name, separator, _ = line.partition(SEPARATOR)
+        if not separator or " " in name:
+            name, line = OTHER, f"{OTHER}{SEPARATOR}{line}"
+        self._logs.setdefault(name, PodLog(name, self)).add(line)
+
+
+class _PodLines:
+    """How far one pod's output was read. Pure."""
+
+    def __init__(self) -> None:
+        self._time = ""
+        self._seen = 0
+        """Lines of that time."""
+
+    def since(self) -> dict[str, str]:
+        """What to ask for: whole seconds are the finest that the API server takes."""
+        if not self._time:
+            return {"tailLines": str(FIRST_LINES)}
+        return {"sinceTime": _whole_seconds(self._time)}
+
+    def fresh(self, text: str) -> Iterator[str]:
+        """The lines of an answer that were in none before, without their times."""
+        known, at_known = self._time, self._seen
+        for timed in text.splitlines():
+            stamp, _, line = timed.partition(" ")
+            if stamp < known:
+                continue
+            if stamp == known and at_known:
+                at_known -= 1
+                continue
+            if stamp != self._time:
+                self._time, self._seen = stamp, 0
+            self._seen += 1
+            yield line
+
+
+def _whole_seconds(stamp: str) -> str:
+    """2026-11-28T02:21:46.123456789+01:00 without the fraction."""
+    begin, point, rest = stamp.partition(".")
+    return begin + rest.lstrip("0123456789") if point else stamp
