@@ -1,8 +1,8 @@
 """What the tests with Kubernetes need: its servers, compiled once, and Debian's etcd.
 
 `python -m tests.kubernetes.needs` says in one line what is missing, and ends with EXIT_NOT_HERE
-then; with `--build` it compiles the servers first (half an hour on two cores, once), into a folder
-outside of the repository.
+then; with `--build` it compiles the servers and helm first (half an hour on two cores, once), into
+a folder outside of the repository.
 """
 
 import os
@@ -20,6 +20,8 @@ TOOLS = Path(__file__).parent / "tools"
 """A module of Go that names the version of Kubernetes, and of each of its own modules."""
 CACHE = Path(pwd.getpwuid(os.getuid()).pw_dir) / ".cache" / "heronpy-tests"
 FOLDER = CACHE / f"kubernetes-{VERSION}"
+HELM_VERSION = "v3.22.0"
+HELM = CACHE / f"helm-{HELM_VERSION}" / "helm"
 PROGRAMS = {"etcd": "etcd-server", "unshare": "util-linux", "openssl": "openssl"}
 """Program -> its package in Debian."""
 GO_FOLDER = "/usr/local/go/bin"
@@ -38,10 +40,27 @@ def missing() -> str | None:
     return None
 
 
+def helm() -> str | None:
+    """The program; None where it is neither installed nor compiled."""
+    return str(HELM) if HELM.exists() else shutil.which("helm")
+
+
+def build_helm() -> None:
+    """Compile it, which takes minutes."""
+    module = f"helm.sh/helm/v3/cmd/helm@{HELM_VERSION}"
+    own = {"PATH": _path(), "CGO_ENABLED": "0", "GOBIN": str(HELM.parent)}
+    words = ["nice", "-n", "15", "go", "install", module]
+    subprocess.run(words, env={**os.environ, **own}, check=True)
+
+
+def _path() -> str:
+    return os.pathsep.join([GO_FOLDER, os.environ["PATH"]])
+
+
 def build() -> None:
     """Compile the servers; nothing of one that could not be compiled is left."""
     FOLDER.mkdir(parents=True, exist_ok=True)
-    path = os.pathsep.join([GO_FOLDER, os.environ["PATH"]])
+    path = _path()
     package = "k8s.io/component-base/version"
     major, minor, _ = VERSION.removeprefix("v").split(".")
     numbers = {"gitVersion": VERSION, "gitMajor": major, "gitMinor": minor}
@@ -71,6 +90,7 @@ def build() -> None:
 if __name__ == "__main__":
     if "--build" in sys.argv[1:]:
         build()
+        build_helm()
     if (why := missing()) is not None:
         print(why)
         sys.exit(EXIT_NOT_HERE)

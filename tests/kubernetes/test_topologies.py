@@ -10,7 +10,8 @@ import time
 from collections import Counter
 from contextlib import suppress
 
-from heron_core.state_tree import execution_path, master_path, topology_path
+from heron_core.plans import packing_from_json
+from heron_core.state_tree import execution_path, master_path, packing_path, topology_path
 from tests.kubernetes.kubernetes_support import CLUSTER, PODS_SECS, KubernetesPlace
 from tests.process.process_support import EXAMPLES, until
 from tests.process.survival import TOPOLOGY, acked, gaps, settings, survey
@@ -58,7 +59,8 @@ def test_word_count_and_its_whole_life(place: KubernetesPlace) -> None:
     assert "word                      count" in logs, "what a component prints is in a pod's log"
     shown = place.heronpy("tail", name, "--cluster", CLUSTER, "-l", "200").succeeded().out
     assert "word                      count" in shown
-    assert "stream-manager-2 | " in shown, "of all pods"
+    logs_shown = {line.split(" | ")[0] for line in shown.splitlines()}
+    assert logs_shown >= {"container-1", "container-2", "topology-master"}, "of all pods"
     counts = place.heronpy("tail", name, "--cluster", CLUSTER, "-c", "count").succeeded().out
     assert {line.split("-")[0] for line in counts.splitlines()} == {"count"}
     again = place.heronpy(*words, secs=SUBMIT_SECS)
@@ -69,6 +71,32 @@ def test_word_count_and_its_whole_life(place: KubernetesPlace) -> None:
     assert place.pods() == []
     until(lambda: not place.left(), "nothing is left in the namespace")
     until(lambda: place.objects("/api/v1/secrets") == [], "no key is left")
+
+
+def test_constrained_components_run_on_nodes_with_their_labels(place: KubernetesPlace) -> None:
+    """Also in a container that an update adds; labels that no node has are told in one line."""
+    edge = place.add_node(zone="edge")
+    words = ("submit", EXAMPLES / "endless_words.py", "-N", place.name, "--cluster", CLUSTER)
+    key = "topology.component.constraints"
+    place.cluster(ready_secs=5)
+    refused = place.heronpy(*words, "-o", f"{key}={{count: {{zone: moon}}}}", secs=SUBMIT_SECS)
+    assert refused.code == 1
+    assert "didn't match Pod's node affinity/selector" in refused.errors[-1]
+    place.cluster()
+    constrained = (*words, "-o", f"{key}={{count: {{zone: edge}}}}")
+    place.heronpy(*constrained, secs=SUBMIT_SECS).succeeded()
+    place.heronpy(
+        "update", place.name, "--component-parallelism", "count:5", "--container-number", 3,
+        "--cluster", CLUSTER, secs=PODS_SECS,
+    ).succeeded()  # fmt: skip
+    plan = packing_from_json(place.value(packing_path(place.name)))
+    components = {
+        container.id: {instance.component for instance in container.instances}
+        for container in plan.containers
+    }
+    assert components == {1: {"words"}, 2: {"count"}, 3: {"count"}}
+    assert place.node_of(place.pod(2)) is place.node_of(place.pod(3)) is edge
+    place.heronpy("kill", place.name, "--cluster", CLUSTER, secs=PODS_SECS).succeeded()
 
 
 def test_pods_that_are_killed_come_back_and_lose_nothing(place: KubernetesPlace) -> None:

@@ -45,6 +45,17 @@ def test_the_manifests() -> None:
     assert kinds == ["ServiceAccount", "Role", "RoleBinding", *["Deployment"] * 3]
 
 
+def test_the_role_of_the_pages_is_that_of_a_topology() -> None:
+    """The chart, and the manifest made by it, repeat what the state store does."""
+    examples = Path(__file__).parents[3] / "examples" / "kubernetes"
+    manifests = list(yaml.safe_load_all((examples / "ui.yaml").read_text("utf-8")))
+    (role,) = (each for each in manifests if each["kind"] == "Role")
+    assert role["rules"] == list(render.ROLE_RULES)
+    rules = (examples / "chart" / "templates" / "account.yaml").read_text("utf-8")
+    rules = rules.partition("rules:\n")[2].partition("---")[0]
+    assert yaml.safe_load(rules) == list(render.ROLE_RULES)
+
+
 def test_the_file_s_settings_are_in_every_pod() -> None:
     """Where pods go, as whom they run, and what their processes find in the environment."""
     options = replace(
