@@ -131,7 +131,7 @@ def logs_of(target: Target, name: str) -> Callable[[], Sequence[ShownLog]]:
         scheduler = store.get(scheduler_path(name)) or {}
         state = (store.get(execution_path(name)) or {}).get("state")
     if scheduler.get("kind") == KUBERNETES:
-        return _logs_of_pods(scheduler["namespace"], name)
+        return _logs_of_pods(scheduler["namespace"], name, _instance_names(target, name))
     if scheduler.get("kind") != YARN:
         folder = logs_folder(target, name)
         names = _instance_names(target, name)
@@ -148,13 +148,15 @@ def logs_of(target: Target, name: str) -> Callable[[], Sequence[ShownLog]]:
     return find
 
 
-def _logs_of_pods(namespace: str, name: str) -> Callable[[], Sequence[ShownLog]]:
+def _logs_of_pods(
+    namespace: str, name: str, names: Mapping[str, str]
+) -> Callable[[], Sequence[ShownLog]]:
     """By the API server that kubectl would ask."""
     from heron_engine.scheduler.backends.kubernetes.pod_logs import PodLogs
     from heron_io.kubernetes.access import access_of
     from heron_io.kubernetes.client import ApiClient
 
-    return PodLogs(ApiClient(access_of(os.environ)), namespace, name).listed
+    return PodLogs(ApiClient(access_of(os.environ)), namespace, name, names).listed
 
 
 def logs_folder(target: Target, name: str) -> str:

@@ -13,7 +13,8 @@ from tests.process.process_support import EXAMPLES
 CHART = EXAMPLES / "kubernetes" / "chart"
 MANIFEST = EXAMPLES / "kubernetes" / "ui.yaml"
 POLICIES = (
-    "--set", "networkPolicy.enabled=true", "--set", "networkPolicy.clients[0].podSelector.matchLabels.a=b",
+    "--set", "networkPolicy.enabled=true",
+    "--set", "networkPolicy.clients[0].podSelector.matchLabels.role=operator",
     "--set", "networkPolicy.operators[0].ipBlock.cidr=10.0.0.0/8",
     "--set", "nodeSelector.disk=ssd", "--set", "tolerations[0].operator=Exists",
 )  # fmt: skip

@@ -61,8 +61,8 @@ def test_word_count_and_its_whole_life(place: KubernetesPlace) -> None:
     assert "word                      count" in shown
     logs_shown = {line.split(" | ")[0] for line in shown.splitlines()}
     assert logs_shown >= {"container-1", "container-2", "topology-master"}, "of all pods"
-    counts = place.heronpy("tail", name, "--cluster", CLUSTER, "-c", "count").succeeded().out
-    assert {line.split("-")[0] for line in counts.splitlines()} == {"count"}
+    printed = place.heronpy("tail", name, "--cluster", CLUSTER, "-c", "top").succeeded().out
+    assert {line.split(" task ")[0] for line in printed.splitlines()} == {"top[0]"}
     again = place.heronpy(*words, secs=SUBMIT_SECS)
     assert again.code == 1
     assert f"{name!r} is running already (on cluster {CLUSTER}" in again.errors[0]
@@ -86,7 +86,7 @@ def test_constrained_components_run_on_nodes_with_their_labels(place: Kubernetes
     constrained = (*words, "-o", f"{key}={{count: {{zone: edge}}}}")
     place.heronpy(*constrained, secs=SUBMIT_SECS).succeeded()
     place.heronpy(
-        "update", place.name, "--component-parallelism", "count:5", "--container-number", 3,
+        "update", place.name, "--component-parallelism", "count:4", "--container-number", 3,
         "--cluster", CLUSTER, secs=PODS_SECS,
     ).succeeded()  # fmt: skip
     plan = packing_from_json(place.value(packing_path(place.name)))

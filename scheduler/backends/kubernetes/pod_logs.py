@@ -7,7 +7,8 @@ by its time, and by how many lines of that time were seen. There is no position 
 
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 
 from heron_core.errors import HeronError
 from heron_engine.scheduler.backends.kubernetes.render import CONTAINER_NAME, selector
@@ -59,10 +60,17 @@ class PodLog:
 
 
 class PodLogs:
-    """All logs of a topology."""
+    """All logs of a topology. `names`: a log's name -> what stands before its lines, where that is
+    another one."""
 
-    def __init__(self, client: ApiClient, namespace: str, topology: str) -> None:
-        self._client, self._topology = client, topology
+    def __init__(
+        self,
+        client: ApiClient,
+        namespace: str,
+        topology: str,
+        names: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
+        self._client, self._topology, self._names = client, topology, names
         self._path = f"/api/v1/namespaces/{namespace}/pods"
         self._pods: dict[str, _PodLines] = {}
         self._logs: dict[str, PodLog] = {}
@@ -109,10 +117,11 @@ class PodLogs:
                 self._add(line)
 
     def _add(self, line: str) -> None:
-        name, separator, _ = line.partition(SEPARATOR)
+        name, separator, words = line.partition(SEPARATOR)
         if not separator or " " in name:
-            name, line = OTHER, f"{OTHER}{SEPARATOR}{line}"
-        self._logs.setdefault(name, PodLog(name, self)).add(line)
+            name, words = OTHER, line
+        log = self._logs.setdefault(name, PodLog(name, self))
+        log.add(f"{self._names.get(name, name)}{SEPARATOR}{words}")
 
 
 class _PodLines:

@@ -43,7 +43,7 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> Cluster:
 
 def logs_of(cluster: Cluster) -> PodLogs:
     client: Any = cluster
-    return PodLogs(client, "streams", "words")
+    return PodLogs(client, "streams", "words", {"count-4": "count[1] task 4"})
 
 
 def test_lines_are_divided_by_process(cluster: Cluster) -> None:
@@ -54,7 +54,7 @@ def test_lines_are_divided_by_process(cluster: Cluster) -> None:
     logs = {log.file: log for log in logs_of(cluster).listed()}
     assert sorted(logs) == ["count-3.log", "count-4.log", "pod.log"]
     assert logs["count-3.log"].last(10) == ["count-3 | one"]
-    assert logs["count-4.log"].last(10) == ["count-4 | two | 2"]
+    assert logs["count-4.log"].last(10) == ["count[1] task 4 | two | 2"]
     assert logs["pod.log"].last(1) == ["pod | no such image"]
 
 
