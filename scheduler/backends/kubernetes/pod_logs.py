@@ -19,7 +19,7 @@ POLL_SECS = 1.0
 the API server passes on to a kubelet."""
 FIRST_LINES = 10_000
 """Of each pod, at the first round: the last lines of all of its logs are among so many."""
-KEPT_LINES_MAX = 50_000
+RETAINED_LINES_MAX = 50_000
 """Of one log, between two looks of its reader."""
 SEPARATOR = " | "
 ENDING = ".log"
@@ -38,7 +38,7 @@ class PodLog:
 
     def add(self, line: str) -> None:
         """A line that nobody has read yet; the oldest one goes where there are too many."""
-        if len(self._lines) == KEPT_LINES_MAX:
+        if len(self._lines) == RETAINED_LINES_MAX:
             self._lines.popleft()
             self._lost += 1
         self._lines.append(line)

@@ -101,7 +101,7 @@ def test_an_api_server_that_is_away_interrupts_a_tail_and_does_not_begin_one(
 def test_lines_that_nobody_reads_are_bounded_and_counted(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pod_logs, "KEPT_LINES_MAX", 3)
+    monkeypatch.setattr(pod_logs, "RETAINED_LINES_MAX", 3)
     cluster.lines = {"words-1": []}
     logs = logs_of(cluster)
     assert logs.listed() == []
