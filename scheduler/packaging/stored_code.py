@@ -64,10 +64,10 @@ def _read(root: str, path: str) -> StoredCode:
     size = os.path.getsize(path)
     if size > ARCHIVE_BYTES_MAX:
         raise UsageError(
-            f"the archive of {root} has {size / MIB:.1f} MiB, and new code gets to other machines "
-            f"by the state store, which takes {ARCHIVE_BYTES_MAX // MIB}: move what is not code "
-            "out "
-            "of it, or `heronpy kill --savepoint` and `heronpy submit --from-savepoint`"
+            f"the archive of {root} has {size / MIB:.1f} MiB, and code gets to other machines by "
+            f"the state store, which takes {ARCHIVE_BYTES_MAX // MIB}: move what is not code out "
+            "of it, install its packages there (on Kubernetes, in the image), or, for an update, "
+            "`heronpy kill --savepoint` and `heronpy submit --from-savepoint`"
         )
     with open(path, "rb") as file:
         data = file.read()
