@@ -13,6 +13,15 @@ from tests.kubernetes.needs import missing
 __all__ = ["pytest_terminal_summary"]
 
 
+LONGEST = "test_an_api_server_that_is_away_for_a_minute_stops_no_data"
+"""A minute and a half, while other processes of pytest-xdist do the rest."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The longest test begins first: one that begins last is waited for alone."""
+    items.sort(key=lambda item: item.name != LONGEST)
+
+
 @pytest.fixture
 def place(plane: ControlPlane, tmp_path: Path) -> Iterator[KubernetesPlace]:
     """A namespace with two nodes."""
