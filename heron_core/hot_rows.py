@@ -214,12 +214,6 @@ class RowCursor:
         self.few_began_at = now
         self._due = due
 
-    def rest(self) -> list[Any]:
-        """All tuples that are left."""
-        self._stops_at = 0
-        self._few = self.left + 1
-        return list(self)
-
     def __iter__(self) -> Any:
         return self
 

@@ -172,7 +172,8 @@ class BoltDriver(JoinedCalls):
         if head.epoch < self.keys_since:
             self._misrouted(head, frames, first)
             return None
-        cursor = None if first else self._cursor(head, batch, frames)
+        left = self._cursor_left(frames, first)
+        cursor = left if first else self._cursor(head, batch, frames)
         try:
             values = self._values(head, batch) if cursor is None else []
         except ProtocolError:
@@ -268,10 +269,9 @@ class BoltDriver(JoinedCalls):
     def _run_batch(
         self, head: Header, batch: Batch, values: list[Any], started: float, first: int
     ) -> int | None:
-        cut, self._cut = self._cut, None
         rows, anchor_states = self._made(head, batch, values, started)
-        if first:  # a run's tuples share what they are acked by: it is that of before
-            rows, anchor_states = rows[first:] if cut is None else cut, []
+        if first:
+            rows, anchor_states = self._rows_left(rows[first:]), []
         left = self._run_rows(rows, started)
         if left:
             self._count(rows[:-left], [], started)

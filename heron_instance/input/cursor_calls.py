@@ -34,8 +34,10 @@ class CursorCalls(FailedCalls):
     _process_due = 0.0
     """When the next message is of the sample of process latencies."""
     _step: int
-    _cut: list[EngineTuple] | None = None
-    """If tuples are tracked, those that are left of the message that was cut."""
+    _cut: RowCursor | list[EngineTuple] | None = None
+    """What makes the tuples that are left of the message that was cut, or these if they are tracked
+    and there was no cursor."""
+    _cut_message: Frames | None = None
     _inputs: InputCounts
 
     def _between(self, before: float, now: float) -> int:
@@ -71,17 +73,30 @@ class CursorCalls(FailedCalls):
             self._key_samples.take(source, self.decode(batch.body), executed, started)
         return cursor
 
+    def _cursor_left(self, frames: Frames, first: int) -> RowCursor | None:
+        """That of a message that was cut, which goes on where it was; None where there is none."""
+        if frames is not self._cut_message or not first:
+            self._cut = None
+        self._cut_message = frames
+        return self._cut if isinstance(self._cut, RowCursor) else None
+
+    def _rows_left(self, again: list[EngineTuple]) -> list[EngineTuple]:
+        """Those of a message that was cut: of a run they share what they are acked by, which tuples
+        made again would not."""
+        cut, self._cut = self._cut, None
+        return cut if isinstance(cut, list) else again
+
     def _run_cursor(
         self, head: Header, batch: Batch, cursor: RowCursor, started: float
     ) -> int | None:
-        """Run the bolt on each tuple; see `deliver` for what it returns."""
-        acks_before = self.outbox.acks_counted
+        """Run the bolt on each tuple that is left; see `deliver` for what it returns."""
+        acks_before, left_before = self.outbox.acks_counted, cursor.left
         self._run_through(cursor, started)
         left = cursor.left
         is_tracked = bool(batch.ids and batch.ids[0])
-        self._settle_calls(head.items - left, is_tracked, started, acks_before)
+        self._settle_calls(left_before - left, is_tracked, started, acks_before)
+        self._cut = cursor if left else None
         if left:
-            self._cut = cursor.rest() if self.options.tracked else None
             return head.items - left
         self._inputs.count(*self._sources[head.source], head, batch)
         return None

@@ -110,7 +110,7 @@ class JoinedCalls(CursorCalls):
         number = self.metrics.executed - executed
         self._settle_calls(number, is_tracked, started, acks_before)
         if cursor.left:
-            self._cut = cursor.rest() if self.options.tracked else None
+            self._cut, self._cut_message = cursor, frames
 
 
 def _begins_tracked(frames: Frames) -> bool:

@@ -80,7 +80,9 @@ def outcome(made: Made, given_messages: Any) -> Any:
     for its_runs, actions in given_messages:
         made.component.actions = actions
         frames = run_batch(*its_runs, flags=RUNS)
-        assert made.core.deliver(frames) is None
+        taken = made.core.deliver(frames)
+        while taken is not None:  # it was cut
+            taken = made.core.deliver(frames, taken)
     emitted = made.emitted()
     acks = [number for frames in made.sent if frames[0][2] == FrameKind.ACK
             for number in u64_array(frames[1])[::2]]  # fmt: skip
@@ -107,6 +109,33 @@ def cursor_of(made: Made, body: bytes) -> Any:
 def test_it_comes_to_the_same(given_messages: Any) -> None:
     found = [outcome(acting(uses_cursors), given_messages) for uses_cursors in (False, True)]
     assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("uses_cursors", [False, True])
+@given(given_messages=messages)
+def test_it_comes_to_the_same_if_it_is_cut_at_each_look(
+    uses_cursors: bool, given_messages: Any
+) -> None:
+    whole, cut = acting(uses_cursors), acting(uses_cursors)
+    cut.core.overtaken, cut.look_secs = lambda: True, 1.0
+    received, emitted, *others = outcome(whole, given_messages)
+    received_cut, emitted_cut, *others_cut = outcome(cut, given_messages)
+    assert (received, others) == (received_cut, others_cut)
+    assert sorted(emitted) == sorted(emitted_cut)  # the time that passes sends some sooner
+
+
+def test_a_cursor_goes_on_with_the_message_that_was_cut_and_with_no_other() -> None:
+    """To make the rest of some thousand tuples a second time would cost more than a question."""
+    made = acting(True)
+    made.component.actions = [ACK] * 16
+    made.core.overtaken, made.look_secs = lambda: True, 1.0
+    frames, others = (run_batch((ROOTS[1], 5, 16), flags=RUNS) for _ in range(2))
+    taken = made.core.deliver(frames)
+    kept = made.core._cursor_left(frames, taken)
+    assert kept is not None
+    assert kept.left == 16 - taken
+    assert made.core._cursor_left(others, taken) is None
+    assert made.core._cursor_left(frames, taken) is None
 
 
 def test_a_plain_message_has_a_cursor_and_another_one_has_not() -> None:
