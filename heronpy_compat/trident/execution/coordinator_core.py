@@ -5,8 +5,10 @@ processed side by side. They are committed one after the other, in that order. I
 it and all batches behind it come again, each with its transaction id and the next attempt: an
 opaque spout may give them other tuples.
 
-`BatchProgress` is stored before an attempt is emitted, and before a success is announced. So a
-coordinator that takes over repeats a commit at most, and its attempts are higher than all before.
+`BatchProgress` is stored before a success is announced, and reserves the first attempts of all
+batches that may begin until the next one; a replay is stored before its attempt is emitted. So a
+batch that nothing fails takes one write, a coordinator that takes over repeats a commit at most, and
+its attempts are higher than all before.
 """
 
 from collections.abc import Iterator
@@ -56,7 +58,7 @@ class BatchProgress:
     current: int = FIRST_TXID
     """The first batch that is not committed."""
     attempts: dict[int, int] = field(default_factory=dict)
-    """Transaction id -> its newest attempt, of those from `current` on."""
+    """Transaction id -> the newest attempt that may have been emitted, of those from `current` on."""
 
 
 @dataclass(frozen=True)
@@ -108,6 +110,8 @@ class CoordinatorCore:
         self._commits = commits
         self._current = progress.current
         self._attempts = dict(progress.attempts)
+        self._stored: dict[int, int] = {}
+        """The attempts of the progress that this coordinator has stored last."""
         self._active: dict[int, _Batch] = {}
 
     @property
@@ -132,7 +136,8 @@ class CoordinatorCore:
         attempt = TransactionAttempt(txid, self._attempts.get(txid, -1) + 1)
         self._attempts[txid] = attempt.attempt_id
         self._active[txid] = _Batch(attempt, TRANSITIONS.begin(BatchState.PROCESSING))
-        return [self._save(), EmitBatch(attempt)]
+        is_reserved = attempt.attempt_id <= self._stored.get(txid, -1)
+        return [EmitBatch(attempt)] if is_reserved else [self._save(), EmitBatch(attempt)]
 
     def acked(self, attempt: TransactionAttempt, is_commit: bool) -> list[Instruction]:
         """The tree of an attempt, or of its commit, is complete; an outdated attempt's changes
@@ -180,7 +185,9 @@ class CoordinatorCore:
         return [self._save(), AnnounceSuccess(batch.attempt)]
 
     def _save(self) -> SaveProgress:
-        return SaveProgress(BatchProgress(self._current, dict(self._attempts)))
+        window = range(self._current, self._current + self._batches_max)
+        self._stored = {**dict.fromkeys(window, 0), **self._attempts}
+        return SaveProgress(BatchProgress(self._current, dict(self._stored)))
 
     def validate(self) -> None:
         """AssertionError if an invariant does not hold."""

@@ -25,6 +25,7 @@ class Followed:
     def __init__(self, batches_max: int = 3, commits: bool = True) -> None:
         self._settings = batches_max, commits
         self.saved = BatchProgress()
+        self.writes = 0
         self.trees: list[tuple[TransactionAttempt, bool]] = []
         """Attempts, and whether it is the tree of a commit."""
         self.emitted: list[TransactionAttempt] = []
@@ -54,8 +55,9 @@ class Followed:
         for instruction in instructions:
             match instruction:
                 case SaveProgress(progress):
-                    self.saved = progress
+                    self.saved, self.writes = progress, self.writes + 1
                 case EmitBatch(attempt):
+                    assert self.saved.attempts[attempt.txid] >= attempt.attempt_id
                     self.emitted.append(attempt)
                     self.trees.append((attempt, False))
                 case EmitCommit(attempt):
@@ -129,13 +131,38 @@ def test_a_successor_repeats_what_was_not_committed_with_higher_attempts() -> No
     assert followed.emitted[4:] == [attempt(2, 1), attempt(3, 1), attempt(4, 1)]
 
 
+def test_a_batch_that_nothing_fails_takes_one_write() -> None:
+    """A commit waits for each of them."""
+    followed = Followed()
+    followed.begin()
+    before = followed.writes
+    for txid in range(1, 5):
+        followed.ack(attempt(txid))
+        followed.ack(attempt(txid), is_commit=True)
+        followed.begin()
+    assert followed.writes - before == 4
+    followed.fail(attempt(5))
+    followed.begin()
+    assert followed.saved.attempts == {5: 1, 6: 1, 7: 1}
+
+
+def test_a_batch_that_may_have_begun_begins_with_a_higher_attempt() -> None:
+    followed = Followed()
+    followed.begin()
+    followed.ack(attempt(1))
+    followed.ack(attempt(1), is_commit=True)
+    followed.die()
+    followed.begin()
+    assert followed.emitted[3:] == [attempt(2, 1), attempt(3, 1), attempt(4, 1)]
+
+
 def test_without_anything_that_commits_a_batch_is_done_when_it_is_processed() -> None:
     followed = Followed(commits=False)
     followed.begin()
     followed.ack(attempt(2))
     followed.ack(attempt(1))
     assert followed.committed == [attempt(1), attempt(2)]
-    assert followed.saved == BatchProgress(3, {3: 0})
+    assert followed.saved == BatchProgress(3, {3: 0, 4: 0, 5: 0})
 
 
 def test_each_arrow_of_the_drawing_is_taken() -> None:
