@@ -7,8 +7,8 @@ opaque spout may give them other tuples.
 
 `BatchProgress` is stored before a success is announced, and reserves the first attempts of all
 batches that may begin until the next one; a replay is stored before its attempt is emitted. So a
-batch that nothing fails takes one write, a coordinator that takes over repeats a commit at most, and
-its attempts are higher than all before.
+batch that nothing fails takes one write, a coordinator that takes over repeats a commit at most,
+and its attempts are higher than all before.
 """
 
 from collections.abc import Iterator
@@ -58,7 +58,8 @@ class BatchProgress:
     current: int = FIRST_TXID
     """The first batch that is not committed."""
     attempts: dict[int, int] = field(default_factory=dict)
-    """Transaction id -> the newest attempt that may have been emitted, of those from `current` on."""
+    """Transaction id -> its newest attempt that may have been emitted, of those from `current`
+    on."""
 
 
 @dataclass(frozen=True)
