@@ -22,7 +22,12 @@ CACHE = Path(pwd.getpwuid(os.getuid()).pw_dir) / ".cache" / "heronpy-tests"
 FOLDER = CACHE / f"kubernetes-{VERSION}"
 HELM_VERSION = "v3.22.0"
 HELM = CACHE / f"helm-{HELM_VERSION}" / "helm"
-PROGRAMS = {"etcd": "etcd-server", "unshare": "util-linux", "openssl": "openssl"}
+PROGRAMS = {
+    "etcd": "etcd-server",
+    "unshare": "util-linux",
+    "openssl": "openssl",
+    "kubectl": "kubernetes-client",
+}
 """Program -> its package in Debian."""
 GO_FOLDER = "/usr/local/go/bin"
 
