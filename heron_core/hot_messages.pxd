@@ -58,6 +58,7 @@ cdef class Forwarder:
     cdef public dict sent
     cdef public Py_ssize_t fence
     cdef public Py_ssize_t forwarded
+    cdef public Py_ssize_t tuples
     cdef public object strays
 
 

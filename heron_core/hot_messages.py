@@ -343,6 +343,7 @@ class Forwarder:
         "settled",
         "spouts",
         "strays",
+        "tuples",
         "ways",
     )
 
@@ -364,6 +365,8 @@ class Forwarder:
         """Tuples in the batches of one instance by their task, where these are counted."""
         self.forwarded = 0
         """Batches that were put into a queue since somebody set this to zero."""
+        self.tuples = 0
+        """The tuples in them."""
         self.strays: array[int] = array("Q")
         """Root, value, … of acks whose owner is neither a spout here nor has a way to it, until
         somebody takes them."""
@@ -413,6 +416,7 @@ def put_plain(forwarder: Forwarder, frames: list[bytes]) -> Any:
         if head.flags & BEGINS and head.source in forwarder.spouts:
             begin_trees(forwarder.spouts[head.source].newest, frames[2])
         forwarder.forwarded += 1
+        forwarder.tuples += head.items
         if forwarder.sent is not None:
             sent = forwarder.sent
             sent[head.destination] = sent.get(head.destination, 0.0) + head.items

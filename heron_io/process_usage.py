@@ -16,6 +16,16 @@ def resident_bytes(pid: int | str = "self") -> int:
         return 0
 
 
+def waited_for_core_secs() -> float | None:
+    """How long the main thread of this process could have run and had no core, since it began; None
+    where that is not known."""
+    try:
+        with open("/proc/self/schedstat", encoding="ascii") as file:
+            return int(file.read().split()[1]) / 1e9
+    except (OSError, IndexError):
+        return None
+
+
 def idle_core_secs() -> float | None:
     """How long a core of this machine has been idle since its start, the mean of all of them; None
     where that is not known. Waiting for a disk is idle, too."""

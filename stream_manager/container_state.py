@@ -90,6 +90,8 @@ class ContainerState:
         )
         """Of the queues towards the instances here."""
         self.counters = dict.fromkeys(COUNTERS, 0)
+        self.forwarded_tuples = 0
+        """In the batches that are counted as forwarded."""
         self.transition_log = TransitionLog()
         self.peers.update((each, self._peer_queue(each)) for each in self._others(packing))
         for instance in packing.container(container).instances:
@@ -108,6 +110,11 @@ class ContainerState:
     def container_of(self, task: int) -> int | None:
         """Where a task is; None if there is no such task."""
         return self.packing.container_of.get(task)
+
+    def count_forwarded(self, batches: int, tuples: int) -> None:
+        """Batches are passed on."""
+        self.counters["forwarded"] += batches
+        self.forwarded_tuples += tuples
 
     def note(self, event: str, **values: int | str) -> None:
         """A control event for the transition log."""

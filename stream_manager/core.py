@@ -156,6 +156,11 @@ class StreamManager:
         """Of the physical plan; 0 before the first."""
         return self.state.epoch
 
+    @property
+    def forwarded(self) -> tuple[int, int]:
+        """What was passed on since the process began: batches, and the tuples in them."""
+        return self.state.counters["forwarded"], self.state.forwarded_tuples
+
     def blocked_peers(self) -> list[int]:
         """Peers whose socket is to be watched until it takes messages again."""
         return [container for container, queue in self.state.peers.items() if queue.blocked]

@@ -100,8 +100,8 @@ class DataPlane:
             handle(head, part, out)
             start = at + 1
         forwarder.pass_on(parts, start, len(parts))
-        self._state.counters["forwarded"] += forwarder.forwarded
-        forwarder.forwarded = 0
+        self._state.count_forwarded(forwarder.forwarded, forwarder.tuples)
+        forwarder.forwarded = forwarder.tuples = 0
         if forwarder.strays:
             self._stray_acks(out)
         return [head for _, head, _ in checked]
@@ -145,7 +145,7 @@ class DataPlane:
         elif container is None:
             self._lose("unroutable", head, frames, out)
         else:
-            state.counters["forwarded"] += 1
+            state.count_forwarded(1, head.items)
             task, flow = head.destination, self._flow
             is_taken = (
                 self._to_instance(task, frames, out)
@@ -174,11 +174,11 @@ class DataPlane:
             self._lose("unroutable", head, frames, out)
         elif head.destination == state.container:
             for task, single in split_fanout(head, frames, targets):
-                state.counters["forwarded"] += 1
+                state.count_forwarded(1, head.items)
                 if not self._to_instance(task, single, out):
                     self._drop(header_of(single), single, out)
         else:
-            state.counters["forwarded"] += 1
+            state.count_forwarded(1, head.items)
             # They all are of one component, so any of them will do as a cause.
             if not self._flow.to_peer(head.destination, targets[0], frames, out):
                 self._drop(head, frames, out)

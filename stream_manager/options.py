@@ -7,6 +7,7 @@ from msgspec import Struct
 
 from heron_core import config as keys
 from heron_engine.stream_manager.link import LINK_BYTES_MAX
+from heron_engine.stream_manager.turn_rests import REST_SECS
 
 BUFFER_BYTES_MAX = 2 * 1024 * 1024
 """What an instance may have buffered beside its last tuple (emit.output_buffers: 1 MiB)."""
@@ -47,6 +48,8 @@ class StreamManagerOptions(Struct, frozen=True):
     small messages, no tuple waits for the report of the one before."""
     link_bytes_max: int = LINK_BYTES_MAX
     """What is kept for another stream manager until it has acknowledged it."""
+    rest_secs: float = REST_SECS
+    """Of a busy stream manager between two turns; 0.0: it never rests (turn_rests.py)."""
     heartbeat_secs: float = 1.0
     master_silent_secs: float = 3.0
     """After three unanswered heartbeats the master is looked up again."""
@@ -69,6 +72,7 @@ class StreamManagerOptions(Struct, frozen=True):
             frame_bytes_max=keys.value_of(merged, keys.MESSAGE_BYTES_MAX) + BUFFER_BYTES_MAX,
             checkpoints=keys.takes_checkpoints(merged),
             aligned_timeout_secs=_aligned_timeout_secs(merged),
+            rest_secs=min(REST_SECS, keys.value_of(merged, keys.LINGER_MS) / 1000),
             heartbeat_secs=min(1.0, interval_ms / 1000),
         )
 

@@ -33,8 +33,10 @@ from heron_engine.stream_manager.master_link import WAIT_SECS, MasterLink
 from heron_engine.stream_manager.master_lookup import MasterLookup
 from heron_engine.stream_manager.network import Network
 from heron_engine.stream_manager.options import StreamManagerOptions
+from heron_engine.stream_manager.turn_rests import TurnRests
 from heron_io.known_master import KnownMaster
 from heron_io.local_listener import LocalListener
+from heron_io.process_usage import waited_for_core_secs
 from heron_io.processes import SupervisorLink
 from heron_io.security import CurveAuthenticator, Keys
 from heron_io.transport import (
@@ -100,6 +102,7 @@ class StreamManagerServer:
         register = _registration(arguments.container, address, supervisor.predecessor)
         self.core = StreamManager(topology, packing, register, options)
         self._network = Network()
+        self._rests = TurnRests(options.rest_secs)
         self._poller = zmq.Poller()
         known = KnownMaster(arguments.socket_path)
         self._master = MasterLink(
@@ -139,6 +142,7 @@ class StreamManagerServer:
             if now >= next_timer:
                 next_timer = now + TIMER_SECS
                 self._local.resume()
+                self._rests.look(now, waited_for_core_secs())
                 self._supervisor.heartbeat()
                 self.handle(events.StreamManagerTimer())
             if (news := self._master.poll(now)) is not None:
@@ -146,12 +150,18 @@ class StreamManagerServer:
             if over := self._master.over:
                 self._end(events.StreamManagerExit(over, ExitCode.ENDED))
             self._serve(dict(self._poller.poll(int(self._pause_secs(next_timer - now) * 1000) + 1)))
+            self._rest()
             if self._to_locals.waiting:
                 self._to_locals.retry(time.monotonic())
         log.info("stream manager %d ends: %s", self._arguments.container, self._exit.reason)
         self._tell_last_numbers()
         self.close()
         return self._exit.code
+
+    def _rest(self) -> None:
+        batches, tuples = self.core.forwarded
+        if rest_secs := self._rests.after(batches, tuples, time.thread_time()):
+            time.sleep(rest_secs)
 
     def _tell_last_numbers(self) -> None:
         """Forward the final statistics of the instances, which have ended before, to the master."""

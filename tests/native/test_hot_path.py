@@ -272,7 +272,8 @@ def test_messages_are_put_in_the_same_queues(
         known.pass_on(plain, 0, len(plain))
         queues = [queue_facts(each, taken, limits) for each in known.ways.values()]
         trees = [(each.newest, each.done, each.missed) for each in known.spouts.values()]
-        facts = (known.settled, known.forwarded, known.strays, known.sent)
+        counted = (known.forwarded, known.tuples)
+        facts = (known.settled, counted, known.strays, known.sent)
         outcomes.append((others, queues, trees, facts))
     assert outcomes[0] == outcomes[1]
 

@@ -15,6 +15,7 @@ from heron_io.process_usage import (
     family_bytes,
     idle_core_secs,
     resident_bytes,
+    waited_for_core_secs,
 )
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="/proc is Linux's")
@@ -51,3 +52,26 @@ def test_cpu_is_a_share_of_the_time_between_two_looks() -> None:
     while (found := usage.measure())["cpu_share"] == 0.0:
         sum(range(1_000_000))
     assert found["memory_bytes"] > MIB
+
+
+def test_a_process_that_shares_a_core_has_waited_for_it() -> None:
+    before, cores = waited_for_core_secs(), os.sched_getaffinity(0)
+    if before is None:
+        pytest.skip("this kernel does not say how long a process has waited for a core")
+    core = {min(cores)}
+    spin = "import sys\nprint(flush=True)\nwhile True: pass"
+    with subprocess.Popen([sys.executable, "-c", spin], stdout=subprocess.PIPE) as other:
+        try:
+            assert other.stdout is not None
+            other.stdout.readline()
+            os.sched_setaffinity(other.pid, core)
+            os.sched_setaffinity(0, core)
+
+            def has_waited() -> bool:
+                sum(range(100_000))
+                return (waited_for_core_secs() or 0.0) > before
+
+            assert wait_until(has_waited, END_SECS, 0.0)
+        finally:
+            os.sched_setaffinity(0, cores)
+            other.kill()
