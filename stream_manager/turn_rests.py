@@ -31,9 +31,9 @@ BATCHES_BUSY = 4
 """In a turn: fewer are of a few sources, which would wait for their answers without need."""
 BATCHES_COUNTED = 2 * BATCHES_BUSY
 """Of one turn at most: a stream manager is busy from the third busy turn on, not by one burst."""
-TUPLES_SMALL = 16
-"""In a batch: what a batch costs, some 10 µs in all processes on its way, is then as much as what
-the tuples in it cost."""
+TUPLES_SMALL = 32
+"""In a batch: what a batch itself costs, 10 to 15 µs in all processes on its way, is then as much
+as what its tuples cost."""
 NEWEST_SHARE = 0.25
 """Of the newest turn in the averages."""
 
