@@ -334,18 +334,9 @@ class Forwarder:
     """Puts plain messages where they belong, and leaves the others to the data plane."""
 
     __slots__ = (
-        "fence",
-        "forwarded",
-        "gated",
-        "head",
-        "is_behind_barrier",
-        "sent",
-        "settled",
-        "spouts",
-        "strays",
-        "tuples",
-        "ways",
-    )
+        "fence", "forwarded", "gated", "head", "is_behind_barrier", "sent", "settled", "spouts",
+        "strays", "tuples", "ways",
+    )  # fmt: skip
 
     def __init__(self, settled: set[int]) -> None:
         self.head = Heading()

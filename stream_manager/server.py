@@ -142,7 +142,7 @@ class StreamManagerServer:
             if now >= next_timer:
                 next_timer = now + TIMER_SECS
                 self._local.resume()
-                self._rests.look(now, waited_for_core_secs())
+                self._rests.read_wait(now, waited_for_core_secs())
                 self._supervisor.heartbeat()
                 self.handle(events.StreamManagerTimer())
             if (news := self._master.poll(now)) is not None:

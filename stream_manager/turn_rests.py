@@ -9,9 +9,9 @@ batches of larger messages.
 
 The rule: a rest follows a turn if all of this holds.
 
-- The machine has more to do than cores: at the last look the stream manager had waited for a core
-  for WAITING_SHARE of the time. Then work that is saved is throughput. Else a rest is a delay for
-  nothing.
+- The machine has more to do than cores: in the last tenth of a second the stream manager has waited
+  for a core for WAITING_SHARE of the time. Then work that is saved is throughput. Else a rest is a
+  delay for nothing.
 - The turns up to this one passed on BATCHES_BUSY batches each on average. What a few sources send
   is passed on at once, and so is a single burst, such as a request to all instances of a bolt:
   BATCHES_COUNTED bounds what one turn contributes to the average.
@@ -24,9 +24,9 @@ REST_SECS = 0.002
 """At most; a topology whose tuples wait less for their batches (`topology.batch.linger.ms`) has
 shorter rests. With twice as much 60 instances have no less work to do, and tuples wait longer."""
 WAITING_SHARE = 0.1
-"""Of the time between two looks. A process that wakes up a thousand times a second on an idle
-machine waits for a core for 1 or 2 % of the time, and for 30 % and more on a machine that is
-full."""
+"""Of the time between two calls of `read_wait`. A process that wakes up a thousand times a second
+on an idle machine waits for a core for 1 or 2 % of the time, and for 30 % and more on a machine
+that is full."""
 BATCHES_BUSY = 4
 """In a turn: fewer are of a few sources, which would wait for their answers without need."""
 BATCHES_COUNTED = 2 * BATCHES_BUSY
@@ -46,7 +46,7 @@ class TurnRests:
         self._rest_secs = rest_secs
         self._is_full = False
         """Whether the machine is."""
-        self._looked_at: float | None = None
+        self._read_at: float | None = None
         self._waited_secs = 0.0
         self._cpu_secs = 0.0
         self._batches = self._tuples = 0
@@ -54,13 +54,13 @@ class TurnRests:
         self._turn_batches = self._turn_tuples = 0.0
         """Of a turn, on average."""
 
-    def look(self, now: float, waited_secs: float | None) -> None:
+    def read_wait(self, now: float, waited_secs: float | None) -> None:
         """`waited_secs`: for a core since the process began; None: not known, so there are no
         rests. To be called now and then, `now` in seconds of a monotonic clock."""
-        if waited_secs is not None and self._looked_at is not None:
-            share_secs = WAITING_SHARE * (now - self._looked_at)
+        if waited_secs is not None and self._read_at is not None:
+            share_secs = WAITING_SHARE * (now - self._read_at)
             self._is_full = waited_secs - self._waited_secs >= share_secs
-        self._looked_at, self._waited_secs = now, waited_secs or 0.0
+        self._read_at, self._waited_secs = now, waited_secs or 0.0
 
     def after(self, batches: int, tuples: int, cpu_secs: float) -> float:
         """Seconds to rest, 0.0 for none. All three are since the process began: batches that were

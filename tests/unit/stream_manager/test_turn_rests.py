@@ -13,7 +13,7 @@ from heron_engine.stream_manager.turn_rests import (
 QUICK_SECS = REST_SECS / 10
 """CPU time of a turn."""
 BUSY = 2 * BATCHES_BUSY
-LOOK_SECS = 0.1
+READ_SECS = 0.1
 
 
 def rests_of(*turns: int, tuples: int = 1, cpu_secs: float = QUICK_SECS,
@@ -21,8 +21,8 @@ def rests_of(*turns: int, tuples: int = 1, cpu_secs: float = QUICK_SECS,
     """The rests after turns with so many batches of `tuples`, which take `cpu_secs` each, on a
     machine where the stream manager waits for a core for this share of the time."""
     rests = TurnRests(rest_secs)
-    rests.look(0.0, 0.0)
-    rests.look(LOOK_SECS, waited_share * LOOK_SECS)
+    rests.read_wait(0.0, 0.0)
+    rests.read_wait(READ_SECS, waited_share * READ_SECS)
     found, batches = [], 0
     for number, each in enumerate(turns, 1):
         batches += each
@@ -66,7 +66,7 @@ def test_on_a_machine_with_cores_to_spare_there_are_no_rests() -> None:
 def test_where_the_wait_for_a_core_is_not_known_there_are_no_rests() -> None:
     rests = TurnRests()
     for at in range(3):
-        rests.look(float(at), None)
+        rests.read_wait(float(at), None)
     assert [rests.after(BUSY * turn, BUSY * turn, 0.0) for turn in range(1, 6)] == [0.0] * 5
 
 
