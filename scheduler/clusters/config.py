@@ -12,6 +12,7 @@
 """
 
 import os
+import re
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
@@ -93,12 +94,30 @@ def folder_of(config_path: str | None) -> str:
 
 
 def names_in(folder: str) -> list[str]:
-    """The clusters that have a file, sorted."""
+    """The clusters that have a file, sorted; a pod's template beside them is not a cluster."""
     try:
         files = os.listdir(folder)
     except OSError:
         return []
-    return sorted(each.removesuffix(ENDING) for each in files if each.endswith(ENDING))
+    return sorted(
+        file.removesuffix(ENDING)
+        for file in files
+        if file.endswith(ENDING) and not _is_template(os.path.join(folder, file))
+    )
+
+
+def _is_template(path: str) -> bool:
+    """Whether a file has a pod's template (kubernetes: pod_template), by its words: it has a spec,
+    and names no scheduler of a cluster. One that cannot be read is for the reader of clusters."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            text = file.read()
+    except (OSError, UnicodeDecodeError):
+        return False
+    return _SPEC.search(text) is not None and _SCHEDULER.search(text) is None
+
+
+_SPEC, _SCHEDULER = re.compile(r"\bspec\b"), re.compile(r"\bscheduler\b")
 
 
 def cluster_of(name: str, config_path: str | None = None) -> ClusterConfig:

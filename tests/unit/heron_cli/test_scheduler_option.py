@@ -36,6 +36,7 @@ def test_the_options_know_each_scheduler_of_cluster_files() -> None:
 def test_the_only_cluster_of_the_kind_is_found(clusters: Path) -> None:
     (clusters / "k8s.yaml").write_text(KUBERNETES)
     (clusters / "here.yaml").write_text("{scheduler: local}")
+    (clusters / "pod.yaml").write_text("spec: {schedulerName: mine, containers: [{name: heron}]}")
     done = dry("--scheduler", "kubernetes")
     assert done.exit_code == 0, done.output
     assert "kind: Deployment" in done.output
@@ -43,6 +44,18 @@ def test_the_only_cluster_of_the_kind_is_found(clusters: Path) -> None:
         f"note: --scheduler kubernetes leads to {clusters}/k8s.yaml; other commands need "
         "--cluster k8s\n"
     ) in done.output
+
+
+def test_a_pod_s_template_is_not_a_cluster(clusters: Path) -> None:
+    """It lies beside the cluster's file, as KUBERNETES.md has it; a file without a scheduler does
+    not pass for a template."""
+    (clusters / "pod.yaml").write_text("{spec: {containers: [{name: heron}]}}")
+    listed = CliRunner().invoke(heronpy, ["clusters"])
+    assert (listed.exit_code, listed.output) == (0, f"No clusters in {clusters}.\n")
+    (clusters / "west.yaml").write_text("{state: 'zk://zk:2181/heron'}")
+    listed = CliRunner().invoke(heronpy, ["clusters"], standalone_mode=False)
+    assert listed.return_value == 1
+    assert "there is no key 'scheduler'" in listed.output
 
 
 def test_a_scheduler_may_repeat_what_the_cluster_says(clusters: Path) -> None:
