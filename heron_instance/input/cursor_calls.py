@@ -15,11 +15,9 @@ from heron_core.wire.frames import Frames, Header
 from heron_core.wire.values import is_standard
 from heron_instance.input.failed_calls import FailedCalls
 from heron_instance.input.input_counts import InputCounts
+from heron_instance.input.key_samples import PlainRows
 from heron_instance.input.tuples import EngineTuple
 
-SAMPLED_ROWS_MAX = 64
-"""A message whose keys are sampled has lists of its rows for that. Of a few rows these cost less
-than to do without a cursor, of many more."""
 PROCESS_SAMPLE_SECS = 0.001
 """Between two messages of the sample of process latencies: of many small ones not each."""
 EVERY_MESSAGE_TIMED = 16
@@ -56,8 +54,7 @@ class CursorCalls(FailedCalls):
             return None
         component, streams = self._source_of(head)
         started = self.clock()
-        is_sampled = started >= self._key_samples.due
-        if component == REPLAYED or (is_sampled and head.items > SAMPLED_ROWS_MAX):
+        if component == REPLAYED:
             return None
         stream, maker = streams[head.stream], self._values_maker
         cursor = RowCursor(
@@ -68,9 +65,9 @@ class CursorCalls(FailedCalls):
         )  # fmt: skip
         if not cursor.is_plain:
             return None
-        if is_sampled:
-            source, executed = (component, streams[head.stream]), self.metrics.executed
-            self._key_samples.take(source, self.decode(batch.body), executed, started)
+        if started >= self._key_samples.due:
+            source, executed = (component, stream), self.metrics.executed
+            self._key_samples.take(source, PlainRows(batch.body, head.items), executed, started)
         return cursor
 
     def _cursor_left(self, frames: Frames, first: int) -> RowCursor | None:

@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from reprlib import Repr
 from typing import Any
 
+import msgpack
+
 from heron_core.algorithms.hashing import NotHashable, stable_hash
 from heron_core.algorithms.hot_keys import HotKeys
 from heron_core.topology import ComponentSpec, TopologySpec
@@ -17,12 +19,38 @@ SAMPLE_SECS = 0.005
 REPORT_SECS = 1.0
 """Between two snapshots: the master is sent them no sooner."""
 TEXT_CHARACTERS_MAX = 40
+ROWS_READ_MAX = 256
+"""To pass over a row takes 50 ns: 13 µs of a message at most."""
 NEVER = float("inf")
 STEP = 7919
 """From batch to batch another position: a prime, so that no period of the data meets it."""
 
 Positions = Mapping[tuple[str, str], tuple[int, ...]]
 """(component, stream) -> where the fields stand by which it is grouped."""
+
+
+class PlainRows(Sequence[Any]):
+    """The rows of a plain body, of which one is read and the others are not made.
+
+    Of many rows one of the first ROWS_READ_MAX is taken for each: those behind them would cost more
+    to pass over than the sample is worth.
+    """
+
+    def __init__(self, body: bytes, rows: int) -> None:
+        self._body = body
+        self._rows = rows
+
+    def __len__(self) -> int:
+        return self._rows
+
+    def __getitem__(self, at: Any) -> Any:
+        """A row; ValueError for one that cannot be read."""
+        unpacker = msgpack.Unpacker(max_buffer_size=len(self._body), strict_map_key=False)
+        unpacker.feed(self._body)
+        unpacker.read_array_header()
+        for _ in range(at % min(self._rows, ROWS_READ_MAX)):
+            unpacker.skip()
+        return unpacker.unpack()
 
 
 class KeySamples:
@@ -57,7 +85,12 @@ class KeySamples:
             values = [row[position] for position in positions]
             hashed = stable_hash(values)
             text = "" if keys.is_known(hashed) else _text(values)
-        except (NotHashable, IndexError, TypeError):  # the tuple fails by itself, where it matters
+        except (
+            NotHashable,
+            IndexError,
+            TypeError,
+            ValueError,
+        ):  # the tuple fails by itself, where it matters
             return
         keys.add(hashed, text, weight, now)
         if now >= self._report_due:

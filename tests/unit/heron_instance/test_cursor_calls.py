@@ -146,6 +146,16 @@ def test_a_plain_message_has_a_cursor_and_another_one_has_not() -> None:
     assert cursor_of(acting(False), array_of(plain)) is None
 
 
+def test_a_message_whose_keys_are_sampled_has_a_cursor_however_long_it_is() -> None:
+    """A look is each 5 ms: to make the lists of some thousand rows would take as long."""
+    made = acting(True)
+    made.core._key_samples.due = 0.0
+    frames = batch(*([at] for at in range(1000)))
+    head = header_of(frames)
+    assert made.core._cursor(head, decode_batch(head, frames), frames) is not None
+    assert made.core._key_samples.due > 0.0, "it was looked at"
+
+
 def test_what_raised_is_known_by_its_position() -> None:
     for uses_cursors in (False, True):
         made = acting(uses_cursors)

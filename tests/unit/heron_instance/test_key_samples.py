@@ -1,5 +1,8 @@
 """Which keys of a bolt's input are frequent, by the batches that it takes."""
 
+import msgpack
+import pytest
+
 from heron_core.algorithms.hot_keys import SAMPLES_MIN
 from heron_core.topology import (
     ComponentSpec,
@@ -9,7 +12,14 @@ from heron_core.topology import (
     StreamSpec,
     TopologySpec,
 )
-from heron_instance.input.key_samples import NEVER, SAMPLE_SECS, KeySamples
+from heron_core.wire.values import array_of
+from heron_instance.input.key_samples import (
+    NEVER,
+    ROWS_READ_MAX,
+    SAMPLE_SECS,
+    KeySamples,
+    PlainRows,
+)
 
 SOURCE, OTHER = ("words", "default"), ("ticks", "default")
 
@@ -40,6 +50,24 @@ def test_a_frequent_key_is_found_with_its_share_of_all_input() -> None:
     ((key, weight),) = made.snapshot["keys"]
     assert key == "'storm'"
     assert 0.3 < weight / made.snapshot["total"] < 0.5  # half of eight in ten
+
+
+def test_one_row_of_a_body_is_read_without_the_others() -> None:
+    rows = [[number, f"w{number}", None, b"x"] for number in range(3 * ROWS_READ_MAX)]
+    read = PlainRows(array_of([msgpack.packb(row) for row in rows]), len(rows))
+    assert len(read) == len(rows)
+    assert [read[at] for at in (0, 1, ROWS_READ_MAX - 1)] == [*rows[:2], rows[ROWS_READ_MAX - 1]]
+    assert read[2 * ROWS_READ_MAX + 5] == rows[5], "further rows are not passed over"
+
+
+def test_a_body_whose_row_cannot_be_read_breaks_no_sample() -> None:
+    text = msgpack.packb(["x", "word"]).replace(b"word", b"wor\xff")
+    rows = PlainRows(array_of([text]), 1)
+    with pytest.raises(ValueError, match="utf-8"):
+        rows[0]
+    made = samples()
+    made.take(SOURCE, rows, 0, 7.0)
+    assert made.due == 7.0 + SAMPLE_SECS
 
 
 def test_between_two_looks_nothing_is_looked_at() -> None:
