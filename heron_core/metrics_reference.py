@@ -39,7 +39,8 @@ its JSON has.
 
 _TAIL = """
 Durations are distributions: the sum, the number, and a histogram whose buckets are 19 % apart.
-Those of a component join its instances', ended processes included: `latency` in JSON (`mean_ms`,
+Those of a component join its instances', ended processes included, and percentiles are those of the
+last minute (on Spark since the start): `latency` in JSON (`mean_ms`,
 `p50_ms`, `p99_ms`, `buckets`), in OpenMetrics `heron_component_duration_seconds` and
 `heron_component_latency_seconds`.
 

@@ -30,13 +30,15 @@ EVERY_COMPONENT = "*"
 
 
 class LatencyStats(Struct, frozen=True, kw_only=True):
-    """One kind of duration over all tuples of a component, in milliseconds; None without any."""
+    """One kind of duration of a component's tuples, in milliseconds; None without any."""
 
     mean_ms: float | None
     p50_ms: float | None
     p99_ms: float | None
+    """The percentiles are those of the last minute, on Spark since the start as the mean."""
     buckets: Mapping[int, int] = field(default_factory=dict)
-    """The histogram of a sample (heron_core.algorithms.histogram): bucket -> durations in it."""
+    """The histogram of a sample since the start (heron_core.algorithms.histogram): bucket ->
+    durations in it."""
 
 
 class ComponentLatencies(Struct, frozen=True, kw_only=True):
@@ -79,6 +81,22 @@ class HotKeyStats(Struct, frozen=True, kw_only=True):
     """Of the component's input, 0 to 1, as far as a sample shows."""
 
 
+class RecentCounts(Struct, frozen=True, kw_only=True):
+    """What a component has counted in the last seconds."""
+
+    secs: float
+    """How many those are."""
+    executed: int = 0
+    acked: int = 0
+    failed: int = 0
+    callback_errors: int = 0
+    undeclared: int = 0
+    expired: int = 0
+    """In the last minute: tuples that are not acked in time end together, once in a time-out."""
+    acked_in_minute: int = 0
+    """In the same minute."""
+
+
 class ComponentStats(SummedNumbers, frozen=True, kw_only=True):
     """One component: the sum over its instances, those included that an update or a crash ended."""
 
@@ -112,6 +130,8 @@ class ComponentStats(SummedNumbers, frozen=True, kw_only=True):
     """Those of `user_totals` that fall when a restore takes tuples back."""
     processes: int = 0
     """Processes of its instances that have reported, ended ones included: a restart is one more."""
+    recent: RecentCounts | None = None
+    """None where reports do not come regularly: on Spark."""
     silent_secs: float | None = None
     """Of a spout that has not finished: since its instances emitted last, or began."""
     emitted_by_stream: Mapping[str, int] = field(default_factory=dict)
@@ -206,7 +226,7 @@ class PauseStats(Struct, frozen=True, kw_only=True):
     this_pause_secs: float
     """Of them the pause that lasts; 0 if it runs."""
     share: float
-    """Of the time since it was first seen, 0 to 1."""
+    """Of the last ten seconds, 0 to 1."""
     because_of: tuple[str, ...]
     """The instances of `causes`, component[index]."""
 

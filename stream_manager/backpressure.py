@@ -9,6 +9,7 @@ A component that is itself fed by the cause (a cycle) is never paused by it: it 
 itself. Who feeds the cycle from outside is, wherever it does, so the cycle drains (upstream.py).
 """
 
+from collections import deque
 from collections.abc import Iterable, Set
 from typing import NamedTuple
 
@@ -21,6 +22,12 @@ from heron_core.wire.messages import PauseStatistics
 from heron_engine.stream_manager.upstream import PAUSED_BY_MODE
 
 NO_TASKS: frozenset[int] = frozenset()
+
+
+SHARE_SECS = 10.0
+"""The window of a share: what is busy is measured between two reports, so blocked time is, too."""
+SAMPLED_SECS = 1.0
+"""Between two looks that are kept: eleven of an instance."""
 
 
 class QueueOrigin(NamedTuple):
@@ -46,6 +53,8 @@ class Pauses(Struct):
     """Of the pauses that have ended."""
     seen: float | None = None
     """When the first process of the task came; None: not yet."""
+    samples: deque[tuple[float, float]] = field(default_factory=deque)
+    """When it was looked at, and for how long it had been paused by then: those of the window."""
 
     def this_secs(self, now: float) -> float:
         """Paused for so long without a break until now."""
@@ -56,15 +65,29 @@ class Pauses(Struct):
         return self.total_secs + self.this_secs(now)
 
     def share(self, now: float) -> float:
-        """Paused for which share of the time since it was first seen: 0 to 1.
+        """Paused for which share of the last SHARE_SECS, or since it was first seen: 0 to 1.
 
         A task is also paused while no process serves it, so more than all of the time may come out.
         """
-        seen_secs = 0.0 if self.seen is None else now - self.seen
-        return min(1.0, self.secs(now) / seen_secs) if seen_secs > 0 else 0.0
+        if self.seen is None:
+            return 0.0
+        began, before = self.samples[0] if self.samples else (self.seen, 0.0)
+        return min(1.0, (self.secs(now) - before) / (now - began)) if now > began else 0.0
+
+    def sample(self, now: float) -> None:
+        """Note how long it was paused by now: shares are between this and an older look."""
+        if self.seen is None:
+            return
+        if not self.samples:
+            self.samples.append((self.seen, 0.0))
+        if now - self.samples[-1][0] >= SAMPLED_SECS:
+            self.samples.append((now, self.secs(now)))
+        while len(self.samples) > 1 and now - self.samples[1][0] >= SHARE_SECS:
+            self.samples.popleft()
 
     def statistics(self, now: float) -> PauseStatistics:
         """For the master."""
+        self.sample(now)
         causes = tuple(sorted({task for _, task in self.causes}))
         return PauseStatistics(causes, self.secs(now), self.this_secs(now), self.share(now))
 

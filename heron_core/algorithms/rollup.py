@@ -14,9 +14,11 @@ from heron_core.algorithms.counted import DELIVERIES, SUMS, Counted
 from heron_core.algorithms.covered_counts import METRIC, CoveredCounts
 from heron_core.algorithms.histogram import percentile_secs
 from heron_core.algorithms.hot_keys import joined
+from heron_core.algorithms.recent_counts import RecentGrowth
 from heron_core.algorithms.user_metrics import rolled_up
 from heron_core.instance_report import (
     DISTRIBUTIONS,
+    EMPTY,
     HISTORY,
     NOTHING_REPORTED,
     NUMBER_MAX,
@@ -122,6 +124,8 @@ class RollUp:
         self._emits: dict[int, tuple[int, float]] = {}
         """task id -> what its process had emitted, and since when that has not changed, on our
         clock"""
+        self._recent: dict[str, RecentGrowth] = {}
+        """component -> what it has counted lately"""
 
     @property
     def tasks(self) -> set[int]:
@@ -160,6 +164,7 @@ class RollUp:
             self._bases.setdefault(task, Counted()).add(before)
         elif before is not None and before.at >= report.at:
             return
+        self._add_growth(task, report, before, remembered is not None, now)
         self._newest[task] = report
         self._heard_at[task] = now
         emitted = sum(report.emitted_by_stream.values())
@@ -167,6 +172,21 @@ class RollUp:
             self._emits[task] = (emitted, now)
         worked = worked_secs(report.busy_secs, report.waited_secs)
         self._rates.update(task, report.at, emitted, report.executed, worked)
+
+    def _add_growth(
+        self,
+        task: int,
+        report: InstanceReport,
+        before: InstanceReport | None,
+        was_remembered: bool,
+        now: float,
+    ) -> None:
+        """What is new in a report. Of a process that a master before us knew all may be old."""
+        if was_remembered and before is None:
+            return
+        component = self._packing.instances[task].component
+        is_same = before is not None and before.incarnation == report.incarnation
+        self._recent_of(component).add(report, before if is_same else None, now)
 
     # --- what a successor has to know -----------------------------------------------------------
 
@@ -269,18 +289,29 @@ class RollUp:
             emitted_per_sec=sum(each[0] for each in rates),
             executed_per_sec=sum(each[1] for each in rates),
             capacity=max((each[2] for each in rates), default=0.0),
-            latency=ComponentLatencies(
-                **{kind: _latency(counted.latencies.get(kind)) for kind in DISTRIBUTIONS}
-            ),
+            latency=self._latencies(name, counted, now),
             last_error=errors[-1] if errors else None,
             user=rolled_up(each.user for each in newest),
             user_totals=counted.user_totals,
             user_net=tuple(sorted({metric for each in newest for metric in each.tuple_counts})),
             processes=counted.processes,
+            recent=None if now is None else self._recent_of(name).counts(now),
             silent_secs=None if now is None or not is_spout else self._silent_secs(tasks, now),
             clock=slowest(self._clock(task) for task in tasks),
             hot_keys=_hot_keys(newest),
         )
+
+    def _latencies(self, name: str, counted: Counted, now: float | None) -> ComponentLatencies:
+        recent = {} if now is None else self._recent_of(name).histograms(now)
+        return ComponentLatencies(
+            **{
+                kind: _latency(counted.latencies.get(kind, EMPTY), recent.get(kind))
+                for kind in DISTRIBUTIONS
+            }
+        )
+
+    def _recent_of(self, name: str) -> RecentGrowth:
+        return self._recent.setdefault(name, RecentGrowth())
 
     def _silent_secs(self, tasks: Iterable[int], now: float) -> float | None:
         """How long none of these has emitted anything; None if all have finished, or none is
@@ -399,15 +430,13 @@ def _hot_keys(newest: Iterable[InstanceReport]) -> tuple[HotKeyStats, ...]:
     return tuple(HotKeyStats(key=text, share=share) for text, share in joined(samples))
 
 
-def _latency(distribution: Distribution | None) -> LatencyStats:
-    """Mean and percentiles in milliseconds; None without samples."""
-    if distribution is None:
-        return LatencyStats(mean_ms=None, p50_ms=None, p99_ms=None)
-    number, histogram = distribution.number, distribution.histogram
-    p50, p99 = percentile_secs(histogram, 0.5), percentile_secs(histogram, 0.99)
+def _latency(whole: Distribution, recent: Mapping[int, int] | None) -> LatencyStats:
+    """In milliseconds; None without samples. Percentiles are those of `recent` if given."""
+    shown = whole.histogram if recent is None else recent
+    p50, p99 = percentile_secs(shown, 0.5), percentile_secs(shown, 0.99)
     return LatencyStats(
-        mean_ms=distribution.total_secs / number * 1000 if number else None,
+        mean_ms=whole.total_secs / whole.number * 1000 if whole.number else None,
         p50_ms=None if p50 is None else p50 * 1000,
         p99_ms=None if p99 is None else p99 * 1000,
-        buckets=histogram,
+        buckets=whole.histogram,
     )

@@ -356,7 +356,7 @@ class PauseStatistics(NamedTuple):
     this_pause_secs: float
     """Of them the pause that lasts; 0 if it runs."""
     share: float
-    """PauseStatistics seconds of all since it was first seen, 0 to 1."""
+    """Paused for which share of the last ten seconds, 0 to 1."""
 
 
 class Heartbeat(Struct, frozen=True, array_like=True, tag=True):

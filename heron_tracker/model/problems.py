@@ -2,7 +2,7 @@
 
 The order is that of a person who looks for the cause: what cannot run at all comes before what is
 slow, and of what is slow the component that makes others wait comes first. Numbers are of the last
-report, except for failures, which are counted since the start, and for crashes of the last minutes.
+report, failures of the last ten seconds (on Spark since the start), crashes of the last minutes.
 """
 
 import math
@@ -191,36 +191,56 @@ def _with(instances: Sequence[str]) -> str:
 
 
 def _failing(stats: TopologyStats) -> Iterator[TrackerProblem]:
+    """What user code fails now; where that is not known (on Spark) since the start."""
     for name, component in stats.components.items():
-        if component.callback_errors:
-            number = component.callback_errors
-            what = f"{number} errors of `{name}` outside of tuples: calls that raised, or lost data"
-            yield _failure(name, what, component, float(number), "outside of tuples")
-        if component.undeclared:
-            number = component.undeclared
-            what = f"`{name}` has emitted {number} tuples that are dropped: it declares no outputs"
-            yield _failure(name, what, component, float(number), "undeclared outputs")
+        counts = component if component.recent is None else component.recent
+        when = "" if component.recent is None else f" in the last {component.recent.secs:.0f} s"
+        if number := counts.callback_errors:
+            what = f"{number} errors of `{name}` outside of tuples{when}: calls that raised, or "
+            yield _failure(name, f"{what}lost data", component, float(number), "outside of tuples")
+        if number := counts.undeclared:
+            what = f"`{name}` has emitted {number} tuples{when} that are dropped: it declares no"
+            yield _failure(name, f"{what} outputs", component, float(number), "undeclared outputs")
         if component.forgotten:
             names = ", ".join(f"`{each}`" for each in sorted(component.forgotten_by_attribute))
             what = f"attributes of `{name}` could not be saved, and were reset: {names}"
             yield _failure(name, what, component, float(component.forgotten), "attributes reset")
-        done = component.acked + component.failed
-        if not component.failed or component.failed < FAILED_SHARE * done:
-            continue
-        share = component.failed / done
-        if component.type == "spout" and component.expired >= component.failed / 2:
-            yield TrackerProblem(
-                kind=ProblemKind.FAILING,
-                component=name,
-                what=f"{counted(component.expired, 'tuple')} of `{name}` were not acked in time "
-                f"({share:.1%} of all)",
-                remedy="raise topology.message.timeout.secs, or find the bolt that does not ack",
-                cause="not acked in time",
-                weight=share / 2,
-            )
-        elif component.type == "bolt":
-            what = f"`{name}` has failed {counted(component.failed, 'tuple')} ({share:.1%} of all)"
-            yield _failure(name, what, component, share)
+        if component.type == "spout":
+            yield from _expiring(name, component)
+        else:
+            yield from _failing_tuples(name, component, when)
+
+
+def _failing_tuples(name: str, component: ComponentStats, when: str) -> Iterator[TrackerProblem]:
+    """Of a bolt. One that acks nothing, and fails some, has executed more than both."""
+    counts = component if component.recent is None else component.recent
+    done = max(counts.executed, counts.acked + counts.failed)
+    if counts.failed and counts.failed >= FAILED_SHARE * done:
+        share = counts.failed / done
+        tuples = counted(counts.failed, "tuple")
+        what = f"`{name}` has failed {tuples}{when} ({share:.1%} of all)"
+        yield _failure(name, what, component, share)
+
+
+def _expiring(name: str, component: ComponentStats) -> Iterator[TrackerProblem]:
+    """Tuples of a spout that were not acked in time."""
+    recent = component.recent
+    expired = component.expired if recent is None else recent.expired
+    acked = component.acked if recent is None else recent.acked_in_minute
+    failed = component.failed if recent is None else expired
+    if not expired or expired < failed / 2 or expired < FAILED_SHARE * (acked + failed):
+        return
+    share = expired / (acked + failed)
+    when = "" if recent is None else " in the last minute"
+    yield TrackerProblem(
+        kind=ProblemKind.FAILING,
+        component=name,
+        what=f"{counted(expired, 'tuple')} of `{name}` were not acked in time{when} "
+        f"({share:.1%} of all)",
+        remedy="raise topology.message.timeout.secs, or find the bolt that does not ack",
+        cause="not acked in time",
+        weight=share / 2,
+    )
 
 
 def _failure(

@@ -187,7 +187,7 @@ def instances_needed(
     """So many instances would be so busy with what is to come.
 
     What comes while senders are paused for a share of their time is that much less than what they
-    have. The senders' share is of the whole time since the start, so an early pause counts too.
+    have.
     """
     work = sum(row.capacity for row in rows) if rows else component.capacity * component.instances
     demand = Demand(shared=unthrottled(work, paused_share), fixed=0.0)

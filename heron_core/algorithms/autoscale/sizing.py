@@ -1,7 +1,7 @@
 """The sizing model: how busy an instance is, and how many instances a component needs.
 
 `heronpy stats`, `heronpy advise`, the pages and the autoscaler share it. They differ in what they
-measure: one report with the pauses since the start, or a window of reports through the whole graph.
+measure: one report with the pauses of ten seconds, or a window of reports through the whole graph.
 """
 
 import math

@@ -12,6 +12,7 @@ from heron_core.stats import (
     CheckpointStats,
     ClockStats,
     HotKeyStats,
+    RecentCounts,
     StreamManagerStats,
     TopologyStats,
 )
@@ -336,3 +337,22 @@ def test_a_cause_is_a_label_without_numbers_and_words_of_data() -> None:
     )  # fmt: skip
     assert {each.cause for each in problems(found)} == {"my.Error", "user code"}
     assert over("FAILED", "container 2 ended with code 3").cause == "container # ended with code #"
+
+
+def test_failures_are_those_of_the_last_seconds() -> None:
+    """After a week of health, and once cured; a bolt that acks nothing has a share, too."""
+    week = {"executed": 10**9, "acked": 10**9, "failed": 5000, "callback_errors": 7}
+    cured = {"split": {**week, "recent": RecentCounts(secs=10.0, executed=900, acked=900)}}
+    assert problems(stats(cured)) == ()
+    failing = {"split": {**week, "recent": RecentCounts(secs=10.0, executed=330, failed=3)}}
+    assert summary(stats(failing)).startswith(
+        "`split` has failed 3 tuples in the last 10 s (0.9% of all)"
+    )
+    raising = {"split": {**week, "recent": RecentCounts(secs=10.0, callback_errors=2)}}
+    assert summary(stats(raising)).startswith(
+        "2 errors of `split` outside of tuples in the last 10 s"
+    )
+    late = RecentCounts(secs=10.0, expired=50, acked_in_minute=150)
+    assert summary(stats({"lines": {**week, "recent": late}})).startswith(
+        "50 tuples of `lines` were not acked in time in the last minute (25.0% of all)"
+    )

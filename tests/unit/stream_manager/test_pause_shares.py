@@ -83,19 +83,21 @@ def test_who_pauses_for_whom(inputs: dict[str, str], expected: dict[str, str]) -
         assert found[name] == set(sources.split()), name
 
 
-def test_share_of_time_counts_from_the_first_process() -> None:
-    """An hour after midnight somebody asks how much of the time the spout had to wait."""
+def test_share_of_time_is_that_of_the_last_ten_seconds() -> None:
+    """At first since the process came; a pause of an hour ago has no part in it."""
     pressure = BackPressure(CHAIN, TOGETHER, 1)
     pressure.seen(1, now=100.0)
-    pressure.on(QueueOrigin(1), {2}, now=110.0)
-    assert pressure.statistics(115.0) == {1: messages.PauseStatistics((2,), 5.0, 5.0, 5 / 15)}
-    pressure.seen(1, now=116.0)  # it was restarted: its time goes on
-    pressure.off(QueueOrigin(1), {2}, now=120.0)
-    assert pressure.statistics(200.0) == {1: messages.PauseStatistics((), 10.0, 0.0, 0.1)}
-    pressure.on(QueueOrigin(1), {2}, now=200.0)
-    assert pressure.statistics(300.0) == {
-        1: messages.PauseStatistics((2,), 110.0, 100.0, 110 / 200)
-    }
+    pressure.on(QueueOrigin(1), {2}, now=106.0)
+    assert pressure.statistics(108.0) == {1: messages.PauseStatistics((2,), 2.0, 2.0, 2 / 8)}
+    pressure.seen(1, now=109.0)  # it was restarted: its time goes on
+    pressure.off(QueueOrigin(1), {2}, now=110.0)
+    shares = [pressure.statistics(float(now))[1].share for now in range(110, 122)]
+    assert (shares[2], shares[8], shares[10], shares[11]) == (4 / 12, 2 / 10, 0.0, 0.0)
+    pressure.on(QueueOrigin(1), {2}, now=130.0)
+    for now in range(131, 150):
+        share = pressure.statistics(float(now))[1].share
+    assert share == 1.0
+    assert pressure.statistics(150.0)[1].paused_secs == 24.0
 
 
 def test_share_of_a_task_that_nobody_serves() -> None:

@@ -8,7 +8,7 @@ from heron_core.algorithms.histogram import bucket_of
 from heron_core.algorithms.rollup import QueueNumbers, RollUp
 from heron_core.instance_report import NOTHING_REPORTED, InstanceReport, report_of, to_wire
 from heron_core.plans import ContainerPlan, InstancePlan, PackingPlan, Resource
-from heron_core.stats import ComponentStats, LatencyStats
+from heron_core.stats import ComponentStats, LatencyStats, RecentCounts
 from heron_core.topology import ComponentSpec, TopologySpec
 
 NOTHING = Resource(0.0, 0, 0)
@@ -208,3 +208,65 @@ def test_metrics_that_a_restore_lowers_are_named() -> None:
         2, report(1.0, user_totals={"late": 3, "calls": 4}, tuple_counts={"late": 3}), 1.0
     )
     assert bolt_of(rollup).user_net == ("late",)
+
+
+def recent_of(rollup: RollUp, now: float) -> RecentCounts:
+    """The bolt's, at `now`."""
+    found = rollup.components({}, now=now)["bolt"].recent
+    assert found is not None
+    return found
+
+
+def test_a_failure_after_a_week_of_health_is_of_now_and_gone_ten_seconds_after_its_cure() -> None:
+    """The share since the start would be a thousandth of it, and stay."""
+    rollup, week_secs = RollUp(TOPOLOGY, PACKED), 7 * 86400.0
+    good = {"executed": 10**9, "acked": 10**9}
+    rollup.update(2, report(week_secs, **good), week_secs)
+    rollup.components({}, now=week_secs + 60.0)
+    at = week_secs + 60.0
+    bad = {"executed": 10**9 + 100, "acked": 10**9 + 50, "failed": 50}
+    rollup.update(2, report(at, **bad), at)
+    assert (recent_of(rollup, at).executed, recent_of(rollup, at).failed) == (100, 50)
+    cured = {**bad, "executed": 10**9 + 200}
+    rollup.update(2, report(at + 10.0, **cured), at + 10.0)
+    assert (recent_of(rollup, at + 10.0).executed, recent_of(rollup, at + 10.0).failed) == (100, 0)
+
+
+def test_a_new_process_counts_from_zero_and_one_that_another_master_knew_is_not_news() -> None:
+    rollup = RollUp(TOPOLOGY, PACKED)
+    rollup.update(2, report(1.0, failed=3), 1.0)
+    rollup.update(2, report(1.0, incarnation=2, failed=2), 2.0)
+    assert recent_of(rollup, 3.0).failed == 5
+    successor = RollUp(TOPOLOGY, PACKED)
+    successor.remember(rollup.to_json())
+    successor.update(2, report(2.0, incarnation=2, failed=2), 4.0)
+    assert recent_of(successor, 4.0).failed == 0
+    successor.update(2, report(3.0, incarnation=2, failed=9), 5.0)
+    assert recent_of(successor, 5.0).failed == 7
+
+
+def test_tuples_that_are_not_acked_count_for_a_minute_as_they_end_together() -> None:
+    rollup = RollUp(TOPOLOGY, PACKED)
+    rollup.update(1, report(1.0, acked=10), 1.0)
+    rollup.update(1, report(31.0, acked=20, expired=1000), 31.0)
+    for now, expired in ((60.0, 1000), (92.0, 0)):
+        found = rollup.components({}, now=now)["spout"].recent
+        assert found is not None
+        assert found.expired == expired
+
+
+def test_percentiles_are_those_of_the_last_minute() -> None:
+    """A slow first minute has no part in them; the mean and the histogram are of all."""
+    rollup = RollUp(TOPOLOGY, PACKED)
+    slow = {"total_secs": 100.0, "number": 100, "histogram": {bucket_of(1.0): 100}}
+    both = {
+        "total_secs": 100.1, "number": 200,
+        "histogram": {bucket_of(1.0): 100, bucket_of(0.001): 100},
+    }  # fmt: skip
+    rollup.update(2, report(1.0, execute=slow), 1.0)
+    rollup.update(2, report(70.0, execute=both), 70.0)
+    execute = rollup.components({}, now=70.0)["bolt"].latency.execute
+    assert execute.p99_ms == pytest.approx(1.0, rel=0.2)
+    assert execute.mean_ms == pytest.approx(500.5)
+    assert sum(execute.buckets.values()) == 200
+    assert rollup.components({})["bolt"].latency.execute.p99_ms == pytest.approx(1000, rel=0.2)
