@@ -433,6 +433,14 @@ static PyObject *packed_body(const struct contents *contents) {
     return body;
 }
 
+/* A header of heron_core.wire.frames, which reports nothing as consumed; little endian, as all
+   machines are that this runs on. */
+static PyObject *packed_header(
+    uint32_t first, uint16_t stream, uint32_t epoch, uint32_t source, uint32_t destination, uint32_t items) {
+    uint32_t numbers[] = {first, stream, epoch, source, destination, items};
+    return PyBytes_FromStringAndSize((const char *)numbers, sizeof numbers);
+}
+
 /* The pairs of the first target, those of the second, … */
 static PyObject *packed_ids(const struct contents *contents) {
     Py_ssize_t targets = contents->targets;

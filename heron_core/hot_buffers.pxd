@@ -28,6 +28,12 @@ cdef extern from "hot_buffers.h":
     bytes packed_sizes(contents *contents)
     bytes packed_streams(contents *contents)
     list packed_repeats(contents *contents)
+    bytes packed_header(
+        unsigned int first, unsigned short stream, unsigned int epoch, unsigned int source,
+        unsigned int destination, unsigned int items)
+
+
+cdef Py_ssize_t DATA, BEGINS, TRACKED, RUNS, OF_A_BATCH, FLAGS_SHIFT
 
 
 cdef class TupleBuffer:
@@ -36,6 +42,8 @@ cdef class TupleBuffer:
     cdef public list conflicting
     cdef public tuple targets
     cdef public object destination
+    cdef public object stream
+    cdef public list emits
 
 
 cdef class AckPairs:
@@ -56,3 +64,8 @@ cpdef object put_tuple(
     list buffers, bytes data, object root, int index, bint tracked, bint shares_edges,
     object next_edge)
 cdef bint are_free(list buffers)
+cdef Py_ssize_t tuples_in(TupleBuffer buffer)
+cdef bint is_simple(TupleBuffer buffer)
+cdef bint has_shared_edges(TupleBuffer buffer)
+cdef list taken_batch(
+    TupleBuffer buffer, object epoch, object source, bint tracked, bint begins)

@@ -14,14 +14,26 @@ from operator import sub
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
+from heron_core.version import PROTOCOL
+from heron_core.wire.frames import MAGIC, Flag, FrameKind, header
+
 if TYPE_CHECKING:
     import cython
+
+    from heron_core.wire.frames import Frames
 else:
     cython = SimpleNamespace(compiled=False)  # as in hot_path.py
 
 NextNumber = Callable[[], int]
 Pack = Callable[[Any], bytes]
 
+DATA: int = int(FrameKind.DATA)
+BEGINS: int = int(Flag.BEGINS)
+TRACKED: int = int(Flag.TRACKED)
+RUNS: int = int(Flag.RUNS)
+OF_A_BATCH: int = MAGIC | PROTOCOL << 8 | DATA << 16
+"""The first three bytes of a batch's header, as a number; its flags are the next one."""
+FLAGS_SHIFT: int = 24
 NO_RUN = -1
 """No root: the next tuple of a buffer gets an edge of its own."""
 
@@ -41,6 +53,7 @@ if not cython.compiled:
         know_buffers,
         listed_numbers,
         packed_body,
+        packed_header,
         packed_ids,
         packed_numbers,
         packed_repeats,
@@ -79,12 +92,14 @@ class TupleBuffer:
         "blocks",
         "conflicting",
         "destination",
+        "emits",
         "extras",
         "ids",
         "parts",
         "repeated",
         "run",
         "starts",
+        "stream",
         "streams",
         "targets",
     )  # fmt: skip
@@ -98,6 +113,10 @@ class TupleBuffer:
         """Buffers that lead to the same task: each flushes the others before it takes a tuple."""
         self.extras: list[int] = []
         """position, root, … of tuples with more roots than one"""
+        self.stream: int = 0
+        """The index of its stream, if it has one only."""
+        self.emits: list[int] | None = None
+        """Where flushed tuples are counted as emits of a stream ([n]); None: emit counts itself."""
         if cython.compiled:
             assert is_first(self, cython.address(self._contents))
             begin_packed(cython.address(self._contents), len(targets))
@@ -339,6 +358,90 @@ def are_free(buffers: list[Any]) -> bool:
     else:
         return True
     return False
+
+
+# --- buffers into messages ------------------------------------------------------------------------
+
+
+def tuples_in(buffer: TupleBuffer) -> cython.Py_ssize_t:
+    """How many a buffer of packed tuples holds."""
+    if cython.compiled:
+        return buffer._contents.tuples
+    return len(buffer.parts)
+
+
+def is_simple(buffer: TupleBuffer) -> cython.bint:
+    """Whether it has tuples of one stream and of one root each at most, for one task."""
+    is_mixed: cython.bint = buffer._contents.is_mixed if cython.compiled else buffer._is_mixed
+    return not (is_mixed or buffer.targets or buffer.extras)
+
+
+def are_empty(buffers: list[Any], kind: Any) -> bool:
+    """Whether no buffer holds anything. Those of the very class `kind` hold packed tuples; any
+    others are asked (`is_empty`)."""
+    for buffer in buffers:
+        if type(buffer) is kind:
+            if tuples_in(buffer):
+                return False
+        elif not buffer.is_empty:
+            return False
+    return True
+
+
+def simple_tuples(buffers: list[Any], kind: Any) -> int:
+    """How many tuples the simple buffers hold."""
+    tuples: cython.Py_ssize_t = 0
+    for buffer in buffers:
+        if type(buffer) is kind and is_simple(buffer):
+            tuples += tuples_in(buffer)
+    return tuples
+
+
+def taken_batches(
+    buffers: list[Any], kind: Any, epoch: int, source: int, tracked: cython.bint,
+    begins: cython.bint, others: Callable[[Any], list[Frames]],
+) -> list[Frames]:  # fmt: skip
+    """The messages of all buffers, which are empty then, in the order of the buffers: `others`
+    makes those of a buffer that is not simple, or of another class than `kind`."""
+    messages: list[Frames] = []
+    for buffer in buffers:
+        if type(buffer) is not kind or not is_simple(buffer):
+            messages.extend(others(buffer))
+        elif tuples_in(buffer):
+            messages.append(taken_batch(buffer, epoch, source, tracked, begins))
+    return messages
+
+
+def taken_batch(
+    buffer: TupleBuffer, epoch: Any, source: Any, tracked: cython.bint, begins: cython.bint
+) -> list[bytes]:
+    """The message of a simple buffer (heron_core.wire.batch), which is empty then."""
+    tuples: cython.Py_ssize_t = tuples_in(buffer)
+    flags: cython.Py_ssize_t = BEGINS if begins else 0
+    frames: list[bytes] = [b"", buffer.body()]
+    if tracked:
+        flags |= TRACKED
+        frames.append(buffer.ids_frame())
+        if has_shared_edges(buffer):
+            flags |= RUNS
+            frames.append(buffer.sizes_frame())
+    stream, to = buffer.stream, buffer.destination
+    if cython.compiled:
+        first = OF_A_BATCH | flags << FLAGS_SHIFT
+        frames[0] = packed_header(first, stream, epoch, source, to, tuples)
+    else:
+        frames[0] = header(DATA, epoch, source, to, tuples, stream, flags)
+    if buffer.emits is not None:
+        buffer.emits[0] += tuples
+    buffer.clear()
+    return frames
+
+
+def has_shared_edges(buffer: TupleBuffer) -> cython.bint:
+    """Whether there are fewer pairs than tuples."""
+    if cython.compiled:
+        return buffer._contents.pairs < buffer._contents.tuples
+    return buffer.has_runs
 
 
 if cython.compiled:

@@ -6,6 +6,7 @@ from typing import Any, NoReturn
 
 listed_numbers: Callable[[Any], list[int]]
 packed_body: Callable[[Any], bytes]
+packed_header: Callable[..., bytes]
 packed_ids: Callable[[Any], bytes]
 packed_numbers: Callable[[Any], bytes]
 packed_sizes: Callable[[Any], bytes]

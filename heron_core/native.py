@@ -46,6 +46,7 @@ __all__ = [
     "TupleKey",
     "TupleKeys",
     "ValueOfKey",
+    "are_empty",
     "bolt_emit",
     "bolt_emit_by_stream",
     "bolt_emit_to_several",
@@ -65,10 +66,12 @@ __all__ = [
     "roots_item",
     "row_keys",
     "run_anchors",
+    "simple_tuples",
     "split_merged",
     "spout_emit",
     "spout_emit_by_stream",
     "spout_emit_to_several",
+    "taken_batches",
     "whole_batch",
 ]
 
@@ -130,7 +133,15 @@ def _import_failure(error: Exception) -> str:
 
 if TYPE_CHECKING:
     from heron_core.hot_batches import plain_batch
-    from heron_core.hot_buffers import BufferRoom, TupleBuffer, plain_packer, put_tuple
+    from heron_core.hot_buffers import (
+        BufferRoom,
+        TupleBuffer,
+        are_empty,
+        plain_packer,
+        put_tuple,
+        simple_tuples,
+        taken_batches,
+    )
     from heron_core.hot_columns import ColumnKeys
     from heron_core.hot_emit import (
         bolt_emit,
@@ -182,8 +193,11 @@ else:
     bolt_emit_by_stream = _emit.bolt_emit_by_stream
     bolt_emit_to_several = _emit.bolt_emit_to_several
     plain_keys = _emit.plain_keys
+    are_empty = _buffers.are_empty
     plain_packer = _buffers.plain_packer
     put_tuple = _buffers.put_tuple
+    simple_tuples = _buffers.simple_tuples
+    taken_batches = _buffers.taken_batches
     spout_emit = _emit.spout_emit
     spout_emit_by_stream = _emit.spout_emit_by_stream
     spout_emit_to_several = _emit.spout_emit_to_several

@@ -11,7 +11,16 @@ from collections.abc import Callable, ItemsView, Iterable, Sequence
 from itertools import chain, repeat
 from typing import Any
 
-from heron_core.native import BufferRoom, TupleBuffer, fold_acks, fold_runs, whole_batch
+from heron_core.native import (
+    BufferRoom,
+    TupleBuffer,
+    are_empty,
+    fold_acks,
+    fold_runs,
+    simple_tuples,
+    taken_batches,
+    whole_batch,
+)
 from heron_core.wire.batch import STREAM_BYTES, batch_message, packed_rows
 from heron_core.wire.frames import (
     PAIR_BYTES,
@@ -44,13 +53,7 @@ work left when the pause ends (stream_manager.flow_control)."""
 class OutputBuffer(TupleBuffer):
     """Tuples on their way to one destination, packed one by one in order of their emit."""
 
-    __slots__ = ("emits", "stream")
-
-    def __init__(self, destination: int, targets: tuple[int, ...] = ()) -> None:
-        super().__init__(destination, targets)
-        self.stream = 0
-        self.emits: list[int] | None = None
-        """Where flushed tuples are counted as emits of a stream ([n]); None: emit counts itself."""
+    __slots__ = ()
 
     @property
     def is_empty(self) -> bool:
@@ -175,7 +178,7 @@ class Outbox(BufferRoom):
             or self.acks
             or self.fails
             or self.inits
-            or not all(buffer.is_empty for buffer in self.buffers)
+            or not are_empty(self.buffers, OutputBuffer)
         )
 
     def validate(self) -> None:
@@ -194,7 +197,7 @@ class Outbox(BufferRoom):
         if self.flushed_elsewhere():
             return
         messages = self._ack_messages()
-        if not all(buffer.is_empty for buffer in self.buffers):
+        if not are_empty(self.buffers, OutputBuffer):
             if not self.may_send():
                 self._send(messages)
                 messages = []
@@ -353,11 +356,21 @@ class Outbox(BufferRoom):
 
     def _batches(self) -> list[Frames]:
         """What the buffers hold, which is sent next; in front of it the beginnings of its trees."""
-        filled = [buffer for buffer in self.buffers if not buffer.is_empty]
-        return [*self._init_messages(), *chain.from_iterable(map(self._batch, filled))]
+        inits = self._init_messages()
+        if self.watch is not None:
+            return [*inits, *chain.from_iterable(map(self._batch, self.buffers))]
+        # Counted before the buffers are emptied, as `_batch` says.
+        self.sent += simple_tuples(self.buffers, OutputBuffer)
+        taken = taken_batches(
+            self.buffers, OutputBuffer, self.epoch, self.task, self.tracked,
+            self.ids_begin_trees, self._batch,
+        )  # fmt: skip
+        return [*inits, *taken]
 
     def _batch(self, buffer: OutputBuffer) -> list[Frames]:
-        """The messages of a buffer, which is empty then."""
+        """The messages of a buffer, which is empty then; none if it was."""
+        if buffer.is_empty:
+            return []
         if self.watch is not None:
             self.watch(buffer)
         messages = buffer.encoded(self.epoch, self.task, self.tracked, self.ids_begin_trees)
