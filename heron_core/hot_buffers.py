@@ -394,7 +394,7 @@ def simple_tuples(buffers: list[Any], kind: Any) -> int:
     for buffer in buffers:
         if type(buffer) is kind and is_simple(buffer):
             tuples += tuples_in(buffer)
-    return tuples
+    return int(tuples)
 
 
 def taken_batches(
