@@ -160,7 +160,8 @@ class StreamManagerServer:
 
     def _rest(self) -> None:
         batches, tuples = self.core.forwarded
-        if rest_secs := self._rests.after(batches, tuples, time.thread_time()):
+        has_peers = bool(self._peers)
+        if rest_secs := self._rests.after(batches, tuples, time.thread_time(), has_peers):
             time.sleep(rest_secs)
 
     def _tell_last_numbers(self) -> None:

@@ -9,6 +9,9 @@ batches of larger messages.
 
 The rule: a rest follows a turn if all of this holds.
 
+- There are other stream managers. Between two of them a message costs the most: two more processes,
+  ZeroMQ's threads, encryption. In a single container of 20 instances rests save nothing that can be
+  measured (4.9 µs of CPU a tree with and without), and a fifth of the throughput is lost.
 - The machine has more to do than cores: in the last tenth of a second the stream manager has waited
   for a core for WAITING_SHARE of the time. Then work that is saved is throughput. Else a rest is a
   delay for nothing.
@@ -62,8 +65,8 @@ class TurnRests:
             self._is_full = waited_secs - self._waited_secs >= share_secs
         self._read_at, self._waited_secs = now, waited_secs or 0.0
 
-    def after(self, batches: int, tuples: int, cpu_secs: float) -> float:
-        """Seconds to rest, 0.0 for none. All three are since the process began: batches that were
+    def after(self, batches: int, tuples: int, cpu_secs: float, has_peers: bool) -> float:
+        """Seconds to rest, 0.0 for none. The numbers are since the process began: batches that were
         passed on, the tuples in them, CPU time."""
         taken, taken_tuples = batches - self._batches, tuples - self._tuples
         used_secs = cpu_secs - self._cpu_secs
@@ -72,7 +75,7 @@ class TurnRests:
         counted_tuples = taken_tuples * counted / taken if taken else 0.0
         self._turn_batches += NEWEST_SHARE * (counted - self._turn_batches)
         self._turn_tuples += NEWEST_SHARE * (counted_tuples - self._turn_tuples)
-        is_worth_it = self._is_full and taken > 0 and self._is_busy_with_small_ones
+        is_worth_it = has_peers and self._is_full and taken > 0 and self._is_busy_with_small_ones
         return self._rest_secs if is_worth_it and used_secs < self._rest_secs else 0.0
 
     @property
