@@ -28,8 +28,8 @@ from tests.native.hot_path_support import PYTHON, Careful, anchored
 OWNERS = [(task << 44) + number for task in (1, 2) for number in (1, 2)]
 """Roots of two spouts."""
 NEVER = float("inf")
-BLOCKS_MAX, GROWTH_MAX = 100, 4 << 20
-"""Of what the test itself makes, and four bytes for each tuple."""
+BLOCKS_MAX, GROWTH_MAX = 1000, 4 << 20
+"""Of what the test and other threads make, for one in a thousand tuples; four bytes for each."""
 
 
 class Values(FromItems, namedtuple("Values", "first second")):
