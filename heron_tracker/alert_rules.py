@@ -103,10 +103,12 @@ _OTHERS = (
     ),
     AlertRule(
         name="HeronCrashLoop",
-        query=f"increase(heron_component_processes_total[{CRASH_WINDOW}]) >= {CRASHES_MAX}",
+        # By instance: an instance that a rescale adds has its first process, and is not a crash.
+        query="sum by (topology, component) "
+        f"(increase(heron_instance_restarts[{CRASH_WINDOW}])) >= {CRASHES_MAX}",
         wait="0s",
         severity=PAGE,
-        summary=f"{_OF} had {{{{ $value }}}} new processes in {CRASH_WINDOW}",
+        summary=f"{_OF} had {CRASHES_MAX} restarts or more in {CRASH_WINDOW}",
         section=ProblemKind.CRASHED.value,
     ),
     AlertRule(
@@ -119,7 +121,10 @@ _OTHERS = (
     ),
     AlertRule(
         name="HeronDeadLetters",
-        query=f"increase(heron_component_dead_letters_total[{DROPS_WINDOW}]) > 0",
+        # The first letter begins the series, so that there is nothing that it increases.
+        query=f"increase(heron_component_dead_letters_total[{DROPS_WINDOW}]) > 0 or "
+        "(heron_component_dead_letters_total > 0 unless "
+        f"heron_component_dead_letters_total offset {DROPS_WINDOW})",
         wait="0s",
         severity=TICKET,
         summary=f"{_OF} has abandoned tuples; they are dead letters",

@@ -132,7 +132,31 @@ def cases() -> list[dict[str, Any]]:
     scraped = {"series": 'up{job="heronpy",instance="a:1"}', "values": "1 0x30"}
     down = [expected("HeronServiceDown", "5m", True, job="heronpy", instance="a:1")]
     found.append({"interval": "1m", "input_series": [scraped], "alert_rule_test": down})
-    return found
+    return [*found, *counted_cases()]
+
+
+def counted_cases() -> list[dict[str, Any]]:
+    """Counts that begin with their first value, and counts that a rescale does not move."""
+    words = {"topology": "words", "component": "count"}
+    letters = 'heron_component_dead_letters_total{topology="words",component="count"}'
+    first = {"series": letters, "values": "_ _ _ 1x40"}
+    restarts = 'heron_instance_restarts{topology="words",component="count",exported_instance="'
+    crashing = [
+        {"series": f'{restarts}count[{number}]"}}', "values": "0 0 1 1 2 2x20"} for number in (0, 1)
+    ]
+    added = [
+        {"series": f'{restarts}count[{number}]"}}', "values": "_ _ _ 0x20"} for number in range(9)
+    ]
+    return [
+        {"interval": "1m", "input_series": series, "alert_rule_test": tests}
+        for series, tests in (
+            ([first], [expected("HeronDeadLetters", "2m", False, **words),
+                       expected("HeronDeadLetters", "4m", True, **words),
+                       expected("HeronDeadLetters", "30m", False, **words)]),
+            (crashing, [expected("HeronCrashLoop", "10m", True, **words)]),
+            (added, [expected("HeronCrashLoop", "10m", False, **words)]),
+        )
+    ]  # fmt: skip
 
 
 @NEEDS_PROMTOOL
